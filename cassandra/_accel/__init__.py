@@ -1,1 +1,5 @@
-"""Cython twins of the hot modules; `cassandra._impl` chooses between them and the Python ones."""
+"""The compiled twins (Cython) of modules that requests use often.
+
+A twin has the same API and behaviour as its Python module. `cassandra._impl` chooses which of the
+two the driver uses.
+"""

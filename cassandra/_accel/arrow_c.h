@@ -1,4 +1,4 @@
-/* The three structs of Arrow's C data and stream interfaces, as their specification gives them. */
+/* The three structs of Arrow's C data and stream interfaces, copied from their specification. */
 #ifndef TURBOCQL_ARROW_C_H
 #define TURBOCQL_ARROW_C_H
 

@@ -2,11 +2,11 @@
 
 `cassandra.protocol.columnar.arrow_capsules` is the Python twin, and explains how it works.
 
-The private_data of each struct is a separate block. It has the structs of the children, the
-addresses of the buffers, and references to the Python objects behind them. Callbacks may come from
-threads that Python does not know, so they acquire the GIL. After the interpreter has ended,
-callbacks only mark the struct as released, as the interface demands: the memory goes with the
-process.
+The private_data of each struct points to a separate block of memory. The block contains the structs
+of the children, the addresses of the buffers, and references to the Python objects that own them.
+A consumer may call our callbacks from threads that Python does not know, so they acquire the GIL.
+After the interpreter has ended, they only mark the struct as released, as the interface requires,
+and do not free the memory; it is freed when the process ends.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -29,8 +29,9 @@ RELEASES_SAFELY = True
 
 cdef extern from *:
     """
-    /* Python calls itself uninitialized while it still takes its modules apart, in a thread that
-       has a state. Once that is done, no thread has one, and PyGILState_Check() says 1 to all. */
+    /* Whether this thread may run Python code. During its finalization, Py_IsInitialized() is
+       already false, but the finalizing thread still has a thread state and runs Python code. After
+       it, no thread has a state; PyGILState_Check() alone would not help, since it is then 1. */
     static int turbocql_has_python(void) {
         return Py_IsInitialized()
             || (PyGILState_GetThisThreadState() != NULL && PyGILState_Check());
@@ -41,7 +42,7 @@ cdef extern from *:
 cdef int64_t NULLABLE = 2  # ARROW_FLAG_NULLABLE
 cdef int EIO = 5
 
-# Structs that were handed out and not yet released; changed with the GIL only.
+# The number of structs that are exported and not yet released. It is changed only with the GIL.
 cdef Py_ssize_t held = 0
 
 
@@ -53,13 +54,14 @@ cdef struct SchemaPrivate:
     ArrowSchema** addresses
 
 
+# Returns the extension type, encoded as the interface requires.
 cdef bytes metadata_of(object layout):
     pairs = (b"ARROW:extension:name", layout.extension.encode(), b"ARROW:extension:metadata", b"")
     packed = [_struct.pack("=i", len(item)) + item for item in pairs]
     return _struct.pack("=i", 2) + b"".join(packed)
 
 
-# `schema` is all zeros. After an error it is released, as far as it had come.
+# Fills `schema`, which is all zeros. If that fails, it releases what it has filled so far.
 cdef int fill_schema(ArrowSchema* schema, object layout, str name) except -1:
     cdef Py_ssize_t count = len(layout.children)
     cdef SchemaPrivate* private = <SchemaPrivate*> PyMem_RawCalloc(1, sizeof(SchemaPrivate))
@@ -70,7 +72,7 @@ cdef int fill_schema(ArrowSchema* schema, object layout, str name) except -1:
     cdef Py_ssize_t i
     if private == NULL:
         raise MemoryError()
-    # Counted until `free_schema`: the pointers below lead into these bytes.
+    # This reference keeps the bytes alive to which `schema` will point. `free_schema` drops it.
     Py_INCREF(texts)
     private.texts = <PyObject*> texts
     add(&held, 1)
@@ -88,7 +90,8 @@ cdef int fill_schema(ArrowSchema* schema, object layout, str name) except -1:
         schema.children = private.addresses
         for i in range(count):
             private.addresses[i] = private.children + i
-            # Before it is filled: a child of zeros has no `release`, and is passed over.
+            # Count the child before it is filled. If that fails, `release_schema` skips a child
+            # that is still all zeros, because its `release` is NULL.
             schema.n_children = i + 1
             fill_schema(private.children + i, layout.children[i], layout.names[i])
     except BaseException:
@@ -124,14 +127,14 @@ cdef enum:
     MOST_BUFFERS = 3
 
 cdef struct ArrayPrivate:
-    Py_ssize_t viewed           # of `views`, those that are open
+    Py_ssize_t viewed           # how many of `views` are open
     Py_buffer[MOST_BUFFERS] views
     const void* buffers[MOST_BUFFERS]
     ArrowArray* children
     ArrowArray** addresses
 
 
-# `array` is all zeros. After an error it is released, as far as it had come.
+# Fills `array`, which is all zeros. If that fails, it releases what it has filled so far.
 cdef int fill_array(ArrowArray* array, object column) except -1:
     cdef tuple children = column.children
     # A column of the type null has no buffers at all.
@@ -212,8 +215,8 @@ cdef class Source:
         return EIO
 
 
-# In these three, `private_data` is the Source that `stream_capsule` has counted, until
-# `release_stream`.
+# In these three callbacks, `private_data` is the stream's Source. `stream_capsule` took a reference
+# to it, and `release_stream` drops that.
 cdef int stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept with gil:
     cdef Source source = <Source> <object> <PyObject*> stream.private_data
     memset(out, 0, sizeof(ArrowSchema))
@@ -295,7 +298,9 @@ def schema_capsule(layout):
 
 
 def array_capsule(column):
-    """`column` as an ``arrow_array`` capsule; it is kept alive until the consumer releases it."""
+    """Return `column` in an ``arrow_array`` capsule. It is kept alive until the consumer releases
+    it.
+    """
     cdef ArrowArray* array = <ArrowArray*> zeros(sizeof(ArrowArray))
     capsule = PyCapsule_New(array, "arrow_array", destroy_array)
     fill_array(array, column)
@@ -303,10 +308,10 @@ def array_capsule(column):
 
 
 def stream_capsule(layout, following):
-    """Return an ``arrow_array_stream`` of columns of `layout`.
+    """Return an ``arrow_array_stream`` capsule; all columns of the stream have the layout `layout`.
 
-    `following` returns the next column, or None at the end. If it raises, the stream reports the
-    error.
+    `following` returns the next column, or None at the end of the stream. If it raises an error,
+    the consumer's call for the next column fails with the error's message.
     """
     cdef ArrowArrayStream* stream = <ArrowArrayStream*> zeros(sizeof(ArrowArrayStream))
     cdef Source source = Source.__new__(Source)
@@ -324,5 +329,5 @@ def stream_capsule(layout, following):
 
 
 def held_count():
-    """Return how many structs were exported and not yet released."""
+    """Return the number of structs that were exported and not yet released."""
     return held

@@ -1,9 +1,10 @@
-/* The objects of the classes in `cassandra._accel.bases`: an ordinary object's head, followed by a
- * pointer for each attribute. NULL is an attribute that was not set, or was deleted.
+/* The memory layout of objects of the classes in `cassandra._accel.bases`: the head of every Python
+ * object, followed by a pointer for each attribute (a "field"). A pointer is NULL if the attribute
+ * was not set, or was deleted.
  *
- * The attributes that a class adds to its base class are listed here, once; `fields.pxd` repeats
- * the attributes that compiled code reads. FIELD is called with each attribute, and the struct's
- * name. */
+ * Each macro lists the attributes that a class adds to its base class. It calls the macro FIELD
+ * with the name of the struct and each attribute. `fields.pxd` declares those of them that compiled
+ * code reads. */
 #ifndef TURBOCQL_BASES_H
 #define TURBOCQL_BASES_H
 
@@ -201,9 +202,10 @@ typedef struct {
     TURBOCQL_OF_KEYED_MAP(TURBOCQL_POINTER, _)
 } turbocql_KeyedMapBase;
 
-/* Returns the value of a field, or of the attribute of the same name if the field is empty; NULL
- * with an error if there is no value. Without the GIL another thread may replace the value at the
- * same time; CPython itself guards against that. */
+/* Returns the value of a field. If the field is empty, looks up the attribute of the same name,
+ * which a class may define; returns NULL with an exception if there is none. In a free-threaded
+ * build another thread may replace the value at the same time, so we read the field by
+ * PyMember_GetOne, which is safe. */
 static inline PyObject *turbocql_value_of(PyObject **field, PyObject *owner, PyObject *name) {
 #ifdef Py_GIL_DISABLED
     PyMemberDef member = {"", T_OBJECT_EX, (char *)field - (char *)owner, 0, NULL};
@@ -220,7 +222,7 @@ static inline PyObject *turbocql_value_of(PyObject **field, PyObject *owner, PyO
     return PyObject_GetAttr(owner, name);
 }
 
-/* The value of a field; None if it is empty. */
+/* Returns the value of a field, or None if it is empty. */
 static inline PyObject *turbocql_field_or_none(PyObject **field, PyObject *owner) {
 #ifdef Py_GIL_DISABLED
     PyMemberDef member = {"", T_OBJECT_EX, (char *)field - (char *)owner, 0, NULL};
@@ -237,7 +239,7 @@ static inline PyObject *turbocql_field_or_none(PyObject **field, PyObject *owner
     return value;
 }
 
-/* Fill a field of a new object, which is not shared yet. */
+/* Sets a field of a new object. No other thread may know the object yet. */
 static inline void turbocql_put(PyObject **field, PyObject *value) {
     Py_INCREF(value);
     *field = value;

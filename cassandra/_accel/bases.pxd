@@ -1,4 +1,4 @@
-# Checks which classes have the fields that `fields.pxd` names.
+# Checks whether a class has the fields that `fields.pxd` declares.
 
 from cpython.object cimport PyObject
 
@@ -9,6 +9,6 @@ cdef class Kind:
     cdef PyObject* plain
     cdef PyObject* other
     cdef type base
-    cdef set _met            # they stay: any thread may be comparing with them
+    cdef set _met            # keeps the classes alive: other threads may be comparing with them
 
     cdef bint meet(self, type kind) except -1

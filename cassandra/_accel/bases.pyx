@@ -1,12 +1,12 @@
 """Private bases of classes whose attributes compiled code reads: the compiled twin of
 `cassandra.bases`.
 
-We create them with CPython's documented API: a type specification whose members are
-``T_OBJECT_EX``, the same members that ``__slots__`` of a Python class creates. Classes of Cython
-would not do, because applications subclass, copy and patch the classes that derive from these. If
+We create the classes with CPython's documented API: a type specification with ``T_OBJECT_EX``
+members, which are the same that ``__slots__`` of a Python class creates. A Cython ``cdef class`` is
+not suitable, because applications subclass, copy and patch the classes that derive from these. If
 an attribute of a ``cdef class`` is deleted, it becomes None, so `unittest.mock.patch.object` does
-not restore it. Pickle and copy do not know the attribute, ``object.__new__`` refuses the class, and
-Python code takes three times as long to read it.
+not restore it. Furthermore, pickle and copy do not see such an attribute, ``object.__new__``
+rejects the class, and Python code takes three times as long to read the attribute.
 """
 
 from cassandra._accel.checks cimport unpicklable
@@ -18,9 +18,9 @@ cdef extern from *:
     #include <structmember.h>
     #include "bases.h"
 
-    /* The collector's functions, and the end of an object: the same for all classes, as their
-     * objects hold nothing but pointers to objects. Subclasses, also those made in Python, come
-     * here with their own attributes done. */
+    /* Functions for the garbage collector and for deallocation. All classes share them, because
+     * their objects contain only pointers to other objects. For an object of a subclass, Python
+     * handles the attributes of the subclass first, and then calls these functions. */
     static void turbocql_base_dealloc(PyObject *self);
 
     static PyObject **turbocql_end_of_fields(PyObject *self) {
@@ -59,7 +59,7 @@ cdef extern from *:
         {Py_tp_dealloc, turbocql_base_dealloc},
         {Py_tp_traverse, turbocql_base_traverse},
         {Py_tp_clear, turbocql_base_clear},
-        {Py_tp_members, NULL},  /* filled for each class */
+        {Py_tp_members, NULL},  /* set for each class by turbocql_make_base */
         {0, NULL},
     };
 
@@ -116,7 +116,7 @@ cdef extern from *:
 
     typedef struct {
         const char *name;
-        const char *parent;  /* a class that stands before it; NULL for `object` */
+        const char *parent;  /* a class earlier in the list, or NULL for `object` */
         Py_ssize_t size;
         PyMemberDef *members;
     } turbocql_class;
@@ -163,7 +163,7 @@ cdef extern from *:
 
 
 cdef dict _make_classes():
-    """Return the classes by their names."""
+    """Create all classes; returns them by name."""
     cdef dict classes = {}
     cdef turbocql_class* spec = turbocql_classes
     cdef PyMemberDef* member
@@ -175,7 +175,7 @@ cdef dict _make_classes():
         while member.name != NULL:
             names.append(member.name.decode())
             member += 1
-        # Python's own copy and pickle look here for an object's attributes.
+        # copy and pickle find an object's attributes by the `__slots__` of its class.
         kind.__slots__ = tuple(names)
         classes[kind.__name__] = kind
         spec += 1
@@ -186,7 +186,10 @@ globals().update(_make_classes())
 
 
 cdef bint reads_plainly(object kind, type base) except -1:
-    """Return True if objects of `kind` have the fields of `base`, and no attribute hides one."""
+    """Return True if code may read the fields of `base` directly from objects of the class `kind`.
+
+    That is so if `kind` derives from `base`, and no class overrides one of the attributes.
+    """
     if base not in kind.__mro__:
         return False
     for owner in base.__mro__:
@@ -200,9 +203,10 @@ cdef bint reads_plainly(object kind, type base) except -1:
 
 
 cdef class Kind:
-    """The classes that were last found to have, and not to have, the fields of `base`.
+    """Remembers for which classes the fields of `base` can be read directly.
 
-    Each class is examined once, when its first object arrives.
+    `plain` is the last class for which this is so, and `other` the last for which it is not.
+    `has_fields` compares an object's class with these two first. A new class is examined by `meet`.
     """
 
     def __cinit__(self, *arguments, **named):
@@ -216,6 +220,7 @@ cdef class Kind:
         raise unpicklable(self)
 
     cdef bint meet(self, type kind) except -1:
+        """Examine a class; returns True if it has the fields of `base` (see `reads_plainly`)."""
         cdef bint is_plain = reads_plainly(kind, self.base)
         self._met.add(kind)
         if is_plain:

@@ -1,9 +1,11 @@
-/* What compiled code takes from CPython beyond its documented C API: all of it, and nothing else
- * includes or repeats such a thing. Each has a plain way beside it, which TURBOCQL_PLAIN_C=1 at the
- * build takes everywhere (see docs/twins.rst).
+/* Everything that the compiled code uses of CPython beyond its documented C API is in this file.
+For
+ * each such use there is an alternative with the documented API only. A build with
+ * TURBOCQL_PLAIN_C=1 uses all the alternatives (see docs/twins.rst).
  *
- * Instructions are of an insert in `benchmarks/instructions.py` on 3.11, which has 23,500; all
- * plain ways together take 27,100.
+ * "Gains" below are in machine instructions. Those "of an insert" are measured by
+ * `benchmarks/instructions.py` on Python 3.11, where an insert takes 23,500 instructions. With all
+ * the alternatives it takes 27,100.
  */
 #ifndef TURBOCQL_BEYOND_API_H
 #define TURBOCQL_BEYOND_API_H
@@ -14,11 +16,12 @@
 
 /* -- digits of integers ------------------------------------------------------------------------
  *
- * Why: a list of integers is packed, and a UUID written, without a call for each number. The layout
- * has been read in the headers of 3.10, 3.11 (ob_digit behind a size with the sign) and 3.12, 3.13
- * (a tag with sign and count). From 3.14 on documented calls take its place, in objects.h.
+ * Why: to encode a list of integers or a UUID without a call for each number. The layout is that of
+ * the headers of 3.10 and 3.11 (digits after a size, whose sign is the number's) and of 3.12 and
+ * 3.13 (a tag with the sign and the count of digits). From 3.14 on, objects.h uses documented calls
+ * instead.
  *
- * Gains: a list of 1,000 bigints is written in 52,700 instructions instead of 95,700.
+ * Gains: encoding a list of 1,000 bigints takes 52,700 instructions instead of 95,700.
  */
 #if !defined(TURBOCQL_PLAIN_C) && PYLONG_BITS_IN_DIGIT == 30 && PY_VERSION_HEX < 0x030E0000
 #define TURBOCQL_DIGITS 1
@@ -36,14 +39,15 @@
 
 /* -- integers as bytes, and back ---------------------------------------------------------------
  *
- * Why: UUIDs, varints and decimals. From 3.13 on the calls are documented; 3.10 to 3.12 have the
- * same under private names. The plain way calls the methods of int.
+ * Why: for UUIDs, varints and decimals. From 3.13 on there are documented functions. 3.10 to 3.12
+ * have equivalent private ones. The alternative calls the methods of int.
  *
- * Gains, with the digits, in instructions: a UUID is written in 1,670 instead of 4,600, and read in
- * 1,960 instead of 5,220; a varint of 13 bytes is read in 2,160 instead of 6,650, and written in
- * 2,000 instead of 5,200.
+ * Gains, together with the digits: encoding a UUID takes 1,670 instructions instead of 4,600, and
+ * decoding one takes 1,960 instead of 5,220. Decoding a varint of 13 bytes takes 2,160 instead of
+ * 6,650, and encoding one takes 2,000 instead of 5,200.
  */
-/* 0 <= `number` < 2**128 as 16 big-endian bytes; -1 with an exception if it is not. */
+/* Writes `number` as 16 big-endian bytes. Returns -1 with an exception if it is negative or needs
+ * more bytes. */
 static inline int turbocql_int_to_16(PyObject *number, uint8_t *to) {
 #if PY_VERSION_HEX >= 0x030D0000
     Py_ssize_t needed = PyLong_AsNativeBytes(
@@ -71,7 +75,8 @@ static inline int turbocql_int_to_16(PyObject *number, uint8_t *to) {
 #endif
 }
 
-/* Enough bytes for the two's complement of the int `number`, or 0: then only its methods help. */
+/* Returns a number of bytes that is enough for the two's complement of the int `number`. Returns 0
+ * if only the methods of int can convert it. */
 static inline Py_ssize_t turbocql_int_room(PyObject *number) {
 #if PY_VERSION_HEX >= 0x030D0000
     return PyLong_AsNativeBytes(number, NULL, 0, Py_ASNATIVEBYTES_BIG_ENDIAN);
@@ -83,8 +88,8 @@ static inline Py_ssize_t turbocql_int_room(PyObject *number) {
 #endif
 }
 
-/* The two's complement of the int `number` as `size` big-endian bytes, where `size` is what
- * turbocql_int_room has said; -1 with an exception. */
+/* Writes the two's complement of the int `number` as `size` big-endian bytes. `size` must be the
+ * result of turbocql_int_room. Returns -1 with an exception after an error. */
 static inline int turbocql_int_to_signed(PyObject *number, uint8_t *to, Py_ssize_t size) {
 #if PY_VERSION_HEX >= 0x030D0000
     return PyLong_AsNativeBytes(number, to, size, Py_ASNATIVEBYTES_BIG_ENDIAN) < 0 ? -1 : 0;
@@ -97,7 +102,7 @@ static inline int turbocql_int_to_signed(PyObject *number, uint8_t *to, Py_ssize
 #endif
 }
 
-/* The integer of `size` big-endian bytes. */
+/* Returns the integer that `size` big-endian bytes encode. */
 static inline PyObject *turbocql_int_of(const uint8_t *from, size_t size, int is_signed) {
 #if PY_VERSION_HEX >= 0x030D0000
     return is_signed ? PyLong_FromNativeBytes(from, size, Py_ASNATIVEBYTES_BIG_ENDIAN)
@@ -122,21 +127,21 @@ static inline PyObject *turbocql_int_of(const uint8_t *from, size_t size, int is
 
 /* -- new floats ---------------------------------------------------------------------------------
  *
- * Why: a vector has hundreds of floats. PyFloat_FromDouble first looks for an unused float, of which
- * CPython keeps at most 100, and calls a function that fills the header in. We allocate the float
- * with PyObject_Malloc instead, which is what float's tp_free expects, and copy the header of
- * another new float. PyFloat_FromDouble is used if float has another tp_free or size, and while a
+ * Why: a vector has hundreds of floats. PyFloat_FromDouble first looks for an unused float, of
+ * which CPython keeps at most 100, and calls a function that fills in the header. Instead, we
+ * allocate the float with PyObject_Malloc, which matches float's tp_free, and copy the header of
+ * another new float. We use PyFloat_FromDouble if float has another tp_free or size, and while a
  * tracer of new objects is set. Tried on 3.10 to 3.13 and on 3.15.
  *
- * Gains: a vector of 768 floats is read and freed in 92,800 instructions instead of 124,200, a list
- * of 1,000 doubles in 118,300 instead of 176,700.
+ * Gains: decoding and freeing a vector of 768 floats takes 92,800 instructions instead of 124,200,
+ * and a list of 1,000 doubles takes 118,300 instead of 176,700.
  */
 #if !defined(TURBOCQL_PLAIN_C) && !defined(Py_GIL_DISABLED) && !defined(Py_REF_DEBUG) \
     && !defined(Py_TRACE_REFS) && PY_VERSION_HEX < 0x03100000
 #define TURBOCQL_COPIES_FLOATS 1
 #endif
 
-/* Whether the header of a new float may be copied. */
+/* Returns 1 if turbocql_new_float may copy the header of another float, else 0. */
 static inline int turbocql_copies_floats(void) {
 #ifdef TURBOCQL_COPIES_FLOATS
 #if PY_VERSION_HEX >= 0x030D0000
@@ -151,8 +156,8 @@ static inline int turbocql_copies_floats(void) {
 #endif
 }
 
-/* A new float. `model` is a copy of a new float, or NULL if headers must not be copied. */
-static inline PyObject *turbocql_new_float(const PyFloatObject *model, double value) {
+/* Returns a new float. `model` is a copy of a new float, or NULL if its header must not be copied.
+*/ static inline PyObject *turbocql_new_float(const PyFloatObject *model, double value) {
 #ifdef TURBOCQL_COPIES_FLOATS
     PyFloatObject *made;
     if (model != NULL) {
@@ -171,11 +176,11 @@ static inline PyObject *turbocql_new_float(const PyFloatObject *model, double va
 
 /* -- am_send of a class that Cython makes -------------------------------------------------------
  *
- * Why: `await` takes the result from it without a StopIteration. The slot is documented, but has
- * to be in the class when it is made, and Cython has no name for it: it is set afterwards, before
- * there is an object. The plain way goes over `__next__`. It has been so on 3.10 to 3.15.
+ * Why: with this slot, `await` gets the result without a StopIteration. The slot is documented, but
+ * must be set when the class is created, and Cython has no syntax for it. We set it afterwards,
+ * before the first object is created. The alternative is `__next__`. Tried on 3.10 to 3.15.
  *
- * Gains: 2,140 instructions of an insert, 9 %.
+ * Gains: 2,140 of the instructions of an insert (9 %).
  */
 static inline void turbocql_set_send(
     PyObject *type, PySendResult (*send)(PyObject *, PyObject *, PyObject **)) {
@@ -191,12 +196,13 @@ static inline void turbocql_set_send(
 
 /* -- the wake-up of a task ----------------------------------------------------------------------
  *
- * Why: asyncio's task asks a future that is not asyncio's own whether it has failed by two look-ups
- * and a call. It is woken with a future of asyncio's own that is done, if `callback` is known to be
- * its wake-up: by the name of the method, which has been looked at on 3.10 to 3.15. Under another
- * name, and in the plain way, it is called like any other callback.
+ * Why: if the future that a task waits for is not asyncio's own, the task needs two look-ups and a
+ * call to find out whether it failed. So we call the task's wake-up method with a completed asyncio
+ * future instead of our own. This function returns 1 if `callback` is that method of a task of the
+ * class `kind`. It compares the method's name, which is the same on 3.10 to 3.15. If the name
+ * differs, and in the alternative, the method is called like any other callback.
  *
- * Gains: 1,320 instructions of an insert, 5.6 %.
+ * Gains: 1,320 of the instructions of an insert (5.6 %).
  */
 static inline int turbocql_is_wakeup(PyObject *callback, PyObject *kind) {
 #if defined(TURBOCQL_PLAIN_C)

@@ -1,4 +1,4 @@
-# Bound values, as the bodies take them.
+# Bound values, in the form in which bodies contain them.
 
 from libc.stdint cimport uint8_t
 
@@ -14,15 +14,15 @@ cdef class ValuesBlock:
 
 
 cdef class RowsBlock:
-    cdef Py_ssize_t _count                  # other threads look at it while rows are appended
+    cdef Py_ssize_t _count                  # other threads read it while rows are appended
     cdef readonly Py_ssize_t width
     cdef readonly bint has_unset
     cdef uint8_t* start
-    cdef Py_ssize_t used                    # bytes of `start`: the rows, with the size of each
-    cdef Py_ssize_t room
-    cdef Py_ssize_t expected
-    cdef Py_ssize_t* row_starts             # where rows begin, created at the first use
-    cdef Py_ssize_t start_count             # how many of them are known
+    cdef Py_ssize_t used                    # bytes in use: the rows, each with its size before it
+    cdef Py_ssize_t room                    # bytes allocated
+    cdef Py_ssize_t expected                # rows expected in total, from `reserve`
+    cdef Py_ssize_t* row_starts             # where each row begins; NULL until it is first needed
+    cdef Py_ssize_t start_count             # the number of rows in `row_starts`
 
     cdef ValuesBlock _values(self, Py_ssize_t pos, Py_ssize_t size)
     cdef int _append(self, const uint8_t* data, Py_ssize_t size) except -1

@@ -3,10 +3,10 @@
 
 Values go from Python objects into one C buffer, without a bytes object for each.
 
-We need no checks for None (nonecheck): an object whose ``__init__`` never ran has no columns, so
-nothing of it is read. Everything that applications may pass (a block's data, a codec's bytes) goes
-through checks.pxd. The code of a value may run anything that an application can. Therefore rows are
-snapshots, positions in the buffer are offsets, and a plan is created once (see docs/twins.rst).
+We need no checks for None (nonecheck). An object whose ``__init__`` never ran has no columns, so
+nothing of it is read. What applications pass (a block's data, a codec's bytes) is checked by the
+functions of checks.pxd. Encoding a value may run any code of the application. Therefore we copy
+rows, store positions in the buffer as offsets, and never change a plan (see docs/twins.rst).
 """
 
 cimport cython
@@ -58,7 +58,7 @@ cdef object _unset = UNSET_VALUE
 
 
 cdef class ValuesBlock:
-    """Bound values in the form in which they travel; immutable (see the Python twin)."""
+    """Bound values, encoded as in a request; immutable (see the Python twin)."""
 
     def __cinit__(self, *arguments, **named):
         self.data = b""
@@ -88,8 +88,9 @@ cdef class ValuesBlock:
         return type(self), (self.count, self.data, self.has_unset)
 
     cdef Py_ssize_t _next(self, Py_ssize_t pos, Py_ssize_t* size) except -1:
-        """Return where the body of the value at `pos` begins. Its size, or -1 or -2, goes to
-        `size`.
+        """Read the length of the value at `pos`; returns the offset of its bytes, and sets `size`.
+
+        The size is -1 for null, and -2 for a value that is not set.
         """
         cdef Py_ssize_t end = PyBytes_GET_SIZE(self.data)
         if end - pos < 4:
@@ -101,7 +102,7 @@ cdef class ValuesBlock:
         return pos
 
     def values(self):
-        """Return the body of each value: bytes, None for null, or UNSET_VALUE."""
+        """Return each value: its bytes, None if it is null, or UNSET_VALUE if it is not set."""
         cdef list bodies = []
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t size = 0
@@ -186,12 +187,12 @@ cdef class RowsBlock:
 
     @property
     def count(self):
-        """Rows."""
+        """The number of rows."""
         return load_size(&self._count)
 
     @property
     def size(self):
-        """Bytes of all values."""
+        """The size of all values in bytes."""
         with cython.critical_section(self):
             return self.used - 4 * self._count
 
@@ -230,7 +231,7 @@ cdef class RowsBlock:
             return self._values(pos + 4, get_be32(self.start + pos))
 
     def rows(self):
-        """Return the values of each row."""
+        """Return a `ValuesBlock` for each row."""
         cdef list decoded = []
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t size
@@ -260,7 +261,7 @@ cdef class RowsBlock:
         return block
 
     cdef int _find_row_starts(self) except -1:
-        """Know where each row begins."""
+        """Update `row_starts`; called in a critical section."""
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t row
         cdef Py_ssize_t* grown
@@ -307,7 +308,7 @@ cdef class RowsBlock:
         return 0
 
     cdef int _take(self, wbuf* out) except -1:
-        """All rows are those in `out`, with their sizes."""
+        """Set the rows to those in `out`; take over its memory instead of a copy if possible."""
         if out.data == out.inline_data:
             self.start = <uint8_t*> PyMem_Malloc(max(out.size, 1))
             if self.start == NULL:
@@ -352,7 +353,7 @@ cdef class BindPlan:
     def __init__(self, columns, routing_key_indexes=None, strict=False):
         cdef tuple codecs
         if self._codecs is not None:
-            raise TypeError("a bind plan is made once")  # values may go through it now
+            raise TypeError("a bind plan is made once")  # other threads may be using it now
         self.columns = tuple(columns)
         self.routing_key_indexes = (
             tuple(map(_index, routing_key_indexes)) if routing_key_indexes else None
@@ -368,7 +369,7 @@ cdef class BindPlan:
         self._repeats = len(set(self._names)) < len(self._names)
         self._needed = max(self.routing_key_indexes) + 1 if self.routing_key_indexes else 0
         self._native = all([is_made(codec) for codec in codecs])
-        if self._codecs is not None:  # code of the columns' may have come here as well
+        if self._codecs is not None:  # code of the columns may have called __init__ meanwhile
             raise TypeError("a bind plan is made once")
         self._count = len(codecs)
         self._codecs = codecs
@@ -378,7 +379,7 @@ cdef class BindPlan:
 
     def bind(self, values, version):
         """Encode `values`, in the order of the markers (see the Python twin for the rules)."""
-        # A snapshot: a value's own code may change the list while it is encoded.
+        # Copied, because encoding a value may run user code that changes the list.
         cdef tuple held = (
             <tuple> values if type(values) is tuple else as_values(values, self._count)
         )
@@ -407,7 +408,7 @@ cdef class BindPlan:
         cdef bint has_unset = missing > 0
         if missing < 0 or (missing and version < 4):
             raise self._miscount(count)
-        # A tuple does not change, and the caller holds it while the values' own code runs.
+        # The caller keeps the tuple alive while user code of the values runs.
         for index in range(count):
             if self._add(out, index, <object> PyTuple_GET_ITEM(values, index)):
                 has_unset = True
@@ -432,7 +433,7 @@ cdef class BindPlan:
                 has_unset = True
             else:
                 found_count += 1
-                value = <object> item  # owned: its own code may remove it from the dict
+                value = <object> item  # a reference: user code may remove the value from the dict
                 if value is _unset:
                     _refuse_missing(self._names, index, self.routing_key_indexes, version)
                 if self._add(out, index, value):
@@ -453,7 +454,7 @@ cdef class BindPlan:
         if type(row) is tuple:
             values = <tuple> row
         elif type(row) is dict:
-            # Without the GIL, other threads may change it at any time.
+            # In a free-threaded build, other threads may change the dict at any time.
             if IS_FREE_THREADED:
                 return self._add_dict(out, (<dict> row).copy(), version)
             return self._add_dict(out, <dict> row, version)
@@ -489,7 +490,7 @@ cdef class BindPlan:
             wbuf_close(&out)
 
     def bind_into(self, block, row, version):
-        """`bind_row`, to the end of `block`, which stays as it is if that fails."""
+        """Bind `row` and append it to `block`. If binding fails, `block` is unchanged."""
         cdef RowsBlock rows = <RowsBlock?> block
         cdef wbuf out
         if rows.width != self._count:
@@ -505,7 +506,7 @@ cdef class BindPlan:
             wbuf_close(&out)
 
     def bind_many(self, rows, version):
-        """`bind_row` of each of `rows`. Errors begin with their row's number, counted from 0."""
+        """Bind each of `rows`. An error's message begins with its row's number, counted from 0."""
         cdef RowsBlock block = RowsBlock.__new__(RowsBlock)
         cdef int protocol = version
         cdef Py_ssize_t index = 0
@@ -585,8 +586,8 @@ cdef object _unset_unsupported(int version):
 
 
 def as_values(values, marker_count=-1):
-    """Return a snapshot of the sequence `values`; TypeError if it is not a sequence (see the Python
-    twin).
+    """Return the items of `values` as a tuple; TypeError for a string, bytes or a mapping (see the
+    Python twin).
     """
     if isinstance(values, (str, bytes, bytearray, _Mapping)) and not _is_lone_text(
         values, marker_count
@@ -599,6 +600,7 @@ def as_values(values, marker_count=-1):
 
 
 def column_label(column):
-    """Return the beginning of an error about a value for `column`: its name, CQL type and class."""
+    """Return the start of an error message: the column's name, its CQL type and the type's class.
+    """
     class_name = getattr(column.type, "__name__", type(column.type).__name__)
     return f'column "{column.name}" ({column.type.codec().cql_name}, {class_name})'

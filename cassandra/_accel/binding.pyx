@@ -21,7 +21,7 @@ def bind(prepared, values):
     :raises TypeError: if a value does not fit its column's type.
     :raises ValueError: if there are too many values, unknown names, or a value out of range.
     """
-    cdef PreparedBase fields = None  # if the fields of both statements may be used
+    cdef PreparedBase fields = None  # set if the fields of both statements can be used directly
     if _bound_has_fields and has_fields(_kind, prepared):
         fields = <PreparedBase> prepared
         bound = _new_bound(fields)
@@ -43,7 +43,7 @@ def bind(prepared, values):
             turbocql_put(&(<BoundBase> bound).block, block)
         else:
             bound.block = block
-        # UNSET_VALUE for a column of the partition key is refused by the longer way.
+        # If a value is not set, use `BoundStatement.bind` below, which checks the partition key.
         if not (<ValuesBlock?> block).has_unset:
             return bound
     bound.block = None
@@ -69,7 +69,7 @@ cdef object _new_bound(PreparedBase prepared):
 
 
 cdef object _new_bound_by_name(prepared):
-    """Do the same for a class whose settings are not plain fields, but properties for example."""
+    """Do the same as `_new_bound` by attribute names, for classes whose fields cannot be used."""
     bound = _new(_BoundStatement)
     bound.prepared_statement = prepared
     bound._routing_key = bound._serial_consistency_level = None

@@ -1,4 +1,4 @@
-# The body of an EXECUTE, for callers that have its parameters in C.
+# Encodes an EXECUTE, for compiled callers.
 
 cdef bytes execute_of(
     object query_id, object metadata_id, object values, object consistency, object page_size,

@@ -1,8 +1,8 @@
 """Bodies of QUERY, EXECUTE, BATCH and PREPARE: the compiled twin of `cassandra.protocol.bodies`.
 
-A small body is built on the stack and becomes a bytes object at the end. A larger body is written
-directly into the bytes object that is returned, which grows as needed and is cut to size at the
-end. A second copy of a batch of vectors would cost as much as the first.
+A small body is built in a buffer on the stack, and copied to a bytes object at the end. A larger
+body is written directly into the bytes object that is returned, which grows as needed and is
+truncated at the end. This saves a second copy, which would be as slow as the first.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -43,8 +43,8 @@ cdef enum:
 
 
 cdef extern from "Python.h":
-    # We use pointers here: a bytes object with a counted reference cannot be resized while we write
-    # it.
+    # We use pointers instead of Cython's object references: a bytes object can be resized only
+    # while there is a single reference to it.
     PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size) except NULL
     int resize_bytes "_PyBytes_Resize"(PyObject** bytes_object, Py_ssize_t size) except -1
     char* start_of "PyBytes_AS_STRING"(PyObject* bytes_object)
@@ -57,7 +57,7 @@ cdef struct obuf:
     uint8_t* data
     Py_ssize_t size
     Py_ssize_t capacity
-    PyObject* owner             # the bytes object that `data` is in; NULL while that is inline_data
+    PyObject* owner             # the bytes object with `data`; NULL while `data` is inline_data
     uint8_t inline_data[OBUF_INLINE]
 
 
@@ -100,7 +100,7 @@ cdef inline int obuf_reserve(obuf* b, Py_ssize_t extra) except -1:
 
 
 cdef inline uint8_t* obuf_extend(obuf* b, Py_ssize_t extra) except NULL:
-    """Claims `extra` bytes; their address is good until the next call."""
+    """Append `extra` bytes; returns their address, which is valid until the next call."""
     cdef uint8_t* start
     if b.capacity - b.size < extra or extra < 0:
         obuf_grow(b, extra)
@@ -115,6 +115,7 @@ cdef inline int obuf_write(obuf* b, const void* source, Py_ssize_t size) except 
 
 
 cdef bytes obuf_bytes(obuf* b):
+    """Return the bytes that were written."""
     if b.owner == NULL:
         return PyBytes_FromStringAndSize(<char*> b.data, b.size)
     resize_bytes(&b.owner, b.size)
@@ -123,8 +124,9 @@ cdef bytes obuf_bytes(obuf* b):
 
 
 cdef int64_t _number(object number, int64_t low, int64_t high, str message) except? -1:
-    """Return `number` as a C number of its range; ValueError with `message`, whose {} is the
-    number.
+    """Convert `number` to a C integer from `low` to `high`; ValueError if it is out of range.
+
+    :param message: the error's message, in which {} is replaced by the number.
     """
     cdef int64_t value
     if type(number) is not int:
@@ -139,7 +141,7 @@ cdef int64_t _number(object number, int64_t low, int64_t high, str message) exce
 
 
 cdef object _integer(object number, str message):
-    """Return `number` as an int; refuse floats, even integral floats."""
+    """Return `number` as an int; TypeError for a float, even a whole one."""
     try:
         return _index(number)
     except TypeError:
@@ -162,6 +164,7 @@ cdef int _count(obuf* out, Py_ssize_t count, str what) except -1:
 
 
 cdef int _consistency(obuf* out, object level, str what) except -1:
+    """Append a consistency level; for an int, this is faster than `_short`."""
     cdef int64_t value = -1
     if type(level) is int:
         try:
@@ -190,7 +193,8 @@ cdef int _string(obuf* out, object text, str what) except -1:
 
 
 cdef object _bytes_of(object value, str what):
-    """`value`, a bytes object of whatever class, or the bytes of another buffer."""
+    """Return `value` if it is bytes, or a bytes copy of a bytearray or memoryview; else TypeError.
+    """
     if isinstance(value, bytes):
         return value
     if isinstance(value, (bytearray, memoryview)):
@@ -255,7 +259,7 @@ cdef int _add_block(obuf* out, Py_ssize_t count, bytes data, bint has_unset, int
 
 
 cdef int _add_values(obuf* out, object values, object names, int version) except -1:
-    """Append <n>[name_1]<value_1>... of a block or sequence of values."""
+    """Append <n>[name_1]<value_1>... of a `ValuesBlock` or of a sequence of values."""
     cdef ValuesBlock block
     cdef Py_ssize_t count_offset, count
     if names is None:
@@ -269,7 +273,7 @@ cdef int _add_values(obuf* out, object values, object names, int version) except
         values = values.values()
     if names is not None:
         return _add_named(out, values, names, version)
-    # The number is written when it is known: a value's own code could change the list.
+    # Write the count at the end, because user code of a value could change the list meanwhile.
     count_offset = out.size
     obuf_extend(out, 2)
     count = 0
@@ -308,7 +312,7 @@ cdef int _tail(
     object now_in_seconds,
     int version,
 ) except -1:
-    """Append the common end of QUERY and BATCH; returns its flags."""
+    """Append the optional fields with which QUERY, EXECUTE and BATCH end; returns their flags."""
     cdef int flags = 0
     if serial_consistency is not None:
         flags |= FLAG_SERIAL_CONSISTENCY
@@ -402,7 +406,8 @@ cdef int _add_params(
     _consistency(out, consistency, "is not a consistency level")
     flags_offset = out.size
     obuf_extend(out, 4 if version >= 5 else 1)
-    # No values and an empty block are the same: without the flag, zero values need no count.
+    # For zero values, the flag and the count are left out. But if there are names, write them, so
+    # that names without values raise an error.
     if values is not None and (len(values) or names):
         flags |= FLAG_VALUES
         if names is not None:
@@ -445,7 +450,7 @@ def long_string(text):
 
 
 def query_params_body(params, version):
-    """<query_parameters> alone."""
+    """Return <query_parameters> without the query or statement id that comes before them."""
     cdef obuf out
     obuf_open(&out)
     try:
@@ -481,7 +486,7 @@ def query_of_message(query, message, version):
 
 
 def execute_head(query_id, result_metadata_id):
-    """Return the bytes that precede the <query_parameters> of an EXECUTE."""
+    """Return the start of an EXECUTE: the statement's id and, if not None, the metadata id."""
     cdef obuf out
     obuf_open(&out)
     try:
@@ -535,7 +540,7 @@ cdef bytes execute_of(
     object paging_state, object serial_consistency, object timestamp, bint skip_metadata,
     int version,
 ):
-    """Return the body of an EXECUTE; called from C."""
+    """Return the body of an EXECUTE; for compiled callers."""
     cdef obuf out
     obuf_open(&out)
     try:

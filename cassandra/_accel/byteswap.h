@@ -1,9 +1,9 @@
-/* Copies of arrays with the bytes of each element reversed, between host order and the wire's
- * big-endian order.
+/* Copies arrays and reverses the bytes of each element, to convert between the machine's byte order
+ * and the big-endian order of the protocol.
  *
- * Each loop is compiled twice if compiler and C library can choose at load time (target_clones
- * needs ifunc: GCC on x86-64 with glibc), so that one binary serves every processor and uses AVX2
- * if it is available. On other platforms the plain loop is used. */
+ * If possible, each loop is compiled twice, with and without AVX2, and the loader chooses one for
+ * the processor (target_clones; this needs ifunc: GCC on x86-64 with glibc). On other platforms
+ * there is only one version. */
 #ifndef TURBOCQL_BYTESWAP_H
 #define TURBOCQL_BYTESWAP_H
 
@@ -18,7 +18,7 @@
 #define TURBOCQL_CLONES
 #endif
 
-/* No module that includes a header calls all of its functions. */
+/* Suppresses warnings: a module that includes this header does not call all of its functions. */
 #if defined(__GNUC__) || defined(__clang__)
 #define TURBOCQL_UNUSED __attribute__((unused))
 #else
@@ -51,7 +51,8 @@ static inline uint64_t turbocql_bswap64(uint64_t v) {
 #define TURBOCQL_LITTLE 1
 #endif
 
-/* memcpy of one element keeps unaligned addresses legal; compilers make one load or store of it. */
+/* The addresses may be unaligned, so elements are read with memcpy. Compilers turn it into one load
+ * or store. */
 TURBOCQL_CLONES TURBOCQL_UNUSED static void turbocql_swap16(
     uint8_t *to, const uint8_t *from, size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -82,8 +83,9 @@ TURBOCQL_CLONES TURBOCQL_UNUSED static void turbocql_swap64(
     }
 }
 
-/* `count` contiguous elements of `width` bytes with or without a swap; `to` and `from` do not
- * overlap. */
+/* Copies `count` contiguous elements of `width` bytes, and swaps their bytes if `swap` is not 0.
+`to`
+ * and `from` must not overlap. */
 static inline void turbocql_copy(
     uint8_t *to, const uint8_t *from, size_t count, size_t width, int swap) {
     if (count == 0)
@@ -98,7 +100,7 @@ static inline void turbocql_copy(
         turbocql_swap64(to, from, count);
 }
 
-/* Copy one element, at any address. */
+/* Copies one element. The addresses may be unaligned. */
 static inline void turbocql_copy_one(uint8_t *to, const uint8_t *from, size_t width, int swap) {
     if (!swap) {
         memcpy(to, from, width);
@@ -108,8 +110,8 @@ static inline void turbocql_copy_one(uint8_t *to, const uint8_t *from, size_t wi
     }
 }
 
-/* `count` elements `stride` bytes apart in `from`, `gap` bytes apart in `to`: strided arrays,
- * and lists with lengths between. */
+/* Copies `count` elements, which are `stride` bytes apart in `from` and `gap` bytes apart in `to`.
+ * For strided arrays, and for lists, whose elements have lengths between them. */
 static inline void turbocql_copy_strided(
     uint8_t *to,
     ptrdiff_t gap,

@@ -1,22 +1,25 @@
-# A parameter declared `bytes` accepts None. The macros that read a bytes object would then read the
-# memory of None.
+# Checks of objects that come from Python code.
 
 from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_SIZE
 
 
+# Returns `value` if it is bytes. (A parameter declared `bytes` also accepts None, and the macros
+# that read a bytes object would then read the memory of None.)
 cdef inline bytes exact_bytes(object value, str what):
     if not isinstance(value, bytes):
         raise TypeError(f"{what} is {value!r} ({type(value).__name__}); it has to be bytes")
     return <bytes> value
 
 
-# Why an object with addresses inside, or in use by others, is neither copied nor pickled. Without a
-# word from its class Python says the same, but not of a subclass and not in every protocol.
+# Returns the error of an object that contains addresses or is in use by other objects, so that it
+# cannot be copied or pickled. Python itself would raise it too, but not for a subclass, and not in
+# every pickle protocol.
 cdef inline object unpicklable(object thing):
     return TypeError(f"cannot pickle or copy {type(thing).__name__!r} object")
 
 
-# `cdef tuple` accepts None, and tuples of another length, whose items would be read past their end.
+# Returns `value` if it is a tuple of two items. (`cdef tuple` also accepts None, and tuples of
+# another length, whose items would be read past their end.)
 cdef inline tuple exact_pair(object value, str what):
     if not PyTuple_CheckExact(value) or PyTuple_GET_SIZE(value) != 2:
         raise TypeError(

@@ -1,4 +1,4 @@
-# The clock of client-side timestamps, for callers in C.
+# The clock of client-side timestamps, for compiled callers.
 
 from libc.stdint cimport int64_t
 

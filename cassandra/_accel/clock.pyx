@@ -1,4 +1,4 @@
-"""A clock of microseconds that never repeats: the compiled twin of `cassandra.clock`."""
+"""A clock that never returns the same microsecond twice: the compiled twin of `cassandra.clock`."""
 
 from libc.stdint cimport int64_t
 
@@ -9,7 +9,7 @@ __all__ = ["MicrosecondClock"]
 cdef object _time_ns = _time_ns_function
 
 cdef extern from "Python.h":
-    # Only builds without a GIL need a critical section; otherwise the GIL keeps out other threads.
+    # Only free-threaded builds need a critical section. Otherwise, the GIL keeps other threads out.
     """
     #if PY_VERSION_HEX >= 0x030D0000
     #define BEGIN_CLOCK(o) Py_BEGIN_CRITICAL_SECTION(o)
@@ -24,10 +24,9 @@ cdef extern from "Python.h":
 
 
 cdef class MicrosecondClock:
-    """Return microseconds since the Unix epoch, each greater than the last; may be called from any
-    thread.
+    """Returns microseconds since 1970, each value greater than the last (see the Python twin).
 
-    See the Python twin.
+    Threads may share a clock.
     """
 
     def __init__(self, tolerance, on_drift):
@@ -43,8 +42,8 @@ cdef class MicrosecondClock:
         return self._next()
 
     cdef int64_t _next(self) except? -1:
-        # The clock is read before the section: no Python code may run between reading `last` and
-        # writing it.
+        # Read the clock before the critical section: no Python code may run between reading and
+        # writing `last`.
         cdef int64_t now = (<int64_t> self.time_ns()) // 1000
         cdef int64_t last, value
         BEGIN_CLOCK(self)

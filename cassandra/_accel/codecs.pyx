@@ -1,27 +1,27 @@
 # cython: nonecheck=False
 """Codecs of all CQL types, compiled; `cassandra.cqltypes.codecs` is the reference.
 
-A codec is immutable. Containers hold the codecs of their elements, so one virtual call per value
-leads from a column to its bytes. `write` appends to the growing buffer of the caller. (The buffer
-is on the caller's stack, see wbuf.pxd, so code of a value that encodes something itself gets
-another buffer.) `read` reads a region of memory and keeps no pointer to it. Lists, sets and vectors
-of plain numbers have separate loops, without a call or an object per element, and arrays of numbers
-go through byteswap.h.
+A codec is immutable. The codec of a container holds the codecs of its elements, so each value needs
+only one virtual call. `write` appends a value to the caller's buffer. The buffer is on the caller's
+stack (see wbuf.pxd): if user code of a value encodes something itself, that goes to another buffer.
+`read` decodes a region of memory and keeps no pointer to it. Lists, sets and vectors of numbers
+have separate loops, without a call or an object per element. Arrays of numbers are copied by
+byteswap.h.
 
-User code that runs during an encode (``__index__``, ``__float__``, a class's to_binary, `is_null`,
-the finalizer of an object) may change the container that is being encoded. Therefore we check a
-list's size before each element and before each run of plain elements, hold elements while we
-convert them, and hold an exporter's buffer while we read it (see docs/twins.rst).
+While a value is encoded, user code may run (``__index__``, ``__float__``, a class's to_binary, the
+finalizer of an object) and may change the container. Therefore we check a list's size before each
+element and before each run of simple elements. We hold a reference to an element while we convert
+it, and keep an array's buffer open while we read it (see docs/twins.rst).
 
-Everything off the fast path (strings for dates, floats for decimals, every refusal) is left to the
-functions in `cassandra.cqltypes.coerce`, which the reference uses too. So rules and messages are
-written once.
+All that is not on the fast path (strings for dates, floats for decimals, every error) is done by
+the functions of `cassandra.cqltypes.coerce`, which the Python codecs call too. So both accept the
+same values and raise the same errors.
 
-We need no check for None (nonecheck) for each element: codecs are complete when `codec_of` returns
-them, and every cast follows a check of the type.
+We need no checks for None (nonecheck): codecs are complete when `codec_of` returns them, and every
+cast follows a check of the type.
 
-The base and numbers are in this file; the other scalars, arrays and containers are in the files
-included below.
+The base class and the codecs of numbers are in this file. Those of the other scalars, of arrays and
+of containers are in the files that are included below.
 """
 
 cimport cython
@@ -174,6 +174,7 @@ cdatetime.import_datetime()
 cdef object EMPTY = _EMPTY
 
 
+# Counts missing fields for `limits.null_cells`; DecodeError above the limit.
 cdef int lack(Codec codec, Page* page, Py_ssize_t count) except -1:
     page.lacking += count
     if page.lacking > limits.null_cells:
@@ -181,10 +182,10 @@ cdef int lack(Codec codec, Page* page, Py_ssize_t count) except -1:
     return 0
 
 
-# -- the contract ----------------------------------------------------------------------------------
+# -- the base class --------------------------------------------------------------------------------
 
 cdef class Codec:
-    """Reads and writes one CQL type; see `cassandra.cqltypes.codecs.base.Codec`."""
+    """Encodes and decodes one CQL type; see `cassandra.cqltypes.codecs.base.Codec`."""
 
     def __init__(self, *args, **kwargs):
         raise TypeError("codecs are made by the functions of this module")
@@ -203,11 +204,11 @@ cdef class Codec:
         return self.read(data, size, page)
 
     def encode(self, value):
-        """Return the body of `value`, which is neither None nor UNSET_VALUE.
+        """Return the bytes of `value`, which must not be None or UNSET_VALUE.
 
-        :raises EncodeTypeError: if the type does not take the value's class (a TypeError).
-        :raises EncodeValueError: if the value is out of range or badly formed (a ValueError and an
-            OverflowError).
+        :raises EncodeTypeError: if the type does not accept the value's class. It is a TypeError.
+        :raises EncodeValueError: if the value is out of range or badly formed. It is both a
+            ValueError and an OverflowError.
         """
         cdef wbuf out
         if self.cql_name is None:
@@ -220,9 +221,9 @@ cdef class Codec:
             wbuf_close(&out)
 
     def decode(self, data):
-        """Return the value of a body.
+        """Return the value that the bytes `data` encode; they must not be null.
 
-        :raises cassandra.errors.DecodeError: if it is not valid for the type.
+        :raises cassandra.errors.DecodeError: if they are not valid for the type.
         """
         cdef Py_buffer view
         cdef Page page
@@ -240,9 +241,9 @@ cdef class Codec:
             PyBuffer_Release(&view)
 
     def decode_nullable(self, data):
-        """Return the value of a [bytes], or None for null.
+        """Decode a [bytes]; returns None for null.
 
-        Zero bytes are read as the legacy empty value, if they are not a value of the type.
+        Zero bytes are decoded as `legacy_empty`, unless `empty_is_value` is True.
         """
         if data is None:
             return None
@@ -251,13 +252,13 @@ cdef class Codec:
         return self.decode(data)
 
     def deserialize_into(self, data, out):
-        """Decode a list, set or vector of plain numbers into a buffer.
+        """Decode a list, set or vector of numbers into a buffer.
 
-        :param out: writable, C-contiguous, and of the same kind of numbers.
+        :param out: a writable, C-contiguous buffer of numbers of the same kind and size.
         :returns: the number of elements written.
-        :raises TypeError: if the buffer is of another kind.
+        :raises TypeError: if the type is not one of these, or the buffer's items do not fit it.
         :raises ValueError: if the buffer is too small.
-        :raises DecodeError: if the data are malformed or have nulls.
+        :raises DecodeError: if the data are malformed or contain nulls.
         """
         raise TypeError(
             f"{self.cql_name} is not a list, set or vector of numbers; "
@@ -297,6 +298,7 @@ cdef Codec describe(
     return codec
 
 
+# Returns True for None and for missing values of other libraries, such as NaT.
 cdef inline bint is_null(Codec codec, object value) except -1:
     return value is None or (turbocql_maybe_missing(value) and is_missing(value, codec.cql_name))
 
@@ -312,7 +314,7 @@ cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
         and PyUnicode_CheckExact(value)
         and PyUnicode_IS_COMPACT_ASCII(value)
     ):
-        # Most elements of most collections take this path: reserve length and bytes at once.
+        # A fast path for the most common elements: reserve space for length and bytes at once.
         size = PyUnicode_GET_LENGTH(value)
         p = wbuf_extend(out, size + 4)
         put_be32(p, <uint32_t> size)
@@ -323,7 +325,7 @@ cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
     offset = out.size
     wbuf_extend(out, 4)
     codec.write(out, value)
-    # The buffer may have moved during the write, so we address the length by its offset.
+    # `write` may have moved the buffer, so address the length by its offset.
     put_be32(out.data + offset, <uint32_t> (out.size - offset - 4))
     return 0
 
@@ -348,7 +350,7 @@ cdef enum Answer:
     NO_INTEGER = 2
 
 
-# The 64 bits of an int or of an object with __index__, whose code may run here.
+# Converts an int, or an object with __index__ (whose code runs here), to 64 bits.
 cdef inline Answer int64_of(object item, int64_t* number) except <Answer> -1:
     cdef int overflow = 0
     if PyLong_Check(item):
@@ -363,7 +365,7 @@ cdef Answer int64_by_index(object item, int64_t* number) except <Answer> -1:
     if not PyIndex_Check(item):
         return NO_INTEGER
     if turbocql_maybe_missing(item):
-        # A masked array of no dimension has the number that it hides.
+        # A masked array without dimensions would return the number that its mask hides.
         coerce.refuse_missing(item, "an integer")
     try:
         index = PyNumber_Index(item)
@@ -388,8 +390,8 @@ cdef class Number(Codec):
         return get_number(self.kind, data)
 
 
-# Packs as many numbers of a list or tuple as need no individual check (see objects.h). Returns the
-# index of the first number that does.
+# Packs numbers of a list or tuple, up to the first that needs more than a simple conversion (see
+# objects.h). Returns the index of that one, or `count`.
 cdef inline Py_ssize_t put_plain(
     Number codec, object sequence, Py_ssize_t index, Py_ssize_t count, uint8_t* to, Py_ssize_t gap
 ) noexcept:
@@ -398,8 +400,8 @@ cdef inline Py_ssize_t put_plain(
     return turbocql_pack_floats(sequence, index, count, to, gap, codec.kind == KIND_FLOAT32)
 
 
-# Writes the bytes of `item` at `p`, which has 8 bytes free. Returns their number: the width, or 0
-# for EMPTY.
+# Writes the bytes of the number `item` at `p`, where there is space for 8 bytes. Returns how many
+# bytes it wrote: the codec's width, or 0 for EMPTY.
 cdef inline Py_ssize_t put_number(Number codec, uint8_t* p, object item) except -1:
     cdef Kind kind = codec.kind
     cdef int64_t number
@@ -443,7 +445,7 @@ cdef inline Py_ssize_t put_real(Number codec, uint8_t* p, double real, object it
     return 8
 
 
-# Handles a value that is not any kind of int64: EMPTY, a member of an enum, or a mistake.
+# Writes EMPTY or a member of an enum; raises the error for any other value that is not an int64.
 cdef Py_ssize_t other_integer(Number codec, uint8_t* p, object item) except -1:
     if item is EMPTY:
         return 0
@@ -458,8 +460,8 @@ cdef Py_ssize_t other_integer(Number codec, uint8_t* p, object item) except -1:
     )
 
 
-# Converts a number that is not a float; returns -1.0 for EMPTY. This runs the code of the item's
-# __float__ or __index__.
+# Converts a number that is not a float, by its __float__ or __index__ (user code). Returns -1.0 for
+# EMPTY; the caller checks which it was.
 cdef double double_of(Number codec, object item) except? -1.0:
     if item is EMPTY:
         return -1.0
@@ -500,12 +502,10 @@ include "codecs_arrays.pxi"
 include "codecs_containers.pxi"
 
 
-# -- the calls of type classes ---------------------------------------------------------------------
+# -- the fast methods of type classes --------------------------------------------------------------
 
 cdef object encoded(Codec codec, object value):
-    """Return the body of `value`, without the growing buffer if the type is a plain number or
-    bytes.
-    """
+    """Encode `value`. Common values of simple types are encoded without a growing buffer."""
     cdef uint8_t[8] number
     cdef wbuf out
     cdef Kind kind = codec.kind
@@ -533,7 +533,7 @@ cdef object encoded(Codec codec, object value):
 
 
 cdef object decoded(Codec codec, object data):
-    """Return the value of a body."""
+    """Decode the bytes of a value."""
     cdef Page page
     if PyBytes_CheckExact(data):
         if codec.kind == KIND_BLOB:
@@ -547,9 +547,9 @@ cdef object decoded(Codec codec, object data):
 
 @cython.final
 cdef class TypeCalls:
-    """The methods of one type class, over its codec (see the Python twin).
+    """Fast methods for one type class, which use its codec (see the Python twin).
 
-    They are built-in functions, which cost less than any class method.
+    They are built-in functions, which are faster than any class method.
     """
 
     cdef readonly object owner
@@ -562,7 +562,7 @@ cdef class TypeCalls:
 
     def __init__(self, owner, codec, empty_is_value, empty):
         if self._codec is not _NOTHING:
-            raise TypeError("the calls of a type are made once")  # they may be under way
+            raise TypeError("the calls of a type are made once")  # they may be in use
         self.owner = owner
         self._empty_is_value = empty_is_value
         self._empty = empty
@@ -572,28 +572,28 @@ cdef class TypeCalls:
     @cython.embedsignature(True)
     @cython.embedsignature.format("clinic")
     def serialize(self, val, protocol_version):
-        """Return the body of `val`, which is not None."""
+        """Encode `val`, which must not be None."""
         return encoded(self._codec, val)
 
     @cython.binding(False)
     @cython.embedsignature(True)
     @cython.embedsignature.format("clinic")
     def deserialize(self, byts, protocol_version):
-        """Return the value of a body that is neither null nor empty."""
+        """Decode bytes that are neither null nor empty."""
         return decoded(self._codec, byts)
 
     @cython.binding(False)
     @cython.embedsignature(True)
     @cython.embedsignature.format("clinic")
     def to_binary(self, val, protocol_version):
-        """Return the bytes of `val`, or no bytes for None."""
+        """Encode `val`; returns b"" for None."""
         return b"" if val is None else encoded(self._codec, val)
 
     @cython.binding(False)
     @cython.embedsignature(True)
     @cython.embedsignature.format("clinic")
     def from_binary(self, byts, protocol_version):
-        """Return the value of a [bytes], by the rules for null and for empty values."""
+        """Decode a [bytes], which may be null or empty."""
         if byts is None:
             return None
         if not self._empty_is_value and (
@@ -603,7 +603,7 @@ cdef class TypeCalls:
         return decoded(self._codec, byts)
 
 
-# A placeholder in calls that were never initialized.
+# The codec of `TypeCalls` objects whose __init__ did not run.
 cdef Codec _NOTHING = nothing()
 
 

@@ -1,4 +1,4 @@
-# Arrays of numbers: from anything with the buffer protocol to packed big-endian elements, and back.
+# Encodes arrays of numbers (objects with the buffer protocol), and decodes numbers into arrays.
 
 cdef enum Sort:
     SORT_NONE = 0
@@ -7,17 +7,17 @@ cdef enum Sort:
     SORT_REAL = 3
 
 
-# The type of the elements of an exported buffer.
+# The elements of a buffer: their type, and where they are in memory.
 cdef struct Elements:
     Sort sort
-    Py_ssize_t size
-    bint big            # big-endian in memory
+    Py_ssize_t size     # bytes of an element
+    bint big            # whether they are big-endian in memory
     uint8_t* start
     Py_ssize_t stride
     Py_ssize_t count
 
 
-# Reads the struct format of a one-dimensional buffer; SORT_NONE if it is not a plain number.
+# Describes the elements of a one-dimensional buffer. The sort is SORT_NONE if they are not numbers.
 cdef Elements elements_in(const Py_buffer* view) noexcept:
     cdef Elements elements
     cdef const char* form = view.format
@@ -55,9 +55,9 @@ cdef Elements elements_in(const Py_buffer* view) noexcept:
     return elements
 
 
-# Writes the elements as numbers of `codec`, `gap` bytes apart at `to`. Returns False if the types
-# are incompatible or an element is out of range. The caller then encodes the elements one by one,
-# and its error names the first that does not fit.
+# Encodes the elements of `source` with `codec`, and writes them at `to`, `gap` bytes apart. Returns
+# False if the types are incompatible or an element is out of range. The caller then encodes the
+# elements one by one, and its error names the first that does not fit.
 cdef bint convert(Number codec, const Elements* source, uint8_t* to, Py_ssize_t gap) except -1:
     cdef Kind kind = codec.kind
     cdef bint real = kind == KIND_FLOAT32 or kind == KIND_FLOAT64
@@ -77,7 +77,7 @@ cdef bint convert(Number codec, const Elements* source, uint8_t* to, Py_ssize_t 
             )
         return True
     if source.size == 8 and source.stride == 8 and source.big != TURBOCQL_LITTLE:
-        # NumPy's default types: doubles for a vector of floats, int64 for a list of ints.
+        # Fast loops for NumPy's default types: doubles bound as floats, and int64 bound as int.
         if kind == KIND_FLOAT32 and source.sort == SORT_REAL and gap == 4:
             return turbocql_narrow_floats(to, source.start, source.count)
         if kind == KIND_INT32 and source.sort == SORT_SIGNED:
@@ -91,7 +91,7 @@ cdef bint convert(Number codec, const Elements* source, uint8_t* to, Py_ssize_t 
             continue
         integer = get_integer(raw, source.size, source.sort == SORT_SIGNED)
         if source.sort == SORT_UNSIGNED and integer < 0:
-            return False  # an unsigned 64-bit number beyond the signed range
+            return False  # an unsigned number that does not fit 64 bits with a sign
         if real:
             store_real(kind, p, <double> integer)
         elif not store_integer(kind, p, integer):
@@ -153,15 +153,15 @@ cdef inline bint store_integer(Kind kind, uint8_t* p, int64_t integer) noexcept:
     return True
 
 
-# Returns True if a value is an array of numbers that we read through its buffer. Text, bytes and
-# Python's containers are not.
+# Returns True if `value` has a buffer that we can read. That is not so for bytes, and for masked
+# arrays, whose buffer does not contain the mask.
 cdef inline bint is_array(object value) except -1:
     return PyObject_CheckBuffer(value) and not PyBytes_Check(value) and not (
         turbocql_maybe_masked(value) and masked_array(value) is not None
     )
 
 
-# Opens the buffer of `value`; False if it gives none after all.
+# Opens the buffer of `value`; returns False if that fails.
 cdef bint open_array(object value, Py_buffer* view) except -1:
     try:
         PyObject_GetBuffer(value, view, PyBUF_FULL_RO)
@@ -170,10 +170,10 @@ cdef bint open_array(object value, Py_buffer* view) except -1:
     return True
 
 
-# -- decoding into storage of the caller -----------------------------------------------------------
+# -- decoding into a buffer of the caller ----------------------------------------------------------
 
-# Copies `count` packed elements, `gap` bytes apart at `data`, into the buffer `out`, which must
-# hold numbers of the same kind.
+# Copies `count` encoded numbers, which are `gap` bytes apart at `data`, to the buffer `out`. Its
+# items must be numbers of the same kind and size.
 cdef Py_ssize_t store_into(
     Number codec, str name, const uint8_t* data, Py_ssize_t gap, Py_ssize_t count, object out
 ) except -1:
@@ -193,7 +193,8 @@ cdef Py_ssize_t store_into(
             raise ValueError(f"{name}: {count} elements do not fit a buffer of {target.count}")
         swap = not target.big
         if data < target.start + count * codec.width and target.start < data + count * gap:
-            # `out` lies in the very memory that is read: the loops may not meet themselves.
+            # `out` overlaps the memory that we read. Copy the data first, since the loops below
+            # must not overwrite what they have yet to read.
             apart = PyBytes_FromStringAndSize(<const char*> data, (count - 1) * gap + codec.width)
             data = <const uint8_t*> PyBytes_AS_STRING(apart)
         if gap == codec.width:

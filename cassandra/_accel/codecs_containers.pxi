@@ -1,18 +1,20 @@
-# Codecs of the types that hold others: list, set, map, tuple, user-defined types, vector.
+# Codecs of the types that contain others: list, set, map, tuple, user-defined types, vector.
 
 cdef bint MAPS_HAVE_FIELDS = reads_plainly(OrderedMapSerializedKey, KeyedMapBase)
 cdef bint SETS_HAVE_FIELDS = reads_plainly(SortedSet, SetBase)
 cdef object READ_SET = SortedSet._read
 
 
-# A codec is as deep as its type; C's stack is not: a RecursionError comes first, as in Python.
+# For `turbocql_enter`: a deeply nested value raises a RecursionError, as in Python, before it can
+# exhaust the C stack.
 cdef const char* ENCODING = " while encoding a nested value"
 cdef const char* DECODING = " while decoding a nested value"
 
 
-# Reads the length field at *p and moves *p past it; returns -1 for a null. Refuses a length beyond
-# `left`, and other negative lengths: the spec allows them as null ([bytes], native_protocol_v5.spec
-# 3), but servers write -1, so any other value is damage.
+# Reads the length field at *p and moves *p past it; returns -1 for a null. Raises an error for a
+# length above `left`, and for any other negative length. By the specification ([bytes] in
+# native_protocol_v5.spec, section 3), these also mean null, but servers only ever write -1, so they
+# mean damaged data.
 cdef inline Py_ssize_t take(const uint8_t** p, Py_ssize_t* left) except -2:
     cdef Py_ssize_t size
     if left[0] < 4:
@@ -33,7 +35,8 @@ cdef Py_ssize_t refuse_length(Py_ssize_t left, Py_ssize_t size) except -2:
     coerce.truncated(f"truncated: an item claims {size} bytes, {left} are left")
 
 
-# The [int] at the start of a collection; refuses more elements than the bytes can hold.
+# Reads the [int] count with which a collection begins. Raises an error if so many elements, of
+# `smallest` bytes at least, do not fit.
 cdef Py_ssize_t count_of(
     Codec codec, const uint8_t* data, Py_ssize_t size, Py_ssize_t smallest
 ) except -1:
@@ -48,14 +51,14 @@ cdef Py_ssize_t count_of(
     return count
 
 
-# Returns the element at `index` of a list or tuple that had `count` elements, with a reference.
-# Refuses a list whose size has changed.
+# Returns a reference to the element at `index` of a list or tuple that had `count` elements. Raises
+# an error if the size of the list has changed.
 cdef inline object element_at(object sequence, Py_ssize_t index, Py_ssize_t count):
     if PyList_CheckExact(sequence):
         if PyList_GET_SIZE(sequence) != count:
             refuse_value(sequence, f"changed its size from {count} while it was being encoded")
         return <object> PyList_GET_ITEM(sequence, index)
-    # turbocql_readable gives a list or a tuple, and a tuple keeps its size.
+    # turbocql_readable returned a list or a tuple, and the size of a tuple never changes.
     return <object> PyTuple_GET_ITEM(sequence, index)
 
 
@@ -71,7 +74,7 @@ cdef inline bint is_sequence(object value) noexcept:
 
 @cython.final
 cdef class ListCodec(Codec):
-    """list and set: [int] n, then n times [bytes]."""
+    """list and set: an [int] count, then [bytes] for each element."""
 
     cdef Codec element
     cdef bint is_set
@@ -103,8 +106,8 @@ cdef class ListCodec(Codec):
             Py_LeaveRecursiveCall()
         return 0
 
-    # Reserves memory once for all elements, without a call per plain element. `numbers` means that
-    # `element` is a Number.
+    # Encodes a list of numbers: reserves memory for all elements, and then encodes runs of simple
+    # numbers with one call each. (`numbers` is set, so `element` is a Number.)
     cdef int write_numbers(self, wbuf* out, object sequence, Py_ssize_t count) except -1:
         cdef Number element = <Number> self.element
         cdef Py_ssize_t i = 0
@@ -120,11 +123,12 @@ cdef class ListCodec(Codec):
         p += 4
         try:
             while True:
-                # Code of the elements before may have run: `put_plain` reads without a look.
+                # User code of an earlier element may have changed the list, and `put_plain` does
+                # not check its size. If it changed, `element_at` raises the error.
                 if size_of(sequence) != count:
                     element_at(sequence, 0, count)
-                # The elements before `i` may have taken less than `gap`: the address of "element 0"
-                # is such that `i` fits.
+                # Element `i` must be written at `p`. Nulls before it took less than `gap` bytes, so
+                # pass the address at which element 0 would be if all had taken `gap`.
                 size = put_plain(element, sequence, i, count, p - i * gap, gap) - i
                 i += size
                 p += size * gap
@@ -134,13 +138,14 @@ cdef class ListCodec(Codec):
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
-        # Nulls and empty values took less than we reserved. `p` still points into the buffer, which
-        # is not shared.
+        # Nulls and empty values took less than we reserved, so set the real size. `p` is still
+        # valid, because no other code uses the buffer.
         out.size = p - out.data
         return 0
 
-    # Writes the element at `*index` and the nulls after it, which `put_plain` skips. Returns the
-    # position after them. This is separate from the loop of plain elements, which is faster alone.
+    # Writes the element at `*index`, which `put_plain` could not, and any nulls after it. Returns
+    # the address after them. (This is a separate function because the loop above is faster without
+    # it.)
     cdef uint8_t* put_others(
         self, uint8_t* p, object sequence, Py_ssize_t* index, Py_ssize_t count
     ) except NULL:
@@ -158,7 +163,7 @@ cdef class ListCodec(Codec):
             index[0] += 1
         return p
 
-    # Writes `value` through its buffer; returns False if that is not possible.
+    # Encodes an array through its buffer; returns False if that is not possible.
     cdef bint write_array(self, wbuf* out, object value) except -1:
         cdef Number element = <Number> self.element
         cdef Py_buffer view
@@ -196,8 +201,8 @@ cdef class ListCodec(Codec):
         cdef bint numbers = self.numbers
         cdef Py_ssize_t first = 0
         cdef const uint8_t* p = data + 4
-        # The items are NULL until they are set, and the list is not shared before all are set.
-        # After an error, its deallocation allows for empty items.
+        # The items of the new list are NULL until we set them. No other code gets the list before
+        # that. After an error, the list is deallocated, which allows items that are NULL.
         items = PyList_New(count)
         if numbers and kind >= KIND_FLOAT32:
             first = turbocql_unpack_floats(
@@ -253,7 +258,8 @@ cdef class ListCodec(Codec):
                     break
         if not regular:
             page.lacking = 0
-            # This raises an error that explains what is malformed, if something is.
+            # If the data are malformed, this raises an error that says where. Otherwise there are
+            # null or empty elements.
             self.read(data, size, &page)
             malformed(
                 self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold"
@@ -261,7 +267,8 @@ cdef class ListCodec(Codec):
         return store_into(<Number> self.element, self.cql_name, data + 8, gap, count, out)
 
 
-# A SortedSet of a new list: sorted, equal elements once.
+# Makes a SortedSet of the new list `items`. If the elements are sorted and distinct, it sets the
+# field directly; otherwise SortedSet does the rest.
 cdef object sorted_set(object items):
     cdef Py_ssize_t count = PyList_GET_SIZE(items)
     cdef Py_ssize_t i
@@ -273,7 +280,7 @@ cdef object sorted_set(object items):
         for i in range(1, count):
             if PyList_GET_SIZE(items) != count:
                 return READ_SET(arrived)
-            # Hold both elements: a class of the application compares them in its own code.
+            # Hold references to both elements, because the comparison may run user code.
             left = <object> PyList_GET_ITEM(items, i - 1)
             right = <object> PyList_GET_ITEM(items, i)
             if not PyObject_RichCompareBool(left, right, Py_LT):
@@ -289,7 +296,7 @@ cdef object sorted_set(object items):
 
 @cython.final
 cdef class MapCodec(Codec):
-    """map: [int] n, then n times [bytes] key and [bytes] value."""
+    """map: an [int] count, then [bytes] key and [bytes] value for each entry."""
 
     cdef Codec key
     cdef Codec value
@@ -303,8 +310,7 @@ cdef class MapCodec(Codec):
         cdef PyObject* key
         cdef PyObject* item
         if PyDict_CheckExact(value):
-            # Iterate over a copy, so that changes to the original by the elements' code do not
-            # matter.
+            # Iterate over a copy, because user code of an element may change the dict.
             pairs = PyDict_Copy(value)
             count = PyDict_Size(pairs)
             wbuf_int32(out, count)
@@ -324,7 +330,7 @@ cdef class MapCodec(Codec):
             return 0
         if value is EMPTY:
             return 0
-        # These are new lists of equal length, which are not shared.
+        # `pairs` returns new lists of equal length, which no other code has.
         keys, values = coerce.pairs(value, self.cql_name)
         count = PyList_GET_SIZE(keys)
         wbuf_int32(out, count)
@@ -391,12 +397,13 @@ cdef class MapCodec(Codec):
 
 @cython.final
 cdef class TupleCodec(Codec):
-    """tuple and user-defined types: [bytes] of each field; the value may end early."""
+    """tuple and user-defined types: [bytes] for each field. Fields at the end may be missing."""
 
-    cdef tuple fields       # each is a Codec: `tuple_codec` has seen to that
-    cdef tuple names        # None for a tuple
-    cdef object make        # None for a tuple
-    cdef object tuple_class  # the class of named tuples that `make` gives, by position; else None
+    cdef tuple fields       # a Codec for each field; `tuple_codec` checks their class
+    cdef tuple names        # the names of the fields; None for the CQL type tuple
+    cdef object make        # returns the decoded value; None for the CQL type tuple
+    # The class of named tuples that `make` creates from values in the order of the fields, or None.
+    cdef object tuple_class
 
     cdef str where(self, Py_ssize_t index):
         if self.names is None:
@@ -454,7 +461,8 @@ cdef class TupleCodec(Codec):
                     if not cut:
                         cut = True
                         lack(self, page, count - i)
-                    item = None  # a missing tail is null: the value is older than the last fields
+                    # The value was written before the last fields were added to the type.
+                    item = None
                 else:
                     length = take(&p, &left)
                     item = (<Codec> PyTuple_GET_ITEM(self.fields, i)).read_nullable(
@@ -475,7 +483,7 @@ cdef class TupleCodec(Codec):
         return items if self.make is None else self.make(items)
 
 
-# Vectors of more bytes than this have their elements counted before memory is reserved.
+# For a vector of more bytes than this, check the number of elements before we allocate memory.
 cdef enum:
     COUNTED_FIRST = 65536
 
@@ -484,26 +492,27 @@ cdef enum:
 
 @cython.final
 cdef class VectorCodec(Codec):
-    """vector: elements side by side. Those without a fixed width have an unsigned vint length."""
+    """vector: the elements one after the other, with lengths (unsigned vints) if their size varies.
+    """
 
     cdef Codec element
     cdef Py_ssize_t dimension
-    cdef bint numbers       # plain numbers, packed
-    cdef object read_as     # None for a list, else "array" or "numpy"
-    cdef object model       # an empty array.array to clone, or numpy.empty
-    cdef object dtype       # of the NumPy array
+    cdef bint numbers       # whether the elements are numbers of a fixed size
+    cdef object read_as     # decode as: None for a list, "array" or "numpy"
+    cdef object model       # an empty array.array to clone, or the function numpy.empty
+    cdef object dtype       # the dtype of NumPy arrays
 
     cdef int refuse_count(self, object value, Py_ssize_t count) except -1:
         refuse_value(value, f"has {count} elements, {self.cql_name} takes {self.dimension}")
 
     def encode(self, value):
-        """Return the body of any iterable of the right length without nulls."""
+        """Encode any iterable that has `dimension` elements, none of which is null."""
         if not self.numbers:
             return Codec.encode(self, value)
         if self.fixed_size > COUNTED_FIRST:
             value = self.counted(value)
-        # The size is known, so we write directly into the result, which is not shared before it is
-        # full.
+        # The size is known, so write directly into the new bytes object. No other code gets it
+        # before it is complete.
         result = PyBytes_FromStringAndSize(NULL, self.fixed_size)
         self.fill(<uint8_t*> PyBytes_AS_STRING(result), value)
         return result
@@ -538,7 +547,8 @@ cdef class VectorCodec(Codec):
             Py_LeaveRecursiveCall()
         return 0
 
-    # Puts the length in front of the `size` bytes at `start`: its own size is known only now.
+    # Inserts the length before the element of `size` bytes at `offset`. The size of the length
+    # itself was not known before.
     cdef int insert_length(self, wbuf* out, Py_ssize_t offset, Py_ssize_t size) except -1:
         cdef uint8_t length[9]
         cdef Py_ssize_t taken = put_uvint(length, <uint64_t> size)
@@ -550,8 +560,8 @@ cdef class VectorCodec(Codec):
         memcpy(p, length, taken)
         return 0
 
-    # Returns `value`, or a list of its elements, after checking their number, so that we never
-    # reserve memory for a large vector in vain.
+    # Checks the number of elements before we allocate memory for a large vector. Returns `value`,
+    # or its elements as a list if it has no length.
     cdef object counted(self, object value):
         if isinstance(value, (str, bytes, dict)) or not hasattr(type(value), "__len__"):
             items = elements_of(value, self.cql_name)
@@ -567,7 +577,8 @@ cdef class VectorCodec(Codec):
         return items
 
     cdef object sequence_of(self, object value):
-        # A masked array may have elements that could be written, lists for example.
+        # A masked array whose elements are all masked means null. Check this first, because its
+        # hidden elements may be values that could be encoded.
         if turbocql_maybe_missing(value) and is_missing(value, self.cql_name):
             raise EncodeTypeError("it stands for null")
         items = value if is_sequence(value) else elements_of(value, self.cql_name)
@@ -576,7 +587,7 @@ cdef class VectorCodec(Codec):
             self.refuse_count(value, size_of(items))
         return items
 
-    # Writes the packed numbers of `value` at `p`, which has space for all of them.
+    # Encodes a vector of numbers at `p`, where there is space for all of them.
     cdef int fill(self, uint8_t* p, object value) except -1:
         cdef Number element = <Number> self.element
         cdef Py_ssize_t count = self.dimension
@@ -587,7 +598,7 @@ cdef class VectorCodec(Codec):
         sequence = self.sequence_of(value)
         try:
             while True:
-                # See `ListCodec.write_numbers`.
+                # Check the size, as in `ListCodec.write_numbers`.
                 if size_of(sequence) != count:
                     element_at(sequence, 0, count)
                 i = put_plain(element, sequence, i, count, p, width)
@@ -639,7 +650,7 @@ cdef class VectorCodec(Codec):
             if self.numbers:
                 return self.read_numbers(data)
         elif self.dimension > size:
-            # Each element of variable size takes its length byte at least.
+            # The length of each element has at least one byte.
             return malformed(self.cql_name, f"{size} bytes cannot hold {self.dimension} elements")
         items = PyList_New(self.dimension)
         turbocql_enter(DECODING)
@@ -736,7 +747,7 @@ cdef class VectorCodec(Codec):
             PyBuffer_Release(&view)
 
 
-# -- factories: the public names that both twins share ---------------------------------------------
+# -- functions that make codecs; the Python twin has the same --------------------------------------
 
 cdef Codec list_codec(Codec element, str name, bint is_set, object empty):
     cdef ListCodec codec = ListCodec.__new__(ListCodec)
@@ -747,19 +758,19 @@ cdef Codec list_codec(Codec element, str name, bint is_set, object empty):
 
 
 def list_of(element, name="", empty=None):
-    """list<element>, read as a list."""
+    """Return the codec of list<element>, whose values are decoded as lists."""
     element = codec_of(element)
     return list_codec(element, name or f"list<{element.cql_name}>", False, empty)
 
 
 def set_of(element, name="", empty=None):
-    """set<element>, read as a SortedSet."""
+    """Return the codec of set<element>, whose values are decoded as SortedSets."""
     element = codec_of(element)
     return list_codec(element, name or f"set<{element.cql_name}>", True, empty)
 
 
 def map_of(key, value, name="", empty=None):
-    """map<key, value>, read as an OrderedMapSerializedKey."""
+    """Return the codec of map<key, value>; decoded values are `OrderedMapSerializedKey` objects."""
     cdef MapCodec codec = MapCodec.__new__(MapCodec)
     codec.key = codec_of(key)
     codec.value = codec_of(value)
@@ -786,14 +797,14 @@ cdef Codec tuple_codec(object name, object names, object fields, object make, ob
 
 
 def tuple_of(fields, name="", empty=None):
-    """tuple<fields...>, read as a tuple."""
+    """Return the codec of tuple<fields...>, whose values are decoded as tuples."""
     fields = tuple(fields)
     name = name or f"tuple<{', '.join([field.cql_name for field in fields])}>"
     return tuple_codec(name, None, fields, None, empty)
 
 
 def udt(name, names, fields, make, empty=None):
-    """Return the codec of a user-defined type; reading returns ``make(field values)``."""
+    """Return the codec of a user-defined type; a value is decoded as ``make([field values])``."""
     names = tuple(names)
     fields = tuple(fields)
     if len(names) != len(fields):
@@ -804,8 +815,8 @@ def udt(name, names, fields, make, empty=None):
 def vector_of(element, dimension, as_="list", name="", empty=None):
     """Return the codec of vector<element, dimension>.
 
-    :param as_: vectors of numbers are read as "list", "array" (array.array) or "numpy".
-    :raises ValueError: if `as_` is something else, or the dimension is out of range.
+    :param as_: how vectors of numbers are decoded: "list", "array" (array.array) or "numpy".
+    :raises ValueError: if `as_` has another value, or the dimension is out of range.
     """
     cdef Codec inner = codec_of(element)
     cdef VectorCodec codec = VectorCodec.__new__(VectorCodec)

@@ -1,24 +1,27 @@
-# Codecs of the scalars that are not plain numbers.
+# Codecs of the scalar types except the numbers of a fixed size.
 
 cdef object UUID = uuid_module.UUID
 cdef object SAFE_UNKNOWN = uuid_module.SafeUUID.unknown
 cdef object Decimal = decimal_module.Decimal
 cdef object DecimalException = decimal_module.DecimalException
 cdef object WIDE_CONTEXT = coerce.WIDE_CONTEXT
-# Decimals of more bytes are cut in halves (see cqltypes/codecs/big_numbers.py).
+# Decimals of more bytes than this are converted by cqltypes/codecs/big_numbers.py, since Python's
+# own conversion takes quadratic time.
 cdef enum:
     SMALL_DECIMAL = 128
 
 cdef object TIMEZONE_UTC = datetime_module.timezone.utc
 
-# The attributes of a UUID cannot be assigned, so we fill a new object through its class's members.
+# UUID.__setattr__ raises an error, so we set the attributes of a new UUID through the slots'
+# members.
 cdef object UUID_INT = vars(UUID).get("int")
 cdef object UUID_SAFE = vars(UUID).get("is_safe")
 cdef bint UUID_HAS_MEMBERS = isinstance(UUID_INT, MemberDescriptorType) and isinstance(
     UUID_SAFE, MemberDescriptorType
 )
 
-# Objects of other classes go through the constructors.
+# If one of the classes has these fields, the variable is that class, and its objects are read and
+# created directly. Otherwise it is a class without objects, and the constructors are used.
 cdef type DateKind = with_fields(Date, DayBase)
 cdef type TimeKind = with_fields(Time, TimeBase)
 cdef type DurationKind = with_fields(Duration, DurationBase)
@@ -76,14 +79,14 @@ cdef class Text(Codec):
         return write_object(out, coerce.text_bytes(value, name))
 
     cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
-        # Most texts are ASCII and short. CPython shares the objects of the empty string and of
-        # single characters.
+        # A fast path, because most strings are ASCII. Strings of up to one character are left to
+        # CPython, which has shared objects for them.
         if size > 1 and turbocql_is_ascii(data, size):
             return turbocql_ascii_text(data, size)
         return self.read_other(data, size)
 
     cdef object read_other(self, const uint8_t* data, Py_ssize_t size):
-        # Apart from `read`, which would pay for the handler below.
+        # A separate function, because the try statement would slow down `read`.
         try:
             if self.only_ascii:
                 return PyUnicode_DecodeASCII(<char*> data, size, NULL)
@@ -135,15 +138,15 @@ cdef class Uuid(Codec):
 
 # -- time ------------------------------------------------------------------------------------------
 
-# Days from 1970-01-01 to a date of the Gregorian calendar. Years are taken to start in March: leap
-# days come last.
+# Returns the days from 1970-01-01 to a date of the Gregorian calendar. The computation uses years
+# that begin in March, so that a leap day is the last day of its year.
 cdef inline int64_t days_of(int year, int month, int day) noexcept:
     cdef int64_t y = year - (1 if month <= 2 else 0)
     cdef int64_t shifted = month - 3 if month > 2 else month + 9
     return y * 365 + y // 4 - y // 100 + y // 400 + (153 * shifted + 2) // 5 + day - 719469
 
 
-# The datetime of milliseconds within its years.
+# Returns the datetime of milliseconds since 1970, which must be within the years 1 to 9999.
 cdef object datetime_of(int64_t millis):
     cdef int64_t days = millis // DAY_MILLIS
     cdef int64_t rest = millis - days * DAY_MILLIS
@@ -151,7 +154,7 @@ cdef object datetime_of(int64_t millis):
     if rest < 0:
         days -= 1
         rest += DAY_MILLIS
-    days += 719468  # from 0000-03-01
+    days += 719468  # now counted from 0000-03-01, as in `days_of`
     era = days // 146097
     in_era = days - era * 146097
     year = (in_era - in_era // 1460 + in_era // 36524 - in_era // 146096) // 365
@@ -304,7 +307,7 @@ cdef Py_ssize_t put_uvint(uint8_t* p, uint64_t number) noexcept:
     return extra + 1
 
 
-# Returns the bytes taken, or 0 if the number is cut short.
+# Returns the size of the number in bytes, or 0 if it is truncated.
 cdef Py_ssize_t get_uvint(const uint8_t* p, Py_ssize_t size, uint64_t* number) noexcept:
     cdef int extra = 0
     cdef int i
@@ -355,7 +358,8 @@ cdef class DurationCodec(Codec):
         size += put_uvint(encoded + size, zigzag(nanos))
         return wbuf_write(out, encoded, size)
 
-    # Returns True if `value` is a Duration of three ints within range and of one sign.
+    # Reads the parts of a Duration; returns False if they must be checked by `coerce`. It returns
+    # True for three ints that are in range and have the same sign.
     cdef bint fast_parts(
         self, object value, int64_t* months, int64_t* days, int64_t* nanos
     ) except -1:
@@ -408,8 +412,8 @@ cdef class DurationCodec(Codec):
         return duration
 
 
-# Four bytes of plain dotted decimals without leading zeros; anything else is left to inet_pton,
-# which decides.
+# Parses an IPv4 address without leading zeros, such as 127.0.0.1. Returns False for any other text,
+# which inet_pton then parses or rejects.
 cdef bint parse_ipv4(object text, uint8_t* address) noexcept:
     cdef const char* p = <const char*> PyUnicode_DATA(text)
     cdef Py_ssize_t size = PyUnicode_GET_LENGTH(text)
@@ -488,7 +492,7 @@ cdef int put_varint(wbuf* out, int64_t value) except -1:
     return 0
 
 
-# Appends an int of any size.
+# Appends an int of any size, as a varint.
 cdef int write_int(wbuf* out, object number) except -1:
     cdef int overflow = 0
     cdef int64_t small = PyLong_AsLongLongAndOverflow(number, &overflow)
@@ -502,7 +506,8 @@ cdef int write_int(wbuf* out, object number) except -1:
         return write_object(out, coerce.varint_bytes(number))
     p = wbuf_extend(out, room)
     turbocql_int_to_signed(number, p, room)
-    # Bytes in front that only repeat the sign.
+    # Remove bytes at the beginning that only repeat the sign: a varint must be as short as
+    # possible.
     while (p[extra] == 0 and p[extra + 1] < 0x80) or (p[extra] == 0xFF and p[extra + 1] >= 0x80):
         extra += 1
     memmove(p, p + extra, room - extra)
@@ -538,15 +543,16 @@ cdef class Varint(Codec):
         return get_varint(data, size)
 
 
-# Decimals of more digits are converted in halves (see cqltypes/codecs/big_numbers.py). Below 640,
-# the least that sys.set_int_max_str_digits takes.
+# Decimals of more digits than this are converted by cqltypes/codecs/big_numbers.py. So many are
+# always allowed, since sys.set_int_max_str_digits accepts no limit below 640.
 cdef enum:
     MOST_DIGITS = 512
 
 
-# Reads the scientific string of a Decimal, which shows coefficient and exponent exactly. `digits`
-# gets the sign and the digits of the coefficient, `unscaled` its value if it has up to 18 digits.
-# Returns the number of digits; 0 if there are more than MOST_DIGITS, or the value is not finite.
+# Parses the text of a Decimal, which shows its coefficient and exponent exactly. Sets `digits` to
+# the sign and digits of the coefficient, and `unscaled` to its value if it has up to 18 digits.
+# Returns the number of digits. Returns 0 if there are more than MOST_DIGITS, or if the value is not
+# finite.
 cdef int parse_decimal(object text, char* digits, int64_t* unscaled, int64_t* scale) except -1:
     cdef const char* p
     cdef Py_ssize_t size
@@ -617,7 +623,7 @@ cdef class DecimalCodec(Codec):
                 if count <= 18:
                     wbuf_int32(out, <int32_t> scale)
                     return put_varint(out, unscaled)
-                # Lower limits are for `coerce` to look at.
+                # If the limit is so low that this number may exceed it, `coerce` checks it below.
                 if limits.decimal_bytes >= MOST_DIGITS:
                     wbuf_int32(out, <int32_t> scale)
                     return write_int(out, PyLong_FromString(digits, NULL, 10))
@@ -649,7 +655,7 @@ cdef class DecimalCodec(Codec):
 
 @cython.final
 cdef class Nothing(Codec):
-    """empty."""
+    """empty: the type whose only value has no bytes."""
 
     cdef int write(self, wbuf* out, object value) except -1:
         empty_or_refuse(value, EMPTY, "EMPTY, the only value of the type empty")
@@ -685,107 +691,107 @@ cdef class FunctionCodec(Codec):
         return self._decode(PyBytes_FromStringAndSize(<char*> data, size))
 
 
-# -- factories: the public names that both twins share ---------------------------------------------
+# -- functions that make codecs; the Python twin has the same --------------------------------------
 
 def int8(name="tinyint", empty=None):
-    """tinyint."""
+    """Return the codec of tinyint."""
     return number(KIND_INT8, "b", 1, False, name, empty)
 
 
 def int16(name="smallint", empty=None):
-    """smallint."""
+    """Return the codec of smallint."""
     return number(KIND_INT16, "h", 2, False, name, empty)
 
 
 def int32(name="int", empty=None):
-    """int."""
+    """Return the codec of int."""
     return number(KIND_INT32, "i", 4, True, name, empty)
 
 
 def int64(name="bigint", empty=None):
-    """bigint and counter."""
+    """Return the codec of bigint and counter."""
     return number(KIND_INT64, "q", 8, True, name, empty)
 
 
 def float32(name="float", empty=None):
-    """float."""
+    """Return the codec of float."""
     return number(KIND_FLOAT32, "f", 4, True, name, empty)
 
 
 def float64(name="double", empty=None):
-    """double."""
+    """Return the codec of double."""
     return number(KIND_FLOAT64, "d", 8, True, name, empty)
 
 
 def boolean(name="boolean", empty=None):
-    """boolean."""
+    """Return the codec of boolean."""
     return describe(Boolean.__new__(Boolean), KIND_BOOLEAN, name, 1, 1, False, empty)
 
 
 def text(name="text", empty=None):
-    """text and varchar; zero bytes are a value."""
+    """Return the codec of text and varchar. Zero bytes are a value, the empty string."""
     return describe(Text.__new__(Text), KIND_TEXT, name, -1, -1, True, None)
 
 
 def ascii_text(name="ascii", empty=None):
-    """ascii; zero bytes are a value."""
+    """Return the codec of ascii. Zero bytes are a value, the empty string."""
     cdef Text codec = Text.__new__(Text)
     codec.only_ascii = True
     return describe(codec, KIND_OTHER, name, -1, -1, True, None)
 
 
 def blob(name="blob", empty=None):
-    """Return the codec of blob and of types without their own codec; zero bytes are a value."""
+    """Return the codec of blob and of types without their own codec. Zero bytes are a value."""
     return describe(Blob.__new__(Blob), KIND_BLOB, name, -1, -1, True, None)
 
 
 def uuid(name="uuid", empty=None):
-    """uuid and timeuuid."""
+    """Return the codec of uuid and timeuuid."""
     return describe(Uuid.__new__(Uuid), KIND_UUID, name, 16, 16, False, empty)
 
 
 def timestamp(name="timestamp", empty=None):
-    """timestamp."""
+    """Return the codec of timestamp."""
     return describe(Timestamp.__new__(Timestamp), KIND_TIMESTAMP, name, 8, 8, False, empty)
 
 
 def date(name="date", empty=None):
-    """date."""
+    """Return the codec of date."""
     return describe(DateCodec.__new__(DateCodec), KIND_OTHER, name, -1, 4, False, empty)
 
 
 def time(name="time", empty=None):
-    """time."""
+    """Return the codec of time."""
     return describe(TimeCodec.__new__(TimeCodec), KIND_OTHER, name, -1, 8, False, empty)
 
 
 def duration(name="duration", empty=None):
-    """duration."""
+    """Return the codec of duration."""
     return describe(DurationCodec.__new__(DurationCodec), KIND_OTHER, name, -1, -1, False, empty)
 
 
 def inet(name="inet", empty=None):
-    """inet."""
+    """Return the codec of inet."""
     return describe(Inet.__new__(Inet), KIND_OTHER, name, -1, -1, False, empty)
 
 
 def varint(name="varint", empty=None):
-    """varint."""
+    """Return the codec of varint."""
     return describe(Varint.__new__(Varint), KIND_OTHER, name, -1, -1, False, empty)
 
 
 def decimal_number(name="decimal", empty=None):
-    """decimal."""
+    """Return the codec of decimal."""
     return describe(DecimalCodec.__new__(DecimalCodec), KIND_OTHER, name, -1, -1, False, empty)
 
 
 def nothing(name="empty", empty=None):
-    """empty."""
+    """Return the codec of the type "empty"."""
     return describe(Nothing.__new__(Nothing), KIND_OTHER, name, -1, -1, True, None)
 
 
 def from_functions(name, encode, decode, *, fixed_size=-1, empty_is_value=False, empty=None):
-    """Return the codec of a type that is coded by two functions."""
+    """Return a codec that calls the functions `encode` and `decode`."""
     cdef FunctionCodec codec = FunctionCodec.__new__(FunctionCodec)
     codec._encode = encode
     codec._decode = decode
@@ -793,7 +799,7 @@ def from_functions(name, encode, decode, *, fixed_size=-1, empty_is_value=False,
 
 
 def from_class(cls, protocol_version, *, name="", fixed_size=-1):
-    """Return the codec of a class with its own coding, such as the types of an application."""
+    """Return a codec that calls `to_binary` and `from_binary` of an application's type class."""
     to_binary = cls.to_binary
     from_binary = cls.from_binary
     return from_functions(

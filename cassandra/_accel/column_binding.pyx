@@ -1,10 +1,11 @@
-"""Tables to the bytes of their rows, compiled; `cassandra.query.tables.column_binding` is its
-reference.
+"""Binds the rows of Arrow tables and DataFrames: the compiled twin of
+`cassandra.query.tables.column_binding`.
 
-Columns of numbers, texts, moments and vectors of floats are read where Arrow or NumPy keep them.
-Columns of other types become lists of Python objects first, as in the reference. If anything is out
-of the ordinary (a number out of range, a text that is no UTF-8), the reference's way is taken for
-all rows, and finds the words for the error. Arrow's structs are believed, as its interface wants.
+Columns of numbers, strings, timestamps, dates, times, UUIDs and vectors of floats are encoded
+directly from the memory of Arrow or NumPy. Columns of other types first become lists of Python
+objects, as in the Python twin. If a value cannot be encoded directly (a number out of range, a
+string that is not UTF-8), all rows are bound again by the Python code, which raises the error. The
+contents of Arrow's structs are not checked; the interface guarantees that they are valid.
 """
 
 from cpython.buffer cimport PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
@@ -68,9 +69,9 @@ cdef int64_t DATE_OFFSET = _DATE_OFFSET
 cdef int64_t A_DAY = 86_400_000_000_000  # nanoseconds
 cdef object _unset = _UNSET_VALUE
 
-# How a value is read, and, for numbers, the type in memory.
+# How a value is read from memory. For numbers this is their C type.
 cdef enum How:
-    OBJECTS
+    OBJECTS        # from the list `objects`
     INT8
     INT16
     INT32
@@ -81,16 +82,16 @@ cdef enum How:
     UINT64
     FLOAT32
     FLOAT64
-    BITS
-    BYTES          # booleans of a byte each
-    TEXT32         # texts or blobs, by offsets of 32 or 64 bits
+    BITS           # booleans, a bit each
+    BYTES          # booleans, a byte each
+    TEXT32         # strings or blobs, with offsets of 32 or 64 bits
     TEXT64
     FIXED          # 16 bytes
-    VECTOR
-    VECTOR32
+    VECTOR         # lists of a fixed length
+    VECTOR32       # lists with offsets of 32 or 64 bits
     VECTOR64
 
-# How a value is written.
+# How a value is encoded.
 cdef enum To:
     TO_INT
     TO_FLOAT
@@ -103,22 +104,23 @@ cdef enum To:
 
 
 cdef class _Column:
-    """Where the values of a column are, and how they are written."""
+    """Where the values of a column are in memory, and how they are encoded."""
 
     cdef How how
     cdef To to
     cdef list objects
-    cdef object owner            # keeps the memory
+    cdef object owner            # keeps the memory alive
     cdef Py_buffer view
     cdef bint has_view
     cdef const uint8_t* valid    # Arrow's bitmap, or NULL if no value is null
     cdef const uint8_t* data
     cdef const uint8_t* offsets
-    cdef Py_ssize_t first        # of the array in its memory
+    cdef Py_ssize_t first        # index of the array's first value in its memory
     cdef Py_ssize_t stride       # bytes from one number to the next
     cdef Py_ssize_t count
-    cdef bint has_nat            # the least number means null
-    # Integers: times `factor`, divided by `divisor` and rounded down, plus `more`; `width` bytes.
+    cdef bint has_nat            # whether the smallest number means null (NumPy's NaT)
+    # An integer is multiplied by `factor` or divided by `divisor` (rounded down). Then, if it is
+    # within `low` and `high`, `more` is added, and the sum is encoded with `width` bytes.
     cdef int64_t factor
     cdef int64_t divisor
     cdef int64_t more
@@ -126,7 +128,7 @@ cdef class _Column:
     cdef int64_t high
     cdef int width
     cdef Py_ssize_t dimension    # of a vector
-    cdef const uint8_t* inner    # its numbers
+    cdef const uint8_t* inner    # the numbers of all vectors
 
     def __dealloc__(self):
         if self.has_view:
@@ -139,6 +141,7 @@ cdef class _Column:
     # -- integers ----------------------------------------------------------------------------------
 
     cdef int64_t number(self, Py_ssize_t row, bint* is_out) noexcept:
+        """Read an integer; sets `is_out` if it does not fit 64 bits with a sign."""
         cdef const uint8_t* p = self.data + (self.first + row) * self.stride
         cdef int8_t i8
         cdef int16_t i16
@@ -173,7 +176,7 @@ cdef class _Column:
         return <int64_t> u64
 
     cdef bint write_int(self, wbuf* out, Py_ssize_t row) except -1:
-        """Write an integer; return False if it is out of range."""
+        """Encode an integer; returns False if it is out of range."""
         cdef bint is_out = False
         cdef int64_t value = self.number(row, &is_out)
         cdef int64_t rest
@@ -188,7 +191,7 @@ cdef class _Column:
         elif self.divisor != 1:
             rest = value % self.divisor
             value = value // self.divisor - (1 if rest < 0 else 0)
-        # `low` and `high` are the limits of the sum, so the sum cannot overflow.
+        # Within these limits the sum below cannot overflow.
         if is_out or value < self.low or value > self.high:
             return False
         value += self.more
@@ -206,6 +209,7 @@ cdef class _Column:
         return True
 
     cdef int hold_int(self, int width) except -1:
+        """Set up the encoding of integers with `width` bytes."""
         self.to = TO_INT
         self.width = width
         self.factor = self.divisor = 1
@@ -213,7 +217,7 @@ cdef class _Column:
         self.low = -self.high - 1
         return 0
 
-    # -- all others --------------------------------------------------------------------------------
+    # -- other types -------------------------------------------------------------------------------
 
     cdef bint write_real(self, wbuf* out, Py_ssize_t row) except -1:
         cdef const uint8_t* p = self.data + (self.first + row) * self.stride
@@ -243,7 +247,7 @@ cdef class _Column:
         return True
 
     cdef int span(self, Py_ssize_t row, int64_t* begin, int64_t* end) except -1:
-        """Find where the items of a text or list are."""
+        """Read the offsets of a string's bytes or a list's items."""
         cdef Py_ssize_t index = self.first + row
         cdef int32_t bounds32[2]
         if self.how == TEXT32 or self.how == VECTOR32:
@@ -293,7 +297,7 @@ cdef class _Column:
         return True
 
     cdef bint write(self, wbuf* out, Py_ssize_t row) except -1:
-        """Append a value with its length; False if it has to go another way."""
+        """Append a value with its length; returns False if it cannot be encoded here."""
         cdef Py_ssize_t index = self.first + row
         cdef uint8_t* to
         if self.is_null(row):
@@ -321,7 +325,7 @@ cdef class _Column:
         return True
 
 
-# -- which columns are read from memory ------------------------------------------------------------
+# -- which columns are read from memory. The functions return False for a column that is not -------
 
 
 cdef int _width_of(Codec codec) noexcept:
@@ -336,7 +340,7 @@ cdef int _width_of(Codec codec) noexcept:
 
 
 cdef bint _take_number(_Column column, Codec codec, How how, Py_ssize_t stride) except -1:
-    """Read numbers of a size for a type; False if the type is not a number."""
+    """Set up a column of numbers; returns False if the CQL type is not a suitable number."""
     cdef int width = _width_of(codec)
     column.how = how
     column.stride = stride
@@ -349,7 +353,7 @@ cdef bint _take_number(_Column column, Codec codec, How how, Py_ssize_t stride) 
 
 
 cdef bint _take_moment(_Column column, Codec codec, int64_t nanos) except -1:
-    """Read moments or days, counted from 1970 in so many nanoseconds."""
+    """Set up a column of timestamps or dates: counts since 1970 of `nanos` nanoseconds each."""
     cdef int64_t unit
     if codec.kind == KIND_TIMESTAMP:
         column.hold_int(8)
@@ -370,7 +374,7 @@ cdef bint _take_moment(_Column column, Codec codec, int64_t nanos) except -1:
 
 
 cdef bint _take_time(_Column column, Codec codec, int64_t nanos) except -1:
-    """Read the time of a day, or a span, in units of so many nanoseconds."""
+    """Set up a column of times since midnight, in units of `nanos` nanoseconds."""
     if type(codec).__name__ != "TimeCodec":
         return False
     column.hold_int(8)
@@ -381,6 +385,7 @@ cdef bint _take_time(_Column column, Codec codec, int64_t nanos) except -1:
 
 
 cdef int64_t _nanos_of(char unit) noexcept:
+    """Return the nanoseconds in a unit: s, m (milliseconds), u (microseconds) or n."""
     if unit == b"s":
         return 1_000_000_000
     if unit == b"m":
@@ -388,6 +393,7 @@ cdef int64_t _nanos_of(char unit) noexcept:
     return 1_000 if unit == b"u" else 1
 
 
+# How numbers are read, and their size in bytes, by Arrow's format.
 cdef dict _NUMBERS = {
     "c": (INT8, 1), "s": (INT16, 2), "i": (INT32, 4), "l": (INT64, 8),
     "C": (UINT8, 1), "S": (UINT16, 2), "I": (UINT32, 4), "L": (UINT64, 8),
@@ -396,7 +402,7 @@ cdef dict _NUMBERS = {
 
 
 cdef bint _take_arrow(_Column column, Codec codec, object array) except -1:
-    """Read an array of pyarrow; return False if this module cannot read it from memory."""
+    """Set up a column from a pyarrow array; returns False if it cannot be read from memory."""
     cdef ArrowSchema* schema
     cdef ArrowArray* arrow
     cdef const char* form
@@ -420,8 +426,8 @@ cdef bint _take_arrow(_Column column, Codec codec, object array) except -1:
         column.how = INT64
         column.stride = 8
         taken = _take_moment(column, codec, _nanos_of(form[2]))
-        # A date is the date in the local time of the zone, so we do not read it from timestamps
-        # with a zone.
+        # A timestamp with a time zone that is bound as a date means the date in that zone. So leave
+        # it to the Python code.
         taken = taken and (codec.kind == KIND_TIMESTAMP or form[4] == 0)
     elif not strcmp(form, b"tdD") or not strcmp(form, b"tdm"):
         column.how = INT32 if form[2] == b"D" else INT64
@@ -452,7 +458,7 @@ cdef bint _take_arrow(_Column column, Codec codec, object array) except -1:
 cdef bint _take_vector(
     _Column column, Codec codec, ArrowSchema* schema, ArrowArray* arrow
 ) except -1:
-    """Read lists of 32-bit floats that have the dimension of a vector."""
+    """Set up a column of vectors from lists of 32-bit floats."""
     cdef const char* form = schema.format
     cdef ArrowArray* child
     if type(codec).__name__ != "VectorCodec" or codec.fixed_size <= 0:
@@ -481,7 +487,7 @@ cdef bint _take_vector(
 
 
 cdef bint _take_numpy(_Column column, Codec codec, object array) except -1:
-    """Read an array of NumPy; return False if this module cannot read it from memory."""
+    """Set up a column from a NumPy array; returns False if it cannot be read from memory."""
     cdef str letter = array.dtype.kind
     cdef Py_ssize_t size = array.dtype.itemsize
     cdef bint taken = False
@@ -518,7 +524,7 @@ cdef bint _take_numpy(_Column column, Codec codec, object array) except -1:
 
 
 def _plain(source):
-    """Return the array behind a column of a table, and True if pyarrow made it; or None."""
+    """Return (array, True if it is a pyarrow array) of a table's column; None for other columns."""
     if hasattr(source, "iloc"):
         if hasattr(source.dtype, "pyarrow_dtype"):
             source = source.array.__arrow_array__()
@@ -560,7 +566,7 @@ cdef _Column _column(BindPlan plan, object rows, Py_ssize_t index):
 
 
 cdef bint _add_rows(RowsBlock block, BindPlan plan, list columns, wbuf* out) except -1:
-    """Append all rows; return False if a row needs the general path."""
+    """Append all rows; returns False if a value cannot be encoded here."""
     cdef Py_ssize_t count = (<_Column> columns[0]).count
     cdef Py_ssize_t width = len(columns)
     cdef Py_ssize_t row, i, row_start
@@ -573,12 +579,12 @@ cdef bint _add_rows(RowsBlock block, BindPlan plan, list columns, wbuf* out) exc
         row_start = out.size
         wbuf_extend(out, 4)
         for i in range(width):
-            column = <_Column> PyList_GET_ITEM(columns, i)  # all are
+            column = <_Column> PyList_GET_ITEM(columns, i)  # the list contains only _Columns
             if column.how != OBJECTS:
                 if not column.write(out, row):
                     return False
                 continue
-            # A value's own code does not see the list.
+            # User code of a value cannot change the list, because it has no reference to it.
             value = <object> PyList_GET_ITEM(column.objects, row)
             if value is _unset:
                 return False
@@ -591,9 +597,9 @@ cdef bint _add_rows(RowsBlock block, BindPlan plan, list columns, wbuf* out) exc
 def bind_table(plan, rows, version):
     """Bind the rows of a table (see the Python twin).
 
-    :param plan: how values are bound.
+    :param plan: the `BindPlan` of the statement.
     :param rows: the table.
-    :param version: the version of the protocol.
+    :param version: the protocol version.
     """
     cdef BindPlan bind_plan = <BindPlan?> plan
     cdef RowsBlock block = RowsBlock.__new__(RowsBlock)
@@ -612,7 +618,7 @@ def bind_table(plan, rows, version):
             columns = [_column(bind_plan, rows, index) for index in range(bind_plan._count)]
             done = _add_rows(block, bind_plan, columns, &out)
         except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError):
-            done = False  # found again, and placed, by the reference's way
+            done = False  # `bind_many` below raises the error again, with the row's number
         if done:
             block._take(&out)
     finally:

@@ -1,13 +1,13 @@
 """Column plans: the compiled twin of `cassandra.protocol.columnar.column_buffers`.
 
-A cell is 8 bytes: its offset in the page, and its size (-1 for a null). Columns are built from
-arrays of cells into `Block` objects, which own their memory. A block does not change after it is
-returned, so other code may read it for as long as it holds the block. Column plans and cells are in
-this file; scalars and nested types are in the files included below.
+A cell has 8 bytes: the offset of a value in the page, and its size (-1 for a null). Columns are
+built from arrays of cells, as `Block` objects, which own their memory. A block does not change
+after it is returned, so other code may read it as long as it holds a reference to the block. Column
+plans and cells are in this file; scalars and nested types are in the files that are included below.
 
-Layouts and codecs are Python objects and may run an application's code. Therefore the sizes that
-loops use are copied when the plan is created, and the functions hold the cells and blocks that they
-iterate over (see docs/twins.rst).
+Layouts and codecs are Python objects and may run an application's code. Therefore, the sizes that
+loops use are copied when the plan is created, and the functions hold references to the cells and
+blocks over which they iterate (see docs/twins.rst).
 """
 
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -50,13 +50,14 @@ cdef extern from "utf8.h" nogil:
 cdef int64_t LIMIT = _COLUMN_LIMIT
 cdef int64_t DAY_NANOS = 86_400_000_000_000
 
-# Counts the cells that nulls stood for in the page that is being read (see limits.null_cells). The
-# struct lives on the stack of the function that reads the page.
+# Counts, for limits.null_cells, the cells of the page that exist only because of nulls. The struct
+# is on the stack of the function that reads the page.
 cdef struct Spent:
     int64_t cells
-    Page page           # of columns of Python objects
+    Page page           # the same for the codecs, in columns of Python objects
 
 
+# Counts `count` cells; DecodeError above the limit.
 cdef int charge(Node node, Spent* spent, int64_t count) except -1:
     spent.cells += count
     if spent.cells > limits.null_cells:
@@ -91,9 +92,9 @@ cdef struct Cell:
 
 
 cdef class Block:
-    """Memory of a column, through the buffer protocol.
+    """The memory of a column, which other code reads through the buffer protocol.
 
-    Writable: an array over it belongs to the caller that asked for it.
+    The memory is writable. It is not shared with other results, so the application may change it.
     """
 
     cdef uint8_t* data
@@ -111,7 +112,7 @@ cdef class Block:
             raise BufferError("a block without memory")
         PyBuffer_FillInfo(view, self, self.data, self.size, 0, flags)
 
-    # Reserves `extra` more bytes; returns their address.
+    # Appends `extra` bytes; returns their address.
     cdef uint8_t* extend(self, Py_ssize_t extra) except NULL:
         cdef Py_ssize_t capacity
         cdef uint8_t* grown
@@ -132,7 +133,7 @@ cdef class Block:
 
 cdef Block new_block(Py_ssize_t size, bint zeros):
     cdef Block block = Block.__new__(Block)
-    # Never no memory at all: readers of Arrow want an address, of empty columns too.
+    # Allocate some memory even for an empty column, since consumers of Arrow require an address.
     cdef size_t room = size if size > 8 else 8
     block.data = <uint8_t*> (PyMem_RawCalloc(room, 1) if zeros else PyMem_RawMalloc(room))
     if block.data == NULL:
@@ -194,9 +195,9 @@ cdef class Node:
     cdef Py_ssize_t dimension
     cdef bint empty_is_value
     cdef int32_t scale
-    cdef int64_t bound          # above a fixed decimal's values; 0 if that takes more than 64 bits
-    cdef tuple children         # Nodes, which `build` takes without a look: `node_of` makes them
-    cdef object codec           # of an object column
+    cdef int64_t bound          # 10**precision of an Arrow decimal; 0 if it does not fit 64 bits
+    cdef tuple children         # Nodes; `build` casts them without a check
+    cdef object codec           # the codec, if the column has Python objects
 
 
 cdef Node node_of(object layout, object codec):
@@ -215,7 +216,7 @@ cdef Node node_of(object layout, object codec):
     return node
 
 
-# A layout is a Python object, so loops take their sizes from these numbers.
+# Checks the sizes in a node, because they come from a Python object and loops rely on them.
 cdef int check_node(Node node) except -1:
     cdef Py_ssize_t width = node.width
     cdef NodeKind kind = node.kind
@@ -239,15 +240,15 @@ cdef int check_node(Node node) except -1:
 
 
 cdef class ColumnPlan:
-    """Decodes the pages of one list of columns into columns (see the Python twin)."""
+    """Decodes pages of rows into columns (see the Python twin)."""
 
     cdef readonly object layout
     cdef tuple _codecs
-    cdef tuple _nodes           # Nodes, of `node_of`
+    cdef tuple _nodes           # a Node for each column
     cdef object _rows
 
     def __cinit__(self, *arguments, **named):
-        # An object whose __init__ never ran has no columns.
+        # Without __init__, the object has no columns.
         self._codecs = self._nodes = ()
 
     def __init__(self, names, codecs, layouts):
@@ -265,11 +266,11 @@ cdef class ColumnPlan:
         raise unpicklable(self)
 
     def read(self, body, offset, row_count):
-        """Return the rows at `offset` as a struct of columns; `DecodeError` names row and column.
-        """
+        """Decode the rows at `offset` into a struct of columns (see the Python twin)."""
         cdef bytes page = exact_bytes(body, "a page")
         cdef Py_ssize_t width = len(self._nodes)
-        cdef Py_ssize_t start = offset  # once: a number's own code may say another the second time
+        # Convert it only once: the __index__ of another class could return different numbers.
+        cdef Py_ssize_t start = offset
         cdef Py_ssize_t count = check_rows(page, start, row_count, width)
         cdef const uint8_t* base = <const uint8_t*> PyBytes_AS_STRING(page)
         cdef Cells cells
@@ -282,8 +283,8 @@ cdef class ColumnPlan:
                 "of 2 GiB"
             )
         begin(&spent)
-        # Reserve memory for everything that `cut` writes. `check_rows` has limited the product: a
-        # cell takes at least four bytes of the page.
+        # Allocate memory for all cells, which `cut` writes. `check_rows` has made sure that they
+        # fit the page, in which each has at least four bytes.
         cells = new_cells(count * width)
         try:
             cut(base, start, PyBytes_GET_SIZE(page), cells.items, count, width)
@@ -313,12 +314,16 @@ cdef class ColumnPlan:
         Py_ssize_t column,
         object error,
     ):
+        """Return the error to raise because `build` failed with `error` for this column.
+
+        If the row plan cannot decode the page either, this raises the row plan's error instead.
+        """
         cdef const uint8_t* base = <const uint8_t*> PyBytes_AS_STRING(page)
         cdef Py_ssize_t row
         cdef Spent spent
-        self._rows.tuples(page, offset, count)  # raises its own error if rows fail as well
+        self._rows.tuples(page, offset, count)
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
-        # No single row has too many nulls, so decoding row by row would not find the error.
+        # Build each cell by itself to find the row. TooManyNulls is skipped: it is due to all rows.
         if cells.count and not isinstance(error, TooManyNulls):
             for row in range(count):
                 begin(&spent)
@@ -335,7 +340,8 @@ cdef class ColumnPlan:
         return DecodeError(f"{where}: {error}")
 
 
-# Stores the cells of each column, one column after the other.
+# Slices the rows of a page into cells. `cells` gets those of the first column, then those of the
+# second column, and so on.
 cdef int cut(
     const uint8_t* base,
     Py_ssize_t pos,
@@ -368,7 +374,8 @@ cdef object wrong_size(Node node):
     return DecodeError(f"takes {node.width} bytes")
 
 
-# The column of `count` cells. Cells of zero bytes that are not a value are made nulls.
+# Decodes `count` cells into a column. Cells of zero bytes become nulls unless they are a valid
+# value.
 cdef object build(
     Node node, const uint8_t* base, Cell* cells, Py_ssize_t count, Spent* spent
 ):

@@ -3,8 +3,8 @@
 
 # -- nested types ----------------------------------------------------------------------------------
 
-# Returns the size of the [bytes] at `p`, `left` bytes before the end of its container. Negative
-# lengths other than -1 are damage (see codec_base.take).
+# Reads the length of the [bytes] at `p`, which is `left` bytes before the end of its container. A
+# negative length other than -1 means damaged data (see `take` in cqltypes/codecs/base.py).
 cdef inline int32_t item_size(const uint8_t* p, Py_ssize_t left) except -2:
     cdef int32_t size
     if left < 4:
@@ -15,6 +15,7 @@ cdef inline int32_t item_size(const uint8_t* p, Py_ssize_t left) except -2:
     return size
 
 
+# Builds a column of lists, sets or maps.
 cdef object collection(
     Node node,
     const uint8_t* base,
@@ -70,11 +71,13 @@ cdef object collection(
     return _ColumnArray(node.layout, count, nulls, (validity, offsets), (entries,))
 
 
-# Missing fields that are counted together: asking for the limit is dearer than a field.
+# Missing fields are counted for the limit in batches of so many, because the check of the limit is
+# slow.
 cdef enum:
     MOST_UNCHARGED = 1 << 16
 
 
+# Builds a column of tuples or UDTs: one child column for each field.
 cdef object structure(
     Node node,
     const uint8_t* base,
@@ -91,8 +94,8 @@ cdef object structure(
     cdef uint32_t pos, end
     cdef int32_t size
     cdef Py_ssize_t i, field
-    # Each field that is present has the four bytes of its length, so we know the minimum number of
-    # missing fields before we reserve memory for them.
+    # Each field that is present has a length of four bytes. So we know the smallest possible number
+    # of missing fields, and can check the limit before we allocate memory for them.
     for i in range(count):
         if cells[i].size > 0:
             present += cells[i].size >> 2
@@ -107,7 +110,9 @@ cdef object structure(
             end = pos + <uint32_t> cells[i].size
         for field in range(width):
             size = -1
-            if pos < end:  # a missing tail is null: the value is older than the type's last fields
+            # If the value ends early, it was written before the last fields were added to the type.
+            # These fields are null.
+            if pos < end:
                 size = item_size(base + pos, end - pos)
                 pos += 4
             elif cells[i].size >= 0:
@@ -129,6 +134,7 @@ cdef object structure(
     return _ColumnArray(node.layout, count, nulls, (validity,), tuple(children))
 
 
+# Builds a column of vectors: one child column with all elements of all vectors.
 cdef object vector(
     Node node,
     const uint8_t* base,
@@ -174,7 +180,8 @@ cdef object vector(
     return _ColumnArray(node.layout, count, nulls, (validity,), (inner,))
 
 
-# `gaps`: there are nulls, whose zeros are memory that is never touched.
+# Returns the numbers of all vectors. If `gaps` is set, there are nulls, which become zeros. Their
+# memory is allocated as zeros and never written, so the system need not provide it.
 cdef Block matrix(
     const uint8_t* base,
     const Cell* cells,
@@ -194,6 +201,7 @@ cdef Block matrix(
     return block
 
 
+# Appends the cells of a vector whose elements each have an unsigned vint as their length.
 cdef int vector_items(const uint8_t* base, Cell cell, int64_t dimension, Cells items) except -1:
     cdef uint32_t pos = cell.start
     cdef uint32_t end = pos + <uint32_t> cell.size
@@ -214,7 +222,7 @@ cdef int vector_items(const uint8_t* base, Cell cell, int64_t dimension, Cells i
     return 0
 
 
-# -- Python objects, as rows have them -------------------------------------------------------------
+# -- Python objects, the same as in rows -----------------------------------------------------------
 
 cdef list objects(
     Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count, Spent* spent

@@ -1,8 +1,9 @@
 # Columns of scalars: numbers, texts and bytes, values shown as text, durations. Included by
 # column_buffers.pyx.
 
-# -- values of one width ---------------------------------------------------------------------------
+# -- values of a fixed size ------------------------------------------------------------------------
 
+# Nulls become zeros in these functions.
 cdef Block numbers(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef Py_ssize_t width = node.width
     cdef Block block = new_block(count * width, False)
@@ -74,8 +75,8 @@ cdef Block booleans(Node node, const uint8_t* base, const Cell* cells, Py_ssize_
     return block
 
 
-# Section 5.5: dates are unsigned days with the epoch at 2^31, that is, signed days with the highest
-# bit flipped.
+# native_protocol_v5.spec, section 5.5: a date is an unsigned number of days; 2^31 is 1970-01-01. If
+# the highest bit is flipped, it becomes the signed number of days since 1970.
 cdef Block dates(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef Block block = numbers(node, base, cells, count)
     cdef uint32_t* days = <uint32_t*> block.data
@@ -95,6 +96,7 @@ cdef Block times(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t c
     return block
 
 
+# The functions above, by the kind of the node.
 ctypedef Block (*Builder)(Node, const uint8_t*, const Cell*, Py_ssize_t)
 cdef Builder[5] FIXED
 FIXED[<int> NODE_NUMBER] = numbers
@@ -106,7 +108,7 @@ FIXED[<int> NODE_BOOLEAN] = booleans
 
 # -- text and bytes --------------------------------------------------------------------------------
 
-# (offsets, data)
+# Returns (offsets, data) of a column of strings or blobs.
 cdef tuple variable(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef Block offsets = new_block((count + 1) * 4, False)
     cdef int32_t* starts = <int32_t*> offsets.data
@@ -119,7 +121,7 @@ cdef tuple variable(Node node, const uint8_t* base, const Cell* cells, Py_ssize_
         starts[i] = <int32_t> total
         if cells[i].size > 0:
             total += cells[i].size
-    # Cells lie in the page side by side, so that their sum is within its limit.
+    # The cells do not overlap in the page, so their total size is within the limit for a page.
     starts[count] = <int32_t> total
     data = new_block(total, False)
     to = data.data
@@ -136,7 +138,8 @@ cdef tuple variable(Node node, const uint8_t* base, const Cell* cells, Py_ssize_
     return offsets, data
 
 
-# 1 to 16 bytes as two copies of a fixed width, which stay within the value.
+# Copies 1 to 16 bytes as two (possibly overlapping) copies of a fixed size, which is faster than
+# memcpy.
 cdef inline void copy_short(uint8_t* to, const uint8_t* source, int32_t size) noexcept nogil:
     cdef uint64_t head, tail
     cdef uint32_t head32, tail32
@@ -229,7 +232,7 @@ cdef int show_ipv4(Block data, const uint8_t* address) except -1:
     return 0
 
 
-# Two's complement of 1 to 8 bytes.
+# Returns the integer of 1 to 8 bytes in two's complement.
 cdef inline int64_t signed_of(const uint8_t* p, Py_ssize_t size) noexcept:
     cdef uint64_t value = <uint64_t> <int64_t> <int8_t> p[0]
     cdef Py_ssize_t i
@@ -238,8 +241,8 @@ cdef inline int64_t signed_of(const uint8_t* p, Py_ssize_t size) noexcept:
     return <int64_t> value
 
 
-# unscaled * 10 ** -scale in the form of decimal.Decimal: scientific below 0.000001, and for a
-# negative scale.
+# Appends unscaled * 10 ** -scale in the format of decimal.Decimal, which is scientific for numbers
+# below 0.000001 and for a negative scale.
 cdef int show_decimal(Block data, int64_t unscaled, int64_t scale) except -1:
     cdef uint8_t[20] digits
     cdef Py_ssize_t count = 0
@@ -250,7 +253,7 @@ cdef int show_decimal(Block data, int64_t unscaled, int64_t scale) except -1:
         digits[19 - count] = <uint8_t> (c"0" + left % 10)
         left //= 10
         count += 1
-    point = count - scale  # its position among the digits
+    point = count - scale  # how many digits are before the decimal point
     scientific = scale < 0 or point <= -6
     if unscaled < 0:
         data.extend(1)[0] = c"-"
@@ -269,7 +272,7 @@ cdef int show_decimal(Block data, int64_t unscaled, int64_t scale) except -1:
     return 0
 
 
-# Writes `count` digits with a decimal point before the digit at `point`, if there is a point.
+# Appends `count` digits, with a decimal point after the first `point` digits if others follow.
 cdef int put_digits(
     Block data, const uint8_t* digits, Py_ssize_t point, Py_ssize_t count
 ) except -1:
@@ -280,6 +283,7 @@ cdef int put_digits(
     return 0
 
 
+# Builds a column of varints as int64, or of Arrow decimals.
 cdef Block wide_numbers(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef Py_ssize_t width = node.width
     cdef Block block = new_block(count * width, True)
@@ -319,7 +323,8 @@ cdef Block wide_numbers(Node node, const uint8_t* base, const Cell* cells, Py_ss
 
 # -- duration --------------------------------------------------------------------------------------
 
-# 16 bytes each: months and days of 32 bits, nanoseconds of 64.
+# Builds a column of 16 bytes for each duration: months and days (32 bits each), and nanoseconds
+# (64).
 cdef Block durations(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef Block block = new_block(count * 16, True)
     cdef int64_t[3] parts

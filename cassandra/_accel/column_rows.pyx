@@ -1,8 +1,8 @@
-"""The columns of tables, from pages of system_schema.columns, compiled.
+"""Creates the columns of tables from pages of system_schema.columns: the compiled twin of
+`cassandra.metadata.schema.column_rows`, which explains how it works.
 
-`cassandra.metadata.schema.column_rows` is the reference and explains it.
-
-Columns are created without calling their class: we set the fields of their base (see `fields.pxd`).
+`ColumnMetadata` objects are created without a call of their class: we set the fields of their base
+class directly (see `fields.pxd`).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -35,8 +35,8 @@ cdef extern from "objects.h":
     object turbocql_new(object)
 
 cdef enum:
-    MET = 256
-    CELLS = 7
+    MET = 256      # entries of `Texts._met`
+    CELLS = 7      # columns of a row; those that are used follow
     NAME = 2
     ORDER = 3
     KIND = 4
@@ -60,8 +60,9 @@ cdef inline bint _is(Cell* cell, const char* text, Py_ssize_t size) noexcept:
 
 
 cdef inline const uint8_t* _read(const uint8_t* p, const uint8_t* end, Cell* cell) noexcept:
-    """Read the [bytes] at `p`. Return the beginning of the next value, NULL if this one ends after
-    `end`.
+    """Read the [bytes] at `p`; returns where the next one begins, or NULL if it goes past `end`.
+
+    Returns NULL for NULL too, so that a caller can check after several calls.
     """
     if p == NULL or end - p < 4:
         return NULL
@@ -77,10 +78,12 @@ cdef int _past_the_end() except -1:
 
 
 def note_runs(rows_of, body, offset, count):
-    """Note in `rows_of` where each table's rows are, among the `count` rows at `offset`.
+    """Store in `rows_of` where the rows of each table are, among the `count` rows at `offset`.
 
-    Names that are not valid text are left out. DecodeError if rows go past the end of the page: the
-    rows before them are noted.
+    `rows_of` is a dict by keyspace of dicts by table. Their values are tuples (page, offset, number
+    of rows, ...), with these three items for each run of consecutive rows. Tables whose names are
+    not valid UTF-8 are left out. Raises DecodeError if rows go past the end of the page; the tables
+    before them are stored.
     """
     cdef dict by_keyspace = rows_of
     cdef bytes page = exact_bytes(body, "a page")
@@ -101,7 +104,7 @@ def note_runs(rows_of, body, offset, count):
     while left > 0:
         left -= 1
         start = p
-        keyspace.size = table.size = -1  # of a row that ends before them
+        keyspace.size = table.size = -1  # in case the row is truncated
         keyspace.data = table.data = NULL
         p = _read(p, end, &keyspace)
         p = _read(p, end, &table)
@@ -157,16 +160,17 @@ cdef bytes _bytes(Cell* cell):
 
 
 cdef class Texts:
-    """Texts by their UTF-8 bytes, each kept once."""
+    """Decodes strings, and returns the same object for equal strings."""
 
-    cdef dict _known
-    # Some of `_known`, found by a few of their bytes. Not counted: `_known` never forgets a text.
+    cdef dict _known  # the strings by their UTF-8 bytes
+    # A hash table for a faster look-up of some of the strings. It needs no references, because
+    # `_known` never drops a string.
     cdef PyObject* _met[MET]
 
     def __cinit__(self):
         self._known = {}
 
-    # A `__cinit__` of nothing but self lets any arguments pass: this refuses them.
+    # Without this method, the class would accept any arguments.
     def __init__(self):
         pass
 
@@ -174,7 +178,9 @@ cdef class Texts:
         raise unpicklable(self)
 
     cdef str _text(self, Cell* cell, str name):
-        """Return the text of a name, or of the type of the column `name`."""
+        """Return the string in `cell`: a column's name (`name` is None), or the type of column
+        `name`.
+        """
         cdef PyObject** met
         cdef str text
         if cell.size < 0:
@@ -212,9 +218,10 @@ cdef inline size_t _hash(Cell* cell) noexcept:
 def columns_of(table, runs, texts):
     """Return (partition key, clustering key, all columns by name) of `table`.
 
-    `runs` are the runs of the table's rows that `note_runs` has found. Columns are in the order of
-    cassandra-driver: the key, then the other columns by name, as the server sends them. Raises
-    DecodeError if a cell is not a text or number, ValueError for a null or an unknown kind.
+    `runs` says where the table's rows are (see `note_runs`). The columns are in the same order as
+    in cassandra-driver: the primary key, and then the others by name, which is how the server sends
+    them. Raises DecodeError if a cell is not a valid string or number, and ValueError for a null or
+    an unknown kind of column.
     """
     cdef Texts decoder = <Texts?> texts
     cdef list partition_key = []
@@ -287,8 +294,10 @@ cdef int _add(dict columns, list these) except -1:
 
 
 cdef inline list _with(list columns, column):
-    """Return `columns` with `column` added. A list of one item allocates no spare memory, which
-    thousands of tables would waste.
+    """Return a list with `column` appended.
+
+    For an empty list, return a new list of one item: unlike append(), it allocates no spare memory.
+    That matters for the keys of thousands of tables.
     """
     if len(columns) == 0:
         return [column]
@@ -311,10 +320,10 @@ cdef object _column(table, str name, str cql_type, bint is_static, bint is_rever
 
 
 def plain_table(source):
-    """Return the table of `source`, without its indexes.
+    """Create the `TableMetadata` of a simple table, without its indexes.
 
-    None if there is more to it, or its rows are damaged. The pages of its columns have been looked
-    through.
+    Returns None if the table has triggers, dropped columns, masks, unusual flags or the like, or if
+    its rows are damaged. `note_runs` must have been called for the pages of its columns.
     """
     if type(source) is not _Source or not _has_fields:
         return None
@@ -345,7 +354,7 @@ def plain_table(source):
     except (DecodeError, ValueError):
         partition_key = None
     if not partition_key:
-        tables[name] = runs  # the slow way finds and names the error
+        tables[name] = runs  # put them back: the slow path needs them, and will raise the error
         return None
     # Set all attributes of the class; a new attribute must be added here.
     turbocql_put(&(<TableBase> table).keyspace_name, keyspace)

@@ -1,9 +1,9 @@
-"""Convert fields of CSV to the bytes of bound rows, compiled; see `cassandra.bulk.csv_rows`.
+"""Converts fields of CSV to the bytes of bound rows, compiled; see `cassandra.bulk.csv_rows`.
 
-Lines are split as by the csv module in strict mode. Fields in the usual format become bytes
-directly; the column's own reader reads all other fields. Everything that this module does not
-support (a quote in the middle of a quoted field, bytes that are not UTF-8) is left to the csv
-module, from that row on.
+Lines are split in the same way as by the csv module in strict mode. Fields in a common format are
+encoded directly, and all others by the Python function for their column. If this module does not
+support something (a quote in the middle of a quoted field, bytes that are not UTF-8), the csv
+module reads the file from that row on.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -52,8 +52,8 @@ cdef extern from "utf8.h" nogil:
 cdef enum:
     NEWLINE = 10
     RETURN = 13
-    MOST_DIGITS = 18     # of an integer that fits 64 bits in any case
-    LONGEST_NUMBER = 48  # characters
+    MOST_DIGITS = 18     # any integer of so many digits fits 64 bits
+    LONGEST_NUMBER = 48  # characters of a float; longer ones are left to the Python function
 
 # How a field is converted to bytes.
 cdef enum How:
@@ -75,20 +75,21 @@ cdef struct Column:
     Py_ssize_t field
     How how
     int width           # bytes of a number
-    const char* null    # the first text that means null, or NULL
+    const char* null    # the first string that means null, or NULL
     Py_ssize_t null_size
-    bint has_more       # further texts mean null
+    bint has_more       # whether further strings mean null
 
-cdef double[23] POWERS  # of ten, those that a double has exactly
+cdef double[23] POWERS  # the powers of ten that a double represents exactly
 for _power in range(23):
     POWERS[_power] = 10.0 ** _power
 
 
-# -- texts of values -------------------------------------------------------------------------------
+# -- parsing of values. The functions return False for a format that they do not support
+# ------------
 
 
 cdef inline bint _digits(const uint8_t* p, Py_ssize_t count, int64_t* number) noexcept nogil:
-    """Read a number of digits alone."""
+    """Parse a number that consists of `count` digits."""
     cdef int64_t value = 0
     cdef Py_ssize_t i
     for i in range(count):
@@ -112,7 +113,7 @@ cdef bint _integer(const uint8_t* p, Py_ssize_t size, int64_t* number) noexcept 
 
 
 cdef int _real(const uint8_t* p, Py_ssize_t size, double* number) except -1:
-    """Read a decimal number; return 0 if this function cannot read it."""
+    """Parse a floating-point number; returns 0 if the format is not supported."""
     cdef char[LONGEST_NUMBER + 1] copy
     cdef uint64_t value = 0
     cdef int exponent = 0
@@ -136,7 +137,8 @@ cdef int _real(const uint8_t* p, Py_ssize_t size, double* number) except -1:
             value = value * 10 + (p[i] - 48)
             exponent -= has_point
     else:
-        # Both are exact, and so their quotient is rounded once, as it should be.
+        # A fast path: `value` and the power of ten are exact doubles, so the quotient is rounded
+        # correctly.
         if has_digit and digits < 19 and value <= (<uint64_t> 1 << 53) and exponent >= -22:
             number[0] = <double> value / POWERS[-exponent]
             if is_negative:
@@ -166,7 +168,7 @@ cdef inline int _hex(uint8_t c) noexcept nogil:
 
 
 cdef bint _uuid(const uint8_t* p, Py_ssize_t size, uint8_t* to) noexcept nogil:
-    """Read 8-4-4-4-12 digits."""
+    """Parse a UUID: hex digits in groups of 8, 4, 4, 4 and 12."""
     cdef Py_ssize_t pos = 0
     cdef int i, high, low
     if size != 36:
@@ -186,7 +188,10 @@ cdef bint _uuid(const uint8_t* p, Py_ssize_t size, uint8_t* to) noexcept nogil:
 
 
 cdef int64_t _days(int64_t year, int64_t month, int64_t day) noexcept nogil:
-    """Days since 1970 of a day of the Gregorian calendar, whose years begin in March here."""
+    """Return the days from 1970-01-01 to a date of the Gregorian calendar.
+
+    The computation uses years that begin in March, so that a leap day is the last day of its year.
+    """
     cdef int64_t era
     year -= month <= 2
     era = year // 400
@@ -199,7 +204,7 @@ cdef int64_t _days(int64_t year, int64_t month, int64_t day) noexcept nogil:
 
 
 cdef bint _date(const uint8_t* p, int64_t* days) noexcept nogil:
-    """Read the ten characters of a day in ISO 8601."""
+    """Parse a date of ten characters, YYYY-MM-DD."""
     cdef int64_t year = 0
     cdef int64_t month = 0
     cdef int64_t day = 0
@@ -218,7 +223,7 @@ cdef bint _date(const uint8_t* p, int64_t* days) noexcept nogil:
 
 
 cdef bint _timestamp(const uint8_t* p, Py_ssize_t size, int64_t* millis) noexcept nogil:
-    """Read a moment in ISO 8601, to the second or to a fraction, in UTC or with an offset."""
+    """Parse a timestamp in ISO 8601, with or without fractions of a second and a UTC offset."""
     cdef int64_t days = 0
     cdef int64_t hour = 0
     cdef int64_t minute = 0
@@ -241,7 +246,7 @@ cdef bint _timestamp(const uint8_t* p, Py_ssize_t size, int64_t* millis) noexcep
         begin = pos = pos + 1
         while pos < size and pos - begin < 7 and 48 <= p[pos] <= 57:
             pos += 1
-        # Three digits are milliseconds; further digits are cut off.
+        # Use the first three digits, the milliseconds, and ignore the others.
         if (
             pos == begin
             or pos - begin > 6
@@ -286,12 +291,12 @@ cdef bint _is_word(
 
 
 cdef class _CsvReader:
-    """Reads the rows of a file, piece by piece."""
+    """Reads the rows of a file in parts."""
 
     cdef BindPlan plan
     cdef int version
     cdef tuple readers
-    cdef list nulls      # for each column, the texts that mean null, in UTF-8
+    cdef list nulls      # for each column, the strings that mean null, in UTF-8
     cdef uint8_t delimiter
     cdef uint8_t quote
     cdef Py_ssize_t width
@@ -302,14 +307,14 @@ cdef class _CsvReader:
         PyMem_Free(self.columns)
 
     cdef int take(self, Py_ssize_t number, object field, Codec codec) except -1:
-        """Note how a field becomes bytes."""
+        """Set up the conversion of the field for bind marker `number`."""
         cdef Column* column = &self.columns[number]
         column.field = field.position
         if not 0 <= column.field < self.width:
             raise ValueError(f"field {column.field} of {self.width}")
         column.how = BY_READER
         column.width = 8
-        # `nulls` keeps the bytes that the pointer is to.
+        # `self.nulls` keeps the bytes alive to which `column.null` points.
         nulls = [text.encode() for text in field.nulls]
         self.nulls.append(nulls)
         column.null = PyBytes_AS_STRING(nulls[0]) if nulls else NULL
@@ -341,10 +346,12 @@ cdef class _CsvReader:
     def read(self, data, start, is_last, limit):
         """Read rows (see the Python module).
 
+        Returns None if the rows contain something that only the csv module can read.
+
         :param data: a part of the file.
-        :param start: where a row begins.
-        :param is_last: True if the file ends with `data`.
-        :param limit: how many rows at most.
+        :param start: the offset in `data` at which the first row begins.
+        :param is_last: True if `data` is the end of the file.
+        :param limit: the maximum number of rows.
         """
         cdef _Lines lines = _Lines.__new__(_Lines)
         cdef RowsBlock block = None
@@ -390,7 +397,7 @@ cdef class _CsvReader:
         )
 
     cdef bint bind(self, wbuf* out, wbuf* scratch, const uint8_t* data, Span* spans) except -1:
-        """Append a row; False if a value is wrong."""
+        """Append a row; returns False if a value is invalid."""
         cdef Py_ssize_t i, size, start
         cdef const uint8_t* p
         cdef Span* span
@@ -421,13 +428,13 @@ cdef class _CsvReader:
                 text = PyUnicode_DecodeUTF8(<const char*> p, size, NULL)
                 self.plan._add(out, i, self.readers[i](text))
             except (ValueError, TypeError, ArithmeticError, RecursionError):
-                return False  # it is found again, and placed, by the slow way
+                return False  # the slow path will raise the error again, with the row's position
         return True
 
     cdef bint write(
         self, wbuf* out, const Column* column, const uint8_t* p, Py_ssize_t size
     ) except -1:
-        """Append a value with its length; False if it is not written in the usual way."""
+        """Append a value with its length; returns False if its format is not supported here."""
         cdef int64_t number = 0
         cdef double real = 0
         cdef float small
@@ -476,7 +483,7 @@ cdef class _CsvReader:
 
 
 cdef bint _put_integer(wbuf* out, int64_t number, int width) except -1:
-    """Append a number with its length; False if it is out of range."""
+    """Append an integer with its length; returns False if it is out of range."""
     cdef int64_t high = INT64_MAX >> (64 - 8 * width)
     cdef uint8_t* to
     if number > high or number < -high - 1:
@@ -509,7 +516,7 @@ cdef Py_ssize_t _undoubled(
 
 
 cdef class _Lines:
-    """Parts bytes into rows and fields."""
+    """Splits bytes into rows and fields."""
 
     cdef const uint8_t* data
     cdef Py_ssize_t size
@@ -517,12 +524,12 @@ cdef class _Lines:
     cdef bint is_last
     cdef uint8_t delimiter
     cdef uint8_t quote
-    cdef Py_ssize_t count        # of rows
-    cdef Py_ssize_t fields       # of the last row
-    cdef Py_ssize_t line         # of the next row, from 0
-    cdef bint is_uneven          # a row begins on another line than its number
-    cdef Py_ssize_t* starts      # the line of each row
-    cdef Py_ssize_t room
+    cdef Py_ssize_t count        # number of rows so far
+    cdef Py_ssize_t fields       # number of fields of the last row
+    cdef Py_ssize_t line         # the line on which the next row begins, counted from 0
+    cdef bint is_uneven          # whether the line of a row differs from the number of the row
+    cdef Py_ssize_t* starts      # the line on which each row begins
+    cdef Py_ssize_t room         # the capacity of `starts`, in rows
     cdef Py_ssize_t width        # the capacity of `spans`, in fields
     cdef Span* spans
 
@@ -535,16 +542,18 @@ cdef class _Lines:
         return [self.starts[i] for i in range(self.count)]
 
     cdef bint are_usual(self, Py_ssize_t start) noexcept:
-        """Return False if the rows have anything that needs the csv module."""
+        """Return False if the rows contain bytes that only the csv module can handle."""
         cdef const uint8_t* p = self.data + start
         cdef Py_ssize_t size = self.pos - start
-        # Up to Python 3.10 the csv module refuses zero bytes.
+        # Zero bytes are left to the csv module, which rejects them up to Python 3.10.
         if memchr(p, 0, size) != NULL:
             return False
         return turbocql_is_ascii(p, size) or turbocql_is_utf8(p, size)
 
     cdef Py_ssize_t after_line(self, Py_ssize_t pos) noexcept:
-        """Return where the next line begins, if a line ends at `pos`; -1 if that is not known yet.
+        """Return where the next line begins if there is a line break at `pos`.
+
+        Returns -1 if we need more data to know it: after a carriage return, a newline may follow.
         """
         if self.data[pos] == RETURN:
             if pos + 1 == self.size:
@@ -554,11 +563,12 @@ cdef class _Lines:
         return pos + 1
 
     cdef bint next_row(self) except -1:
-        """Find the fields of the next row; return False if it is incomplete or needs the csv
-        module.
+        """Find the fields of the next row.
+
+        Returns False if the row is incomplete or needs the csv module.
         """
         cdef Py_ssize_t pos = self.pos
-        cdef Py_ssize_t inside = 0    # lines that end inside of its fields
+        cdef Py_ssize_t inside = 0    # line breaks inside the row's fields
         cdef Py_ssize_t fields = 0
         cdef Span span
         cdef uint8_t end
@@ -596,7 +606,10 @@ cdef class _Lines:
         return True
 
     cdef Py_ssize_t next_field(self, Py_ssize_t pos, Span* span, Py_ssize_t* inside) noexcept:
-        """Find a field's end; -1 if it is not there, or the field not usual."""
+        """Find the end of the field at `pos`; returns the offset after it.
+
+        Returns -1 if the field is incomplete or needs the csv module.
+        """
         cdef const uint8_t* closing
         cdef Py_ssize_t i
         cdef uint8_t byte
@@ -618,7 +631,7 @@ cdef class _Lines:
                 return -1
             for i in range(pos, closing - self.data):
                 byte = self.data[i]
-                # A return followed by a newline ends one line.
+                # A carriage return and a newline are one line break.
                 if byte == NEWLINE or (byte == RETURN and self.data[i + 1] != NEWLINE):
                     inside[0] += 1
             pos = closing - self.data
@@ -636,6 +649,7 @@ cdef class _Lines:
         return -1
 
     cdef int note_line(self) except -1:
+        """Count a row, and store the line on which it begins."""
         cdef Py_ssize_t* grown
         if self.count == self.room:
             self.room = max(self.room * 2, 1024)
@@ -651,14 +665,14 @@ cdef class _Lines:
 
 
 def csv_reader(plan, version, fields, width, delimiter, quote):
-    """Return a reader of usual CSV; None if it does not know the delimiter or the quote.
+    """Return a reader of CSV; None if it does not support the delimiter, the quote or the plan.
 
-    :param plan: how values are bound.
-    :param version: the version of the protocol.
+    :param plan: the `BindPlan` of the statement.
+    :param version: the protocol version.
     :param fields: the field of each bind marker.
-    :param width: how many fields a line has.
-    :param delimiter: between fields.
-    :param quote: around fields.
+    :param width: the number of fields of a line.
+    :param delimiter: the character between fields.
+    :param quote: the character around quoted fields.
     """
     cdef _CsvReader reader = _CsvReader.__new__(_CsvReader)
     cdef Py_ssize_t number

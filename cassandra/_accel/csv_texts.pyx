@@ -1,7 +1,7 @@
-"""Pages of rows as lines of CSV, compiled; `cassandra.bulk.csv_texts` is its reference.
+"""Converts pages of rows to lines of CSV: the compiled twin of `cassandra.bulk.csv_texts`.
 
-Numbers, texts, booleans, UUIDs, blobs, days and moments become texts without a Python object each.
-If a page is damaged, the reference's way is taken, which finds the words for the error.
+Numbers, strings, booleans, UUIDs, blobs, dates and timestamps are converted without creating Python
+objects. If a page is damaged, the Python code converts it again and raises the error.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -57,23 +57,23 @@ cdef extern from "utf8.h" nogil:
 
 cdef enum:
     A_DAY = 86_400_000     # milliseconds
-    MOST_DIGITS = 20       # of an integer of 64 bits, with its sign
+    MOST_DIGITS = 20       # characters of a 64-bit integer, with its sign
 
-# From the year 1 to the year 9999, which `datetime` has; in days since 1970.
+# The years 1 to 9999, which `datetime` supports, in days since 1970.
 cdef int64_t FIRST_DAY = -719_162
 cdef int64_t LAST_DAY = 2_932_896
 cdef const char* HEX = b"0123456789abcdef"
 
 
 cdef class _Lines:
-    """The writer of the lines."""
+    """Writes the fields of the lines."""
 
     cdef tuple codecs
     cdef Py_ssize_t width
     cdef Page page
 
     cdef int add(self, wbuf* out, Py_ssize_t column, const uint8_t* p, Py_ssize_t size) except -1:
-        """Append the field of a value."""
+        """Append a value as a field; a null becomes an empty field."""
         cdef Codec codec = <Codec> self.codecs[column]
         if codec.kind == KIND_TEXT and size >= 0:
             if not turbocql_is_ascii(p, size) and not turbocql_is_utf8(p, size):
@@ -110,6 +110,7 @@ cdef class _Lines:
         return self.add_other(out, codec, p, size)
 
     cdef int add_other(self, wbuf* out, Codec codec, const uint8_t* p, Py_ssize_t size) except -1:
+        """Append a value of any type: decode it, and convert the Python object to text."""
         cdef Py_ssize_t length = 0
         cdef const char* data
         text = _text_of(codec.read_nullable(p, size, &self.page))
@@ -117,12 +118,12 @@ cdef class _Lines:
         return self.add_text(out, <const uint8_t*> data, length)
 
     cdef int add_text(self, wbuf* out, const uint8_t* p, Py_ssize_t size) except -1:
-        """Append a text, between quotes if need be."""
+        """Append a string as a field, in quotes if necessary."""
         cdef uint8_t* to
         cdef Py_ssize_t i
         cdef Py_ssize_t length = 1
         if size == 0:
-            # An empty line would be no row for a file of one column.
+            # In a file of one column, write quotes, because an empty line is not read as a row.
             return wbuf_write(out, b'""', 2) if self.width == 1 else 0
         if not _wants_quotes(p, size):
             return wbuf_write(out, p, size)
@@ -176,7 +177,7 @@ cdef int _add_real(wbuf* out, const uint8_t* p, Py_ssize_t size) except -1:
         few = get_be32(p)
         memcpy(&small, &few, 4)
         value = small
-    # This follows the rules of repr().
+    # The same format as repr().
     text = PyOS_double_to_string(value, b"r", 0, Py_DTSF_ADD_DOT_0, NULL)
     try:
         return wbuf_write(out, text, strlen(text))
@@ -216,12 +217,12 @@ cdef inline void _put_digits(uint8_t* to, int64_t number, int count) noexcept no
 
 
 cdef bint _add_day(wbuf* out, int64_t days) except -1:
-    """Append a day in ISO 8601; False if it is not of the years 1 to 9999."""
+    """Append a date in ISO 8601; returns False if it is outside the years 1 to 9999."""
     cdef uint8_t* to
     cdef int64_t era, of_era, year, of_year, month
     if days < FIRST_DAY or days > LAST_DAY:
         return False
-    # Years begin in March here, and eras of 400 years with the year 0.
+    # The computation uses years that begin in March, and eras of 400 years that begin with year 0.
     days += 719_468
     era = days // 146_097
     of_era = days - era * 146_097
@@ -238,7 +239,7 @@ cdef bint _add_day(wbuf* out, int64_t days) except -1:
 
 
 cdef bint _add_moment(wbuf* out, int64_t millis) except -1:
-    """Append a moment in ISO 8601 and UTC; False if it is not of the years 1 to 9999."""
+    """Append a timestamp in ISO 8601 and UTC; return False if its year is not from 1 to 9999."""
     cdef int64_t days = millis // A_DAY
     cdef int64_t rest = millis - days * A_DAY
     cdef uint8_t* to
@@ -284,12 +285,12 @@ cdef int _add_rows(
 
 
 def csv_lines(names, codecs, body, offset, count):
-    """Return the rows of a page as CSV (see the Python twin).
+    """Return the rows of a page as lines of CSV (see the Python twin).
 
     :param names: the names of the columns.
     :param codecs: the codecs of the columns' types.
     :param body: the page.
-    :param offset: where its rows begin.
+    :param offset: the offset at which its rows begin.
     :param count: the number of rows.
     """
     cdef _Lines lines = _Lines.__new__(_Lines)
@@ -306,7 +307,7 @@ def csv_lines(names, codecs, body, offset, count):
             _add_rows(lines, &out, page, start, rows)
             return wbuf_bytes(&out)
         except Exception:
-            pass  # raised again below, with its position
+            pass  # the Python code below raises the error again, with its position
         finally:
             wbuf_close(&out)
     return _csv_lines(names, lines.codecs, page, start, count)

@@ -1,6 +1,7 @@
-# The attributes of the classes in `bases`, as compiled code sees them (see bases.h and twins.rst).
+# Declares the attributes of the classes in `bases` that compiled code reads as fields of a C struct
+# (see bases.h and docs/twins.rst).
 #
-# Ask `has_fields` or `with_fields` before a field is read: a subclass may have a property of the
+# Call `has_fields` or `with_fields` before you read a field. A subclass may have a property of the
 # same name, and objects of the Python twin's classes have no such fields.
 
 from cpython.object cimport PyObject
@@ -13,9 +14,10 @@ cdef extern from "Python.h":
 
 cdef extern from "bases.h":
     void turbocql_put(PyObject**, object) noexcept
-    # Returns `owner.name`, whose field this is; any thread may replace it at the same time.
+    # Returns the attribute `name` of `owner`, which is stored in `field`. Other threads may replace
+    # it at the same time.
     object value_of "turbocql_value_of"(PyObject** field, object owner, str name)
-    # Does the same without a look-up by name: None if the field is empty.
+    # Does the same, but returns None if the field is empty, instead of a look-up by name.
     object field_or_none "turbocql_field_or_none"(PyObject** field, object owner)
 
     ctypedef class cassandra._accel.bases.ColumnBase [object turbocql_ColumnBase]:
@@ -171,7 +173,7 @@ cdef extern from "bases.h":
 
 
 cdef inline bint has_fields(Kind kind, object owner) except -1:
-    """Return True if the fields of `owner` may be read."""
+    """Return True if the fields of `owner` may be read directly."""
     cdef PyObject* cls = _type_of(owner)
     if cls == load_pointer(&kind.plain):
         return True
@@ -179,5 +181,8 @@ cdef inline bint has_fields(Kind kind, object owner) except -1:
 
 
 cdef inline type with_fields(object kind, type base):
-    """Return `kind` if the fields of its objects may be read; else a class that no object has."""
+    """Return `kind` if the fields of its objects may be read directly.
+
+    Otherwise return a new class without objects, so that ``type(x) is with_fields(...)`` is False.
+    """
     return <type> kind if reads_plainly(kind, base) else type("Nobody", (), {})
