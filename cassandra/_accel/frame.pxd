@@ -1,4 +1,4 @@
-# The writer of a connection, for callers in C.
+# The writer of a connection, for compiled callers.
 
 from libc.stdint cimport uint8_t
 
@@ -11,7 +11,7 @@ cdef class FrameWriter:
     cdef object _compression
     cdef bint _segmented
     cdef bytes _done
-    cdef Py_ssize_t _done_size       # other threads ask how much waits
+    cdef Py_ssize_t _done_size       # the size of `_done`, which other threads read
     cdef uint8_t* _data
     cdef Py_ssize_t _size
     cdef Py_ssize_t _capacity

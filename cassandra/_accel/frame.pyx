@@ -1,7 +1,7 @@
 """Frames: the compiled twin of `cassandra.protocol.frame`, which explains how they are read.
 
-There are two differences. A body that has begun is received directly into the bytes object that is
-returned, so no body is copied more than once. A writer collects its envelopes in one C block.
+There are two differences. An incomplete body is stored in the bytes object that will be returned,
+so no body is copied more than once. A writer collects its envelopes in one block of C memory.
 """
 
 from cpython.buffer cimport (
@@ -51,8 +51,9 @@ include "frame_segments.pxi"
 
 
 cdef class _Window:
-    """Writable memory of a bytes object that is not shared yet; keeps the object alive during
-    writes.
+    """The unwritten part of a new bytes object, as a writable buffer for the transport.
+
+    No other code has the bytes object yet. The window keeps it alive while the transport writes.
     """
 
     cdef bytes owner
@@ -69,7 +70,9 @@ cdef class _Window:
 
 
 cdef class FrameReader:
-    """Takes a connection's bytes, in any slicing, and gives complete envelopes (see the twin)."""
+    """Splits the bytes of a connection, in pieces of any size, into complete envelopes (see the
+    Python twin).
+    """
 
     cdef int _version
     cdef int _direction
@@ -79,7 +82,7 @@ cdef class FrameReader:
     cdef bint _segmented
     cdef bint _lz4
     cdef bint _in_place
-    # The upper layer.
+    # The upper layer: the start of an incomplete header, or an incomplete body and its header.
     cdef uint8_t _head[9]
     cdef Py_ssize_t _head_size
     cdef bytes _body
@@ -88,7 +91,7 @@ cdef class FrameReader:
     cdef int _opcode
     cdef int _flags
     cdef int _body_version
-    # The lower layer.
+    # The lower layer: `_block[_start:_end]` is the start of a segment of `_need` bytes.
     cdef bytearray _block
     cdef Py_ssize_t _start
     cdef Py_ssize_t _end
@@ -112,11 +115,11 @@ cdef class FrameReader:
             self._use_segment_compression()
 
     def set_max_body(self, max_body):
-        """Refuse larger bodies, in bytes, from the next header on."""
+        """Set the size of the largest body, in bytes, for all headers that are read from now on."""
         self._max_body = max_body
 
     def enable_segments(self):
-        """Take the stream as segments from the next byte on (section 2.3.1)."""
+        """Read the stream as segments from the next byte on (native_protocol_v5.spec, 2.3.1)."""
         self._segmented = True
         self._use_segment_compression()
 
@@ -131,7 +134,10 @@ cdef class FrameReader:
         return 0
 
     def feed(self, data):
-        """Take `data`; return completed envelopes as (stream, opcode, flags, body, version)."""
+        """Read the next bytes of the stream; returns the envelopes that they complete.
+
+        Each envelope is a tuple (stream, opcode, flags, body, version).
+        """
         cdef list out = []
         cdef Py_buffer view
         cdef Py_ssize_t used
@@ -158,7 +164,7 @@ cdef class FrameReader:
         return out
 
     def get_buffer(self, sizehint):
-        """Return where the transport may write next; `buffer_updated` reports how much it wrote."""
+        """Return memory into which the transport can write; it must then call `buffer_updated`."""
         cdef _Window window
         if not self._segmented:
             if (
@@ -178,7 +184,10 @@ cdef class FrameReader:
         return PyMemoryView_FromObject(self._block)[self._end:]
 
     def buffer_updated(self, nbytes):
-        """Take `nbytes` bytes in the memory of `get_buffer`; returns the complete envelopes."""
+        """Read the `nbytes` bytes that the transport has written to the memory of `get_buffer`.
+
+        Returns the envelopes that they complete, as `feed` does.
+        """
         cdef list out = []
         cdef Py_ssize_t size = nbytes
         cdef bytearray block = self._block
@@ -211,9 +220,7 @@ cdef class FrameReader:
     # -- segments ----------------------------------------------------------------------------------
 
     cdef int _reserve(self, Py_ssize_t size) except -1:
-        """Ensure that the block has `size` bytes free after `_end`, and space for the segment in
-        progress.
-        """
+        """Make room for `size` bytes after `_end`, and for the rest of an incomplete segment."""
         cdef bytearray block = self._block
         cdef bytearray larger
         cdef Py_ssize_t pending, needed, capacity
@@ -257,7 +264,7 @@ cdef class FrameReader:
             return 0
         if block is None or end > PyByteArray_GET_SIZE(block):
             raise _shrunk()
-        # A caller that holds the block cannot shrink it while it is exported.
+        # While its buffer is exported, nobody can resize the block.
         PyObject_GetBuffer(block, &held, PyBUF_SIMPLE)
         try:
             used = self._segments(
@@ -276,7 +283,10 @@ cdef class FrameReader:
         return 0
 
     cdef Py_ssize_t _segments(self, const uint8_t* data, Py_ssize_t end, list out) except -1:
-        """Hand up the payloads of the complete segments in `data`; return their size in bytes."""
+        """Pass the payloads of all complete segments in `data` to the upper layer.
+
+        Returns the size of these segments. If an incomplete one follows, sets `_need` to its size.
+        """
         cdef int length = 5 if self._lz4 else 3
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t size, plain_size, stop
@@ -335,7 +345,7 @@ cdef class FrameReader:
     # -- envelopes ---------------------------------------------------------------------------------
 
     cdef int _envelopes(self, const uint8_t* data, Py_ssize_t end, list out) except -1:
-        """Consume all of `data`."""
+        """Read all of `data`: append complete envelopes to `out`, and keep an incomplete one."""
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t length
         cdef int version
@@ -344,7 +354,9 @@ cdef class FrameReader:
         while end - pos >= C_HEADER:
             length = <int32_t> get_be32(data + pos + 5)
             version = data[pos] & 0x7F
-            # A reader of no version yet (0) must not take a message of version 0 for its own.
+            # A quick check that almost every header passes. For the others, `_check_header`
+            # decides, and its error says what is wrong. (Version 0 is always invalid, even if the
+            # reader's own version is 0, which means any.)
             if (
                 version == 0
                 or version != self._version
@@ -380,7 +392,7 @@ cdef class FrameReader:
         return 0
 
     cdef Py_ssize_t _continue(self, const uint8_t* data, Py_ssize_t end, list out) except -1:
-        """Complete the header or body in progress; returns how many bytes that took."""
+        """Complete the header or body of which a part came earlier; returns the bytes consumed."""
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t size
         if self._head_size:
@@ -423,7 +435,7 @@ cdef class FrameReader:
         return 0
 
     cdef int _check_header(self, const uint8_t* head) except -1:
-        """Raise if an envelope's header is wrong."""
+        """Raise `ProtocolError` if an envelope's header is not valid on this connection."""
         cdef int version = head[0] & 0x7F
         cdef int opcode = head[4]
         cdef int32_t length = <int32_t> get_be32(head + 5)
@@ -432,8 +444,8 @@ cdef class FrameReader:
                 "the peer does not speak the native protocol, or not a version that is known "
                 f"here: its message begins {(<const char*> head)[:C_HEADER]!r}"
             )
-        # A server that does not know the version of a STARTUP answers with an ERROR of its own
-        # version.
+        # Another version is allowed in one case: a server that does not speak the version of our
+        # STARTUP answers with an ERROR in a version that it does speak.
         if self._version != 0 and self._version != version and (
             opcode != OP_ERROR or self._segmented
         ):
@@ -448,13 +460,15 @@ cdef class FrameReader:
         return 0
 
 
-# A caller of `get_buffer` holds the bytearray, and may have shrunk it.
+# The caller of `get_buffer` gets the bytearray, and may resize it. This is the error if it did.
 cdef object _shrunk():
     return ValueError("the buffer of a reader was made smaller")
 
 
 cdef class FrameWriter:
-    """Joins envelopes into one bytes object for each write to the network (see the Python twin)."""
+    """Queues envelopes, and joins them into one bytes object for each write to the network (see the
+    Python twin).
+    """
 
     def __init__(self, version, max_body=_MAX_BODY, *, responses=False):
         self._version = version
@@ -473,7 +487,7 @@ cdef class FrameWriter:
 
     @property
     def pending(self):
-        """Bytes that wait, roughly."""
+        """The approximate number of queued bytes."""
         return self._pending()
 
     cdef Py_ssize_t _pending(self) noexcept:
@@ -489,7 +503,7 @@ cdef class FrameWriter:
             self._check_compression()
 
     def enable_segments(self):
-        """Write segments for all that is added from now on."""
+        """Put all envelopes that are added from now on into segments."""
         self._check_compression()
         if not self._segmented:
             self._segmented = True
@@ -521,12 +535,13 @@ cdef class FrameWriter:
         return self._data + self._size
 
     cdef bytes _taken(self):
-        """Return the collected envelopes as bytes; free a block larger than 64 KiB."""
+        """Return the queued envelopes as bytes, and empty the queue."""
         cdef bytes envelope = PyBytes_FromStringAndSize(<char*> self._data, self._size)
         self._forget()
         return envelope
 
     cdef void _forget(self) noexcept:
+        """Empty the queue. Free a large block, so that idle connections do not keep it."""
         store_size(&self._size, 0)
         if self._capacity > C_BLOCK:
             PyMem_Free(self._data)
@@ -536,8 +551,8 @@ cdef class FrameWriter:
     def add(self, stream, opcode, flags, body):
         """Queue one envelope.
 
-        :raises ValueError: if the body is above the limit, or the stream is not a signed number of
-            16 bits. Nothing is queued then.
+        :raises ValueError: if the body is larger than the limit, or if stream, opcode or flags do
+            not fit their fields. The envelope is not queued then.
         """
         self._add(stream, opcode, flags, exact_bytes(body, "a body"))
 
@@ -554,7 +569,8 @@ cdef class FrameWriter:
             )
         if number < -0x8000 or number > 0x7FFF:
             raise ValueError(f"stream {number} is not a signed number of 16 bits")
-        # Section 2.3.2: a STARTUP is never compressed; a compressed OPTIONS may come before it.
+        # STARTUP must not be compressed (native_protocol_v5.spec, section 2.3.2). Nor may OPTIONS,
+        # since the server may get it before STARTUP, which sets up the compression.
         if (
             self._compression is not None and not self._segmented and size >= _worth_compressing
             and code != OP_STARTUP and code != OP_OPTIONS and self._version < 5
@@ -575,7 +591,9 @@ cdef class FrameWriter:
         return 0
 
     def take(self):
-        """Return all bytes since the last `take`, ready for the network; b"" if nothing is queued.
+        """Return all queued envelopes as bytes for the network, and empty the queue.
+
+        Returns b"" if no envelope was added since the last call.
         """
         cdef bytes done = self._done
         cdef bytes framed
@@ -589,9 +607,10 @@ cdef class FrameWriter:
         return framed
 
     cdef bytes _take_segments(self):
-        """Return the collected envelopes in as few segments as possible (section 1).
+        """Return the queued envelopes in as few segments as possible.
 
-        An envelope that is larger than a segment gets separate segments.
+        An envelope that is larger than a payload gets several segments of its own
+        (native_protocol_v5.spec, section 1).
         """
         cdef bytes joined
         cdef uint8_t* data = self._data
@@ -599,7 +618,8 @@ cdef class FrameWriter:
         cdef Py_ssize_t capacity = self._capacity
         if size == 0:
             return b""
-        # Compression may run code that adds to this writer; that code uses another block.
+        # Compression may run code that adds envelopes to this writer. So take the block away; the
+        # added envelopes go to a new block.
         self._data = NULL
         self._capacity = 0
         store_size(&self._size, 0)

@@ -1,6 +1,6 @@
-# Segments of protocol 5 (native_protocol_v5.spec, sections 2.1 and 2.2), for the reader and the
-# writer of frames. The Python reference is `cassandra.protocol.segment`. The CRC32 is zlib's, which
-# is faster than a table in C would be; the CRC24 of a header's few bytes is computed here.
+# Segments of protocol version 5 (native_protocol_v5.spec, sections 2.1 and 2.2), for the reader and
+# the writer of frames: the twin of `cassandra.protocol.segment`. The CRC24 of a header is computed
+# here. The CRC32 of a payload is computed by zlib, which is faster than a simple table in C.
 
 import zlib as _zlib
 
@@ -9,10 +9,10 @@ cdef enum:
     C_CRC24_POLY = 0x1974F0B
 
 cdef object _crc32 = _zlib.crc32
-# The CRC32 of a payload goes on from the checksum of these four bytes (section 2.2).
+# The initial value for the CRC32 of a payload: the checksum of these four bytes.
 cdef object _seed = _zlib.crc32(b"\xfa\x2d\x55\xca")
 
-# Filled once, while the module is imported, and only read afterwards: threads need no lock for it.
+# Filled when the module is imported, and never changed later, so threads need no lock.
 cdef uint32_t _crc24_table[256]
 
 
@@ -60,7 +60,7 @@ cdef object crc32_of(const uint8_t* data, Py_ssize_t size):
 
 
 cdef bytes _segment(const uint8_t* payload, Py_ssize_t size, uint64_t head, int length):
-    """Header of `length` bytes, its checksum, payload, its checksum."""
+    """Return a segment: a header of `length` bytes, the payload, and a checksum after each."""
     cdef uint32_t crc = crc32_of(payload, size)
     cdef bytes segment = PyBytes_FromStringAndSize(NULL, length + 3 + size + 4)
     cdef uint8_t* p = <uint8_t*> PyBytes_AS_STRING(segment)
@@ -71,6 +71,7 @@ cdef bytes _segment(const uint8_t* payload, Py_ssize_t size, uint64_t head, int 
     return segment
 
 
+# Returns a segment with `payload`, which is compressed if there is an algorithm and if that helps.
 cdef bytes segment_of(
     const uint8_t* payload, Py_ssize_t size, bint self_contained, object algorithm
 ):

@@ -30,30 +30,30 @@ from cassandra.bulk import groups as _groups
 __all__ = ["Group", "request_waves"]
 
 cdef enum:
-    MOST_OF_A_PART = 0xFFFF  # limit for one of several columns of a partition key, in bytes
+    MOST_OF_A_PART = 0xFFFF  # largest size of one of several partition key columns, in bytes
 
 
 cdef struct Row:
-    Py_ssize_t offset      # where it begins in the block, its size included
+    Py_ssize_t offset      # where it begins in the block; there is the size, then the values
     Py_ssize_t size        # bytes of its values
-    Py_ssize_t name        # where its primary key begins in `names`
+    Py_ssize_t name        # where its primary key begins in `_Rows.names`
     Py_ssize_t name_size
-    Py_ssize_t key         # where its routing key begins in `keys`
+    Py_ssize_t key         # where its routing key begins in `_Rows.keys`
     Py_ssize_t key_size    # -1 if the row has no routing key
     int64_t token
     Py_ssize_t wave
-    Py_ssize_t next        # the next row of its partition or group, or -1
+    Py_ssize_t next        # number of the next row of its partition or group, or -1
 
 
-cdef struct Part:          # a partition of one wave, or a group
-    Py_ssize_t first
+cdef struct Part:          # a partition of one wave, or a group: a linked list of rows
+    Py_ssize_t first       # number of its first row
     Py_ssize_t last
     Py_ssize_t size        # bytes of its rows
     Py_ssize_t count       # rows
 
 
-cdef struct Filled:        # the group that collects rows of one owner
-    Py_ssize_t group       # its number plus 1; 0 for none
+cdef struct Filled:        # the group that collects the rows of one set of replicas (owner)
+    Py_ssize_t group       # number of the group plus 1; 0 for none
     Py_ssize_t partitions
 
 
@@ -65,6 +65,7 @@ cdef void* _allocate(Py_ssize_t count, Py_ssize_t size) except NULL:
 
 
 cdef inline Py_ssize_t _slots_for(Py_ssize_t count) noexcept:
+    """Return the size of a hash table for `count` items: a power of two, at most half full."""
     cdef Py_ssize_t slots = 8
     while slots < 2 * count:
         slots *= 2
@@ -116,7 +117,7 @@ cdef class Group:
         return self.block.used - 4 * self.block._count
 
     def single_rows(self):
-        """Return a group of each of its rows."""
+        """Return a group for each of its rows."""
         cdef Group group
         cdef Py_ssize_t index
         cdef list groups = []
@@ -131,7 +132,7 @@ cdef class Group:
 
 
 cdef Group _group(RowsBlock source, const Row* rows, const Part* part):
-    """Return the group of a chain of rows."""
+    """Create the group of the rows in the linked list `part`."""
     cdef Group group = Group.__new__(Group)
     cdef RowsBlock block = group.block
     cdef Py_ssize_t index = part.first
@@ -226,7 +227,7 @@ cdef class _Rows:
         cdef Py_ssize_t end = pos + row.size
         cdef Py_ssize_t size, start, i
         cdef uint8_t* p
-        cdef bint lacks = parts == 0
+        cdef bint lacks = parts == 0  # whether the row has no routing key
         value_starts[0] = pos
         for i in range(last + 1):
             if end - pos < 4:
@@ -239,7 +240,7 @@ cdef class _Rows:
         row.name = self.names.size
         row.key = self.keys.size
         for i in range(width):
-            # A value with its length is itself: null is not the same as nothing.
+            # The name includes each value's length, so that null differs from an empty value.
             start = value_starts[key_positions[i]]
             wbuf_write(&self.names, data + start, value_starts[key_positions[i] + 1] - start)
             if i < parts:
@@ -263,7 +264,9 @@ cdef class _Rows:
         return 0
 
     cdef Py_ssize_t number_waves(self) except -1:
-        """Assign a wave to each row and return the number of waves; a wave has each key only once.
+        """Assign a wave to each row; returns the number of waves.
+
+        A wave contains each primary key only once. Waves are sent one after the other.
         """
         cdef Py_ssize_t slots = _slots_for(self.count)
         cdef Py_ssize_t* table = <Py_ssize_t*> _allocate(slots, sizeof(Py_ssize_t))
@@ -283,12 +286,15 @@ cdef class _Rows:
                     waves = max(waves, row.wave + 1)
                     break
                 slot = (slot + 1) & (slots - 1)
-            table[slot] = index + 1  # the last row of its key
+            table[slot] = index + 1  # the last row so far with this key
         PyMem_Free(table)
         return waves
 
     cdef Py_ssize_t* sort(self, Py_ssize_t waves) except NULL:
-        """Order the rows by wave; returns where each wave begins, which the caller frees."""
+        """Fill `order` with the row numbers by wave (a counting sort).
+
+        Returns where each wave begins in `order`. The caller must free that memory.
+        """
         cdef Py_ssize_t* begins = <Py_ssize_t*> _allocate(waves + 2, sizeof(Py_ssize_t))
         cdef Py_ssize_t index
         try:
@@ -329,7 +335,9 @@ cdef class _Wave:
         PyMem_Free(self.filled)
 
     cdef int split(self, const Py_ssize_t* order, Py_ssize_t count, bint alone) except -1:
-        """Find the partitions. Each row without a partition, or each row if `alone`, forms a group.
+        """Collect the rows of each partition in `parts`.
+
+        A row without a routing key forms a group by itself. If `alone`, every row does.
         """
         cdef Py_ssize_t slots = _slots_for(count)
         cdef Py_ssize_t* table = <Py_ssize_t*> _allocate(slots, sizeof(Py_ssize_t))
@@ -378,7 +386,7 @@ cdef class _Wave:
         return 0
 
     cdef Part* begin(self, Py_ssize_t index) noexcept:
-        """Begin a group with a row: there are never more than rows."""
+        """Begin a group with a row. There is memory for as many groups as rows."""
         cdef Part* group = &self.groups[self.group_count]
         group.first = group.last = index
         group.size = self.rows.rows[index].size
@@ -387,15 +395,16 @@ cdef class _Wave:
         return group
 
     cdef int join(self, owners, bint by_replica) except -1:
-        """Make the groups of the partitions."""
+        """Join the partitions into groups; with `by_replica`, partitions of the same replicas."""
         cdef ReplicaMap replicas = <ReplicaMap> owners if type(owners) is ReplicaMap else None
         cdef dict numbers = {}
         cdef Py_ssize_t index, number, room
         cdef bint is_sparse
         if replicas is not None and replicas._own is None:
             replicas = None
-        # If one key occurs many times, each of its rows forms a wave. An entry for each set of
-        # replicas would then take rows x sets.
+        # If one key occurs many times, there is a wave for each of its rows. If each wave had an
+        # entry for each set of replicas, that would take rows x sets. So a wave with few
+        # partitions numbers only the sets that occur in it.
         is_sparse = replicas is not None and self.part_count * 4 < replicas._set_count
         if replicas is None or is_sparse:
             room = self.part_count
@@ -420,6 +429,7 @@ cdef class _Wave:
         return 0
 
     cdef Py_ssize_t _other_owner(self, owners, Row* row, dict numbers) except -2:
+        """Return a number for the replicas of a row's partition by `owners`; -1 for none."""
         cdef bytes key = PyBytes_FromStringAndSize(
             <char*> self.rows.keys.data + row.key, row.key_size
         )
@@ -429,8 +439,9 @@ cdef class _Wave:
         return numbers.setdefault(hosts, len(numbers))
 
     cdef void add(self, const Part* part, Filled* filled) noexcept:
-        """Add a partition to the group of its owner, or begin a group, or several groups if it is
-        large.
+        """Add a partition to the group of its owner if it fits; otherwise begin a new group.
+
+        A large partition is split into several groups.
         """
         cdef Row* rows = self.rows.rows
         cdef Py_ssize_t index = part.first
@@ -476,12 +487,12 @@ cdef Py_ssize_t _owner(ReplicaMap replicas, int64_t token) noexcept:
 
 
 def request_waves(block, keys, by, owners):
-    """Return the requests for rows, in lists that have each primary key once (see the twin).
+    """Return lists of groups; each list contains each primary key only once (see the Python twin).
 
     :param block: the rows.
     :param keys: the positions of the primary key.
     :param by: "partition", "replica" or None.
-    :param owners: knows the replicas of partitions; or None.
+    :param owners: knows the replicas of partitions, or None.
     """
     cdef RowsBlock rows_block = <RowsBlock?> block
     cdef _Rows rows = _Rows.__new__(_Rows)

@@ -1,8 +1,9 @@
 """The common path of a successful request: the compiled twin of `cassandra.engine.happy_path`.
 
-The Python twin explains how it works. The differences: streams in use are bits, and responders are
-in a list by stream. After a call that may run application code, the C code continues with its own
-references, and checks sizes again (see docs/twins.rst).
+The Python twin explains how it works. There are two differences: the streams in use are stored as
+bits, and the responders are in a list by stream. After a call that may run application code, the
+compiled code uses only objects to which it holds references, and checks sizes again (see
+docs/twins.rst).
 """
 
 cimport cython
@@ -83,8 +84,8 @@ __all__ = [
 
 log = logging.getLogger("cassandra.connection")
 
-# Called at each request: names of C, so that nothing is looked up. CPython has it as a function of
-# C that takes nothing, which is called as such: half the instructions.
+# Each request calls this function, so we keep it in a C variable. In CPython it is a C function
+# without arguments; we call that directly, which takes half the instructions.
 cdef object _running_loop_called = _running_loop_function
 cdef PyCFunction _running_loop_in_c = NULL
 if PyCFunction_Check(_running_loop_called) and (
@@ -212,7 +213,7 @@ cdef extern from *:
     #ifndef MSG_NOSIGNAL
     #define MSG_NOSIGNAL 0
     #endif
-    /* How many bytes the socket has taken; a negative number is an error's. */
+    /* Returns how many bytes the socket accepted, or a negative errno. */
     static Py_ssize_t send_now(int descriptor, const char *data, Py_ssize_t size) {
         Py_ssize_t taken = send(descriptor, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (taken >= 0) return taken;
@@ -223,8 +224,8 @@ cdef extern from *:
     Py_ssize_t send_now(int descriptor, const char* data, Py_ssize_t size) nogil
 
 
-# Returns the fields of a statement, or of the options of a call. Returns None if attributes must be
-# read by name: in a subclass an attribute may be a property.
+# The next three return their argument as an object whose fields can be read directly. They return
+# None for objects of subclasses, whose attributes must be read by name, as they may be properties.
 cdef inline BoundBase _bound_fields(statement):
     if type(statement) is _BoundWithFields:
         return <BoundBase> statement
@@ -298,11 +299,11 @@ cdef class RequestBase:
     cdef public object target
     cdef public object vectors
     cdef public object caller            # the caller, if there is a throttler
-    cdef int _throttle                   # the state of the throttler's permission
+    cdef int _throttle                   # whether the throttler let it begin (NOT_ASKED, ...)
     cdef public ObservedBase observed    # its observers' view of it; None if nobody observes it
     cdef Attempt _first                  # the first attempt; most requests have only one
     cdef list _attempts                  # all attempts, if there are several, or at a read
-    cdef dict _errors                    # created at the first read
+    cdef dict _errors                    # created when it is first read
     cdef public Py_ssize_t retries
     cdef public bint done
     cdef public object response
@@ -314,16 +315,16 @@ cdef class RequestBase:
     cdef public object _retry_handle
     cdef public long long _timer_slot
     cdef public Py_ssize_t _waits
-    cdef int _place                      # whether the position of the partition is known
+    cdef int _place                      # how the shard is found (NOT_LOOKED_UP, ON_RING, ...)
     cdef int64_t _token
-    cdef Chunk _chunk                    # with its tablet
+    cdef Chunk _chunk                    # contains the partition's tablet, at index _at
     cdef Py_ssize_t _at
-    cdef Py_ssize_t _shard               # that the call names
-    cdef ResultFuture _future            # replaces on_done
-    cdef Collector _collector            # the same
+    cdef Py_ssize_t _shard               # the shard that the call names
+    cdef ResultFuture _future            # if set, it gets the outcome, and not on_done
+    cdef Collector _collector            # likewise
     cdef Py_ssize_t _collected_at
     cdef object _row_factory
-    cdef bint _reads_rows                # the answer is wanted as a RowsAnswer
+    cdef bint _reads_rows                # the response becomes a RowsAnswer if possible
 
     def __init__(self, session, statement, request_body, on_done):
         self.session = session
@@ -338,7 +339,7 @@ cdef class RequestBase:
 
     @property
     def attempts(self):
-        """Each sending so far."""
+        """The attempts to send the request so far."""
         return self._all_attempts()
 
     cdef list _all_attempts(self):
@@ -353,7 +354,7 @@ cdef class RequestBase:
 
     @property
     def errors(self):
-        """The errors by host."""
+        """The errors of failed attempts, by host."""
         with cython.critical_section(self):
             if self._errors is None:
                 self._errors = {}
@@ -364,7 +365,7 @@ cdef class RequestBase:
         self._errors = errors
 
     def clone(self, request_class, on_done):
-        """Make a request that asks for the same once more, for another page say."""
+        """Create a request for the same statement, for example for the next page."""
         cdef RequestBase request
         request = <RequestBase?> request_class(
             self.session, self.statement, self.request_body, on_done
@@ -381,18 +382,17 @@ cdef class RequestBase:
         return request
 
     def columns_for_vectors(self, metadata):
-        """Return the result metadata that reads vectors as the request wants them."""
+        """Return `metadata` with the class of vectors that this request asks for."""
         return metadata.with_vectors(self.vectors) if self.vectors != "list" else metadata
 
-    # -- of the subclass -------------------------------------------------------------------------
+    # -- implemented by the subclass -------------------------------------------------------------
 
     def on_other_answer(self, attempt, connection, opcode, flags, body):
-        """Called for an answer that is neither the answer to a write nor rows with known columns.
-        """
+        """Called for a response that is neither VOID nor rows with known columns."""
         raise NotImplementedError
 
     def on_attempt_failed(self, attempt, error):
-        """Called when the connection broke under an attempt."""
+        """Called when an attempt gets no response, because its connection failed."""
         raise NotImplementedError
 
     def on_no_connection(self, host, pool):
@@ -402,17 +402,17 @@ cdef class RequestBase:
         raise NotImplementedError
 
     def on_plan_exhausted(self):
-        """No host of the plan could take it."""
+        """Called when no host of the query plan could accept the request."""
         raise NotImplementedError
 
     def start_speculation(self):
-        """Called after sending, if speculative executions may follow before the answer arrives."""
+        """Called after the first attempt is sent, if speculative executions may follow."""
         raise NotImplementedError
 
     # -- start and end ---------------------------------------------------------------------------
 
     def start(self):
-        """Begin, on the loop."""
+        """Start the request; called on the event loop."""
         self._begin()
 
     cdef int _begin(self) except -1:
@@ -427,7 +427,7 @@ cdef class RequestBase:
             return 0
         try:
             if self.timeout is not None and self._timer_slot < 0:
-                if self.timeout <= 0:  # its time is over: nothing is sent
+                if self.timeout <= 0:  # it has timed out already, so do not send it
                     self.on_timeout()
                     return 0
                 timers = <TimerWheel?> _session_timers(session)
@@ -435,7 +435,7 @@ cdef class RequestBase:
             if self.caller is not None and self._throttle != HAS_BEGUN and not self._is_admitted():
                 return 0
             if self._plan is not None:
-                pass  # made by `start_directly`
+                pass  # `start_directly` has made the plan
             elif self.target is not None:
                 self._plan = _plan_to(self.target, self)
             else:
@@ -443,7 +443,7 @@ cdef class RequestBase:
             self._try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
-        except BaseException as error:  # a policy's or the driver's own fault: not NoHostAvailable
+        except BaseException as error:  # an error in a policy or in the driver ends the request
             self.fail(_as_exception(error))
         return 0
 
@@ -471,7 +471,10 @@ cdef class RequestBase:
         return iter(self.policy.make_query_plan(keyspace, statement))
 
     def start_directly(self):
-        """Begin in the calling thread if nothing is in flight there (see the Python twin)."""
+        """Send from the calling thread, if the connection is idle (see the Python twin).
+
+        Returns False if the request was not sent; the caller then starts it on the loop.
+        """
         return self._start_directly()
 
     cdef bint _start_directly(self) except -1:
@@ -497,7 +500,7 @@ cdef class RequestBase:
                     connection = _first_with_room(pool.connections)
                 else:
                     connection = self._choose(<ShardTable?> shards, host, pool.connections)
-        except Exception:  # of a policy: on the loop it ends the request
+        except Exception:  # a policy failed: `start` will fail in the same way, and end the request
             return False
         self._plan = plan
         if self.observed is not None:
@@ -505,14 +508,14 @@ cdef class RequestBase:
         try:
             if connection is not None and self._send_directly(host, connection):
                 return True
-        except Exception:  # of rendering: nothing was sent, and on the loop it ends the request
+        except Exception:  # encoding failed before anything was sent: `start` will end the request
             pass
-        # `start` goes on with this plan, or policies that take turns would skip hosts.
+        # `start` must use the same plan: a policy that rotates hosts would skip one in a new plan.
         self._plan = _chain((host,), plan)
         return False
 
     cdef bint _send_directly(self, host, connection) except -1:
-        """Send in the calling thread; return False if nothing was sent."""
+        """Send from the calling thread; returns False if nothing was sent."""
         cdef StreamTable streams = <StreamTable?> connection.streams
         cdef TimerWheel timers
         cdef Attempt attempt
@@ -520,11 +523,12 @@ cdef class RequestBase:
         cdef int epoch
         if not streams._is_idle():
             return False
-        # The order matters: code that switches the connection's keyspace changes the number first.
+        # Read the epoch before the keyspace: code that changes the keyspace changes the epoch
+        # first. `streams._send_directly` sends only if the epoch is still the same.
         epoch = load(&streams._epoch)
         if not isinstance(self.request_body, ExecuteBodyBase) and not self._fits(connection):
             return False
-        # Before it is written: the answer may come before this thread goes on.
+        # Start the timer before we write: the response may arrive before this thread continues.
         if self.timeout is not None and self._timer_slot < 0:
             if self.timeout <= 0:
                 return False
@@ -550,7 +554,7 @@ cdef class RequestBase:
         if PyBytes_GET_SIZE(exact_bytes(body, "a body")) > C_MOST_DIRECT:
             return False
         data = streams._frame(opcode, flags, body)
-        if self.done:  # its time is over
+        if self.done:  # it has timed out meanwhile
             return True
         if data is None:
             return False
@@ -570,8 +574,8 @@ cdef class RequestBase:
         self._finish(response)
 
     cdef int _finish(self, response) except -1:
-        # If several threads end the request, one of them wins; the others' answers and errors are
-        # late.
+        # If several threads end the request, the first one decides. The others' outcomes are
+        # dropped.
         with cython.critical_section(self):
             if self.done:
                 return 0
@@ -607,7 +611,7 @@ cdef class RequestBase:
             self._speculation_handle.cancel()
         if self._retry_handle is not None:
             self._retry_handle.cancel()
-        if self.observed is not None:  # while the attempts have their connections
+        if self.observed is not None:  # before the attempts drop their connections
             self._end_observed()
         if self._attempts is None:
             if self._first is not None:
@@ -618,8 +622,8 @@ cdef class RequestBase:
         self._plan = None
         if self._throttle != NOT_ASKED:
             self._leave_throttle()
-        # The waiter also holds the request. We break the cycle here; otherwise each request would
-        # be left to the garbage collector.
+        # The waiter and the request refer to each other. We break the cycle here, so that requests
+        # do not have to wait for the garbage collector.
         future = self._future
         collector = self._collector
         on_done = self.on_done
@@ -636,7 +640,8 @@ cdef class RequestBase:
 
     cdef int _end_observed(self) except -1:
         self.observed.finish()
-        # Only the next page needs it. The two hold each other, so we break the cycle here.
+        # Only a request for the next page needs `observed`. It and the request refer to each other,
+        # so we break the cycle here.
         if getattr(self.response, "paging_state", None) is None:
             self.observed = None
         return 0
@@ -661,14 +666,14 @@ cdef class RequestBase:
     # -- sending ---------------------------------------------------------------------------------
 
     def try_next_host(self):
-        """Send to the next host of the plan that can take it."""
+        """Send the request to the next host of the plan that has a free connection."""
         self._try_next_host()
 
     cdef int _try_next_host(self) except -1:
         cdef dict pools = _session_pools_by_id(self.session)
         for host in self._plan:
-            # Compare addresses: a pool keeps its host alive, so no other object can have the same
-            # address.
+            # Look the pool up by the host's address, which needs no call of the host's __hash__. A
+            # pool keeps its host alive, so no other object can have that address.
             pool = pools.get(PyLong_FromVoidPtr(<void*> host))
             if pool is None:
                 pool = self.session.pools.get(host)
@@ -687,9 +692,9 @@ cdef class RequestBase:
         return 0
 
     def choose(self, host, pool):
-        """Return a connection for this request; None if all connections of `pool` are full.
+        """Return a connection of `pool` with a free stream; None if all are full.
 
-        If the shard of the request's partition has a connection with a free stream, it is chosen.
+        A connection to the shard of the request's partition is preferred.
         """
         shards = pool.shards
         if shards is None:
@@ -713,7 +718,7 @@ cdef class RequestBase:
         return _first_with_room(connections)
 
     cdef int _locate(self, TabletMap tablets) except -1:
-        """Find out once which token the partition has, and which tablet."""
+        """Find the token of the partition, and its tablet if there is one. Done once."""
         if self.target is not None:
             return self._locate_target(tablets)
         if not token_in(self.statement, &self._token):
@@ -722,7 +727,7 @@ cdef class RequestBase:
         return self._locate_token(tablets)
 
     cdef int _locate_target(self, TabletMap tablets) except -1:
-        """Do the same for a request with an explicit target."""
+        """Do the same as `_locate` for a request with an explicit target."""
         target = self.target
         is_exact = type(target) is _Target
         token = target.murmur3 if is_exact else None
@@ -776,12 +781,12 @@ cdef class RequestBase:
         return tablets._next_block(self._chunk, self._at)
 
     def learn(self, payload):
-        """Store the tablet of this request's partition that the server reported."""
+        """Store the tablet of this request's partition, which the server sent in `payload`."""
         cdef TabletMap tablets = <TabletMap?> self.session.core.metadata.tablets
         tablets._learn(self._keyspace(), self._table(), exact_bytes(payload, "a payload"))
 
     def send_to(self, host, connection):
-        """Send one attempt; also called when a busy host has a free stream again."""
+        """Send one attempt to a host; also called when a busy host has a free stream again."""
         self._send_to(host, connection)
 
     cdef int _send_to(self, host, connection) except -1:
@@ -835,7 +840,8 @@ cdef class RequestBase:
                     connection.wire_format & C_TABLET_VERSIONS
                     and getattr(self.request_body, "opcode", None) == 10
                 ):
-                    # A message encodes itself, and the byte is an attribute of it.
+                    # This request is encoded by its message object, which needs the byte as an
+                    # attribute.
                     self.request_body.message.tablet_version_block = self._version_block()
                 code, bits, body = self.request_body.render(connection)
                 attempt.columns = self.request_body.cached_metadata()
@@ -846,14 +852,14 @@ cdef class RequestBase:
             attempt.stream = stream
         except _ConnectionException as error:
             self.on_attempt_failed(attempt, error)
-        except BaseException as error:  # the request cannot be encoded: no host will make it better
+        except BaseException as error:  # the request cannot be encoded, for any host: give up
             self.fail(_as_exception(error))
         return 0
 
     # -- answers ---------------------------------------------------------------------------------
 
     def on_answer(self, attempt, connection, opcode, flags, body):
-        """Called when an attempt was answered."""
+        """Called with the response to an attempt."""
         self._on_answer(<Attempt?> attempt, connection, opcode, flags, exact_bytes(body, "a body"))
 
     cdef int _on_answer(
@@ -878,7 +884,7 @@ cdef class RequestBase:
         if reads and flags == PAYLOAD_ALONE:
             end = payload_end(body)
             if end:
-                # A tablet and nothing else precedes the usual answer.
+                # The payload is only a tablet. Store it; the usual response follows.
                 self.learn(body[26:end])
                 body = body[end:]
                 flags = 0
@@ -893,9 +899,7 @@ cdef class RequestBase:
         return 0
 
     cdef object _rows(self, metadata, bytes body):
-        """Decode the usual answer to a prepared SELECT: rows of known columns. None for other
-        answers.
-        """
+        """Return the result if the response is rows with the columns `metadata`, else None."""
         cdef Py_ssize_t pos
         cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
         cdef const unsigned char* data = <const unsigned char*> PyBytes_AS_STRING(body)
@@ -908,7 +912,7 @@ cdef class RequestBase:
             pos = PyBytes_GET_SIZE(head)
             if size < pos or memcmp(data, PyBytes_AS_STRING(head), pos) != 0:
                 pos = metadata.rows_at(body, 0, None)
-        # A negative row count is not read here.
+        # A negative row count is left to the slow path, which raises an error.
         if pos <= 0 or size - 4 < pos or data[pos] & 0x80:
             return None
         if self.vectors != "list":
@@ -930,11 +934,11 @@ cdef class RequestBase:
 
 
 def start_all(requests):
-    """Start all of `requests`, on the loop."""
+    """Start all of `requests`; called on the event loop."""
     for request in <list?> requests:
         try:
             (<RequestBase?> request)._begin()
-        except BaseException as error:  # the others are not to blame
+        except BaseException as error:  # go on with the others
             log.exception("%r could not be started", request)
             request.fail(_as_exception(error))
 

@@ -26,21 +26,21 @@ cdef class Attempt:
         self.reprepared = ()
 
     def on_response(self, connection, opcode, flags, body):
-        """Called with the answer; the stream is already free."""
+        """Called with the response; the stream is already free."""
         request = self.request
         if request is not None:
             self.stream = -1
             request.on_answer(self, connection, opcode, flags, body)
 
     def on_connection_lost(self, connection, error):
-        """No answer will come."""
+        """Called when the connection failed, so that no response will come."""
         request = self.request
         if request is not None:
             self.stream = -1
             request.on_attempt_failed(self, error)
 
     def abandon(self):
-        """Called when nobody waits for the answer any more."""
+        """Called when nobody waits for the response any more; the stream becomes an orphan."""
         if self.stream >= 0 and self.connection is not None:
             self.connection.abandon(self.stream, self)
             self.stream = -1
@@ -53,7 +53,7 @@ cdef class Attempt:
         return 0
 
     def release(self):
-        """Called when the request is over: keep the history, release the rest."""
+        """Called when the request is over: drop references to the request and connection."""
         self.request = None
         self.connection = None
 
@@ -106,7 +106,7 @@ cdef class ExecuteBodyBase:
         raise unpicklable(self)
 
     def prerender(self, wire_format):
-        """Make the body now, for connections of `wire_format`."""
+        """Encode the body now, for connections with this `wire_format` (version and extensions)."""
         self._prerender(wire_format)
 
     cdef int _prerender(self, int wire_format) except -1:
@@ -116,8 +116,8 @@ cdef class ExecuteBodyBase:
         self._query_id = _query_id_of(prepared)
         self.skip_metadata = False
         if wire_format & C_METADATA_IDS:
-            # Leaving the metadata out is safe only if its id travels: the server then sends the
-            # new columns when they have changed.
+            # We may ask the server to leave out the metadata only if we send the metadata's id:
+            # then the server sends the new columns if they have changed.
             metadata_id = self.result[1] or b""
             self.skip_metadata = bool(self.result[1]) and bool(self.result[0])
         self.body = execute_of(
@@ -139,7 +139,7 @@ cdef class ExecuteBodyBase:
         self._wire_format = 0
 
     cdef int _follow(self, int wire_format) except -1:
-        """See that the body is as the statement is now."""
+        """Encode the body again if the statement was prepared again or the format differs."""
         prepared = self.prepared
         if (
             wire_format != self._wire_format
@@ -150,7 +150,7 @@ cdef class ExecuteBodyBase:
         return 0
 
     def render(self, connection):
-        """(opcode, flags, body) for `connection`."""
+        """Return (opcode, flags, body) for `connection`."""
         self._follow(connection.wire_format)
         if self.tracing or self.custom_payload:
             return self.with_extras(connection, self.body)

@@ -1,4 +1,5 @@
-# The awaitable of a request, and the common path in one pass. Included by happy_path.pyx.
+# The awaitable of a request (ResultFuture), and HappyPath, which creates it. Included by
+# happy_path.pyx.
 
 cdef extern from "beyond_api.h":
     ctypedef enum PySendResult:
@@ -40,11 +41,11 @@ cdef class _Waiting:
         raise StopIteration
 
     def send(self, value):
-        """Go on; the value has no meaning."""
+        """Continue; `value` is ignored."""
         return self.__next__()
 
     def throw(self, kind, value=None, traceback=None):
-        """End with an error."""
+        """Raise an error in the waiting coroutine."""
         self._future = None
         if isinstance(kind, BaseException):
             raise kind
@@ -58,13 +59,14 @@ cdef class _Waiting:
 cdef PySendResult _send_waiting(PyObject* waiting, PyObject* value, PyObject** result) noexcept:
     result[0] = NULL
     try:
-        # The slot is this class's, which has no subclass: nothing else comes here.
+        # Only objects of this class get here, because the class has the slot and no subclasses.
         return _go_on(<_Waiting> waiting, result)
     except BaseException as error:
         PyErr_SetObject(<object> type(error), error)
         return PYGEN_ERROR
 
 
+# Sets `result` to the future if it is pending, else to its value; raises its error.
 cdef PySendResult _go_on(_Waiting waiting, PyObject** result) except *:
     cdef ResultFuture future = waiting._future
     cdef object value = None
@@ -87,7 +89,7 @@ turbocql_set_send(_Waiting, _send_waiting)
 @cython.final
 @cython.freelist(256)
 cdef class RowsAnswer:
-    """Decode the usual answer to a SELECT if only its rows are needed (see the twin)."""
+    """The usual response to a SELECT, of which only the rows are needed (see the Python twin)."""
 
     cdef object _metadata
     cdef bytes _body
@@ -99,8 +101,9 @@ cdef class RowsAnswer:
         self._offset = offset
 
     def rows(self, row_factory):
-        """Return the rows; None if the message has to make them."""
-        # Read both only once: attributes of the metadata may run application code.
+        """Return the rows that `row_factory` makes, or None if `message` must be used instead."""
+        # Read both attributes once, because the metadata may run application code, which may
+        # change them.
         cdef bytes body = self._body
         cdef Py_ssize_t offset = self._offset
         if body is None:
@@ -119,19 +122,19 @@ cdef class RowsAnswer:
                 return None
             return getattr(row_plan, method[0])(body, offset + 4, count)
         except _DecodeError:
-            return None  # the message keeps the error
+            return None  # the message will raise the error, and keep it
 
     def message(self):
-        """Return the message that has come."""
+        """Return the response as a `ResultMessage`."""
         return _rows_result(self._metadata, self._body, self._offset)
 
 
 @cython.final
 cdef class _Unread:
-    """The error of a future that was never retrieved; logged when the future is deleted.
+    """Logs an error that was never retrieved, when the failed future is deleted.
 
-    The future itself has no finalizer, because that would make every future more expensive, and few
-    of them fail.
+    This is a separate object because few futures fail: with a finalizer in `ResultFuture` itself,
+    every future would cost more. `_likeness` is a copy of the future, for the log message.
     """
 
     cdef ResultFuture _likeness
@@ -150,8 +153,9 @@ cdef class _Unread:
 cdef class ResultFuture:
     """The awaitable of one execution's result (see the Python twin).
 
-    It behaves as asyncio's own futures do, but costs less: it does not create a loop handle when it
-    is done, but shares a handle with all futures that complete in the same turn.
+    It behaves like an asyncio future, but is cheaper. When it completes, it does not create a
+    handle of the event loop: all futures that complete in the same turn of the loop share one
+    handle.
     """
 
     cdef public RequestBase request
@@ -159,18 +163,18 @@ cdef class ResultFuture:
     cdef public bint _asyncio_future_blocking
     cdef HappyPath _path
     cdef int _status
-    cdef _Unread _unread             # until its error was looked at
+    cdef _Unread _unread             # set until the error is retrieved
     cdef object _outcome             # the result, or the error
-    cdef object _traceback           # of the error, when it was set
-    cdef public object _cancel_message  # asyncio.gather looks at it
+    cdef object _traceback           # the error's traceback at the time when it was set
+    cdef public object _cancel_message  # asyncio.gather reads it
     cdef object _callback            # the first callback, and its context
     cdef object _context
-    cdef list _others                # pairs of the same
+    cdef list _others                # further callbacks: (callback, context)
     cdef object __weakref__
 
     def __init__(self, path, row_factory):
         if self._path is not None:
-            raise TypeError("a future is made once")  # its path may be at work
+            raise TypeError("a future is made once")  # the future may be in use
         self._path = <HappyPath?> path
         self.row_factory = row_factory
 
@@ -190,7 +194,7 @@ cdef class ResultFuture:
         """The message of the request; a request listener may change it before it is sent."""
         return self._path.session._message_of_request(self.request)
 
-    # -- of the engine ---------------------------------------------------------------------------
+    # -- called by the engine --------------------------------------------------------------------
 
     def complete(self, request):
         """Called by the engine when `request` is over."""
@@ -205,7 +209,7 @@ cdef class ResultFuture:
         return 0
 
     def refuse(self, error):
-        """End with `error`, unless it is over already."""
+        """Complete the future with `error`, unless it is already done."""
         self._refuse(error)
 
     cdef int _refuse(self, error) except -1:
@@ -220,7 +224,8 @@ cdef class ResultFuture:
 
     cdef int _fail(self, error) except -1:
         if isinstance(error, StopIteration):
-            # Raised into a coroutine, it would look like the coroutine's own end.
+            # A StopIteration that is raised into a coroutine would look like the coroutine's
+            # return.
             cause = error
             error = RuntimeError(
                 "StopIteration interacts badly with generators and cannot be raised into a Future"
@@ -233,6 +238,7 @@ cdef class ResultFuture:
         return 0
 
     cdef _Unread _not_read(self):
+        """Return an object that logs the error if nobody retrieves it."""
         cdef _Unread unread = _Unread.__new__(_Unread)
         cdef ResultFuture likeness = ResultFuture.__new__(ResultFuture)
         likeness.request = self.request
@@ -246,6 +252,7 @@ cdef class ResultFuture:
         return unread
 
     cdef int _read(self) except -1:
+        """Called when the error is retrieved, so that it is not logged."""
         if self._unread is not None:
             self._unread._likeness = None
             self._unread = None
@@ -258,7 +265,7 @@ cdef class ResultFuture:
         return 0
 
     cdef bint _must_wait(self) except -1:
-        """Return True if there is no result yet, and notify the waiting task."""
+        """Return True if the future is pending; sets the flag by which a task recognises that."""
         if self._status != PENDING:
             return False
         if self._asyncio_future_blocking:
@@ -278,7 +285,7 @@ cdef class ResultFuture:
             raise self._make_cancelled_error()
         raise _InvalidState("Result is not set.")
 
-    # -- of asyncio ------------------------------------------------------------------------------
+    # -- the API of asyncio futures --------------------------------------------------------------
 
     def __await__(self):
         cdef _Waiting waiting = _Waiting.__new__(_Waiting)
@@ -289,7 +296,7 @@ cdef class ResultFuture:
         return self.__await__()
 
     def get_loop(self):
-        """Return the loop that it belongs to."""
+        """Return the event loop of the future."""
         return self._path.loop
 
     @property
@@ -311,19 +318,19 @@ cdef class ResultFuture:
         self._read()
 
     def done(self):
-        """Return True if it is over, also if it was cancelled."""
+        """Return True if the future has a result or an error, or was cancelled."""
         return self._status != PENDING
 
     def cancelled(self):
-        """Return True if it was cancelled."""
+        """Return True if the future was cancelled."""
         return self._status == CANCELLED
 
     def cancel(self, msg=None):
-        """Give up the request; its stream is free when the answer has come."""
+        """Cancel the request. Its stream stays in use until the response arrives."""
         self._read()
         if self._status != PENDING:
             return False
-        # The future first: the end of the request then finds it done.
+        # Complete the future first, so that the end of the request has no effect on it.
         self._cancel_message = msg
         self._end_as(CANCELLED)
         if self.request is not None:
@@ -336,11 +343,17 @@ cdef class ResultFuture:
         return _CancelledError(self._cancel_message)
 
     def result(self):
-        """Return the result; raise the error, CancelledError, or InvalidStateError if too early."""
+        """Return the result, or raise the error or CancelledError.
+
+        :raises InvalidStateError: if the future is not done.
+        """
         return self._value()
 
     def exception(self):
-        """Return the error, or None; raise CancelledError, or InvalidStateError if too early."""
+        """Return the error, or None if there is a result; raise CancelledError if it was cancelled.
+
+        :raises InvalidStateError: if the future is not done.
+        """
         if self._status == CANCELLED:
             raise self._make_cancelled_error()
         if self._status == PENDING:
@@ -349,14 +362,14 @@ cdef class ResultFuture:
         return self._outcome if self._status == FAILED else None
 
     def set_result(self, result, /):
-        """Be done with `result`, whatever the server answers."""
+        """Complete the future with `result`. A later response of the server is dropped."""
         if self._status != PENDING:
             raise _InvalidState("invalid state")
         self._outcome = result
         self._end_as(FINISHED)
 
     def set_exception(self, exception, /):
-        """Be done with an error, whatever the server answers."""
+        """Complete the future with an error. A later response of the server is dropped."""
         if self._status != PENDING:
             raise _InvalidState("invalid state")
         if isinstance(exception, type):
@@ -366,7 +379,7 @@ cdef class ResultFuture:
         self._fail(exception)
 
     def add_done_callback(self, fn, /, *, context=None):
-        """Call ``fn(self)`` in the loop once this is done."""
+        """Have the loop call ``fn(self)`` when the future is done."""
         if context is None:
             context = PyContext_CopyCurrent()
         if self._status != PENDING:
@@ -380,10 +393,10 @@ cdef class ResultFuture:
             self._others.append((fn, context))
 
     def remove_done_callback(self, fn, /):
-        """Forget all callbacks that equal `fn`; return how many there were."""
+        """Remove all callbacks that equal `fn`; returns how many there were."""
         cdef list all_of_them
         if self._status != PENDING:
-            return 0  # they are on their way
+            return 0  # the callbacks are already scheduled
         all_of_them = self._taken_callbacks()
         cdef list remaining = [pair for pair in all_of_them if pair[0] != fn]
         if remaining:
@@ -392,6 +405,7 @@ cdef class ResultFuture:
         return len(all_of_them) - len(remaining)
 
     cdef list _taken_callbacks(self):
+        """Remove all callbacks; returns them as (callback, context)."""
         cdef list taken = []
         if self._callback is not None:
             taken.append((self._callback, self._context))
@@ -411,7 +425,7 @@ cdef class ResultFuture:
 
 @cython.final
 cdef class HappyPath:
-    """The common path of a prepared or bound statement, in one pass (see the Python twin)."""
+    """Executes prepared and bound statements and batches by the fast path (see the Python twin)."""
 
     cdef readonly object session
     cdef readonly object loop
@@ -423,16 +437,16 @@ cdef class HappyPath:
     cdef readonly bint reads_rows_answers
     cdef object _check_vectors
     cdef object _call_soon
-    cdef list _done                  # futures whose callbacks are to be called in this turn
+    cdef list _done                  # futures whose callbacks the loop will call in its next turn
     cdef object _run_done
-    cdef object _nothing             # a completed future of asyncio without a result
-    cdef bint _fills_fields          # of a result
+    cdef object _nothing             # a completed asyncio future with the result None
+    cdef bint _fills_fields          # whether the fields of results can be set directly
 
     def __init__(
         self, session, engine, options, request_class, body_class, result_class, check_vectors
     ):
         if self._engine is not None:
-            raise TypeError("a happy path is made once")  # executions may be under way
+            raise TypeError("a happy path is made once")  # executions may be in progress
         self.session = session
         self.loop = engine.loop
         self._engine = engine
@@ -454,15 +468,17 @@ cdef class HappyPath:
 
     @property
     def row_factory(self):
-        """Return the row factory of executions that do not set another."""
+        """The row factory of the execution profile."""
         return self._row_factory()
 
     cdef object _row_factory(self):
         return _settings_of(_profile_of(self._options))[S_ROW_FACTORY]
 
     def request(self, query, parameters, on_done):
-        """Make the request for a prepared or bound statement; return None if something
-        leaves the happy path.
+        """Create the request for a statement, or return None if the fast path cannot be used.
+
+        That is so for other kinds of statements or parameters, and if the session has its own
+        protocol handler or request listeners.
         """
         return self._request(query, parameters, on_done)
 
@@ -493,7 +509,7 @@ cdef class HappyPath:
         return request
 
     def execute(self, query, parameters):
-        """Execute a prepared or bound statement or a batch; None off the happy path."""
+        """Execute a statement; returns its `ResultFuture`, or None if `request` returns None."""
         cdef ResultFuture future
         cdef RequestBase request
         if _running_loop() is not self.loop:
@@ -511,7 +527,7 @@ cdef class HappyPath:
         return future
 
     cdef object _result_of(self, RequestBase request, row_factory):
-        """Make the result of a request that is over."""
+        """Create the result object of a completed request."""
         cdef ResultBase result
         if not self._fills_fields:
             return self._result_class(self.session, request, row_factory)
@@ -528,9 +544,9 @@ cdef class HappyPath:
         return instance
 
     cdef int _wake(self, ResultFuture future) except -1:
-        """Have the callbacks of `future` called in the next turn."""
-        # This comes first: if the loop refuses the call, or a signal interrupts it, the next future
-        # tries again.
+        """Schedule the callbacks of `future` for the next turn of the loop."""
+        # Schedule before we append. If call_soon raises an error, the list stays empty, so that the
+        # next future tries again.
         if PyList_GET_SIZE(self._done) == 0:
             self._call_soon(self._run_done)
         self._done.append(future)
@@ -544,9 +560,10 @@ cdef class HappyPath:
         try:
             while index < PyList_GET_SIZE(done):
                 index += 1
-                self._call(<ResultFuture> done[index - 1])  # `_wake` alone adds to the list
+                self._call(<ResultFuture> done[index - 1])  # only `_wake` adds to the list
         finally:
-            # An exception that ends the loop: it may be run again, and the others are not to blame.
+            # After an exception that ends the loop (such as KeyboardInterrupt), schedule the rest
+            # again, for the case that the loop is run again.
             if index < PyList_GET_SIZE(done):
                 self._done = done[index:] + self._done
                 self._call_soon(self._run_done)
@@ -563,8 +580,8 @@ cdef class HappyPath:
             try:
                 PyContext_Enter(context)
                 try:
-                    # A task only looks whether there is an error, and that takes much longer in a
-                    # future that is not asyncio's own. It fetches the result itself.
+                    # A task only asks the future that it gets whether there is an error, which is
+                    # much faster with an asyncio future. It gets the result from our future later.
                     if future._status == FINISHED and turbocql_is_wakeup(callback, _Task):
                         callback(self._nothing)
                     else:

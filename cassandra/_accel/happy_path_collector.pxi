@@ -1,9 +1,9 @@
-# Many executions at a time. Included by happy_path.pyx.
+# Concurrent executions of many statements. Included by happy_path.pyx.
 
 cdef extern from *:
     """
-    /* A named tuple of `kind`, past its constructor, which is Python code. `kind` is a subclass of
-     * tuple, which the caller has seen to. Without `place`: NULL. */
+    /* Creates a named tuple (success, value[, place]) of the class `kind` without its constructor,
+     * which is Python code. `kind` must be a subclass of tuple. `place` may be NULL. */
     static PyObject *turbocql_outcome(PyTypeObject *kind, PyObject *success, PyObject *value,
                                       PyObject *place) {
         PyObject *made = kind->tp_alloc(kind, place == NULL ? 2 : 3);
@@ -31,12 +31,13 @@ cdef class Collector:
     """Creates the requests of many statements, and passes their outcomes to one reader (see the
     Python twin).
 
-    If outcomes are ordered, `_places` is a ring: a request is at its position until its outcome
-    replaces it, and a position is reused only after the reader got the outcome. Otherwise
-    `_requests` has the requests by position, and `_arrived` the outcomes.
+    If outcomes are returned in the order of the statements, `_places` is a ring buffer. A request
+    is in its slot until its outcome replaces it, and a slot is reused after the reader got the
+    outcome. Otherwise, `_requests` has the requests by position, and `_arrived` is the list of
+    outcomes.
 
-    The reader takes statements and outcomes in its thread, while outcomes arrive in other threads,
-    so shared fields are accessed in a critical section.
+    The reader works in one thread, while outcomes may arrive in other threads. So shared fields are
+    accessed in a critical section.
     """
 
     cdef HappyPath _path
@@ -75,13 +76,13 @@ cdef class Collector:
 
     @property
     def is_over(self):
-        """True if the reader has got all outcomes, and no statement is left."""
+        """True if the reader has all outcomes and there are no more statements."""
         with cython.critical_section(self):
             return self.is_exhausted and self.delivered == self.sent
 
     @property
     def is_ready(self):
-        """True if the reader need not wait: there are outcomes, or many statements may be sent."""
+        """True if the reader has something to do: take outcomes, or send further statements."""
         return self._is_ready()
 
     cdef bint _is_ready(self) except -1:
@@ -107,7 +108,10 @@ cdef class Collector:
 
     @property
     def wants_more(self):
-        """True if it is time to take statements: many at a time, not one for each outcome."""
+        """True if the reader should send further statements.
+
+        That is so when half of the allowed requests are done, so that many are sent at a time.
+        """
         with cython.critical_section(self):
             return self._wants_more()
 
@@ -147,13 +151,18 @@ cdef class Collector:
                 return
 
     cdef RequestBase _next(self, query, parameters):
-        """Make the next statement's request; None if it is over, or not on the happy path."""
+        """Create the request of the next statement.
+
+        Returns None if the request failed already. Also returns None if the fast path cannot be
+        used; `off_path` is then (query, parameters), and the caller executes the statement.
+        """
         cdef RequestBase request = None
         cdef Py_ssize_t position = self.sent
         with cython.critical_section(self):
             if self._places is not None and PyList_GET_SIZE(self._places) <= self._slot(position):
                 self._places.append(None)  # positions are used in order, so this is the next
-            # Counted before it is sent: its completion may come before the call returns.
+            # Count the statement before it is sent, because it may complete before the call
+            # returns.
             self.sent = position + 1
             self.under_way += 1
         if self._path is not None:
@@ -176,7 +185,7 @@ cdef class Collector:
         return request
 
     cdef int _complete(self, RequestBase request) except -1:
-        """Take the outcome of a request that is over."""
+        """Store the outcome of a completed request."""
         cdef Py_ssize_t position = request._collected_at
         if self._requests is not None:
             self._requests.pop(position, None)
@@ -185,14 +194,14 @@ cdef class Collector:
             return 0
         try:
             result = self._path._result_of(request, request._row_factory)
-        except BaseException as error:  # or the reader would wait for ever
+        except BaseException as error:  # without an outcome, the reader would wait forever
             self._put(position, False, error)
         else:
             self._put(position, True, result)
         return 0
 
     def put(self, position, success, value):
-        """Take the outcome of the statement at `position`; any thread."""
+        """Store the outcome of the statement at `position`; may be called from any thread."""
         cdef Py_ssize_t number = position
         cdef Py_ssize_t sent
         with cython.critical_section(self):
@@ -204,8 +213,7 @@ cdef class Collector:
     cdef int _put(self, Py_ssize_t position, bint success, value) except -1:
         cdef object number
         cdef bint tells = False
-        # Nothing here runs code that lets another thread in, except for the deallocation at the
-        # end.
+        # No code in this section lets another thread run, except the deallocation at its end.
         with cython.critical_section(self):
             if self._arrived is not None:
                 number = position
@@ -227,7 +235,10 @@ cdef class Collector:
         return 0
 
     def take(self):
-        """Return the outcomes that are next; [] if there is no outcome yet."""
+        """Return the outcomes that the reader did not get yet; [] if there are none.
+
+        If outcomes are ordered, it stops at the first statement that has no outcome yet.
+        """
         cdef list outcomes = []
         cdef Py_ssize_t slot
         with cython.critical_section(self):
@@ -246,7 +257,7 @@ cdef class Collector:
         return outcomes
 
     def pending(self):
-        """Return the requests that are not over."""
+        """Return the requests that have no outcome yet."""
         if self._requests is not None:
             return list(self._requests.values())
         return [each for each in self._places if isinstance(each, RequestBase)]

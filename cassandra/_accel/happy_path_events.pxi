@@ -1,4 +1,4 @@
-# Events on which the application's threads wait for their answers. Included by happy_path.pyx.
+# Events with which threads of the application wait for responses. Included by happy_path.pyx.
 
 cdef extern from "Python.h":
     ctypedef void* PyThread_type_lock
@@ -14,12 +14,12 @@ cdef extern from "Python.h":
 cdef enum:
     C_INTERRUPTED = 2          # PY_LOCK_INTR
     C_LONGEST_WAIT = 3600      # seconds at a time
-    C_SOME = 64
+    C_SOME = 64                # events that `WakeQueue` sets at a time
 
 
 @cython.final
 cdef class Event:
-    """Is set once, for all threads that wait at it (see the Python twin)."""
+    """An event that can be set once, and then stays set (see the Python twin)."""
 
     cdef PyThread_type_lock _lock
     cdef int _is_set
@@ -38,7 +38,7 @@ cdef class Event:
             PyThread_free_lock(self._lock)
 
     def wait(self, seconds=None):
-        """Wait until it is set, at most `seconds`; return False if it is not."""
+        """Wait until the event is set, at most `seconds`; returns False after a timeout."""
         cdef double end = 0
         cdef double left = C_LONGEST_WAIT
         cdef int got = PyThread_acquire_lock(self._lock, 0)
@@ -51,32 +51,34 @@ cdef class Event:
                     return False
                 if left > C_LONGEST_WAIT:
                     left = C_LONGEST_WAIT
-            # The caller holds this object, which frees the lock at its end.
+            # The caller holds a reference to this object, so the lock is not freed meanwhile.
             with nogil:
                 got = PyThread_acquire_lock_timed(self._lock, <long long> (left * 1e6) + 1, 1)
             if got == C_INTERRUPTED:
                 PyErr_CheckSignals()
-        # Each thread passes the lock on to the next thread.
+        # Release the lock at once, so that the next waiting thread gets it.
         PyThread_release_lock(self._lock)
         return True
 
     def set(self):
-        """Let all threads go on; a second call does nothing."""
-        # Without the interpreter's lock: a thread that is woken takes that at once, or has to
-        # sleep again.
+        """Set the event, so that all waiting threads continue. A second call does nothing."""
+        # Release the GIL first: a thread that wakes up needs it, and would have to sleep again.
         if not exchange(&self._is_set, 1):
             with nogil:
                 PyThread_release_lock(self._lock)
 
     def set_soon(self):
-        """Do the same, but keep the interpreter's lock for the next step of this thread."""
+        """Set the event without releasing the GIL, since this thread has more to do."""
         if not exchange(&self._is_set, 1):
             PyThread_release_lock(self._lock)
 
 
 @cython.final
 cdef class WakeQueue:
-    """The events to set at the end of the loop's current callback (see the Python twin)."""
+    """Collects events, and sets them at the end of the loop's current callback.
+
+    See the Python twin.
+    """
 
     cdef int _is_gathering
     cdef list _events
@@ -97,11 +99,11 @@ cdef class WakeQueue:
         store(&self._is_gathering, 1 if value else 0)
 
     def set(self, event):
-        """Set `event`, now or in `wake`."""
+        """Set `event`, either now or, while events are collected, in `wake`."""
         cdef bint waits = False
         if type(event) is Event:
-            # In another thread: the loop may be about to set the others. Either `_wake` finds the
-            # event, or it has said before that it gathers no more.
+            # The loop's thread may be in `_wake` at this moment. In the critical section, either we
+            # append in time, and `_wake` finds the event, or we see that it collects no more.
             with cython.critical_section(self):
                 if load(&self._is_gathering):
                     self._events.append(event)
@@ -110,7 +112,7 @@ cdef class WakeQueue:
             event.set()
 
     def wake(self):
-        """Set all events, and those that follow at once."""
+        """Set all collected events. Events that come later are set at once."""
         self._wake()
 
     cdef int _wake(self) except -1:
@@ -124,10 +126,10 @@ cdef class WakeQueue:
             store(&self._is_gathering, 0)
         while events:
             count = 0
-            taken = []  # keeps the locks
+            taken = []  # keeps the events alive, which own the locks
             with cython.critical_section(self):
                 while events and count < C_SOME:
-                    event = <Event> events.pop(0)  # `set` lets no other class in
+                    event = <Event> events.pop(0)  # `set` appends only objects of this class
                     if not exchange(&event._is_set, 1):
                         taken.append(event)
                         locks[count] = event._lock

@@ -1,8 +1,9 @@
-# Fields that each request reads from the engine's objects, from results and from profiles. Included
-# by happy_path.pyx.
+# Functions that read attributes of the engine's objects and of profiles, which each request needs.
+# If the object's class has the fields of bases.pyx, they are read directly; otherwise, attributes
+# are read by name. Included by happy_path.pyx.
 #
-# The engine's classes are in modules that import this module, so we examine a class when its first
-# object arrives. Attributes of other classes are read by name.
+# The engine's modules import this module, so we cannot import their classes here. A class is
+# examined when the first object of the class arrives (see `Kind`).
 
 cdef Kind _engines = Kind(EngineBase)
 cdef Kind _cores = Kind(CoreBase)
@@ -94,7 +95,7 @@ cdef inline object _connection_version(connection):
     return connection.version
 
 
-# The settings of an execution profile that each request looks at, in the order of `_settings_of`.
+# The settings of an execution profile that each request needs: their indexes in `_settings_of`.
 cdef enum:
     S_CONSISTENCY
     S_SERIAL
@@ -111,18 +112,20 @@ cdef tuple _OF_PROFILES = (
     "speculative_execution_policy", "request_timeout", "row_factory",
     "request_observers",
 )
-# `ExecutionProfile`, once an object of it was seen, and direct access to its attributes.
+# `_profile_kind` is the class `ExecutionProfile` as soon as the first object of it arrived; before,
+# it is a class that has no objects. `_profile_names` is the namespace of `ExecutionProfile`.
 cdef type _nobodys_kind = with_fields(object, ProfileBase)
 cdef type _profile_kind = _nobodys_kind
 cdef object _meeting = _Lock()
 cdef bint _profiles_are_met = False
 cdef object _profile_names = ()
-cdef Py_ssize_t _profile_size = -1  # how many attributes it had when they were looked through
+cdef Py_ssize_t _profile_size = -1  # its size when `_has_no_properties` last returned True
 
 
 cdef tuple _settings_of(profile):
     """Return the settings of `profile`, which caches them until a setting changes."""
-    # Exclude subclasses and classes that were changed: their settings may be properties.
+    # Use the cache only for the class itself and if it was not changed. In a subclass, or after a
+    # change, a setting may be a property.
     if type(profile) is _profile_kind and (
         len(_profile_names) == _profile_size or _has_no_properties()
     ):
@@ -136,9 +139,11 @@ cdef tuple _settings_of(profile):
 
 
 cdef tuple _put_at_hand(profile):
+    """Read the settings of `profile` by name, and cache them in the profile."""
     settings = tuple([getattr(profile, name) for name in _OF_PROFILES])
-    # A change by another thread is either seen here, or clears the cache after we have set it: a
-    # profile is changed first, and clears the cache afterwards.
+    # Another thread may change the profile meanwhile. A change first sets the attribute and then
+    # clears the cache. So either we see the new value below, or the cache is cleared after we set
+    # it.
     if (<ProfileBase> profile)._is_shown == NULL:
         PyObject_GenericSetAttr(profile, "_settings_at_hand", settings)  # __setattr__ clears it
         for i in range(MOST_SETTINGS):
@@ -151,10 +156,11 @@ cdef tuple _put_at_hand(profile):
 
 
 cdef int _meet_profiles() except -1:
+    """Import `ExecutionProfile`, once the first object of it arrived."""
     global _profile_kind, _profile_names, _profiles_are_met
-    # Import it here: its module imports this module, and has been loaded by now.
+    # Its module imports this one, so we cannot import it earlier.
     from cassandra.engine.profile import ExecutionProfile
-    with _meeting:  # each name is set once: other threads may be reading the old value
+    with _meeting:  # set each variable only once, as other threads may be reading it
         if not _profiles_are_met:
             _profile_names = ExecutionProfile.__dict__
             _profile_kind = with_fields(ExecutionProfile, ProfileBase)
@@ -163,10 +169,11 @@ cdef int _meet_profiles() except -1:
 
 
 cdef bint _has_no_properties() except -1:
-    """Return True if the class of profiles does not define how a setting is read.
+    """Return True if `ExecutionProfile` itself does not define how its settings are read.
 
-    The class has no attribute with a setting's name; the attributes that objects may leave out
-    belong to its base. An attribute that somebody adds to the class increases their number.
+    That is so if the class has no `__getattribute__` and no attribute with a setting's name.
+    (Default values are attributes of its base class.) If somebody adds an attribute to the class
+    later, the size of its namespace changes, and `_settings_of` calls this function again.
     """
     global _profile_size
     if "__getattribute__" in _profile_names:

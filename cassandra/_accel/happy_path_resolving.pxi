@@ -1,5 +1,5 @@
-# Settings of a request in their order of precedence: the twin of `cassandra.engine.resolving`.
-# Included by happy_path.pyx.
+# Finds the settings of a request, which the call, the statement, the profile and the session may
+# set: the twin of `cassandra.engine.resolving`. Included by happy_path.pyx.
 
 
 cdef object _level(statement, BoundBase bound, tuple settings):
@@ -58,13 +58,17 @@ cdef object _payload(statement, BoundBase bound, options, CallBase call):
             payload = value_of(&bound.custom_payload, bound, "custom_payload")
     if payload is not None:
         _check_payload(payload)
-        # It is encoded at each attempt, and the application may change its own mapping until then.
+        # Copied, because each attempt encodes the payload, and the application may change its
+        # mapping before.
         payload = dict(payload)
     return payload
 
 
 def resolve(body, session, statement, options):
-    """Give a body the parameters of call, statement, profile and session (see the Python twin)."""
+    """Set the parameters of a request's body (see the Python twin).
+
+    They come from the call, the statement, the profile or the session.
+    """
     _resolve(body, session, statement, options)
 
 
@@ -94,7 +98,7 @@ cdef int _resolve(body, session, statement, options) except -1:
 
 
 def request_for(request_class, body, session, engine, statement, target, options, on_done):
-    """Make the request that sends `body`, with its policies and its timeout (see the twin)."""
+    """Create the request that sends `body`, with its policies and timeout (see the Python twin)."""
     return _request_for(request_class, body, session, engine, statement, target, options, on_done)
 
 
@@ -132,14 +136,17 @@ cdef RequestBase _request_for(
     request.vectors = vectors or session._default_vector_type
     request._timer_slot = -1
     observers = settings[S_OBSERVERS]
-    # Two pointers are compared: this is all that a request pays for observers and throttlers.
+    # Without observers and throttlers, a request only needs to compare these two pointers.
     if observers is not _nobody or _session_attends(engine) is not False:
         engine.attend(request, observers)
     return request
 
 
 def bound_request(request_class, body_class, session, engine, statement, target, options, on_done):
-    """Make the request for a bound statement, rendered in the calling thread (see the twin)."""
+    """Create the request for a bound statement, and encode it in the calling thread.
+
+    See the Python twin.
+    """
     return _bound_request(
         request_class, body_class, session, engine, statement, target, options, on_done
     )

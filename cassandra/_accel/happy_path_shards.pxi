@@ -1,7 +1,7 @@
-# The connections of a pool by shard. Included by happy_path.pyx.
+# The connections of a pool, by the shard that they lead to. Included by happy_path.pyx.
 
 cdef class ShardTable:
-    """The open connections of a pool by shard (see the Python twin)."""
+    """The open connections of a pool, by shard (see the Python twin)."""
 
     cdef readonly Py_ssize_t count
     cdef readonly Py_ssize_t ignore_msb
@@ -20,35 +20,38 @@ cdef class ShardTable:
         self.tablets = <TabletMap?> tablets
         self.count = count
         self.ignore_msb = ignore_msb
-        # The lists are created here and never handed out, so we cast their items without a check.
+        # No other code gets these lists, so we may cast their items without a check.
         self._by_shard = [[] for _ in range(count)]
 
     def __reduce__(self):
         raise unpicklable(self)
 
     cdef inline Py_ssize_t _shard_of(self, int64_t token) noexcept:
-        """Return the upper 64 bits of the biased token times the count, computed by halves."""
+        """Return the shard of a token: (biased token * count) >> 64.
+
+        The product needs more than 64 bits, so it is computed in two halves.
+        """
         cdef uint64_t biased = (<uint64_t> token ^ <uint64_t> 0x8000000000000000) << self.ignore_msb
         cdef uint64_t low = (biased & 0xFFFFFFFF) * <uint64_t> self.count
         cdef uint64_t high = (biased >> 32) * <uint64_t> self.count
         return <Py_ssize_t> ((high + (low >> 32)) >> 32)
 
     def shard_of(self, token):
-        """Return the shard that the ring gives to a token."""
+        """Return the shard that owns a token."""
         return self._shard_of(token)
 
     def add(self, shard, connection):
-        """Take a connection to `shard`."""
+        """Add a connection to `shard`."""
         (<list> self._by_shard[self._checked(shard)]).append(connection)
 
     def remove(self, connection):
-        """Forget a connection, if it is known."""
+        """Remove a connection, if it is in the table."""
         for connections in self._by_shard:
             if connection in connections:
                 connections.remove(connection)
 
     def counts(self):
-        """Return how many connections each shard has."""
+        """Return the number of connections of each shard."""
         return [len(connections) for connections in self._by_shard]
 
     def pick(self, shard):

@@ -1,4 +1,5 @@
-# Time limits of requests, and the streams of one connection. Included by happy_path.pyx.
+# The timeouts of requests (TimerWheel), and the streams of a connection (StreamTable). Included by
+# happy_path.pyx.
 
 cdef extern from "Python.h":
     int PyDict_DelItem(object, object) noexcept
@@ -6,7 +7,7 @@ cdef extern from "Python.h":
 
 
 cdef inline double _seconds(timeout) except -1:
-    """Return a timeout as a number that can be converted to a tick."""
+    """Return a timeout in seconds, limited to LONGEST, so that it can be converted to a tick."""
     cdef double seconds
     if type(timeout) is not float:
         timeout = float(timeout if timeout < LONGEST else LONGEST)
@@ -22,9 +23,10 @@ cdef inline long long _tick_of(double when, bint is_coarse) noexcept:
 
 
 cdef class TimerWheel:
-    """Deadlines of things that usually complete before them (see the Python twin).
+    """Deadlines of items that usually complete before their deadlines (see the Python twin).
 
-    Threads add and discard beside the loop: all that looks at the slots is a critical section.
+    Other threads than the loop's also add and discard items. So all code that accesses the slots is
+    in a critical section.
     """
 
     cdef object _time
@@ -32,12 +34,13 @@ cdef class TimerWheel:
     cdef dict _slots
     cdef object _handle
     cdef object _handle_tick
-    # The slot that was added to last: most requests of one turn use the same slot.
+    # The slot that was used last. Most requests of one turn of the loop use the same slot.
     cdef long long _last_tick
     cdef dict _last
     cdef object _loop
     cdef double _offset
-    # Seconds, in any thread. The system's clock is read without calling it.
+    # A function that returns seconds and may be called in any thread. If it is the system's clock
+    # (`_is_system`), we read the clock without a call.
     cdef readonly object clock
     cdef bint _is_system
 
@@ -47,7 +50,8 @@ cdef class TimerWheel:
         self._is_system = clock is _monotonic_called
         self._time = loop.time
         self._loop = loop
-        # Other threads cannot use the loop's time: uvloop's clock stops while the loop waits.
+        # Other threads cannot use the loop's time, because uvloop does not update it while the loop
+        # waits. So store its offset to `clock`.
         self._offset = offset if offset > SAME_CLOCK or offset < -SAME_CLOCK else 0.0
         self._call_at = loop.call_at
         self._slots = {}
@@ -57,9 +61,9 @@ cdef class TimerWheel:
         raise unpicklable(self)
 
     def add(self, timeout, item):
-        """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later.
+        """Have ``item.on_timeout()`` called once, after `timeout` seconds or up to a slot later.
 
-        Return the slot that `discard` takes.
+        Returns the number of the slot, for `discard`.
         """
         return self._add(timeout, item)
 
@@ -69,11 +73,11 @@ cdef class TimerWheel:
         cdef long long tick = _tick_of(now + seconds, seconds >= COARSE_FROM)
         cdef dict last
         with cython.critical_section(self):
-            last = self._last  # held: code of the item's may close the wheel
+            last = self._last  # a reference: the item's __hash__ may run code that closes the wheel
             if last is not None and tick == self._last_tick:
                 last[item] = None
             else:
-                # Only the loop takes slots out of the wheel, and it clears this field then.
+                # Whoever removes a slot from the wheel also clears `_last`.
                 self._last = self._put_at(tick, item)
                 self._last_tick = tick
                 if self._handle is None or tick < self._handle_tick:
@@ -81,7 +85,7 @@ cdef class TimerWheel:
         return tick
 
     def add_from_thread(self, timeout, item):
-        """Do the same in another thread than the loop's (see the Python twin)."""
+        """Do the same as `add`; for threads other than the loop's (see the Python twin)."""
         return self._add_from_thread(timeout, item)
 
     cdef inline double _now(self) except -1.0:
@@ -100,6 +104,10 @@ cdef class TimerWheel:
         return tick
 
     cdef dict _put_at(self, tick, item):
+        """Add `item` to the slot `tick`; returns the slot.
+
+        Repeat it if the slot was removed from the wheel before the item was in it.
+        """
         cdef dict slots = self._slots
         slot = None
         while slot is None or slots.get(tick) is not slot:
@@ -110,7 +118,7 @@ cdef class TimerWheel:
         return <dict> slot
 
     def discard(self, tick, item):
-        """Forget `item`, which was put into slot `tick`; nothing happens if it is gone."""
+        """Remove `item` from the slot `tick`, if it is still there."""
         self._discard(tick, item)
 
     cdef int _discard(self, long long tick, item) except -1:
@@ -120,20 +128,19 @@ cdef class TimerWheel:
             else:
                 slot = self._slots.get(tick)
             if slot is not None:
-                # The item is nearly always there; an error is created only for an item that has
-                # expired.
+                # The item is nearly always there. This fails only if it has expired.
                 if PyDict_DelItem(slot, item) < 0:
                     PyErr_Clear()
                 if not (<dict> slot) and tick != self._handle_tick:
                     self._slots.pop(tick, None)
                     self._last = None
-                    if <dict> slot:  # a thread was just about to add to it
+                    if <dict> slot:  # another thread added an item just before we removed the slot
                         for late in list(slot):
                             self._put_at(tick, late)
         return 0
 
     def close(self):
-        """Forget everything."""
+        """Remove all items and cancel the loop's timer."""
         with cython.critical_section(self):
             handle = self._handle
             self._handle = None
@@ -146,7 +153,7 @@ cdef class TimerWheel:
         return sum(map(len, list(self._slots.values())))
 
     def _rearm(self):
-        """See that the loop has a timer for the earliest slot."""
+        """Schedule the loop's timer for the earliest slot, if it is later or not set."""
         with cython.critical_section(self):
             ticks = list(self._slots)
             if ticks and (self._handle is None or min(ticks) < self._handle_tick):
@@ -160,6 +167,7 @@ cdef class TimerWheel:
         return 0
 
     def _expire(self):
+        """Called by the loop's timer: call `on_timeout` of all items whose time is over."""
         with cython.critical_section(self):
             self._handle = None
             self._last = None
@@ -171,7 +179,7 @@ cdef class TimerWheel:
         for item in expired:
             try:
                 item.on_timeout()
-            except BaseException as error:  # one item raises: the others are still called
+            except BaseException as error:  # go on with the other items
                 log.exception("the end of a time limit could not be processed")
                 item.fail(_as_exception(error))
 
@@ -188,38 +196,41 @@ cdef inline int _set_stream(responder, Py_ssize_t stream) except -1:
 cdef class StreamTable:
     """The requests in flight on one connection, by their streams (see the Python twin).
 
-    The table belongs to the loop, except for direct requests: `_frame` requires the lock
-    `_framing`, `_send_directly` requires the claim, and the values that other threads read without
-    a lock are numbers, which they check again under the claim. `_direct` is valid while
-    `_has_direct` is set. The holder of the claim sets both when nothing is in flight. The loop
-    clears them when the answer has arrived. At the end of the connection, the thread that first
-    exchanges `_has_direct` gets the responder.
+    Only the loop's thread uses the table, except for direct requests, which other threads send.
+    These threads need the lock `_framing` for `_frame`, and the lock called the claim (`_acquire`,
+    `_release`) for `_send_directly`. Without a lock they only read numbers, which they check again
+    when they hold the claim.
+
+    `_direct` is the responder of the direct request; it is valid while `_has_direct` is set. The
+    holder of the claim sets both if nothing is in flight, and the loop clears them when the
+    response has arrived. If the connection is closed meanwhile, the thread that first exchanges
+    `_has_direct` gets the responder.
     """
 
     cdef readonly object writer
-    cdef FrameWriter _writer         # the same, if it is of this class
+    cdef FrameWriter _writer         # the same object if it is of this class, else None
     cdef public object armed
-    cdef int _closed                 # these three are written by the loop and a holder of the claim
+    cdef int _closed                 # the loop and holders of the claim set these three
     cdef int _paused
-    cdef int _settled                # threads may write, as soon as nothing is in flight
+    cdef int _settled                # threads may write if nothing is in flight
     cdef int _epoch                  # changes whenever the keyspace may change
     cdef public Py_ssize_t orphans
     cdef public object rest          # the unsent part of a write by a thread
     cdef object _call_soon
     cdef object _flush
-    cdef list _responders            # by stream; None if nobody waits
-    cdef int _taken                  # streams in use, without those of direct requests
+    cdef list _responders            # by stream; None if nobody waits for the response
+    cdef int _taken                  # number of streams in use, without that of direct requests
     cdef Py_ssize_t _limit
-    cdef Py_ssize_t _first           # no word before it has a free bit
-    cdef uint64_t _free[C_WORDS]     # a bit for each stream that is free
+    cdef Py_ssize_t _first           # all words of `_free` before this one are 0
+    cdef uint64_t _free[C_WORDS]     # a bit for each stream: 1 if it is free
     cdef object _direct              # the responder on the stream of direct requests
-    cdef int _has_direct             # it is there
+    cdef int _has_direct             # whether a direct request is in flight
     cdef Py_ssize_t _direct_stream
-    cdef object _add                 # of the writer of direct requests
+    cdef object _add                 # methods of the writer of direct requests
     cdef object _take_frame
-    cdef object _framing             # the lock of the writer
-    cdef bint _has_begun_frame       # the writer may have something that was not taken
-    cdef object _acquire             # of the claim
+    cdef object _framing             # the lock of that writer
+    cdef bint _has_begun_frame       # the writer may still contain an unfinished frame
+    cdef object _acquire             # methods of the claim, a lock
     cdef object _release
     cdef object _socket
     cdef int _descriptor
@@ -227,7 +238,7 @@ cdef class StreamTable:
     cdef object _on_broken
 
     def __cinit__(self, *arguments, **named):
-        # An object whose __init__ never ran has no stream to give.
+        # Without __init__, the object has no free streams.
         self._responders = []
         self._direct_stream = -1
         self._descriptor = -1
@@ -283,7 +294,7 @@ cdef class StreamTable:
 
     @property
     def in_flight(self):
-        """Streams in use: of requests that wait for their answers, and of orphans."""
+        """The number of streams in use, by requests and by orphans."""
         return self._count()
 
     @property
@@ -311,7 +322,7 @@ cdef class StreamTable:
         return <Py_ssize_t> self.writer.pending < C_HIGH_WATER
 
     cdef Py_ssize_t _take(self) noexcept:
-        """Return the lowest free stream; -1 if all are in use."""
+        """Allocate and return the lowest free stream; -1 if all are in use."""
         cdef Py_ssize_t word = self._first
         cdef Py_ssize_t stream
         if self._count() >= self._limit:
@@ -337,7 +348,10 @@ cdef class StreamTable:
         return 0 <= stream < C_MAX_STREAMS and not (self._free[stream >> 6] >> (stream & 63)) & 1
 
     def send(self, responder, opcode, flags, body):
-        """Queue a request for the end of this loop turn; return its stream, -1 if none is free."""
+        """Queue a request, which is written at the end of this turn of the loop.
+
+        Returns its stream, or -1 if no stream is free.
+        """
         return self._send(responder, opcode, flags, body)
 
     cdef Py_ssize_t _send(self, responder, int opcode, int flags, body) except? -1:
@@ -361,9 +375,9 @@ cdef class StreamTable:
         return stream
 
     def abandon(self, stream, responder):
-        """Mark the stream as orphaned; return False if it does not belong to `responder`."""
+        """Mark the stream as an orphan; returns False if it does not belong to `responder`."""
         cdef Py_ssize_t number = stream
-        # Keep the stream reserved: a late answer on a free stream would close the connection.
+        # The stream stays in use: a late response on a free stream would close the connection.
         if number >= 0 and number == self._direct_stream and self._waits_directly(responder):
             self._direct = _ORPHAN
         elif (
@@ -377,7 +391,7 @@ cdef class StreamTable:
         return True
 
     def waiting(self):
-        """Return the responders that wait for answers; on the loop."""
+        """Return the responders that wait for responses; called on the loop."""
         waiting = [responder for responder in self._responders if responder is not None]
         direct = self._direct
         if load(&self._has_direct) and direct is not None and direct is not _ORPHAN:
@@ -385,7 +399,7 @@ cdef class StreamTable:
         return waiting
 
     def orphan_ids(self):
-        """Return the streams whose answers nobody waits for any more."""
+        """Return the streams in use whose responses nobody waits for any more."""
         cdef Py_ssize_t number
         orphans = set()
         if not self.orphans:
@@ -402,7 +416,7 @@ cdef class StreamTable:
         return load(&self._has_direct) and self._direct is responder
 
     def dispatch(self, connection, envelopes):
-        """Give each of `envelopes` to the responder that it answers (see the Python twin)."""
+        """Pass each of `envelopes` to the responder on its stream (see the Python twin)."""
         cdef tuple envelope
         cdef Py_ssize_t stream
         cdef Attempt attempt
@@ -418,8 +432,9 @@ cdef class StreamTable:
             if stream == self._direct_stream and load(&self._has_direct):
                 responder = self._direct
                 self._direct = None
-                store(&self._has_direct, 0)  # last: another thread may put its own there at once
-            # A stream that is taken while its request is still being written has no responder yet.
+                # Clear this last: from now on another thread may send a direct request.
+                store(&self._has_direct, 0)
+            # (A stream has no responder yet while `_send` is still writing its request.)
             elif (
                 stream != self._direct_stream
                 and self._is_taken(stream)
@@ -438,8 +453,8 @@ cdef class StreamTable:
                 try:
                     if type(responder) is Attempt:
                         attempt = <Attempt> responder
-                        # Hold the responder here: when it ends, the attempt drops its reference,
-                        # which may be the last.
+                        # Keep a reference to the request here: when it ends, the attempt drops its
+                        # reference, which may be the last.
                         request = attempt.request
                         if request is not None:
                             attempt.stream = -1
@@ -449,7 +464,7 @@ cdef class StreamTable:
                             )
                     else:
                         responder.on_response(connection, envelope[1], envelope[2], envelope[3])
-                except BaseException as error:  # the answers after it belong to other requests
+                except BaseException as error:  # go on with the responses of other requests
                     log.exception("an answer of %s could not be processed", connection.endpoint)
                     failure = _as_exception(error)
                     if type(responder) is Attempt and (<Attempt> responder).request is not None:
@@ -460,7 +475,7 @@ cdef class StreamTable:
                 return
 
     def take_all(self):
-        """Return the responders that still wait, and forget them: the connection is closed."""
+        """Remove and return all responders that still wait. Called when the connection closes."""
         responders = [responder for responder in self._responders if responder is not None]
         if exchange(&self._has_direct, 0):
             if self._direct is not _ORPHAN:
@@ -476,7 +491,9 @@ cdef class StreamTable:
     # -- direct requests -------------------------------------------------------------------------
 
     def open_direct(self, own_socket, writer, wake, on_broken):
-        """Let other threads write while nothing is in flight (see the Python twin)."""
+        """Allow direct requests: other threads may write if nothing is in flight (see the Python
+        twin).
+        """
         cdef Py_ssize_t stream = self._take()
         cdef int descriptor
         if stream < 0:
@@ -500,16 +517,14 @@ cdef class StreamTable:
 
     @property
     def could_settle(self):
-        """True if nothing is in flight, and `settled` says no (see the Python twin)."""
+        """True if nothing is in flight, but `settled` is False (see the Python twin)."""
         if load(&self._settled) or self._acquire is None:
             return False
         return self._count() == 0 and self.rest is None
 
     @property
     def is_idle(self):
-        """True if a thread may write a request now, as far as this can be checked without the
-        claim.
-        """
+        """True if a thread may probably write a request now; only the claim makes that certain."""
         return self._is_idle()
 
     cdef inline bint _is_idle(self) noexcept:
@@ -521,8 +536,9 @@ cdef class StreamTable:
         )
 
     def frame(self, opcode, flags, body):
-        """Return the bytes that `send_directly` writes; may be called from any thread (see the
-        Python twin).
+        """Encode a request for `send_directly`; may be called from any thread.
+
+        See the Python twin.
         """
         return self._frame(opcode, flags, body)
 
@@ -531,7 +547,9 @@ cdef class StreamTable:
         if framing is None or framing.acquire(False) is False:
             return None
         try:
-            if self._has_begun_frame:  # left by an exception, of a signal handler or of compression
+            # After an exception (in a signal handler or in compression), the writer may still
+            # contain a frame. Drop it.
+            if self._has_begun_frame:
                 self._take_frame()
             self._has_begun_frame = True
             self._add(self._direct_stream, opcode, flags, body)
@@ -542,8 +560,8 @@ cdef class StreamTable:
             framing.release()
 
     def send_directly(self, responder, data, history, epoch=None):
-        """Write the frame of `frame`, if nothing is in flight; may be called from any thread (see
-        the twin).
+        """Write `data`, which `frame` returned, if nothing is in flight; may be called from any
+        thread (see the Python twin).
         """
         cdef int number = load(&self._epoch) if epoch is None else epoch
         return self._send_directly(responder, exact_bytes(data, "a frame"), history, number)
@@ -556,7 +574,7 @@ cdef class StreamTable:
         cdef bint is_sent = False
         if self._acquire is None or not load(&self._settled) or self._acquire(False) is False:
             return False
-        # No Python code runs from here on: a signal handler in between could wait for the loop.
+        # No Python code may run while we hold the claim: a signal handler could wait for the loop.
         descriptor = self._descriptor
         try:
             if self._is_idle() and descriptor >= 0 and load(&self._epoch) == epoch:
@@ -564,15 +582,16 @@ cdef class StreamTable:
                 history.append(responder)
                 self._direct = responder
                 exchange(&self._has_direct, 1)
-                # The loop waits only briefly before it closes the connection. If it looked for
-                # responders before this one was set, no other thread would end it.
+                # The loop waits only briefly for the claim before it closes the connection. If the
+                # connection is closed now, `take_all` may have missed this responder. In that case
+                # nobody else would end the request, so do not send it.
                 if load(&self._closed) and exchange(&self._has_direct, 0):
                     self._direct = None
                     history.pop()
                     _set_stream(responder, -1)
                 else:
-                    # The caller holds `data`. The socket stays open: it is closed by a holder of
-                    # the claim, which is this thread's until `_release_claim`.
+                    # The caller keeps `data` alive. The socket stays open, because only a holder of
+                    # the claim closes it, and this thread holds it until `_release_claim`.
                     with nogil:
                         written = send_now(descriptor, start, size)
                     is_sent = True
@@ -583,6 +602,7 @@ cdef class StreamTable:
         return is_sent
 
     cdef int _leave_rest(self, bytes data, Py_ssize_t written) except -1:
+        """Have the loop write the unsent rest of `data`, or handle the error -`written`."""
         store(&self._settled, 0)
         try:
             if written < 0:
@@ -590,17 +610,16 @@ cdef class StreamTable:
             else:
                 self.rest = data[written:]
                 self._wake(self._flush)
-        except RuntimeError:  # the loop is closed, which ends the requests in flight
+        except RuntimeError:  # the loop is closed, so the requests in flight are ended anyway
             pass
         return 0
 
     def acquire_write(self):
-        """Keep other threads from writing until `release_write`; on the loop.
+        """Keep other threads from writing until `release_write` (see the Python twin).
 
-        See the Python twin.
+        Called on the loop. Returns False if another thread does not finish in time.
         """
-        # Nearly always no thread is writing. A call with a timeout costs more, so we try without
-        # first.
+        # Try without a timeout first, which is cheaper. Nearly always no thread is writing.
         return self._acquire is None or self._acquire(False) or self._acquire(True, PATIENCE)
 
     def release_write(self):
@@ -608,6 +627,7 @@ cdef class StreamTable:
         self._release_claim()
 
     cdef int _release_claim(self) except -1:
+        """Release the claim; if the connection was closed meanwhile, close our socket too."""
         if self._release is None:
             return 0
         self._release()

@@ -1,6 +1,6 @@
-/* Conversions between Python values and bytes: members of classes of other modules, numbers of a
- * list, the 16 bytes of a UUID, ASCII texts. This file uses the documented C API, and
- * `beyond_api.h`, which has everything else. */
+/* Access to members of classes of other modules, and conversions between bytes and Python values:
+ * the numbers of a list, UUIDs, ASCII texts. This file uses only the documented C API. Everything
+ * else comes from `beyond_api.h`. */
 #ifndef TURBOCQL_OBJECTS_H
 #define TURBOCQL_OBJECTS_H
 
@@ -11,7 +11,8 @@
 #include "beyond_api.h"
 #include "byteswap.h"
 
-/* An attribute in a slot of a class that is not ours, by the member that the class has for it. */
+/* Reads and writes an attribute in a slot of another module's object. `member` is the descriptor
+ * that the object's class has for the slot. */
 static inline PyObject *turbocql_member(PyObject *member, PyObject *owner) {
     return Py_TYPE(member)->tp_descr_get(member, owner, (PyObject *)Py_TYPE(owner));
 }
@@ -20,7 +21,7 @@ static inline int turbocql_set_member(PyObject *member, PyObject *owner, PyObjec
     return Py_TYPE(member)->tp_descr_set(member, owner, value);
 }
 
-/* A new instance of a Python class without running its __init__. */
+/* Returns a new instance of a Python class, without running its __init__. */
 static inline PyObject *turbocql_new(PyObject *type) {
     return ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
 }
@@ -67,15 +68,15 @@ static inline PyObject *turbocql_ascii_text(const uint8_t *data, Py_ssize_t size
     return text;
 }
 
-/* Returns 1 if `value`, a buffer, may be more than its memory: an instance of a class written in
- * Python, as masked arrays are. */
+/* Returns 1 if `value`, an object with a buffer, may hold more than the buffer shows, such as a
+ * mask. This may be so if its class is written in Python, as the class of masked arrays is. */
 static inline int turbocql_maybe_masked(PyObject *value) {
     const PyTypeObject *type = Py_TYPE(value);
     return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && strcmp(type->tp_name, "array.array") != 0;
 }
 
-/* Up to five digits of 30 bits, the last of at most 8, as 16 big-endian bytes; 0 if they are
- * more. */
+/* Writes the number with these digits of 30 bits, the lowest first, as 16 big-endian bytes, and
+ * returns 1. Returns 0 if the number has more than 128 bits. */
 static inline int turbocql_digits_to_16(const uint32_t *digits, Py_ssize_t count, uint8_t *to) {
     uint64_t d[5] = {0, 0, 0, 0, 0}, low, high;
     Py_ssize_t i;
@@ -94,7 +95,8 @@ static inline int turbocql_digits_to_16(const uint32_t *digits, Py_ssize_t count
     return 1;
 }
 
-/* The 16 bytes of a UUID's number, out of the digits if their layout is known. */
+/* Writes the 16 bytes of a UUID's number, directly from the digits of the int if their layout is
+ * known. Returns -1 with an exception, else 0. */
 static inline int turbocql_uuid_bytes(PyObject *number, uint8_t *to) {
 #if defined(TURBOCQL_DIGITS)
     Py_ssize_t count = TURBOCQL_DIGIT_COUNT(number);
@@ -171,7 +173,8 @@ TURBOCQL_UNUSED static Py_ssize_t turbocql_pack_floats(
 
 /* Reads packed floats into the first items of the new list `list`. The numbers are `gap` bytes
  * apart. If `gap` is wider than a number, each number has its length in front, and reading stops at
- * the first length that is not the number's width. Returns how many were read; -1 with an exception.
+ * the first length that is not the number's width. Returns how many were read; -1 with an
+ * exception.
  */
 TURBOCQL_UNUSED static Py_ssize_t turbocql_unpack_floats(
     PyObject *list, Py_ssize_t count, const uint8_t *from, Py_ssize_t gap, int single) {
@@ -219,7 +222,7 @@ TURBOCQL_UNUSED static Py_ssize_t turbocql_unpack_floats(
     return i;
 }
 
-/* An exact int as 64 bits; 0 if it does not fit. */
+/* Sets `number` to the value of `item`, an exact int. Returns 0 if it does not fit into 64 bits. */
 static inline int turbocql_int64(PyObject *item, long long *number) {
     int overflow;
 #ifdef TURBOCQL_DIGITS
@@ -281,9 +284,9 @@ static inline int turbocql_enter(const char *where) {
     return Py_EnterRecursiveCall(where) ? -1 : 0;
 }
 
-/* A list or tuple to read from while its elements' own code may run. With the GIL the list
- * itself serves: its size is looked at before each element. Without a GIL other threads may
- * change it at any moment: a tuple of it serves. */
+/* Returns a list or tuple that can be read while code of its elements may run. With the GIL this
+ * is the sequence itself: callers check its size before they read an element. Without the GIL,
+ * other threads may change a list at any moment, so this is a tuple of its elements. */
 static inline PyObject *turbocql_readable(PyObject *sequence) {
 #ifdef Py_GIL_DISABLED
     if (PyList_CheckExact(sequence))

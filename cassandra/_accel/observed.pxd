@@ -1,4 +1,4 @@
-# The events that observers get of a request, for callers in C.
+# The interface of a request's observation for the other compiled modules.
 
 cdef enum:
     HEADER_SIZE = 9  # of a frame: native_protocol_v5.spec, section 2
@@ -11,7 +11,7 @@ cdef class ObservedBase:
     cdef public bint _is_started
     cdef public bint _is_direct
     cdef public bint _speculates
-    cdef public Py_ssize_t _reported             # how many attempts the observers know
+    cdef public Py_ssize_t _reported             # attempts that the observers were told
     cdef public double started
     cdef public object latency
     cdef public Py_ssize_t page_number

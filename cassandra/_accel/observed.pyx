@@ -25,8 +25,9 @@ cdef inline double _now(hooks) except -1.0:
 
 
 cdef class ObservedBase:
-    """The part of a `cassandra.observers.ObservedRequest` that the engine keeps; see the Python
-    twin.
+    """The part of a `cassandra.observers.ObservedRequest` that the engine updates.
+
+    See the Python twin.
     """
 
     def __init__(self, request, hooks, Py_ssize_t page_number=1):
@@ -40,7 +41,8 @@ cdef class ObservedBase:
         raise unpicklable(self)
 
     cdef int _tell(self, double before, tuple hooks, tuple arguments) except -1:
-        # `before`: the time of now, which most callers know. `arguments`: those after the request.
+        # `before` is the current time, which most callers know already. `arguments` are those
+        # that follow the request in each call, or None.
         cdef double now
         run = self._context.run
         for hook in hooks:
@@ -105,7 +107,7 @@ cdef class ObservedBase:
         """Called when the request is over."""
         cdef double now
         cdef tuple hooks
-        if not self._is_started:  # given up before it began
+        if not self._is_started:  # the request was cancelled before it began
             return 0
         if self._is_direct:
             self._catch_up()

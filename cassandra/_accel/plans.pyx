@@ -47,7 +47,7 @@ cdef inline bint _is_down(host) except -1:
 cdef class Router:
     """A `ReplicaMap` with the tier of each host: 0 is the nearest, up to 7; 255 excludes a host.
 
-    `seed` initializes the generator that shuffles; it must not be 0.
+    `seed` initializes the random generator for shuffling; it must not be 0.
     """
 
     cdef ReplicaMap _map
@@ -55,14 +55,14 @@ cdef class Router:
     cdef uint64_t _state
 
     def __cinit__(self, *arguments, **named):
-        # Until __init__ has run, the map is empty.
+        # Until `__init__` runs, the router has an empty map.
         self._map = _NOBODY
         self._tiers = b""
 
     def __init__(self, replica_map, tiers, seed):
         tiers = list(tiers)
         if self._map is not _NOBODY:
-            raise TypeError("a router is made once")  # plans may be under way
+            raise TypeError("a router is made once")  # another thread may be reading the map
         if len(tiers) != len(replica_map.hosts()):
             raise ValueError(f"{len(replica_map.hosts())} hosts have {len(tiers)} tiers")
         self._map = <ReplicaMap?> replica_map
@@ -122,7 +122,8 @@ cdef class Router:
         cdef ReplicaPlan plan
         if row == NULL:
             return _plan_over(self._map._hosts, 0)
-        # If the map was filled again, `_arrange` would read past the end of `_tiers`.
+        # If `__init__` of the map ran only after that of this router, `_tiers` is too short, and
+        # `_arrange` would read past its end.
         if PyBytes_GET_SIZE(self._tiers) < PyTuple_GET_SIZE(self._map._hosts):
             raise ValueError(f"{len(self._map._hosts)} hosts have {len(self._tiers)} tiers")
         plan = _plan_over(self._map._hosts, width)
@@ -139,7 +140,11 @@ cdef class Router:
         Py_ssize_t* nearest,
         bint shuffle,
     ) noexcept:
-        """Fill `order`, which holds `width` hosts, by tiers; return how many hosts it has then."""
+        """Fill `order`, which has room for `width` hosts, with the hosts of a row, by tiers.
+
+        Returns how many hosts it then has, and sets `nearest` to how many of them are in the
+        nearest tier that has any.
+        """
         cdef const uint8_t* tiers = <const uint8_t*> PyBytes_AS_STRING(self._tiers)
         cdef Py_ssize_t counts[TIERS + 1]
         cdef Py_ssize_t ends[TIERS + 1]
@@ -191,19 +196,20 @@ cdef class Router:
 
 
 cdef class Planner:
-    """Makes the query plans of one policy, for `metadata` as it was when the planner was made.
+    """Creates the query plans of one policy, until the placement in `metadata` changes.
 
     :param routers: the `Router` of each keyspace.
     :param child: the policy whose plan comes after the replicas.
-    :param shuffle: see `Router.plan`, as for `in_flight`. Both have no effect on a statement for
-        which all clients should try hosts in the same order.
-    :param router_over: makes a router of the tuple of hosts that tablets name. None leaves tablets
-        out.
+    :param shuffle: see `Router.route`. It has no effect on a statement for which all clients should
+        try the hosts in the same order; nor has `in_flight`.
+    :param in_flight: see `Router.plan`.
+    :param router_over: returns a router for the tuple of hosts that tablets name. None ignores
+        tablets.
     """
 
     cdef object _metadata
     cdef object _version
-    cdef bint _has_fields  # the metadata
+    cdef bint _has_fields  # whether the fields of the metadata can be read directly
     cdef dict _routers
     cdef object _child
     cdef bint _shuffle
@@ -211,7 +217,8 @@ cdef class Planner:
     cdef object _router_over
     cdef TabletMap _tablets
     cdef Router _tablet_router  # over the hosts that tablets name
-    cdef object _keyspace  # of the last plan, and its router: most applications use one
+    # The keyspace of the last plan, and its router: most applications use one keyspace.
+    cdef object _keyspace
     cdef Router _router
 
     def __init__(self, metadata, routers, child, shuffle=True, in_flight=None, router_over=None):
@@ -222,7 +229,7 @@ cdef class Planner:
             self._tablets = None
         self._router_over = router_over
         if self._metadata is not None:
-            raise TypeError("a planner is made once")  # plans may be under way
+            raise TypeError("a planner is made once")  # another thread may be creating a plan
         self._version = metadata.placement_version
         self._metadata = metadata
         self._has_fields = reads_plainly(type(metadata), MetadataBase)
@@ -307,7 +314,7 @@ cdef class Planner:
                 or _is_serial(query.consistency_level)
                 or query.is_lwt()
             )
-            # After the row: a host that it names is among these.
+            # Read the hosts after the row, so that they include all hosts of the row.
             hosts = self._tablets._hosts_now()
             with cython.critical_section(self):
                 router = self._tablet_router
@@ -364,11 +371,11 @@ cdef inline bint _is_serial(level) except -1:
 
 
 cdef Py_ssize_t _place_of_bound(ReplicaMap map_, query, bint* keeps_order) except -2:
-    """Return the position of a bound statement's partition key of one column, without copying the
-    key.
+    """Return the ring position of a bound statement's partition key, without copying the key.
 
-    Returns -1 if the statement has another key, or no key. `keeps_order` becomes true if all
-    clients should try the replicas in one order.
+    Returns -1 if this is not possible: the key has several columns, its value is missing, or the
+    application set a routing key. `keeps_order` becomes true if all clients should try the replicas
+    in the same order.
     """
     cdef ValuesBlock block
     cdef Py_ssize_t size = 0
@@ -407,28 +414,28 @@ cdef class ReplicaPlan:
     """The iterator that `replica_plan` returns."""
 
     cdef tuple _hosts
-    cdef uint32_t* _order  # the hosts to try, by their places in `_hosts`
+    cdef uint32_t* _order  # the hosts to try, as indexes in `_hosts`
     cdef uint32_t _few[FEW]
     cdef Py_ssize_t _count
-    cdef Py_ssize_t _at
-    cdef Py_ssize_t _given  # how many were not down: their places are now at the front of `_order`
+    cdef Py_ssize_t _at  # the next index in `_order`
+    cdef Py_ssize_t _given  # how many hosts the caller got: they are now the first of `_order`
     cdef object _child
     cdef object _working_keyspace
     cdef object _query
     cdef object _rest
-    cdef set _tried  # the replicas that were given out, if there is more than they
+    cdef set _tried  # the replicas that the caller got, which the child's plan must not repeat
 
     def __dealloc__(self):
         if self._order != self._few:
             free(self._order)
 
-    # `_order` has places of `_hosts` alone: a map's rows have numbers of its hosts, `plan_numbers`
-    # refuses others, and `index` is below `_count`.
+    # Each entry of `_order` is a valid index in `_hosts`: the rows of a map contain only numbers of
+    # its hosts, and `plan_numbers` refuses other numbers. Callers keep `index` below `_count`.
     cdef inline object _host(self, Py_ssize_t index):
         return <object> PyTuple_GET_ITEM(self._hosts, self._order[index])
 
     cdef int _then(self, child, working_keyspace, query) except -1:
-        """Let the child's plan follow."""
+        """Set the child policy, whose plan follows the replicas, and the arguments for it."""
         self._child = child
         self._working_keyspace = working_keyspace
         self._query = query
@@ -493,7 +500,10 @@ cdef ReplicaPlan _plan_over(tuple hosts, Py_ssize_t room):
 
 
 def replica_plan(replicas, child, working_keyspace, query):
-    """Yield the replicas that are not down, then the other hosts of the child policy's plan."""
+    """Return an iterator over the replicas that are not down, then over the child policy's plan.
+
+    Replicas are not repeated.
+    """
     cdef tuple hosts = tuple(replicas)
     cdef Py_ssize_t index
     cdef ReplicaPlan plan = _plan_over(hosts, PyTuple_GET_SIZE(hosts))
@@ -513,8 +523,8 @@ cdef class Rotation:
     cdef tuple _hosts  # of the current tier
     cdef Py_ssize_t _start
     cdef Py_ssize_t _tier
-    cdef Py_ssize_t _place
-    cdef Py_ssize_t _left
+    cdef Py_ssize_t _place  # the index in `_hosts` of the next host
+    cdef Py_ssize_t _left  # how many hosts of the current tier are left
 
     def __cinit__(self, *arguments, **named):
         self._tiers = self._hosts = ()
@@ -537,8 +547,8 @@ cdef class Rotation:
             if self._tier + 1 >= PyTuple_GET_SIZE(self._tiers):
                 raise StopIteration
             self._enter(self._tier + 1)
-        # `_left` is not 0, so there are hosts, and `_place` rotates over them. The exception:
-        # finalizers of released hosts may have called this iterator.
+        # `_left` is not 0, so there are hosts, and `_place` is the index of one of them, unless the
+        # finalizer of a released host called this iterator.
         if self._place >= PyTuple_GET_SIZE(self._hosts):
             raise StopIteration
         host = <object> PyTuple_GET_ITEM(self._hosts, self._place)
@@ -552,7 +562,7 @@ cdef class Rotation:
 def rotated(tiers, start):
     """Return the hosts of each tier from position `start` on, nearer tiers first.
 
-    `start` may be past a tier's end, but is not negative.
+    `start` may be past a tier's end, but must not be negative.
     """
     cdef Rotation rotation = Rotation.__new__(Rotation)
     rotation._tiers = tuple(tiers)

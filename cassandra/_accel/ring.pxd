@@ -9,8 +9,8 @@ cdef class TokenRing:
     cdef int64_t* _tokens
     cdef uint16_t* _owners
     cdef Py_ssize_t _size
-    # For each value of a token's upper bits, the index of the first token that is not less; and one
-    # entry for the end.
+    # For each value of the upper bits of a token, the index of the first token whose upper bits are
+    # not less. One more entry has the number of tokens.
     cdef uint32_t* _first
     cdef int _shift
 
@@ -20,7 +20,7 @@ cdef class TokenRing:
 
 cdef class ReplicaMap:
     cdef object _ring
-    cdef TokenRing _own  # the same ring, if it is compiled
+    cdef TokenRing _own  # `_ring` if it is a TokenRing, else None
     cdef tuple _hosts
     cdef Py_ssize_t _width
     cdef Py_ssize_t _position_count
@@ -34,5 +34,5 @@ cdef class ReplicaMap:
     cdef tuple _at(self, Py_ssize_t position)
 
 
-# The Murmur3Partitioner's token of `size` bytes.
+# Returns the Murmur3Partitioner's token of a key of `size` bytes.
 cdef int64_t token_at(const uint8_t* key, Py_ssize_t size) noexcept nogil

@@ -1,10 +1,10 @@
 """The token ring and the owners of its ranges: the compiled twin of
 `cassandra.metadata.placement.ring`.
 
-Here we find replicas by walking along the ring from each token, as the server does. A row of
-replicas is as many 16-bit numbers as the longest row has. Equal rows are found with a hash table,
-and the tuples that callers get are created at each look-up. One keyspace on a thousand nodes with
-256 tokens takes a few megabytes.
+We find replicas by walking along the ring from each token, as the server does. A row of replicas is
+an array of 16-bit host numbers, and all rows are as long as the longest. A hash table finds equal
+rows, which are stored once. The tuples that callers get are created at each look-up. One keyspace
+on a thousand nodes with 256 tokens takes a few megabytes.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -50,7 +50,7 @@ cdef int _by_token(const void* a, const void* b) noexcept nogil:
 
 
 cdef inline uint64_t _unsigned(int64_t token) noexcept nogil:
-    """In the same order, from 0 on."""
+    """Return a token as an unsigned number, in the same order: the least token becomes 0."""
     return <uint64_t> token ^ <uint64_t> 0x8000000000000000
 
 
@@ -64,9 +64,11 @@ cdef inline int64_t _token_of(bytes key) noexcept:
 
 
 def _murmur3(data):
-    """Return the signed 64-bit hash of `data`; `cassandra.murmur3` hands it on if it can.
+    """Return the signed 64-bit hash of `data`.
 
-    :param data: any bytes.
+    `cassandra.murmur3` exports this function if the compiled modules are available.
+
+    :param data: any object with a buffer of bytes.
     """
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -90,7 +92,7 @@ cdef int _check_count(Py_ssize_t hosts) except -1:
 cdef class TokenRing:
     """The tokens of the Murmur3Partitioner.
 
-    `texts` has for each host its tokens, as the system tables hold them.
+    `texts` has for each host the texts of its tokens, as they are in the system tables.
     """
 
     def __init__(self, texts):
@@ -119,13 +121,14 @@ cdef class TokenRing:
                     pairs[count].owner = host
                     count += 1
                 host += 1
-            # `pairs` is not shared yet.
+            # No other thread has `pairs` yet.
             with nogil:
                 qsort(pairs, count, sizeof(Token), _by_token)
             free(self._tokens)
             free(self._owners)
             free(self._first)
-            self._tokens = NULL  # whatever fails from here on
+            # If an allocation fails below, nothing must be freed twice.
+            self._tokens = NULL
             self._owners = NULL
             self._first = NULL
             self._size = 0
@@ -150,7 +153,7 @@ cdef class TokenRing:
         free(self._first)
 
     cdef int _sort_in(self) except -1:
-        """Fill `_first`, in which about one token has the same upper bits."""
+        """Fill `_first`, with so many upper bits that about one token has each value of them."""
         cdef int bits = 1
         cdef Py_ssize_t index = 0
         cdef Py_ssize_t value
@@ -175,7 +178,7 @@ cdef class TokenRing:
         cdef Py_ssize_t low
         cdef Py_ssize_t count
         cdef Py_ssize_t half
-        if self._first == NULL:  # it was never filled
+        if self._first == NULL:  # `__init__` never ran, or failed
             return 0
         # Tokens are usually spread evenly, so one or two are left to search. `_first` has one more
         # entry than there are values of the upper bits, so first[1] exists.
@@ -205,11 +208,11 @@ cdef class TokenRing:
         return self._position(_token_of(key if PyBytes_Check(key) else bytes(key)))
 
     def tokens(self):
-        """All tokens, in order."""
+        """Return all tokens in ascending order."""
         return [self._tokens[i] for i in range(self._size)]
 
     def owners(self):
-        """The host that owns each token, in the order of the tokens."""
+        """Return the number of the host that owns each token, in the order of the tokens."""
         return [self._owners[i] for i in range(self._size)]
 
     def __len__(self):
@@ -229,7 +232,7 @@ cdef class ReplicaMap:
         cdef _Rows replica_rows
         hosts = tuple(hosts)
         _check_count(len(hosts))
-        # A snapshot as numbers: the caller's own objects may change from here on.
+        # Convert to numbers once, because the caller's own objects may change from here on.
         rows = [tuple(map(_index, numbers)) for numbers in rows]
         replica_rows = _Rows(len(rows), max(map(len, rows), default=0))
         for index in range(len(rows)):
@@ -244,7 +247,7 @@ cdef class ReplicaMap:
     cdef int _take(self, ring, tuple hosts, replica_rows) except -1:
         cdef _Rows rows = <_Rows?> replica_rows
         if self._sets != NULL:
-            raise TypeError("a map of replicas is made once")  # plans read its rows by address
+            raise TypeError("a map of replicas is made once")  # plans may have addresses of rows
         self._ring = ring
         self._own = ring if isinstance(ring, TokenRing) else None
         self._hosts = hosts
@@ -265,17 +268,21 @@ cdef class ReplicaMap:
         free(self._set_at)
 
     cdef const uint16_t* _row(self, Py_ssize_t position) noexcept nogil:
-        """NULL if there are no replicas."""
+        """Return the row of replicas at `position`; NULL if there are no replicas.
+
+        A map with one row has the same replicas at all positions.
+        """
         if self._position_count <= 0 or self._width == 0 or position < 0:
             return NULL
         if self._position_count == 1:
             position = 0
         elif position >= self._position_count:
             return NULL
-        # Both come from one `_Rows`, which has given each position the number of one of its sets.
+        # `_set_at` and `_sets` come from one `_Rows`, so `_set_at` has only numbers of its sets.
         return self._sets + <Py_ssize_t> self._set_at[position] * self._width
 
     cdef Py_ssize_t _place_of(self, key) except -1:
+        """Return the position on the ring that a serialized key belongs to."""
         cdef Py_ssize_t position
         if self._own is not None:
             return self._own._position(_token_of(<bytes> key if PyBytes_Check(key) else bytes(key)))
@@ -310,7 +317,7 @@ cdef class ReplicaMap:
         return hosts
 
     def row(self, position):
-        """Return the numbers of those hosts."""
+        """Return the numbers of the hosts that `at` returns."""
         cdef const uint16_t* row
         cdef Py_ssize_t i
         if position < 0:
@@ -335,11 +342,11 @@ cdef class ReplicaMap:
         return self._place_of(key)
 
     def hosts(self):
-        """All hosts, by their numbers."""
+        """Return all hosts; the number of a host is its index."""
         return self._hosts
 
     def sets(self):
-        """The number of different sets of replicas."""
+        """Return the number of different sets of replicas."""
         return self._set_count
 
 
@@ -378,7 +385,7 @@ cdef class _Rows:
         free(self._table)
 
     cdef uint16_t* start(self) except? NULL:
-        """Clear and return the memory of the next row."""
+        """Fill the memory of the next row with NOBODY and return it."""
         cdef uint16_t* grown
         if self.count == self._capacity:
             grown = <uint16_t*> realloc(
@@ -392,7 +399,7 @@ cdef class _Rows:
         return self.sets + self.count * self.width
 
     cdef int keep(self, Py_ssize_t position) except -1:
-        """Complete the row that `start` returned: it belongs to `position`."""
+        """Store the row that `start` returned, and that the caller has filled, for `position`."""
         cdef Py_ssize_t size = self.width * sizeof(uint16_t)
         cdef const uint16_t* row = self.sets + self.count * self.width
         cdef const uint16_t* existing
@@ -436,7 +443,7 @@ cdef class _Rows:
 
 
 cdef class _Walk:
-    """The owners of a ring, in walking order."""
+    """The owners of a ring's tokens, in the order in which a walk along the ring passes them."""
 
     cdef Py_ssize_t size
     cdef Py_ssize_t hosts
@@ -498,11 +505,11 @@ def simple_map(ring, hosts, full, total):
 
 
 cdef struct Factor:
-    int32_t left  # replicas that are still wanted
+    int32_t left  # replicas that the walk must still find
     int32_t repeats  # how many of them may be in a rack that already has a replica
-    int32_t transient
+    int32_t transient  # how many of all replicas are transient: the last ones
     int32_t replica_count
-    int32_t racks_short
+    int32_t racks_short  # how many replicas there are more than racks
 
 
 cdef class _Topology:
@@ -510,7 +517,9 @@ cdef class _Topology:
 
     cdef int32_t* datacenter
     cdef int32_t* rack
-    cdef int32_t* met  # for each rack, the position of the walk that met it last, plus 1
+    # For each rack and each host, the start position plus 1 of the last walk that chose a replica
+    # there.
+    cdef int32_t* met
     cdef int32_t* met_host
     cdef Factor* factors
     cdef Py_ssize_t count
@@ -521,7 +530,7 @@ cdef class _Topology:
         cdef Py_ssize_t i
         if len(racks) != hosts:
             raise ValueError(f"{hosts} hosts have data centres, but {len(racks)} have racks")
-        # Numbers of the caller's own objects would be others the second time.
+        # Convert to numbers once: the caller's own objects may give other numbers the second time.
         datacenters = tuple(map(_index, datacenters))
         racks = tuple(map(_index, racks))
         factors = tuple([(full, total) for full, total in factors])
@@ -610,11 +619,13 @@ cdef void _walk_from(
 
 
 def network_map(ring, hosts, datacenters, racks, factors):
-    """NetworkTopologyStrategy.
+    """Return the map of NetworkTopologyStrategy.
 
-    datacenters, racks: for each host the number of its data centre and of its rack; racks of
-    different data centres have different numbers. factors: for each data centre (full replicas, all
-    replicas); (0, 0) for one that holds nothing.
+    :param datacenters: for each host, the number of its data centre.
+    :param racks: for each host, the number of its rack. Racks of different data centres have
+        different numbers.
+    :param factors: for each data centre (full replicas, all replicas); (0, 0) for a data centre
+        without replicas.
     """
     hosts = tuple(hosts)
     datacenters = tuple(map(_index, datacenters))
@@ -636,7 +647,7 @@ def network_map(ring, hosts, datacenters, racks, factors):
 
 
 def whole_map(ring, hosts):
-    """EverywhereStrategy: every host that owns a token holds everything."""
+    """Return the map of EverywhereStrategy: every host that owns a token holds everything."""
     row = tuple(sorted(set(ring.owners())))
     return ReplicaMap(ring, hosts, [row] if row else [])
 

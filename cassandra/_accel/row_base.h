@@ -1,12 +1,12 @@
-/* The base class of rows that are named tuples. Cython makes no classes above `tuple`, whose
- * instances have no fixed size. */
+/* The base class of rows that are named tuples. It is written in C, because Cython cannot create
+ * subclasses of `tuple`, whose instances have no fixed size. */
 #ifndef TURBOCQL_ROW_BASE_H
 #define TURBOCQL_ROW_BASE_H
 
 #include <Python.h>
 
 static PyObject *turbocql_row_item(PyObject *row, PyObject *key) {
-    /* `tuple` says no more of a text than that it is no index. */
+    /* The error of `tuple` would only say that a text is not an index. */
     if (PyUnicode_Check(key)) {
         PyErr_Format(
             PyExc_TypeError,
@@ -24,8 +24,8 @@ static PyType_Slot turbocql_row_slots[] = {
     {0, NULL},
 };
 
-/* There are no sizes here: they are inherited from `tuple`, and so is everything that the garbage
- * collector needs. */
+/* The sizes are 0, so the class inherits them from `tuple`. It also inherits everything that the
+ * garbage collector needs. */
 static PyType_Spec turbocql_row_spec = {
     "cassandra._accel.rows.RowBase",
     0,

@@ -1,6 +1,6 @@
 # The interface of row plans for the other compiled modules.
 
-# `count`, once it is sure that the body can hold so many rows at `start`; else DecodeError.
+# Returns `count` if the body can hold so many rows from `start` on; raises DecodeError if not.
 cdef Py_ssize_t check_rows(
     bytes body, Py_ssize_t start, Py_ssize_t count, Py_ssize_t column_count
 ) except -1

@@ -30,8 +30,8 @@ from cassandra.protocol.rowclass import row_class as _row_class
 
 cdef extern from *:
     """
-    /* A tuple of a named tuple's class, empty and not yet seen by anybody: such a class has no
-       slots or __new__ of its own to run. */
+    /* Returns a new instance of a class of named tuples, with empty items. No other code has seen
+       it yet: such a class has no slots or __new__ of its own to run. */
     static PyObject *turbo_new_row(PyTypeObject *type, Py_ssize_t size) {
         return type->tp_alloc(type, size);
     }
@@ -89,7 +89,7 @@ cdef class RowPlan:
         with cython.critical_section(self):
             kind = self._named
             if kind is None:
-                # Hold the class here: another thread that creates the class too replaces it.
+                # Keep a reference here, because another thread may replace the class by its own.
                 kind = self._named = _row_class(self.names)
         return self._tuples(exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> kind)
 
@@ -113,8 +113,8 @@ cdef class RowPlan:
                 row_tuple = PyTuple_New(width) if plain else turbo_new_row(kind, width)
                 for column in range(width):
                     value = self._value(&p, end, column, &page)
-                    # The tuple takes over this reference. The tuple is not shared yet. After an
-                    # error, unset items are NULL, which its deallocation allows.
+                    # PyTuple_SET_ITEM takes over this reference. No other thread has the tuple yet.
+                    # If an error leaves items NULL, the deallocation of the tuple skips them.
                     Py_INCREF(value)
                     PyTuple_SET_ITEM(row_tuple, column, value)
                 rows.append(row_tuple)
@@ -137,7 +137,8 @@ cdef class RowPlan:
         p[0] = data + size if size > 0 else data
         if not self._native:
             return self._foreign(data, size, column)
-        # `is_made` has seen that each is a Codec, and callers stay below `_count`, their number.
+        # `_native`: `is_made` returned True for each codec, so each is a Codec. Callers keep
+        # `column` below `_count`, the number of codecs.
         if size > 0:
             return (<Codec> <object> PyTuple_GET_ITEM(self._codecs, column)).read(data, size, page)
         return (<Codec> <object> PyTuple_GET_ITEM(self._codecs, column)).read_nullable(
@@ -145,7 +146,7 @@ cdef class RowPlan:
         )
 
     cdef object _foreign(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t column):
-        """Do the same with a codec of the Python twin."""
+        """Return the value of the `size` bytes at `data`, by a codec that is not compiled."""
         codec = self._codecs[column]
         if size < 0:
             return None
@@ -193,7 +194,7 @@ cdef class RowPlan:
         return rows
 
     def columns(self, body, offset, row_count):
-        """Return the page by columns: a list of values for each column."""
+        """Return the page as a list of columns; each column is a list of values."""
         return self._lists(exact_bytes(body, "a page"), offset, row_count)
 
     cdef list _lists(self, bytes body, Py_ssize_t offset, Py_ssize_t row_count):
@@ -322,16 +323,18 @@ cdef struct Value:
 
 
 def shared_columns(readers, body, offset, row_count):
-    """Return a page by columns, if most rows say the same: a list of values for each column.
+    """Return a page as a list of columns, for pages in which most values equal the value above.
 
-    readers: for each column a function from bytes to a value. It is not called for null, which is
-    None, nor for bytes equal to the value of the row before: that is the same object. DecodeError
-    if a value goes past the end of the page; errors of readers are raised as they are.
+    :param readers: for each column, a function that returns the value of some bytes. It is not
+        called for null, which becomes None. Nor is it called for the same bytes as in the row
+        before: both rows get the same object.
+    :raises DecodeError: if a value goes past the end of the page. Errors of readers are raised as
+        they are.
     """
     cdef bytes page = exact_bytes(body, "a page")
     cdef tuple read = tuple(readers)
     cdef Py_ssize_t width = len(read)
-    cdef Py_ssize_t start = offset  # read once: its own code may change the value
+    cdef Py_ssize_t start = offset  # convert once: the next time, its code may return another value
     cdef Py_ssize_t count = check_rows(page, start, row_count, width)
     cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(page) + start
     cdef const uint8_t* end = <const uint8_t*> PyBytes_AS_STRING(page) + PyBytes_GET_SIZE(page)
@@ -343,7 +346,7 @@ def shared_columns(readers, body, offset, row_count):
         raise MemoryError
     try:
         for column in range(width):
-            before[column].size = -1  # before the first row there is null
+            before[column].size = -1  # the first row is compared to a row of nulls
         for row in range(count):
             for column in range(width):
                 if end - p < 4:
@@ -472,9 +475,9 @@ cdef Py_ssize_t check_rows(
 
 
 def check_row_count(size, offset, row_count, column_count):
-    """Refuse a row count that the body cannot hold, before anything is made for it.
+    """Raise DecodeError if the body cannot hold so many rows, before memory is allocated for them.
 
-    A column takes four bytes at least.
+    Each value takes at least four bytes.
     """
     if (
         offset < 0

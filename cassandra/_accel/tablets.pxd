@@ -16,11 +16,11 @@ cdef struct TabletFields:
 
 cdef class Chunk:
     cdef Py_ssize_t size
-    cdef Py_ssize_t width            # of a row of replicas
+    cdef Py_ssize_t width            # of each row of `hosts` and `shards`
     cdef int64_t* firsts
     cdef int64_t* lasts
     cdef uint64_t* versions
-    cdef uint16_t* hosts             # NOBODY ends a row that is shorter
+    cdef uint16_t* hosts             # a row for each tablet; NOBODY fills a shorter row
     cdef uint16_t* shards
 
     cdef Py_ssize_t _find(self, int64_t token) noexcept nogil
@@ -32,7 +32,7 @@ cdef class Chunk:
 
 cdef class Table:
     cdef tuple chunks
-    cdef int64_t* lasts              # of each chunk
+    cdef int64_t* lasts              # the last token of each chunk
     cdef Py_ssize_t count
 
     cdef Py_ssize_t _place(self, int64_t token) noexcept
@@ -54,7 +54,7 @@ cdef class TabletMap:
     cdef dict _tables
     cdef frozenset _with_tablets
     cdef frozenset _leaders
-    cdef int _in_use                 # whether any keyspace has tablets: asked for each plan
+    cdef int _in_use                 # whether any keyspace has tablets; read for each plan
 
     cdef Chunk _row(self, keyspace, table, int64_t token, Py_ssize_t* index)
     cdef bint _is_used(self) except -1
@@ -73,8 +73,10 @@ cdef class TabletMap:
     cdef int _remove(self, keyspace, table) except -1
 
 
-# 1 and the token of a statement's partition key; 0 if the key is not known.
+# Sets `token` to the token of a statement's partition key; returns 0 if the key is not known, else
+# 1.
 cdef int token_in(statement, int64_t* token) except -1
 
-# Returns where the payload of an answer ends if it has one tablet and nothing else; 0 otherwise.
+# Returns the offset after an answer's custom payload if this has one tablet and nothing else; 0
+# otherwise.
 cdef Py_ssize_t payload_end(bytes body) noexcept

@@ -1,8 +1,8 @@
 """ScyllaDB's tablets: the compiled twin of `cassandra.metadata.placement.tablets`.
 
-The tablets of a table are in chunks of up to 256, as arrays of numbers: about 40 bytes each with
-three replicas. Chunks and the tuple of chunks never change. A new tablet creates one or two new
-chunks and a new tuple.
+The tablets of a table are stored in chunks of up to 256, as arrays of numbers. A tablet with three
+replicas takes about 40 bytes. Chunks and the tuple of chunks never change: to add a tablet, we
+create one or two new chunks and a new tuple.
 """
 
 cimport cython
@@ -84,7 +84,7 @@ cdef class Chunk:
         return low if low < self.size and self.firsts[low] < token else -1
 
     cdef Py_ssize_t _first_after(self, int64_t token) noexcept:
-        """Return the index of the first tablet that ends after `token`."""
+        """Return the index of the first tablet whose last token is greater than `token`."""
         cdef Py_ssize_t low = 0
         cdef Py_ssize_t count = self.size
         cdef Py_ssize_t half
@@ -98,7 +98,8 @@ cdef class Chunk:
         return low
 
     cdef void _take(self, Py_ssize_t to, Chunk other, Py_ssize_t start, Py_ssize_t count) noexcept:
-        """Copy `count` tablets of `other`, which is not wider."""
+        """Copy `count` tablets of `other` from index `start` to index `to`; `other` is not wider.
+        """
         cdef Py_ssize_t i
         cdef Py_ssize_t row
         cdef size_t size
@@ -170,11 +171,11 @@ cdef class Table:
         cdef Py_ssize_t index = self._place(token)
         if index == PyTuple_GET_SIZE(self.chunks):
             return None
-        # `__cinit__` has seen that each is a Chunk.
+        # `__cinit__` checked that each is a Chunk.
         return <Chunk> <object> PyTuple_GET_ITEM(self.chunks, index)
 
     cdef Table _with_tablet(self, const TabletFields* tablet):
-        """Return a table with a tablet in place of all tablets that overlap it."""
+        """Return a table with this tablet instead of all tablets that overlap it."""
         cdef Py_ssize_t start = self._place(tablet.first)
         cdef Py_ssize_t end = start
         cdef Py_ssize_t count = PyTuple_GET_SIZE(self.chunks)
@@ -186,7 +187,7 @@ cdef class Table:
         cdef bint put = False
         cdef Chunk chunk
         cdef Chunk joined
-        # If the chunk before has space, or `tablet` comes after all chunks, the tablet goes there.
+        # If `tablet` comes after all chunks, it goes into the last chunk.
         if start == count and start > 0:
             start -= 1
         while end < count:
@@ -219,8 +220,9 @@ cdef class Table:
         return Table(self.chunks[:start] + _split(joined) + self.chunks[end:])
 
     cdef Table _without(self, set gone):
-        """Return the table without tablets that have a replica on a host of `gone`; None if it is
-        empty.
+        """Return the table without tablets that have a replica on a host of `gone`.
+
+        `gone` has numbers of hosts. Returns None if no tablets remain.
         """
         cdef Chunk chunk
         cdef Chunk remaining
@@ -244,7 +246,7 @@ cdef class Table:
 
 
 cdef tuple _split(Chunk joined):
-    """Split a chunk into chunks that are not too large."""
+    """Split a chunk into chunks of at most `FULL` tablets."""
     cdef Py_ssize_t parts = (joined.size + FULL - 1) // FULL
     cdef Py_ssize_t part
     cdef Py_ssize_t start = 0
@@ -265,8 +267,8 @@ cdef tuple _split(Chunk joined):
 cdef class TabletMap:
     """The known tablets, by keyspace and table (see the Python twin).
 
-    Any thread may change the map, in critical sections. Chunks and tables never change once they
-    are in the map: other threads go on reading the objects that were replaced.
+    Any thread may change the map, in a critical section. Chunks and tables never change once they
+    are in the map, so other threads can go on reading objects that were replaced.
     """
 
     def __cinit__(self, *arguments, **named):
@@ -286,7 +288,7 @@ cdef class TabletMap:
     def __reduce__(self):
         raise unpicklable(self)
 
-    # -- what is known -----------------------------------------------------------------------------
+    # -- look-ups ----------------------------------------------------------------------------------
 
     def use_keyspaces(self, with_tablets, leaders):
         """Set the keyspaces whose tables have tablets; return True if they have changed.
@@ -347,7 +349,9 @@ cdef class TabletMap:
         return chunk.firsts[index], chunk.lasts[index], replicas, chunk.versions[index]
 
     cdef Chunk _row(self, keyspace, table, int64_t token, Py_ssize_t* index):
-        """Return the chunk with the tablet of `token`, and set its index; None if it is not known.
+        """Return the chunk with the tablet of `token`; None if the tablet is not known.
+
+        `index` becomes the tablet's index in the chunk.
         """
         cdef Chunk chunk
         if keyspace is None or table is None:
@@ -399,6 +403,7 @@ cdef class TabletMap:
         return shard if shard >= 0 else None
 
     cdef Py_ssize_t _shard_on(self, Chunk chunk, Py_ssize_t index, host) except -2:
+        """Return the shard of `host` that has a replica of this tablet; -1 if none is known."""
         cdef Py_ssize_t i
         cdef Py_ssize_t number
         cdef tuple hosts = self._hosts_now()
@@ -417,16 +422,16 @@ cdef class TabletMap:
         return chunk.versions[index] if chunk is not None else None
 
     def next_block(self, keyspace, table, token):
-        """Return the byte at the end of an EXECUTE that shows the server the version that we know.
+        """Return the last byte of an EXECUTE, which has a part of the tablet version we know.
 
-        Each call shows another part of the version, so in the end the server sees all of it.
+        Each call returns another part of the version, so that the server gets all of it over time.
         """
         cdef Py_ssize_t index = 0
         cdef Chunk chunk = self._row(keyspace, table, token, &index) if token is not None else None
         return self._next_block(chunk, index)
 
     cdef int _next_block(self, Chunk chunk, Py_ssize_t index) noexcept:
-        # Two threads may show the same part at the same time; the next calls show the other parts.
+        # Two threads may send the same part at the same time; the next calls send the other parts.
         cdef int turn = (load(&self._turn) + 1) & 15
         store(&self._turn, turn)
         if chunk is None:
@@ -434,7 +439,7 @@ cdef class TabletMap:
         return turn << 4 | (<int> (chunk.versions[index] >> (4 * turn)) & 0xF)
 
     def tally(self, keyspace, table, token):
-        """Count a request: a hit, or a miss, if its table has tablets."""
+        """Count a request for a table with tablets: a hit if the tablet is known, else a miss."""
         cdef Py_ssize_t index = 0
         if self._has_keyspace(keyspace):
             if self._row(keyspace, table, token, &index) is not None:
@@ -443,7 +448,7 @@ cdef class TabletMap:
                 add(&self.misses, 1)
 
     def tables(self):
-        """Return (keyspace, table, number of tablets) of all tables that are known."""
+        """Return (keyspace, table, number of known tablets) for each table with known tablets."""
         return [
             (keyspace, name, (<Table?> table).count)
             for keyspace, tables in list(self._tables.items())
@@ -481,7 +486,10 @@ cdef class TabletMap:
         return True
 
     cdef bint _parse(self, bytes payload, TabletFields* tablet) except -1:
-        """Read a tuple of first token, last token, list of (host id, shard), maybe a version."""
+        """Read a CQL tuple: first token, last token, list of (host id, shard), and maybe a version.
+
+        Returns False if the payload is malformed.
+        """
         cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(payload)
         cdef Py_ssize_t size = PyBytes_GET_SIZE(payload)
         cdef Py_ssize_t listed
@@ -496,7 +504,7 @@ cdef class TabletMap:
         if listed < 4 or listed > size - 28 or tablet.first >= tablet.last:
             return False
         tablet.width = <int32_t> get_be32(p + 28)
-        # Each pair has 32 bytes: its length, and two values with theirs.
+        # Each pair takes 32 bytes: its length, and two values, each after its length.
         if tablet.width < 0 or tablet.width > MOST_REPLICAS or listed != 4 + 32 * tablet.width:
             return False
         tablet.version = 0
@@ -516,7 +524,7 @@ cdef class TabletMap:
             if shard < 0 or shard >= 0xFFFF:
                 return False
             tablet.shards[i] = <uint16_t> shard
-        # Use a second pass: a malformed payload must not leave a host id behind.
+        # Host ids are read in a second pass, so that a malformed payload adds none.
         for i in range(tablet.width):
             host_id = PyBytes_FromStringAndSize(<const char*> p + 32 + 32 * i + 8, 16)
             number = self._number_of(host_id)
@@ -526,22 +534,24 @@ cdef class TabletMap:
         return True
 
     cdef object _number_of(self, bytes host_id):
-        # Look the host up by its bytes: creating a UUID takes longer than everything else here.
+        """Return the number of a host, which may be new; None if there are too many hosts."""
+        # Look the host up by its bytes, because creating a UUID takes longer than all the rest.
         number = self._numbers.get(host_id)
         if number is not None:
             return number
-        # Made before the section, which Python code would interrupt.
+        # Create the UUID before the critical section, which Python code would interrupt.
         uuid = _UUID(bytes=host_id)
         with cython.critical_section(self):
             number = self._numbers.get(host_id)
             if number is None and len(self._host_ids) < MOST_HOSTS:
-                # Set the number last: a thread that finds it must find the rest.
+                # Set the number last: a thread that finds it must also find the id and the host.
                 self._host_ids.append(uuid)
                 self.hosts = self.hosts + (self._known.get(host_id),)
                 number = self._numbers[host_id] = len(self._host_ids) - 1
         return number
 
     cdef int _make_room(self, keyspace, table) except -1:
+        """Forget the tablets of the first other table, or all but the last tablet of this table."""
         cdef Table source
         cdef Chunk chunk
         cdef Chunk remaining
@@ -561,7 +571,7 @@ cdef class TabletMap:
     # -- removal -----------------------------------------------------------------------------------
 
     def take_hosts(self, hosts):
-        """Take the hosts of the cluster; forget tablets with a replica on another host.
+        """Set the hosts of the cluster, and forget tablets with a replica on any other host.
 
         A node that replaces another node has a new id, so the tablets of the old node are dropped.
         """
@@ -573,16 +583,17 @@ cdef class TabletMap:
         gone = {number for number, known_id in enumerate(host_ids) if known_id not in by_id}
         new = tuple([by_id.get(known_id) for known_id in host_ids])
         with cython.critical_section(self):
-            # Hosts that were added since then were looked up in `_known`.
+            # Hosts that were added in the meantime were looked up in the new `_known`.
             new += self.hosts[len(new):]
-            # A refresh usually finds the same nodes; then plans need not be created again.
+            # A refresh usually finds the same nodes. If the tuple stays the same, planners keep
+            # their router.
             if any([host is not former for host, former in zip(new, self.hosts, strict=True)]):
                 self.hosts = new
             if gone:
                 self._forget(gone)
 
     cdef int _forget(self, set gone) except -1:
-        # In a critical section, as `_drop`, `_remove` and `_make_room`.
+        # The caller is in a critical section; so are callers of `_drop`, `_remove`, `_make_room`.
         cdef Table table
         cdef Table remaining
         for keyspace, tables in list(self._tables.items()):
@@ -668,7 +679,7 @@ def token_of_statement(statement):
 
 
 def version_block(version, index):
-    """Return the byte that shows a server a part of the version that the client knows.
+    """Return the byte that tells a server a part of the tablet version that the client knows.
 
     :param version: the tablet's version, or None if the tablet is not known.
     :param index: selects four bits of the version: 0 to 15, from the least significant bits.
@@ -689,7 +700,7 @@ cdef Py_ssize_t payload_end(bytes body) noexcept:
 
 
 def split_payload(body):
-    """Split a body that begins with a custom payload of one tablet and nothing else.
+    """Split a body that begins with a custom payload that has one tablet and nothing else.
 
     :returns: the payload's value and the rest of the body; None for any other body.
     """

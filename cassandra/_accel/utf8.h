@@ -16,7 +16,7 @@ static inline int turbocql_is_ascii(const uint8_t *p, size_t size) {
             memcpy(&v, p + i, 8);
             all |= v;
         }
-        memcpy(&last, p + size - 8, 8); /* some of them for the second time */
+        memcpy(&last, p + size - 8, 8); /* reads some of them again */
         return ((all | last) & 0x8080808080808080u) == 0;
     }
     for (; i < size; i++)
@@ -24,7 +24,7 @@ static inline int turbocql_is_ascii(const uint8_t *p, size_t size) {
     return (all & 0x80) == 0;
 }
 
-/* The Unicode Standard, table 3-7: the second byte's range depends on the first. */
+/* See table 3-7 of the Unicode Standard: the range of the second byte depends on the first. */
 static inline int turbocql_is_utf8(const uint8_t *p, size_t size) {
     const uint8_t *end = p + size;
     while (p < end) {

@@ -1,15 +1,15 @@
 # The growing buffer that every compiled encoder appends to.
 #
-# It is a C struct that lives on the stack of the function that encodes, with room for WBUF_INLINE
-# bytes in itself and a malloc block beyond that. So there is no pool to share: a user's __index__
-# or __iter__ that binds again in the middle of an encode gets a buffer of its own, two threads
-# never meet in one, and nothing outlives the call.
+# It is a C struct on the stack of the function that encodes. It contains WBUF_INLINE bytes; if they
+# are not enough, it allocates a block. Each call has its own buffer, so no buffer is shared: not by
+# two threads, and not with a user's __index__ or __iter__ that binds values during an encode. The
+# buffer ends with the call.
 #
 # Use:
 #     cdef wbuf out
 #     wbuf_open(&out)
 #     try:
-#         # wbuf_extend, wbuf_int32, ...: a pointer from wbuf_extend is good until the next call.
+#         # wbuf_extend, wbuf_int32, ...: a pointer from wbuf_extend is valid until the next call.
 #         return wbuf_bytes(&out)
 #     finally:
 #         wbuf_close(&out)
@@ -77,7 +77,8 @@ cdef inline int wbuf_reserve(wbuf* b, Py_ssize_t extra) except -1:
     return 0
 
 
-# Claims `extra` bytes and gives their address, which is good until the next call on this buffer.
+# Appends `extra` bytes and returns their address, which is valid until the next call on this
+# buffer. The caller fills them.
 cdef inline uint8_t* wbuf_extend(wbuf* b, Py_ssize_t extra) except NULL:
     cdef uint8_t* start
     if b.capacity - b.size < extra or extra < 0:
