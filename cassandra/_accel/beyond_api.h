@@ -1,5 +1,4 @@
-/* Everything that the compiled code uses of CPython beyond its documented C API is in this file.
-For
+/* Everything that the compiled code uses of CPython beyond its documented C API is in this file. For
  * each such use there is an alternative with the documented API only. A build with
  * TURBOCQL_PLAIN_C=1 uses all the alternatives (see docs/twins.rst).
  *
@@ -156,8 +155,9 @@ static inline int turbocql_copies_floats(void) {
 #endif
 }
 
-/* Returns a new float. `model` is a copy of a new float, or NULL if its header must not be copied.
-*/ static inline PyObject *turbocql_new_float(const PyFloatObject *model, double value) {
+/* Returns a new float. `model` is a copy of another new float, or NULL if its header must not be
+ * copied. */
+static inline PyObject *turbocql_new_float(const PyFloatObject *model, double value) {
 #ifdef TURBOCQL_COPIES_FLOATS
     PyFloatObject *made;
     if (model != NULL) {
