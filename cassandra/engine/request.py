@@ -604,22 +604,29 @@ class _DelayedRetry:
     ends requests that wait for a retry.
     """
 
-    __slots__ = ("_handle", "_host", "_request")
+    __slots__ = ("_handle", "_host", "_previous_handle", "_request")
 
     def __init__(self, request: Request, host: Host | None, delay: float) -> None:
         self._request = request
         self._host = host
+        # Another attempt of the request may also be preparing or waiting for a retry.
+        self._previous_handle = request._retry_handle
         self._handle = request.session.loop.call_later(delay, self._retry)
         request.session.delayed.add(self)
 
     def _retry(self) -> None:
-        self._request.session.delayed.discard(self)
-        self._request.retry_now(self._host)
+        request = self._request
+        request.session.delayed.discard(self)
+        if request._retry_handle is self:  # break the reference cycle
+            request._retry_handle = self._previous_handle
+        request.retry_now(self._host)
 
     def cancel(self) -> None:
         """Called when the request is over: do not retry."""
         self._handle.cancel()
         self._request.session.delayed.discard(self)
+        if self._previous_handle is not None:
+            self._previous_handle.cancel()
 
     def fail(self, error: Exception) -> None:
         """Called when the session is closed: end the request with `error`."""

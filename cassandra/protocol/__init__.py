@@ -241,7 +241,6 @@ _HOMES = {
         "OverloadedErrorMessage",
         "PreparedQueryNotFound",
         "InvalidPagingState",
-        "InvalidPagingState",
         "ProtocolException",
         "RateLimitReachedException",
         "ReadFailureMessage",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel, ReadTimeout, Unavailable, WriteTimeout
-from cassandra.engine.request import Request
+from cassandra.engine.request import Request, _DelayedRetry
 from cassandra.errors import (
     BindColumnsChanged,
     ConnectionException,
@@ -588,3 +588,38 @@ async def test_another_id_after_preparing_again_is_taken_over(node: FakeNode) ->
         await session.execute(statement, (2,))
         assert node.queries()[-1].query_id == b"another"
         assert node.count(Opcode.PREPARE) == 2
+
+
+async def test_all_retries_that_wait_are_cancelled_when_the_request_ends() -> None:
+    class Session:
+        def __init__(self) -> None:
+            self.loop = asyncio.get_running_loop()
+            self.delayed: set[Any] = set()
+
+    class Retried:
+        def __init__(self) -> None:
+            self.session = Session()
+            self._retry_handle: Any = None
+            self.hosts: list[Any] = []
+            self.has_retried = asyncio.Event()
+
+        def retry_now(self, host: Any) -> None:
+            self.hosts.append(host)
+            self.has_retried.set()
+
+    # Two attempts of one request, for example the second by speculation, wait for their retries.
+    request: Any = Retried()
+    for host in ("a", "b"):
+        request._retry_handle = _DelayedRetry(request, host, 60)
+    assert len(request.session.delayed) == 2
+    request._retry_handle.cancel()
+    assert not request.session.delayed
+    assert request.hosts == []
+
+    request = Retried()
+    request._retry_handle = waiting = _DelayedRetry(request, "a", 60)
+    request._retry_handle = _DelayedRetry(request, "b", 0)
+    await asyncio.wait_for(request.has_retried.wait(), 10)
+    assert request.hosts == ["b"]
+    assert request._retry_handle is waiting
+    waiting.cancel()
