@@ -18,6 +18,7 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.testing import LocalCluster
 from tests.bulk.killed import PAGES
+from tests.processes import WITH_TESTS
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -52,7 +53,9 @@ class KilledWork:
         :param changes: None does not kill the process.
         :returns: True if the process finished, False if it was killed.
         """
-        process = subprocess.Popen(self._command, cwd=Path(__file__).parents[2])
+        # `python -m` would also import from the working directory, and the checkout may not be built.
+        environment = {**os.environ, **WITH_TESTS}
+        process = subprocess.Popen(self._command, cwd=self._folder, env=environment)
         try:
             if changes is None:
                 assert process.wait(TIMEOUT) == 0

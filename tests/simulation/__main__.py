@@ -25,6 +25,12 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
+
+# `python tests/simulation` does not put the checkout on the path. We append it at the end, so that
+# the installed driver, which may be compiled, comes first.
+if not __package__:
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 REPORT_EVERY = 500  # lives
 MOST_SHOWN = 20  # failing seeds, each with its violations
@@ -190,7 +196,8 @@ def main(argv: Sequence[str]) -> int:
         rest = [argument for argument in argv if argument not in ("--impl", "both")]
         if arguments.seed is None and arguments.seeds:
             rest += ["--seed", str(random.SystemRandom().randrange(1_000, 10**9))]
-        command = [sys.executable, "-m", "tests.simulation", *rest, "--impl"]
+        program = ["-m", "tests.simulation"] if __package__ else [str(Path(__file__).parent)]
+        command = [sys.executable, *program, *rest, "--impl"]
         return max(subprocess.call([*command, impl]) for impl in ("c", "python"))
     if arguments.mutants:
         arguments.impl = arguments.impl or "python"
