@@ -147,10 +147,15 @@ def compare(bench: Benchmark, rows: dict[str, dict[str, float | None]]) -> None:
 
 
 def chosen(bench: Benchmark) -> list[Case]:
-    """Return the cases that the options name. Without names: all, or the first if ``--quick``."""
+    """Return the cases that the options name.
+
+    Without names, these are all, the first if ``--quick``, or with ``--check`` those that are
+    compared with a record.
+    """
     words = bench.options.cases
     if not words:
-        return list(CASES[: 1 if is_quick() else None])
+        cases = [case for case in CASES if case.together > 1 or not bench.options.check]
+        return cases[: 1 if is_quick() else None]
     return [case for case in CASES if any(word in f"{case.name} {case.what}" for word in words)]
 
 

@@ -53,7 +53,7 @@ class KilledWork:
         :param changes: None does not kill the process.
         :returns: True if the process finished, False if it was killed.
         """
-        # `python -m` would also import from the working directory, and the checkout may not be built.
+        # `python -m` also imports from the working directory, and the checkout may not be built.
         environment = {**os.environ, **WITH_TESTS}
         process = subprocess.Popen(self._command, cwd=self._folder, env=environment)
         try:
