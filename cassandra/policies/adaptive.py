@@ -38,18 +38,18 @@ else:
 
 __all__ = ["AdaptivePolicy"]
 
-ENOUGH_ANSWERS = 20  # responses before a host is judged
-WEIGHT = 0.1  # of the latest response in the moving average
+ENOUGH_ANSWERS = 20  # minimum number of responses before a host may be demoted as slow
+WEIGHT = 0.1  # the weight of the latest response in the moving average
 # logarithm of the shortest latency in seconds; shorter latencies count as this one
 SHORTEST = log(1e-6)
-JUDGE_INTERVAL = 0.25  # seconds
+JUDGE_INTERVAL = 0.25  # seconds between two decisions about which hosts are slow
 
 
-class _Answers:
-    """The speed of one host: a moving average of `count` responses.
+class _Latencies:
+    """The latencies of one host: a moving average over `count` responses.
 
     We average the logarithms, so that a single pause of the host does not outweigh hundreds of
-    responses.
+    responses. `spared_until` is the time before which the host must not be demoted again.
     """
 
     __slots__ = ("_logarithm", "count", "spared_until")
@@ -69,22 +69,22 @@ class _Answers:
 
     @property
     def average(self) -> float:
-        """The average, in seconds."""
+        """The average latency, in seconds."""
         return exp(self._logarithm)
 
 
 class AdaptivePolicy(TokenAwarePolicy):
     """Prefers the less loaded of two random replicas at the shortest distance.
 
-    The other replicas follow, then the child policy's plan. Lightweight transactions and serial
-    reads keep the order of the ring.
+    The other replicas follow, then the child policy's plan. For lightweight transactions and serial
+    reads, the replicas keep the order of the token ring.
 
     :param child_policy: decides which hosts are used, and how far they are. None means a
         `DCAwareRoundRobinPolicy`; a `RackAwareRoundRobinPolicy` prefers hosts in the local rack.
     :param slow_replica_avoidance: False to never demote slow replicas.
-    :param slow_factor: a host is slow if it takes more than this many times as long as the fastest
-        host at the same distance, and is slower by more than `slow_floor` as well.
-    :param slow_floor: the minimum difference to the fastest host, in seconds.
+    :param slow_factor: a host is slow if its latency is more than this many times that of the
+        fastest host at the same distance, and exceeds it by more than `slow_floor`.
+    :param slow_floor: the minimum difference to the fastest host's latency, in seconds.
     :param demotion_time: the duration of a demotion, in seconds. At least as many seconds without a
         demotion follow.
     :raises ValueError: if the factor is 1 or less, or a time is negative.
@@ -111,16 +111,16 @@ class AdaptivePolicy(TokenAwarePolicy):
         self.slow_factor = slow_factor
         self.slow_floor = slow_floor
         self.demotion_time = demotion_time
-        self._in_flight: Callable[[Host], int] = _nothing
+        self._in_flight: Callable[[Host], int] = _no_requests
         self._time: Callable[[], float] = time.monotonic
-        self._answers: dict[Host, _Answers] = {}
+        self._latencies: dict[Host, _Latencies] = {}
         self._demoted: dict[Host, float] = {}  # the end of each demotion, by `_time`
         self._next_judgement = 0.0
 
     def attach(self, engine: Engine) -> None:
         super().attach(engine)
         self._in_flight = engine.in_flight
-        # Planners that were built earlier do not know the engine's counts.
+        # Planners that were built earlier do not use the engine's counts of requests in flight.
         self._forget_routers()
         self._time = engine.time
         if self.slow_replica_avoidance:
@@ -142,32 +142,38 @@ class AdaptivePolicy(TokenAwarePolicy):
         )
 
     def _plan_slowly(self, working_keyspace: str | None, query: Statement | None) -> Iterator[Host]:
+        """Build a plan without a planner: there is none yet, or hosts are demoted."""
         child = self._child_policy
         key = getattr(query, "routing_key", None)
         if query is None or key is None:
             return self._balanced(child.make_query_plan(working_keyspace, query))
         keyspace = query.keyspace or working_keyspace
         router = self._router_of(keyspace)
-        fixed = keeps_order(query)
+        # If all clients should try the replicas in the same order, neither shuffle nor compare
+        # them.
+        is_fixed = keeps_order(query)
         if self._has_tablets(keyspace):
             router = None
-            fixed = fixed or self._metadata.tablets.has_leaders(keyspace)
+            is_fixed = is_fixed or self._metadata.tablets.has_leaders(keyspace)
         if router is not None and not self._demoted:
-            return router.plan(
-                key, not fixed, child, working_keyspace, query, None if fixed else self._in_flight
-            )
+            in_flight = None if is_fixed else self._in_flight
+            return router.plan(key, not is_fixed, child, working_keyspace, query, in_flight)
         replicas, nearest = (
-            router.route(key, not fixed)
+            router.route(key, not is_fixed)
             if router is not None
             else self._ranked_replicas(keyspace, key, query)
         )
-        if nearest > 1 and not fixed:
+        if nearest > 1 and not is_fixed:
             replicas = self._best_first(replicas, nearest)
         return plans.replica_plan(replicas, child, working_keyspace, query)
 
     def _best_first(self, replicas: tuple[Host, ...], nearest: int) -> tuple[Host, ...]:
+        """Put the less loaded of the first two replicas first, and demoted replicas later.
+
+        :param nearest: how many replicas at the beginning are at the shortest distance.
+        """
         if self._demoted:
-            replicas, nearest = self._demoted_behind(replicas, nearest)
+            replicas, nearest = self._move_demoted(replicas, nearest)
         first, second = replicas[0], replicas[1]
         # The plan omits hosts that are down, so their load does not matter.
         if nearest < 2 or first.is_up is False or second.is_up is False:
@@ -176,28 +182,28 @@ class AdaptivePolicy(TokenAwarePolicy):
             return (second, first, *replicas[2:])
         return replicas
 
-    def _demoted_behind(
+    def _move_demoted(
         self, replicas: tuple[Host, ...], nearest: int
     ) -> tuple[tuple[Host, ...], int]:
-        """Move the demoted replicas behind the others at the shortest distance.
+        """Move demoted replicas behind the other replicas at the shortest distance.
 
-        Returns the new order, and how many replicas at that distance are not demoted.
+        Return the new order, and how many replicas at that distance are up and not demoted.
         """
         now = self._time()
         if now >= self._next_judgement:
             self._judge(now)
         demoted = self._demoted
-        first = [
+        preferred = [
             host for host in replicas[:nearest] if host not in demoted and host.is_up is not False
         ]
-        # If all of them are demoted, ignore the demotions: some replica has to respond.
-        if not first or len(first) == nearest:
+        # If none is left, ignore the demotions: some replica has to respond.
+        if not preferred or len(preferred) == nearest:
             return replicas, nearest
-        behind = [host for host in replicas[:nearest] if host not in first]
-        return (*first, *behind, *replicas[nearest:]), len(first)
+        others = [host for host in replicas[:nearest] if host not in preferred]
+        return (*preferred, *others, *replicas[nearest:]), len(preferred)
 
     def _balanced(self, plan: Iterator[Host]) -> Iterator[Host]:
-        """Swap the first two hosts of `plan` if the second has less load, and the same distance."""
+        """Swap the first two hosts of `plan` if the second is better; see `_is_better`."""
         plan = iter(plan)
         first, second = next(plan, None), next(plan, None)
         if first is None:
@@ -209,6 +215,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         return itertools.chain((first, second), plan)
 
     def _is_better(self, host: Host, other: Host) -> bool:
+        """Return True if `host` is as near as `other`, and not demoted or less loaded."""
         if self._child_policy.distance(host) != self._child_policy.distance(other):
             return False
         if self._demoted and (host in self._demoted) != (other in self._demoted):
@@ -223,10 +230,10 @@ class AdaptivePolicy(TokenAwarePolicy):
         :param host: the `Host`.
         :param seconds: from sending the request to receiving the response.
         """
-        answers = self._answers.get(host)
-        if answers is None:
-            answers = self._answers[host] = _Answers()
-        answers.add(seconds)
+        latencies = self._latencies.get(host)
+        if latencies is None:
+            latencies = self._latencies[host] = _Latencies()
+        latencies.add(seconds)
         now = self._time()
         if now >= self._next_judgement:
             self._judge(now)
@@ -238,35 +245,38 @@ class AdaptivePolicy(TokenAwarePolicy):
         for host, until in list(self._demoted.items()):
             if until <= now:
                 del self._demoted[host]
-                # Start again: the slow responses before the demotion must not demote the host
-                # again.
-                again = self._answers[host] = _Answers()
-                again.spared_until = now + self.demotion_time
+                # Start a new average: the slow responses before the demotion must not demote the
+                # host again.
+                new_latencies = self._latencies[host] = _Latencies()
+                new_latencies.spared_until = now + self.demotion_time
+        # Compare only hosts at the same distance.
         by_distance: dict[int, list[Host]] = {}
-        for host, answers in self._answers.items():
-            if answers.count >= ENOUGH_ANSWERS:
+        for host, latencies in self._latencies.items():
+            if latencies.count >= ENOUGH_ANSWERS:
                 by_distance.setdefault(self._child_policy.distance(host), []).append(host)
         for distance, hosts in by_distance.items():
             if distance != HostDistance.IGNORED:
                 self._demote_slow(hosts, now)
+        # A planner may be used only if no host is demoted (see `_make_planner`).
         if demoted_before != list(self._demoted):
             self._forget_routers()
 
     def _demote_slow(self, hosts: list[Host], now: float) -> None:
+        """Demote the slow ones of `hosts`, which are all at the same distance."""
         # The slowest first: if too many hosts are slow, only the slowest are demoted.
-        hosts.sort(key=lambda host: self._answers[host].average, reverse=True)
-        fastest = self._answers[hosts[-1]].average
+        hosts.sort(key=lambda host: self._latencies[host].average, reverse=True)
+        fastest = self._latencies[hosts[-1]].average
         # A host must exceed both limits: on a fast network, four times the fastest is still fast.
         limit = max(fastest * self.slow_factor, fastest + self.slow_floor)
         # Never demote more than half of the hosts, because the others must take the load.
-        room = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
+        allowed = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
         for host in hosts:
-            answers = self._answers[host]
-            if room <= 0 or answers.average <= limit:
+            latencies = self._latencies[host]
+            if allowed <= 0 or latencies.average <= limit:
                 break
-            if host not in self._demoted and answers.spared_until <= now:
+            if host not in self._demoted and latencies.spared_until <= now:
                 self._demoted[host] = now + self.demotion_time
-                room -= 1
+                allowed -= 1
 
     @property
     def demoted_hosts(self) -> list[Host]:
@@ -274,20 +284,20 @@ class AdaptivePolicy(TokenAwarePolicy):
         return list(self._demoted)
 
     def on_down(self, host: Host) -> None:
-        self._forget_answers(host)
+        self._forget_latencies(host)
         super().on_down(host)
 
     def on_remove(self, host: Host) -> None:
-        self._forget_answers(host)
+        self._forget_latencies(host)
         super().on_remove(host)
 
-    def _forget_answers(self, host: Host) -> None:
-        self._answers.pop(host, None)
+    def _forget_latencies(self, host: Host) -> None:
+        self._latencies.pop(host, None)
         self._demoted.pop(host, None)
 
 
-def _nothing(host: Host) -> int:
-    """Replaces the engine's count of requests in flight until `attach` is called."""
+def _no_requests(host: Host) -> int:
+    """Stand in for the engine's count of requests in flight until `attach` is called."""
     return 0
 
 

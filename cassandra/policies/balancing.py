@@ -1,9 +1,9 @@
 """Load balancing: policies decide which hosts a request may use, and in which order.
 
-Policies accept any hashable objects as hosts. `populate` passes the first hosts, and the ``on_*``
-methods report changes. The engine calls all methods on its event loop, so they must not block.
-Policies in this module are thread-safe, so they also build plans in threads that execute
-statements.
+Policies accept any hashable objects as hosts. The engine passes the first hosts to `populate`, and
+reports changes to the ``on_*`` methods. It calls all methods on its event loop, so they must not
+block. The policies of this module are thread-safe: the driver also calls their `make_query_plan` in
+the threads that execute statements.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class HostDistance:
     """The distance of a host, as a load balancing policy sees it."""
 
     LOCAL_RACK = 0
-    """In the local rack. Connections are the same as for LOCAL."""
+    """In the local rack. The driver keeps as many connections as for LOCAL."""
     LOCAL = 1
     """In the local data centre."""
     REMOTE = 2
@@ -135,9 +135,7 @@ class PolicyCluster(Protocol):
 
 
 class Engine(Protocol):
-    """The part of the engine that policies may use. Only use it on the event loop that builds
-    plans.
-    """
+    """The part of the engine that policies may use, only on the engine's event loop."""
 
     random: random.Random
     """The source of the cluster's random numbers."""
@@ -149,15 +147,18 @@ class Engine(Protocol):
         """Return the number of unanswered requests to `host`, over all sessions."""
 
     def observe_latencies(self, observer: Callable[[Host, float], None]) -> None:
-        """Call `observer` with the host and the seconds of each response from now on.
+        """Call ``observer(host, seconds)`` for each response from now on.
 
-        Errors that only reject a request are not reported: they are fast, and do not reflect the
-        load.
+        An error response that only rejects the request is not reported: it comes fast, whatever the
+        load of the host is.
         """
 
 
 class _Turns(itertools.count):  # type: ignore[type-arg]
-    """Counts plans. It can be copied, unlike counters of itertools since Python 3.14."""
+    """Counts plans from a random number on.
+
+    It can be copied and pickled. Since Python 3.14, `itertools.count` cannot.
+    """
 
     def __new__(cls, source: random.Random | None = None) -> _Turns:
         # Start at random, so that clients that start together do not all begin with the same host.
@@ -169,10 +170,10 @@ class _Turns(itertools.count):  # type: ignore[type-arg]
 
 
 class RoundRobinPolicy(LoadBalancingPolicy):
-    """Takes all live hosts in turn. Each plan starts one host further."""
+    """Tries all live hosts in turn. Each plan starts one host later than the plan before."""
 
     def __init__(self) -> None:
-        # A tuple that is replaced as a whole: plans in other threads continue with the old tuple.
+        # Each change replaces the whole tuple: plans in other threads continue with the old tuple.
         self._live_hosts: tuple[Host, ...] = ()
         self._position = _Turns()
 
@@ -206,7 +207,10 @@ class RoundRobinPolicy(LoadBalancingPolicy):
 
 
 class _TieredRoundRobin(LoadBalancingPolicy):
-    """Round robin within each distance, nearer hosts first. Subclasses define how far a host is."""
+    """Round robin within each tier of hosts, nearer tiers first.
+
+    A subclass defines the tiers by `_tier`: for example the local rack, then the local data centre.
+    """
 
     def __init__(
         self, used_hosts_per_remote_dc: int = 0, preferred_remote_dcs: Sequence[str] = ()
@@ -236,8 +240,8 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self._position = _Turns(engine.random)
 
     def _tier(self, host: Host) -> int | None:
-        """Return 0 for the nearest hosts, higher numbers for others, or None for other data
-        centres.
+        """Return the tier of `host`: 0 for the nearest hosts, then 1; None for a host in another
+        data centre.
         """
         raise NotImplementedError
 
@@ -246,37 +250,37 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self._tiers = None
 
     def _by_tier(self) -> tuple[tuple[Host, ...], ...]:
-        tiers_of_plan = self._tiers
-        if tiers_of_plan is None:
-            tiers: dict[int, list[Host]] = {}
-            remote: dict[Hashable, list[Host]] = {}
-            hosts = self._hosts
-            for host in hosts:
-                tier = self._tier(host)
-                if tier is None:
-                    chosen = remote.setdefault(host.datacenter, [])
-                    if len(chosen) < self.used_hosts_per_remote_dc:
-                        chosen.append(host)
-                else:
-                    tiers.setdefault(tier, []).append(host)
-            ordered = [tuple(tiers[tier]) for tier in sorted(tiers)]
-            preference: dict[Hashable, int] = {
-                name: rank for rank, name in enumerate(self.preferred_remote_dcs)
-            }
-            # Data centres without a preference keep the order in which we found them.
-            remote_dcs = sorted(remote, key=lambda name: preference.get(name, len(preference)))
-            tiers_of_plan = self._tiers = (*ordered, *(tuple(remote[name]) for name in remote_dcs))
-            # If an event arrived in the meantime, in the engine's thread, use these tiers only for
-            # this plan.
-            if self._hosts is not hosts:
-                self._tiers = None
-        return tiers_of_plan
+        """Return the used hosts of each tier, then those of each remote data centre; cached."""
+        if self._tiers is not None:
+            return self._tiers
+        local: dict[int, list[Host]] = {}
+        remote: dict[Hashable, list[Host]] = {}
+        hosts = self._hosts
+        for host in hosts:
+            tier = self._tier(host)
+            if tier is None:
+                chosen = remote.setdefault(host.datacenter, [])
+                if len(chosen) < self.used_hosts_per_remote_dc:
+                    chosen.append(host)
+            else:
+                local.setdefault(tier, []).append(host)
+        local_tiers = [tuple(local[tier]) for tier in sorted(local)]
+        preference: dict[Hashable, int] = {
+            name: rank for rank, name in enumerate(self.preferred_remote_dcs)
+        }
+        # The sort is stable: data centres without a preference keep the order of their first hosts.
+        remote_dcs = sorted(remote, key=lambda name: preference.get(name, len(preference)))
+        tiers = self._tiers = (*local_tiers, *(tuple(remote[name]) for name in remote_dcs))
+        # If an event has changed the hosts in the meantime, in the engine's thread, use these tiers
+        # only for this plan.
+        if self._hosts is not hosts:
+            self._tiers = None
+        return tiers
 
     def distance(self, host: Host) -> int:
-        tier = self._tier(host)
-        if tier is not None:
-            # Only a rack-aware policy distinguishes racks, and does so before it calls this method.
-            return (HostDistance.LOCAL, HostDistance.LOCAL)[tier]
+        # A rack-aware policy handles hosts of the local rack before it calls this method.
+        if self._tier(host) is not None:
+            return HostDistance.LOCAL
         is_used = any(host in tier_hosts for tier_hosts in self._by_tier())
         return HostDistance.REMOTE if is_used else HostDistance.IGNORED
 
@@ -286,7 +290,7 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         return plans.rotated(self._by_tier(), next(self._position))
 
     def on_up(self, host: Host) -> None:
-        # A host that comes back may have moved to another rack or data centre, so replace it.
+        # A host may come back in another rack or data centre, as a new object: replace the old one.
         self._hosts = (*(other for other in self._hosts if other != host), host)
         self._tiers = None
 
@@ -302,7 +306,7 @@ class _TieredRoundRobin(LoadBalancingPolicy):
 
 
 class DCAwareRoundRobinPolicy(_TieredRoundRobin):
-    """Takes hosts of the local data centre in turn, then a few of the other data centres.
+    """Tries hosts of the local data centre in turn, then a few hosts of the other data centres.
 
     :param local_dc: the local data centre. By default it is the data centre of the first contact
         point that responded.
@@ -327,11 +331,11 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         if not self.local_dc:
-            # User code may pass its own cluster objects to `populate`, which may lack these
-            # attributes.
+            # An application may call `populate` with a cluster object of its own, which may lack
+            # these attributes.
             endpoints = getattr(cluster, "endpoints_resolved", None) or ()
-            # Only contact points may decide which data centre is local, not hosts that other nodes
-            # report.
+            # Only contact points decide which data centre is local, and not hosts that the client
+            # learns from other nodes.
             self._contact_addresses = frozenset(str(endpoint.address) for endpoint in endpoints)
             control = getattr(cluster, "get_control_connection_host", None)
             first = control() if control is not None else None
@@ -342,10 +346,11 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             self._adopt_datacenter(host)
 
     def _adopt_datacenter(self, host: Host) -> None:
-        known_here = (
+        """Use the data centre of a contact point as the local one, if none is set yet."""
+        is_contact_point = (
             not self._contact_addresses or str(host.endpoint.address) in self._contact_addresses
         )
-        if not self.local_dc and host.datacenter and known_here:
+        if not self.local_dc and host.datacenter and is_contact_point:
             self.local_dc = host.datacenter
             self._tiers = None
 
@@ -359,7 +364,8 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
 
 
 class RackAwareRoundRobinPolicy(_TieredRoundRobin):
-    """Takes hosts of the local rack in turn, then of the local data centre, then a few others.
+    """Tries hosts of the local rack in turn, then the others of the local data centre, then a few
+    hosts of each other data centre.
 
     :param local_dc: the local data centre.
     :param local_rack: the local rack.
@@ -454,7 +460,7 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
     """
 
     def __init__(self, hosts: Sequence[str]) -> None:
-        # A str is also a sequence, of its characters.
+        # A str is also a sequence: each of its characters would be an address.
         if isinstance(hosts, str):
             raise TypeError(f"hosts must be a list of addresses: write [{hosts!r}]")
         hosts = tuple(hosts)
@@ -472,7 +478,8 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
         )
 
     def _allows(self, host: Host) -> bool:
-        # The control connection's host may be known by name, so compare its rpc address, too.
+        # The address of the control connection's host may be a name, so also compare its RPC
+        # address.
         rpc_address = getattr(host, "broadcast_rpc_address", None)
         return (
             str(host.address) in self._allowed_addresses
@@ -516,8 +523,8 @@ def _addresses_of(name: str) -> list[str]:
 class HostFilterPolicy(WrapperPolicy):
     """Ignores hosts for which `predicate` returns False.
 
-    :param child_policy: builds the plan.
-    :param predicate: returns True if a host may be used. It is called for each plan.
+    :param child_policy: builds the plan that is filtered.
+    :param predicate: returns True if a host may be used. It is called for the hosts of each plan.
     """
 
     def __init__(
@@ -538,7 +545,7 @@ class HostFilterPolicy(WrapperPolicy):
         self, working_keyspace: str | None = None, query: Statement | None = None
     ) -> Iterator[Host]:
         plan = self._child_policy.make_query_plan(working_keyspace, query)
-        # Lazy: most requests only need the first host, and a predicate may be slow.
+        # A generator, because most requests only need the first host, and a predicate may be slow.
         return (host for host in plan if self._predicate(host))
 
 
@@ -574,15 +581,15 @@ class DSELoadBalancingPolicy(DefaultLoadBalancingPolicy):
     """`DefaultLoadBalancingPolicy` under an older name.
 
     :param args: the child policy.
-    :param kwargs: the same, by its name `child_policy`.
+    :param kwargs: the child policy, if you pass it by its name `child_policy`.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
 
 
-# The distances of these policies only change when an on_* method is called, so they can be cached
-# in between.
+# The `distance` methods whose results only change when an on_* method is called. Until then they
+# can be cached.
 _FOLLOW_EVENTS = frozenset(
     {
         RoundRobinPolicy.distance,
@@ -594,9 +601,9 @@ _FOLLOW_EVENTS = frozenset(
 
 
 def distances_follow_events(policy: object) -> bool:
-    """Return True if distances may be cached between calls of on_* methods.
+    """Return True if the distances of `policy` may be cached between calls of its on_* methods.
 
-    The distances of a user's policy may change at any time.
+    Return False for a policy that an application has defined: its distances may change at any time.
     """
     distance = getattr(type(policy), "distance", None)
     if isinstance(policy, WrapperPolicy) and distance is WrapperPolicy.distance:
@@ -605,7 +612,7 @@ def distances_follow_events(policy: object) -> bool:
 
 
 def attach_policy(policy: object, engine: Engine) -> None:
-    """Call ``policy.attach(engine)`` if the method exists. A user's policy may lack it."""
+    """Call ``policy.attach(engine)`` if the method exists: an application's policy may lack it."""
     attach = getattr(policy, "attach", None)
     if attach is not None:
         attach(engine)

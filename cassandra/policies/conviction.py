@@ -35,7 +35,8 @@ class SimpleConvictionPolicy(ConvictionPolicy):
     """Counts a host as down after one failure."""
 
     def add_failure(self, connection_exc: BaseException) -> bool:
-        # The reconnection policy tries the host again, so a wrong decision is cheap.
+        # The driver soon tries the host again (see `ReconnectionPolicy`), so a wrong decision does
+        # little harm.
         return True
 
     def reset(self) -> None:

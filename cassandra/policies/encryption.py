@@ -75,9 +75,10 @@ class ColumnEncryptionPolicy:
         raise NotImplementedError
 
     def follow(self, prepared: PreparedStatement) -> bool:
-        """Return True if the policy will notify `prepared` of columns that are added later.
+        """Register `prepared`, to call its `renew_encryption` after each change of the policy.
 
-        If this is False, `contains_column` is called for each bound value.
+        Return False if the policy does not do so: the driver then calls `contains_column` for each
+        value that is bound.
 
         :param prepared: a `PreparedStatement`.
         """

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["LatencyTracker", "PercentileSpeculativeExecutionPolicy"]
 
-_LOOK_EVERY = 64  # responses between two readings of the clock
+_CHECK_EVERY = 64  # the number of responses after which `LatencyTracker` reads the clock
 
 
 class LatencyTracker:
-    """A histogram of latencies over the last one to two time windows.
+    """A histogram of the latencies in the current and the previous time window.
 
-    Recording a latency costs one increment of a list item. A tracker belongs to one event loop.
+    Recording a latency costs one increment of a list item. Use a tracker on one event loop only.
 
     :param window: the length of a window, in seconds.
     :param clock: returns the time in seconds.
@@ -42,9 +42,11 @@ class LatencyTracker:
         self._clock = clock
         self._counts = [0] * BUCKETS
         self._previous: list[int] | None = None
-        # Reading the clock for each response would cost more than counting it.
-        self._left = _LOOK_EVERY
+        # How many responses to record before the next look at the clock: reading it for each
+        # response would cost more than counting the response.
+        self._left = _CHECK_EVERY
         self._rotate_at = clock() + window
+        # The results of `percentile` since the last look at the clock.
         self._computed: dict[float, float | None] = {}
 
     def use_clock(self, clock: Callable[[], float]) -> None:
@@ -64,10 +66,11 @@ class LatencyTracker:
         self._counts[bucket_of(seconds)] += 1
         self._left -= 1
         if self._left <= 0:
-            self._look()
+            self._check_window()
 
-    def _look(self) -> None:
-        self._left = _LOOK_EVERY
+    def _check_window(self) -> None:
+        """Begin a new window if the current one is over, and forget the computed percentiles."""
+        self._left = _CHECK_EVERY
         self._computed = {}
         now = self._clock()
         if now < self._rotate_at:
@@ -90,7 +93,7 @@ class LatencyTracker:
     def _compute(self, percent: float, at_least: int) -> float | None:
         counts = self._counts
         if self._previous is not None:
-            counts = [now + before for now, before in zip(counts, self._previous, strict=True)]
+            counts = [current + old for current, old in zip(counts, self._previous, strict=True)]
         return None if sum(counts) < max(at_least, 1) else percentile_of(counts, percent)
 
 
@@ -125,12 +128,13 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
         self.max_attempts = max_attempts
         self.min_delay = min_delay
         self.tracker = tracker if tracker is not None else LatencyTracker()
+        # The clock of a tracker that you pass is left as it is.
         self._has_clock = tracker is not None
 
     def attach(self, engine: Engine) -> None:
-        """Let the engine feed the tracker.
+        """Record the latency of every response in the tracker. Called when the cluster connects.
 
-        :param engine: the engine.
+        :param engine: the cluster's engine.
         """
         if not self._has_clock:
             # The policy's own tracker uses the clock of the cluster, which may be simulated.

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Planner", "Router", "make_query_plan", "replica_plan", "rotated"]
 
-# Python ints have no fixed width. In the compiled twin, bits beyond 64 are dropped automatically.
+# Keeps the lower 64 bits of a number. The compiled twin needs no mask: its numbers have 64 bits.
 _MASK = (1 << 64) - 1
-_TIERS = 8
-_FEW = 64  # hosts
+_TIERS = 8  # the number of tiers; see `Router`
+_FEW = 64  # the greatest number of hosts that `rotated` copies
 _SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency])
 
 
@@ -45,7 +45,7 @@ class Router:
             raise ValueError(f"{len(replica_map.hosts())} hosts have {len(tiers)} tiers")
         self._map = replica_map
         self._tiers = bytes(tiers)
-        # xorshift never leaves the state zero.
+        # Not 0: the generator (xorshift) would then return 0 for ever.
         self._state = (seed & _MASK) or 1
 
     def route(self, key: bytes, shuffle: bool) -> tuple[tuple[Host, ...], int]:
@@ -57,6 +57,7 @@ class Router:
         return self._route_row(self._map.row(self._map.position_of(key)), shuffle)
 
     def _route_row(self, row: Sequence[int], shuffle: bool) -> tuple[tuple[Host, ...], int]:
+        """Return what `route` returns, for the hosts with the numbers in `row`."""
         tiers, hosts = self._tiers, self._map.hosts()
         order: list[int] = []
         nearest = 0
@@ -78,7 +79,7 @@ class Router:
         query: Statement,
         in_flight: Callable[[Host], int] | None = None,
     ) -> Iterator[Host]:
-        """Return `replica_plan` for the replicas that `route` returns.
+        """Return a query plan: the replicas of `key` as `route` orders them, then the child's plan.
 
         :param in_flight: returns the number of requests in flight to a host. If it is not None, the
             less loaded of the first two hosts at the shortest distance comes first.
@@ -95,31 +96,35 @@ class Router:
         query: Statement,
         in_flight: Callable[[Host], int] | None = None,
     ) -> Iterator[Host]:
-        """Return the plan for the hosts with these numbers (see `plan`)."""
+        """Return the plan for the hosts with these numbers; otherwise as `plan`.
+
+        :param numbers: indexes into the hosts of the replica map.
+        """
         replicas, nearest = self._route_row(numbers, shuffle)
         if in_flight is not None and nearest > 1:
             first, second = replicas[0], replicas[1]
-            # A host whose state is still unknown (None) may be up, so it is tried.
-            up = first.is_up is not False and second.is_up is not False
-            if up and in_flight(second) < in_flight(first):
+            # A host whose state is still unknown (None) may be up, so it counts as up.
+            both_up = first.is_up is not False and second.is_up is not False
+            if both_up and in_flight(second) < in_flight(first):
                 replicas = (second, first, *replicas[2:])
         return replica_plan(replicas, child, working_keyspace, query)
 
     def _shuffle(self, hosts: list[int]) -> None:
-        """Shuffle by Fisher and Yates, using the upper 32 bits of each random number."""
+        """Shuffle `hosts` in place (Fisher-Yates)."""
         for last in range(len(hosts) - 1, 0, -1):
-            # This generator's upper bits are better than its lower bits. Scaling needs no division.
+            # Scale the upper 32 bits of a random number to 0...last. They are better than the lower
+            # bits, and scaling needs no division.
             other = (self._draw() >> 32) * (last + 1) >> 32
             hosts[last], hosts[other] = hosts[other], hosts[last]
 
     def _draw(self) -> int:
-        """Return the next number of Marsaglia's xorshift."""
+        """Return the next random number of Marsaglia's xorshift64*, with 64 bits."""
         state = self._state
         state ^= (state << 13) & _MASK
         state ^= state >> 7
         state ^= (state << 17) & _MASK
         self._state = state
-        # The multiplier of xorshift64* makes the upper bits better than those of the bare state.
+        # The multiplication makes the upper bits more random than those of the state itself.
         return state * 0x2545F4914F6CDD1D & _MASK
 
 
@@ -128,8 +133,10 @@ class Planner:
 
     :param routers: the `Router` of each keyspace.
     :param child: the policy whose plan comes after the replicas.
-    :param shuffle: see `Router.plan`. `shuffle` and `in_flight` do not apply to statements for
-        which all clients should try hosts in the same order.
+    :param shuffle: True to try replicas at the same distance in random order; see `Router.route`.
+    :param in_flight: returns the number of requests in flight to a host; see `Router.plan`. For
+        statements whose replicas all clients should try in the same order, neither `shuffle` nor
+        `in_flight` applies.
     :param router_over: builds a router for a tuple of hosts that have tablets. None disables
         tablets.
     """
@@ -166,9 +173,10 @@ class Planner:
     def plan(self, working_keyspace: str | None, query: Statement) -> Iterator[Host] | None:
         """Return the plan of a statement with a routing key.
 
-        Return None if there is no router for the statement, or if the routers are outdated.
+        Return None if there is no router for the statement's keyspace, or if the routers are
+        outdated. The policy then builds the plan by `_plan_slowly`.
         """
-        # The ring or the replication has changed, so these routers would return outdated replicas.
+        # The ring or the replication has changed, so the routers would return outdated replicas.
         if self._metadata.placement_version != self._version:
             return None
         keyspace = query.keyspace or working_keyspace
@@ -197,12 +205,13 @@ class Planner:
             return None
         numbers = tablets.numbers(keyspace, getattr(query, "table", None), token_of(key))
         if numbers is None:
-            # We do not know the tablet, so any host is equally good. The response will report the
-            # tablet.
+            # The tablet is not known yet, so any host is equally good. The server will report the
+            # tablet with its response.
             return replica_plan((), self._child, working_keyspace, query)
         keeps_order = (
             tablets.has_leaders(keyspace) or query.consistency_level in _SERIAL or query.is_lwt()
         )
+        # One router serves all tablets, until the tuple of their hosts is replaced.
         cached = self._tablet_router
         if cached is None or cached[0] is not tablets.hosts:
             assert self._router_over is not None
@@ -224,7 +233,7 @@ def replica_plan(
     query: Statement,
 ) -> Iterator[Host]:
     """Yield the replicas that are not down, then the other hosts of the child policy's plan."""
-    # Lazy: most requests end at the first host, and the child's plan is never built.
+    # A generator: most requests end at the first host, so the child's plan is never built.
     tried = set()
     for host in replicas:
         if host.is_up is not False:
@@ -236,9 +245,10 @@ def replica_plan(
 
 
 def rotated(tiers: Sequence[Sequence[Host]], start: int) -> Iterator[Host]:
-    """Return the hosts of each tier, starting at index `start`, nearer tiers first.
+    """Return the hosts of all tiers, nearer tiers first, each tier rotated by `start`.
 
-    `start` may be greater than the size of a tier, but is not negative.
+    ``([a, b, c],)`` and 1 give ``b, c, a``. `start` may be greater than the size of a tier, but is
+    not negative.
     """
     if len(tiers) == 1 and 0 < len(tiers[0]) <= _FEW:
         # For few hosts a copy is cheaper than a generator.
@@ -266,7 +276,7 @@ def make_query_plan(
     if query is not None and planner is not None:
         try:
             plan: Iterator[Host] | None = planner.plan(working_keyspace, query)
-        except AttributeError:  # `query` is not a statement of this driver
+        except AttributeError:  # `query` is not a `Statement`, and lacks one of its attributes
             plan = None
         if plan is not None:
             return plan

@@ -22,8 +22,9 @@ class ReconnectionPolicy:
     """Decides how long to wait before each attempt to reach a host again."""
 
     def new_schedule(self) -> Iterator[float]:
-        """Return the delays in seconds, one per attempt. When the delays end, there is no further
-        attempt.
+        """Return an iterator over the delays in seconds, one before each attempt.
+
+        If the iterator ends, there is no further attempt.
         """
         raise NotImplementedError
 
@@ -64,7 +65,8 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
     :raises TypeError: if a delay is not a number.
     """
 
-    # The random numbers of the cluster's engine, or of the process before `attach` is called.
+    # The source of random numbers: that of the cluster's engine after `attach`, before it the
+    # module's.
     _random: Any = random
 
     def attach(self, engine: Engine) -> None:
@@ -93,10 +95,11 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
             itertools.count() if self.max_attempts is None else iter(range(self.max_attempts))
         )
         for attempt in attempts:
-            # Beyond 2 ** 64 the limit has long been reached, and floats would overflow.
+            # Stop doubling at 2 ** 64: the limit has long been reached, and a greater exponent
+            # would overflow.
             delay = min(self.base_delay * 2.0 ** min(attempt, 64), self.max_delay)
             jittered = delay * self._random.uniform(0.85, 1.15)
-            # The random variation must not exceed the limits.
+            # The random variation must not lead beyond the limits.
             yield min(max(jittered, self.base_delay), self.max_delay)
 
 

@@ -24,7 +24,8 @@ __all__ = [
     "RetryPolicy",
 ]
 
-# The action, the consistency level to use for it, and optionally the delay in seconds.
+# The action (a constant of `RetryPolicy`), the consistency level of the retry or None to keep it,
+# and optionally the delay in seconds.
 Decision = tuple[int, int | None] | tuple[int, int | None, float]
 
 
@@ -34,9 +35,10 @@ class RetryPolicy:
     A request that may have been executed is retried only if it is idempotent
     (`Statement.is_idempotent`).
 
-    Each method returns a decision (`RETRY` on the same host, `RETRY_NEXT_HOST`, `RETHROW` the error
-    or `IGNORE` it), and the consistency level for the retry; None keeps the level. An optional
-    third item is the delay in seconds. The methods are called on the event loop and must not block.
+    Each method returns a tuple: the action (`RETRY` on the same host, `RETRY_NEXT_HOST`, `RETHROW`
+    the error, or `IGNORE` it and return an empty result), and the consistency level of the retry,
+    or None to keep the level. An optional third item is the delay before the retry, in seconds. The
+    driver calls the methods on its event loop, so they must not block.
     """
 
     RETRY = 0
@@ -62,8 +64,8 @@ class RetryPolicy:
         :param data_retrieved: True if the replica that was asked for the data itself responded.
         :param retry_num: the number of retries so far.
         """
-        # The replica that was asked for the data was slow. The coordinator now knows to ask another
-        # replica.
+        # The replica that was asked for the data was slow. The coordinator has noticed that, and
+        # will ask another replica for the data.
         if retry_num == 0 and received_responses >= required_responses and not data_retrieved:
             return self.RETRY, consistency
         return self.RETHROW, None
@@ -129,7 +131,7 @@ class RetryPolicy:
 
 
 class FallthroughRetryPolicy(RetryPolicy):
-    """Never retries, so your code decides."""
+    """Never retries: every error is raised, so your code decides what to do."""
 
     def on_read_timeout(self, *args: Any, **kwargs: Any) -> Decision:
         return self.RETHROW, None
@@ -160,7 +162,8 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
 
-    def _with(self, replicas: int) -> Decision:
+    def _retry_with(self, replicas: int) -> Decision:
+        """Retry at the highest level that this number of replicas can reach; rethrow if it is 0."""
         levels = ((3, ConsistencyLevel.THREE), (2, ConsistencyLevel.TWO), (1, ConsistencyLevel.ONE))
         for needed, level in levels:
             if replicas >= needed:
@@ -179,7 +182,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         if retry_num or ConsistencyLevel.is_serial(consistency):
             return self.RETHROW, None
         if received_responses < required_responses:
-            return self._with(received_responses)
+            return self._retry_with(received_responses)
         return (self.RETRY, consistency) if not data_retrieved else (self.RETHROW, None)
 
     def on_write_timeout(
@@ -196,9 +199,10 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         if write_type in (WriteType.SIMPLE, WriteType.BATCH, WriteType.COUNTER):
             # At least one replica has the write, and the others will get it by hints or repair.
             return (self.IGNORE, None) if received_responses > 0 else (self.RETHROW, None)
-        # Some of its parts may be applied. Writing all parts again is the only way to complete it.
+        # Some statements of the batch may be applied. Only executing all of them again completes
+        # it.
         if write_type == WriteType.UNLOGGED_BATCH:
-            return self._with(received_responses)
+            return self._retry_with(received_responses)
         return (
             (self.RETRY, consistency) if write_type == WriteType.BATCH_LOG else (self.RETHROW, None)
         )
@@ -216,7 +220,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         if ConsistencyLevel.is_serial(consistency):
             # A weaker level would not be serial, and would break the guarantee of the transaction.
             return self.RETRY_NEXT_HOST, None
-        return self._with(alive_replicas)
+        return self._retry_with(alive_replicas)
 
 
 class ExponentialBackoffRetryPolicy(RetryPolicy):
@@ -229,7 +233,8 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
     :param kwargs: passed to further bases of a subclass.
     """
 
-    # The random numbers of the cluster's engine, or of the process before `attach` is called.
+    # The source of random numbers: that of the cluster's engine after `attach`, before it the
+    # module's.
     _random: Any = random
 
     def attach(self, engine: Engine) -> None:
@@ -259,20 +264,25 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         """Return the delay in seconds before retry number `attempt`, varied randomly by up to 15
         %.
         """
-        # Beyond 2 ** 64 floats would overflow. The limit is reached long before.
+        # Stop doubling at 2 ** 64: the limit has long been reached, and a greater exponent would
+        # overflow.
         delay = min(self.max_interval, self.min_interval * 2.0 ** min(attempt, 64))
         # The random variation keeps clients that failed together from retrying together.
         return delay * float(self._random.uniform(0.85, 1.15))
 
-    def _again(
+    def _retry_later(
         self,
-        decision: int,
+        action: int,
         consistency: int | None,
         retry_num: int,
         delay: float | None = None,
     ) -> Decision:
+        """Return `action` with a delay, or RETHROW after the last allowed retry.
+
+        :param delay: seconds; None for the exponential backoff.
+        """
         if retry_num < self.max_num_retries:
-            return decision, consistency, self._delay(retry_num) if delay is None else delay
+            return action, consistency, self._delay(retry_num) if delay is None else delay
         return self.RETHROW, None
 
     def on_read_timeout(
@@ -285,7 +295,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         retry_num: int,
     ) -> Decision:
         if received_responses >= required_responses and not data_retrieved:
-            return self._again(self.RETRY, consistency, retry_num)
+            return self._retry_later(self.RETRY, consistency, retry_num)
         return self.RETHROW, None
 
     def on_write_timeout(
@@ -297,9 +307,10 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         received_responses: int,
         retry_num: int,
     ) -> Decision:
-        # The coordinator writes the log before any part of the batch, so nothing is applied yet.
+        # The coordinator writes the batch log before it applies any statement of the batch, so
+        # nothing is applied yet.
         if write_type == WriteType.BATCH_LOG:
-            return self._again(self.RETRY, consistency, retry_num)
+            return self._retry_later(self.RETRY, consistency, retry_num)
         return self.RETHROW, None
 
     def on_unavailable(
@@ -310,14 +321,14 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         alive_replicas: int,
         retry_num: int,
     ) -> Decision:
-        return self._again(self.RETRY_NEXT_HOST, None, retry_num)
+        return self._retry_later(self.RETRY_NEXT_HOST, None, retry_num)
 
     def on_request_error(
         self, query: Statement | None, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
         # We cannot know if the server executed the request before the connection broke.
         if getattr(query, "is_idempotent", False):
-            return self._again(self.RETRY_NEXT_HOST, None, retry_num)
+            return self._retry_later(self.RETRY_NEXT_HOST, None, retry_num)
         return self.RETHROW, None
 
 
@@ -355,7 +366,7 @@ class LWTRetryPolicy(ExponentialBackoffRetryPolicy):
     ) -> Decision:
         # A read at a serial level takes part in the transactions of its partition.
         if ConsistencyLevel.is_serial(consistency):
-            return self._again(self.RETRY, consistency, retry_num)
+            return self._retry_later(self.RETRY, consistency, retry_num)
         return super().on_read_timeout(
             query, consistency, required_responses, received_responses, data_retrieved, retry_num
         )
@@ -372,13 +383,13 @@ class LWTRetryPolicy(ExponentialBackoffRetryPolicy):
         if write_type == WriteType.CAS:
             # `consistency` is the level of the phase that timed out, which may be a serial level.
             # The request keeps its own level.
-            return self._again(self.RETRY, None, retry_num)
+            return self._retry_later(self.RETRY, None, retry_num)
         return super().on_write_timeout(
             query, consistency, write_type, required_responses, received_responses, retry_num
         )
 
 
-_OVERLOADED = 0x1001  # the code of the server error
+_OVERLOADED = 0x1001  # the error code of OVERLOADED (native_protocol_v5.spec, section 9)
 # Azure Cosmos DB includes the time to wait in the error message.
 _RETRY_AFTER = pattern(r"RetryAfterMs\s*=\s*(\d[\d,]*)")
 
@@ -388,8 +399,8 @@ class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):
 
     Managed services reject requests beyond the purchased throughput. Azure Cosmos DB sends
     OVERLOADED with ``RetryAfterMs=...``. Such a request was not executed, so it is retried even if
-    it is not idempotent. After an OVERLOADED without it, only idempotent requests are retried, with
-    exponential backoff.
+    it is not idempotent. After an OVERLOADED without ``RetryAfterMs``, only idempotent requests are
+    retried, with exponential backoff.
 
     Other errors are handled as by `ExponentialBackoffRetryPolicy`.
 
@@ -406,14 +417,17 @@ class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):
     def on_request_error(
         self, query: Statement | None, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
-        # Only check OVERLOADED: messages of other errors may quote the application's data.
+        # Search for RetryAfterMs only in OVERLOADED: the message of another error may quote the
+        # application's data.
         if getattr(error, "error_code", None) == _OVERLOADED:
             match = _RETRY_AFTER.search(str(error))
             if match is not None:
                 seconds = int(match[1].replace(",", "")) / 1000
                 # Wait up to 15 % longer, so that clients rejected together do not retry together.
                 seconds *= 1 + 0.15 * float(self._random.random())
-                return self._again(self.RETRY, None, retry_num, min(seconds, self.max_interval))
+                return self._retry_later(
+                    self.RETRY, None, retry_num, min(seconds, self.max_interval)
+                )
             if getattr(query, "is_idempotent", False):
-                return self._again(self.RETRY, None, retry_num)
+                return self._retry_later(self.RETRY, None, retry_num)
         return super().on_request_error(query, consistency, error, retry_num)

@@ -38,8 +38,9 @@ class SpeculativeExecutionPlan:
 
 
 class SpeculativeExecutionPolicy:
-    """Decides when further attempts start, for requests whose statements are marked as
-    idempotent.
+    """Decides when further attempts of a request start, while earlier ones are still running.
+
+    The driver uses it only for statements that are marked as idempotent.
     """
 
     def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:
@@ -66,6 +67,8 @@ class NoSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
 
 
 class _ConstantPlan(SpeculativeExecutionPlan):
+    """Starts a number of further attempts of one request, each after the same delay."""
+
     def __init__(self, delay: float, max_attempts: int) -> None:
         self._delay = delay
         self._remaining = max_attempts
@@ -73,7 +76,7 @@ class _ConstantPlan(SpeculativeExecutionPlan):
     def next_execution(self, host: Host | None) -> float:
         if self._remaining <= 0:
             return -1
-        # Count in the plan, which belongs to one request: all requests share the policy.
+        # Count attempts here and not in the policy: a plan belongs to one request.
         self._remaining -= 1
         return self._delay
 

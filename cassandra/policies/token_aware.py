@@ -1,8 +1,9 @@
 """Token awareness: a request goes to a host that holds its partition.
 
-A `Router` of `cassandra._impl.plans` returns the replicas of a key, sorted by distance, in one
-call. It is built once for each keyspace and state of the cluster, but only if the child policy's
-distances change by events alone. A user's child policy is asked for its distances for each plan.
+A `Router` (`cassandra.policies.plans`) returns the replicas of a key, sorted by distance, in one
+call. It is built for each keyspace, and again after each change of the cluster. This is only
+possible if the child policy's distances do not change without an event. For any other child policy,
+such as one that an application has defined, each plan asks for the distances again.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ else:
 
 __all__ = ["TokenAwarePolicy"]
 
-_LEFT_OUT = 255
+_LEFT_OUT = 255  # the tier by which a `Router` excludes a host
 _TIERS = {HostDistance.LOCAL_RACK: 0, HostDistance.LOCAL: 1, HostDistance.REMOTE: 2}
 _FURTHEST = 7  # the furthest tier that a router distinguishes
 _SERIAL = frozenset({ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL})
@@ -72,15 +73,16 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         uses the same replica.
     """
 
-    # The base class has a slot for the planner, which each plan reads. Other attributes are in the
-    # instance's dict.
+    # The base class has a slot for `_planner`, because each plan reads it. Other attributes are in
+    # the instance's dict.
     __slots__ = ()
 
     def __init__(self, child_policy: LoadBalancingPolicy, shuffle_replicas: bool = True) -> None:
         super().__init__(child_policy)
         self._shuffle_replicas = shuffle_replicas
-        # Any, because a substitute for the metadata only needs `get_replicas`.
+        # Any, because an application's substitute for `Metadata` only needs `get_replicas`.
         self._metadata: Any = None
+        # True if routers may be built and cached.
         self._has_routing = False
         self._placement_version = -1
         self._routers: dict[str | None, Router] = {}
@@ -100,30 +102,29 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     def attach(self, engine: Engine) -> None:
         super().attach(engine)
         self._random = engine.random
-        # The existing routers have their own seeds.
+        # The existing routers have seeds from another source.
         self._forget_routers()
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         self._metadata = cluster.metadata
         super().populate(cluster, hosts)
-        # Substitute metadata may return different replicas each time, so nothing from it is cached.
+        # An application's substitute for `Metadata` may return other replicas each time, so nothing
+        # from it is cached.
         self._has_routing = isinstance(self._metadata, Metadata) and distances_follow_events(
             self._child_policy
         )
         self._forget_routers()
 
-    # Taken directly from the twin module, because a Python function in between would cost as much
-    # as the plan. That module imports prepared statements, and with them all types, so it is
-    # imported with the first cluster.
+    # This method is the function of the module `plans` (compiled or Python), because a Python
+    # method that calls it would cost as much as the plan. The module imports prepared statements,
+    # and with them all types, so it is imported only when the first cluster is created.
     if TYPE_CHECKING:
         make_query_plan = plans.make_query_plan
     else:
         make_query_plan = LazyAttribute("cassandra._impl", "plans", for_engine=True)
 
     def _plan_slowly(self, working_keyspace: str | None, query: Statement | None) -> Iterator[Host]:
-        """Build a plan without the planner, because the planner has no router for the keyspace
-        (yet).
-        """
+        """Build a plan if `Planner.plan` cannot: the keyspace has no router, or not yet."""
         key = getattr(query, "routing_key", None)
         if query is None or key is None:
             return self._child_policy.make_query_plan(working_keyspace, query)
@@ -136,17 +137,15 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         return plans.replica_plan(replicas, self._child_policy, working_keyspace, query)
 
     def _has_tablets(self, keyspace: str | None) -> bool:
-        """Return True if `keyspace` uses tablets, so that the ring does not place its
-        partitions.
-        """
+        """Return True if `keyspace` uses tablets: its replicas then do not follow from the ring."""
         return isinstance(self._metadata, Metadata) and self._metadata.tablets.has_keyspace(
             keyspace
         )
 
     def _router_of(self, keyspace: str | None) -> Router | None:
-        """Return the router for `keyspace`, or None if there is none.
+        """Return the router for `keyspace`, after building it if necessary.
 
-        With None, the metadata must be queried for each plan.
+        If this is None, each plan has to ask the metadata for the replicas.
         """
         metadata = self._metadata
         if not self._has_routing:
@@ -162,6 +161,10 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         self._planner = None
 
     def _make_router(self, keyspace: str | None) -> Router | None:
+        """Build the router for `keyspace`, and a planner that uses it.
+
+        Return None if the keyspace's replicas are not known, or depend on the table.
+        """
         routers, routing = self._routers, self._metadata.routing()
         if routing is None or not keyspace or self._metadata.table_replicas is not None:
             return None
@@ -172,20 +175,21 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         routers[keyspace] = router
         planner = self._make_planner()
         version = routing.placement_version
+        # Publish the planner only if nothing has changed since its routers were built.
         if (
             self._routers is routers
             and version == self._placement_version == self._metadata.placement_version
         ):
             self._planner = planner
-        # If an event arrived in the meantime, in another thread, use this router only for this
-        # plan.
+        # If an event has changed the cluster in the meantime, in another thread, use this router
+        # only for this plan.
         if self._routers is not routers or self._planner is not planner:
             self._forget_routers()
         return router
 
     def _router_over_map(self, replica_map: ReplicaMap) -> Router:
         tier_of = self._tier_function()
-        # Tablets may be on a host that is not known (yet).
+        # None stands for a host that has tablets, but is not known (yet).
         tiers = [tier_of(host) if host is not None else _LEFT_OUT for host in replica_map.hosts()]
         router: Router = plans.Router(replica_map, tiers, self._random.getrandbits(64))
         return router
@@ -194,20 +198,21 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         """Return a function that maps a host to its tier: 0 is the nearest, `_LEFT_OUT` is
         ignored.
         """
-        distance = self._child_policy.distance
+        distance_of = self._child_policy.distance
         ranks = _ranks_of_remote_dcs(self._child_policy)
 
         def tier_of(host: Host) -> int:
-            far = distance(host)
-            if ranks and far == HostDistance.REMOTE:
+            distance = distance_of(host)
+            # Each preferred remote data centre has a tier of its own.
+            if ranks and distance == HostDistance.REMOTE:
                 rank = ranks.get(host.datacenter, len(ranks))
                 return min(_TIERS[HostDistance.REMOTE] + rank, _FURTHEST)
-            return _TIERS.get(far, _LEFT_OUT)
+            return _TIERS.get(distance, _LEFT_OUT)
 
         return tier_of
 
     def _router_over(self, hosts: tuple[Any, ...]) -> Router:
-        """Return a router for hosts without a ring, for tablets."""
+        """Return a router for the hosts of tablets, which need no token ring."""
         return self._router_over_map(ring.ReplicaMap(ring.TokenRing([]), hosts, []))
 
     def _make_planner(self) -> Planner | None:
@@ -221,7 +226,10 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         )
 
     def _ranked_replicas(self, keyspace: str | None, key: bytes, query: Statement | None) -> Ranked:
-        """Return the replicas of a partition that are not ignored, without using a cache."""
+        """Return the replicas of a partition that are not ignored, sorted by distance.
+
+        This asks the metadata and the child policy and uses no cached router.
+        """
         if not keyspace or self._metadata is None:
             return (), 0
         replicas = self._find_replicas(keyspace, key, query)
@@ -238,10 +246,11 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         return tuple(itertools.chain.from_iterable(ordered)), nearest
 
     def _find_replicas(self, keyspace: str, key: bytes, query: Statement | None) -> list[Host]:
-        of_table = getattr(self._metadata, "table_replicas", None)
+        """Return the replicas of a partition, by table if the metadata can tell them by table."""
+        table_replicas = getattr(self._metadata, "table_replicas", None)
         table = getattr(query, "table", None)
-        if of_table is not None and table:
-            replicas = of_table(keyspace, table, key)
+        if table_replicas is not None and table:
+            replicas = table_replicas(keyspace, table, key)
             if replicas is not None:
                 return list(replicas)
         if self._has_tablets(keyspace):
@@ -265,8 +274,9 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         self._forget_routers()
 
 
-# These policies build plans from snapshots, and from counters with atomic steps.
-_PLAN_ANYWHERE = frozenset(
+# These policies are thread-safe: they build plans from tuples that are never changed, and from
+# counters with atomic steps.
+_THREAD_SAFE = frozenset(
     {
         DCAwareRoundRobinPolicy,
         RackAwareRoundRobinPolicy,
@@ -274,17 +284,19 @@ _PLAN_ANYWHERE = frozenset(
         WhiteListRoundRobinPolicy,
     }
 )
-_PASS_ON = frozenset({DSELoadBalancingPolicy, DefaultLoadBalancingPolicy, TokenAwarePolicy})
+# Wrappers that are thread-safe if their child policy is.
+_WRAPPERS = frozenset({DSELoadBalancingPolicy, DefaultLoadBalancingPolicy, TokenAwarePolicy})
 
 
 def plans_in_any_thread(policy: object) -> bool:
     """Return True if several threads may build plans with `policy` at the same time.
 
-    A user's policy builds plans only on the engine's event loop, as documented.
+    Return False for a policy that an application has defined: the documentation promises to call it
+    only on the engine's event loop.
     """
-    while type(policy) in _PASS_ON:
+    while type(policy) in _WRAPPERS:
         policy = policy._child_policy  # type: ignore[attr-defined]  # they are wrappers
-    return type(policy) in _PLAN_ANYWHERE
+    return type(policy) in _THREAD_SAFE
 
 
 def keeps_order(query: Statement | None) -> bool:
@@ -299,7 +311,7 @@ TokenAwarePolicy.__module__ = "cassandra.policies"
 
 
 def _ranks_of_remote_dcs(policy: LoadBalancingPolicy) -> dict[str | None, int]:
-    """Return the preference order of remote data centres that a policy, or its child, has."""
+    """Return the rank of each preferred remote data centre of a policy or its innermost child."""
     while (child := getattr(policy, "_child_policy", None)) is not None:
         policy = child
     return {name: rank for rank, name in enumerate(getattr(policy, "preferred_remote_dcs", ()))}

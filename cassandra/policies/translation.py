@@ -10,7 +10,7 @@ __all__ = ["AddressTranslator", "EC2MultiRegionTranslator", "IdentityTranslator"
 
 
 class AddressTranslator:
-    """Translates addresses of nodes.
+    """Translates the addresses that nodes advertise to addresses that the client can reach.
 
     `translate` may block: the engine calls it in a separate thread.
     """
@@ -39,7 +39,7 @@ class EC2MultiRegionTranslator(AddressTranslator):
     def translate(self, addr: str) -> str:
         family = socket.AF_INET6 if ":" in addr else socket.AF_INET
         try:
-            # EC2's public names resolve to private addresses for hosts in the same region.
+            # Look up the DNS name of the public address, then the address of that name.
             name = socket.getfqdn(addr)
             return str(socket.getaddrinfo(name, None, family, socket.SOCK_STREAM)[0][4][0])
         except OSError:

@@ -60,8 +60,8 @@ class WithEncoder(Protocol):
 class BatchType:
     """The way in which the servers apply a batch.
 
-    :param name: its name, such as "LOGGED".
-    :param value: its number in the protocol.
+    :param name: the type's name, such as "LOGGED".
+    :param value: the type's number in the protocol.
     """
 
     LOGGED: BatchType
@@ -88,6 +88,7 @@ BatchType.COUNTER = BatchType("COUNTER", 2)
 
 
 def _not_a_type(argument: object) -> str:
+    """Return the message for a `batch_type` that is not a `BatchType`, with advice."""
     if isinstance(argument, str) and argument.upper() in ("LOGGED", "UNLOGGED", "COUNTER"):
         advice = f"BatchType.{argument.upper()}"
     elif isinstance(argument, (list, tuple)):
@@ -101,7 +102,7 @@ def _not_a_type(argument: object) -> str:
 
 
 class BoundRows:
-    """Entries of a batch: rows of one prepared statement."""
+    """An entry of a batch: consecutive rows of one prepared statement, serialized in one block."""
 
     __slots__ = ("block", "prepared")
 
@@ -123,9 +124,10 @@ class BoundRows:
 
 
 class BoundRow:
-    """Entry of a batch: a bound statement with the values that it had when it was added.
+    """An entry of a batch: a bound statement with the values that it had when it was added.
 
-    The application may bind the same object again, and add it once more.
+    The values are stored beside the statement, because the application may bind the same object to
+    other values and add it again.
     """
 
     __slots__ = ("block", "bound")
@@ -135,18 +137,19 @@ class BoundRow:
         self.block = bound.block
 
     def statement(self) -> BoundStatement:
-        """Return a bound statement with these values."""
+        """Return a bound statement with the values of this entry."""
         bound = self.bound
-        if bound.block is not self.block:  # it has other values by now
+        # The application has bound the object to other values since it added it.
+        if bound.block is not self.block:
             bound = BoundStatement(bound.prepared_statement)
             bound.block = self.block
         return bound
 
 
 class TextRows:
-    """Entries of a batch: rows for one query string with bind markers.
+    """An entry of a batch: consecutive rows for one query string with bind markers.
 
-    The query is prepared when the batch is executed.
+    The query is prepared, and the rows are bound, when the batch is executed.
 
     :param text: the query string.
     :param keyspace: keyspace of the `SimpleStatement`, for unqualified names.
@@ -156,7 +159,8 @@ class TextRows:
 
     __slots__ = ("count", "keyspace", "rows", "text")
 
-    # a placeholder for the attribute of `BoundRows`: this query is not prepared yet
+    # `BatchStatement.add` compares this attribute of its open entry, as that of `BoundRows`, with
+    # the statement to add. None differs from every statement.
     prepared = None
 
     def __init__(self, text: str, keyspace: str | None, rows: object, count: int) -> None:
@@ -170,7 +174,7 @@ class TextRows:
 
     def bind_to(self, prepared: PreparedStatement) -> BoundRows:
         """Bind the rows to `prepared`, the prepared statement of the query string."""
-        # A new object at each execution: the query may be prepared again with other columns.
+        # Not cached: at the next execution the query may have been prepared with other columns.
         return BoundRows(prepared, bind_rows(prepared, self.rows))
 
 
@@ -180,7 +184,8 @@ Entry = str | BoundRow | BoundRows | TextRows | NamedRow
 def bind_rows(prepared: PreparedStatement, rows: object, is_plain: bool = False) -> RowsBlock:
     """Bind all `rows` at once; see `BatchStatement.add_many`.
 
-    :param is_plain: True if rows hold plain CQL values, which no converter gets. Tables always do.
+    :param is_plain: True if the rows hold plain CQL values: the session's converters are then not
+        applied. They are never applied to tables.
     """
     plain_plan = prepared.plain_plan
     bind_plan = plain_plan if is_plain else prepared.bind_plan
@@ -208,7 +213,7 @@ class BatchStatement(Statement):
 
     You may execute a batch again, and add statements after that. Only one thread at a time may add.
 
-    :param batch_type: how it is applied, a `BatchType`; LOGGED by default.
+    :param batch_type: how the servers apply the batch, a `BatchType`; LOGGED by default.
     :param retry_policy: decides on retries of the batch; None for the profile's.
     :param consistency_level: a value of `ConsistencyLevel`; None for the profile's.
     :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's.
@@ -261,15 +266,17 @@ class BatchStatement(Statement):
         # because the values of a request must not change any more.
         self._open: BoundRows | TextRows | None = None
         self._routed_by: BoundRows | None = None
-        # The keyspace taken over from a prepared statement.
+        # The keyspace that was taken over from a bound or prepared statement; None if there is
+        # none.
         self._borrowed_keyspace: str | None = None
 
     @property
     def entries(self) -> Sequence[str | BoundStatement]:
-        """The statements in the order of `add`: a query string, or a `BoundStatement`.
+        """The statements in the order of `add`: query strings and `BoundStatement` objects.
 
         A statement that is prepared only when the batch is executed appears as its query string. A
-        statement that the application has named by its id appears as a description of that row.
+        row that an application has added by the id of a prepared statement (`NamedRow`) appears as
+        a string that describes it.
         """
         expanded: list[str | BoundStatement] = []
         for entry in self._entries:
@@ -292,8 +299,9 @@ class BatchStatement(Statement):
 
     @property
     def _statements_and_parameters(self) -> list[tuple[bool, str | bytes, Any]]:
-        """(is prepared, query id or query string, parameters) of each statement, as tracers read
-        it.
+        """A tuple (is prepared, query id or query string, parameters) for each statement.
+
+        Tracers read this attribute of cassandra-driver, and some applications assign it.
         """
         triples: list[tuple[bool, str | bytes, Any]] = []
         for entry in self._entries:
@@ -329,7 +337,8 @@ class BatchStatement(Statement):
     def sealed_entries(self) -> tuple[Entry, ...]:
         """Return the entries as the batch stores them, for a request.
 
-        Statements that you add later do not change them.
+        This closes the last entry: a statement that you add later starts a new entry, so the values
+        of the request do not change.
         """
         self._open = None
         return tuple(self._entries)
@@ -360,10 +369,11 @@ class BatchStatement(Statement):
         The keyspace of a prepared statement's table also applies to query strings beside it, as in
         cassandra-driver.
         """
-        # Compared by identity: the application may set a keyspace that equals the table's. Prepared
-        # statements know their tables: a batch without query strings sends no keyspace.
-        is_taken_over = self.keyspace is self._borrowed_keyspace
-        if is_taken_over and not self._has_text:
+        # Compare by identity: if the application has set an equal keyspace, that is its own choice.
+        is_borrowed = self.keyspace is self._borrowed_keyspace
+        # Only query strings have unqualified names: the server knows the table of a prepared
+        # statement.
+        if is_borrowed and not self._has_text:
             return None
         return self.keyspace
 
@@ -389,13 +399,13 @@ class BatchStatement(Statement):
         :param statement: a query string, or any statement but a batch.
         :param parameters: a sequence, a mapping or an object with attributes, as for
             `Session.execute`.
-        :raises ValueError: beyond 65,535 statements, for parameters of a bound statement, or for a
-            value out of range.
+        :raises ValueError: if the batch holds 65,535 statements already, if you pass parameters
+            with a bound statement, or if a value is out of range.
         :raises TypeError: if `statement` is not a statement, or a value does not fit its column's
             type.
         """
         count = self._count
-        # Checked at each `add`, so that the traceback shows the line that adds one statement too
+        # Check at each `add`, so that the traceback shows the line that adds one statement too
         # many.
         if count >= MAX_STATEMENTS:
             raise ValueError(
@@ -403,8 +413,8 @@ class BatchStatement(Statement):
                 "session.load(table, rows), or session.execute_concurrent_with_args(prepared, rows)"
             )
         rows = self._open
-        # The usual case, and a hot path: another row of the same statement. Compared by identity:
-        # an equal statement may be prepared again, with another id or other columns.
+        # The usual case, and a hot path: another row of the statement of the open entry. Compare by
+        # identity: another statement of the same query may have another id or other columns.
         if rows is not None and rows.prepared is statement:
             try:
                 statement.bind_plan.bind_into(
@@ -423,8 +433,9 @@ class BatchStatement(Statement):
         return self
 
     def _add_first(self, statement: PreparedStatement, parameters: object) -> None:
+        """Start a new entry with the first row of `statement`."""
         rows = BoundRows(statement, bind.RowsBlock(len(statement.bind_plan.columns)))
-        # Memory is reserved only for the rows still to come; earlier entries have their own blocks.
+        # Reserve memory only for the rows still to come; those before are in blocks of their own.
         if self._reserved > self._count:
             rows.block.reserve(self._reserved - self._count)
         try:
@@ -437,7 +448,8 @@ class BatchStatement(Statement):
         self._append_rows(rows)
 
     def _add_other(self, statement: object, parameters: Any) -> None:
-        if isinstance(statement, PreparedStatement):  # a subclass may bind in its own way
+        """Append a statement that is not exactly a `PreparedStatement`."""
+        if isinstance(statement, PreparedStatement):  # a subclass may override `bind`
             statement = statement.bind(() if parameters is None else parameters)
             parameters = None
         if isinstance(statement, BoundStatement):
@@ -454,7 +466,7 @@ class BatchStatement(Statement):
                 self._add_to_text(statement, text, parameters)
                 return
             if parameters is not None:
-                # Literals are written now: the application may change the parameters before it
+                # Write the literals now: the application may change the parameters before it
                 # executes the batch.
                 encoder = self._session.encoder if self._session is not None else None
                 text = bind_params(text, parameters, encoder)
@@ -464,12 +476,15 @@ class BatchStatement(Statement):
             raise TypeError(
                 f"a batch holds queries and prepared statements, not {type(statement).__name__}"
             )
-        # Only neighbours share an entry: statements are sent in the order of `add`.
+        # Close the open entry. Statements are sent in the order of `add`, so only rows that were
+        # added one after the other may share an entry.
         self._open = None
         self._adopt(statement)
 
     def _add_to_text(self, statement: str | SimpleStatement, text: str, parameters: object) -> None:
-        # Bound only when the batch is executed. The application may change its list until then.
+        """Append one row of parameters for a query string with bind markers."""
+        # The row is bound only when the batch is executed. Copy it, because the application may
+        # change its own object until then.
         parameters = snapshot(parameters)
         last = self._open
         keyspace = None if isinstance(statement, str) else statement.keyspace
@@ -481,7 +496,7 @@ class BatchStatement(Statement):
             self._open = self._append_text(statement, text, [parameters], 1)
 
     def _append_rows(self, rows: BoundRows) -> None:
-        """Append an entry, which stays open for more rows."""
+        """Append an entry and leave it open, so that `add` can append further rows to it."""
         self._entries.append(rows)
         self._open = rows
         if self._routing_key is None and self._routed_by is None:
@@ -492,6 +507,7 @@ class BatchStatement(Statement):
     def _append_text(
         self, statement: str | SimpleStatement, text: str, rows: object, count: int
     ) -> TextRows:
+        """Append an entry of `count` rows for a query string with bind markers, and return it."""
         entry = TextRows(
             text, None if isinstance(statement, str) else statement.keyspace, rows, count
         )
@@ -506,7 +522,7 @@ class BatchStatement(Statement):
         return self._routing_key is not None or self._routed_by is not None
 
     def route_by(self, rows: BoundRows) -> None:
-        """Let the first of `rows` decide the batch's route, unless the route is already decided.
+        """Route the batch by the partition key of the first of `rows`, if it has no route yet.
 
         :param rows: the rows that were bound to a prepared statement.
         """
@@ -542,20 +558,22 @@ class BatchStatement(Statement):
         dataclass instances or objects with attributes. Or it is a table with a column for each bind
         marker, found by name: a structured NumPy array, a pandas DataFrame, an Arrow table or
         record batch, or any object with Arrow's C interface. The columns of a two-dimensional NumPy
-        array go by position. Missing values of a table are null. NaN is a value for float and
-        double, and null for other types. If this raises, the batch stays as it was.
+        array are matched to the bind markers by position. Missing values of a table are bound as
+        null. NaN is a value for float and double, and null for other types. If this raises, the
+        batch stays as it was.
 
         :param statement: a prepared statement, or a query string with bind markers. A query string
             is prepared when the batch is executed; errors in the rows are raised then.
         :param rows: the rows or the table.
-        :raises ValueError: beyond 65,535 statements, for unknown or missing columns, or for values
-            out of range. The message has the row's number, from 0, and the column.
+        :raises ValueError: if the batch would hold more than 65,535 statements, if a column is
+            unknown or missing, or if a value is out of range. The message has the row's number,
+            from 0, and the column.
         :raises TypeError: if `rows` are not rows, or a value does not fit its column's type.
         """
         if isinstance(statement, PreparedStatement):
             bound = BoundRows(statement, bind_rows(statement, rows))
-            # Checked after binding, because rows may be an iterator; no row is added yet, so the
-            # batch stays as it was.
+            # Check after binding, because `rows` may be an iterator without a length. No row is
+            # added to the batch yet, so the batch stays as it was.
             self._check_size(bound.block.count)
             if bound.block.count:
                 self._append_rows(bound)
@@ -571,7 +589,7 @@ class BatchStatement(Statement):
             raise ValueError(
                 f"rows are added for a text with bind markers (? or :name), not {query_head(text)}"
             )
-        # Counted now, so that too many rows are refused here and not when the batch is executed.
+        # Count the rows now, to refuse too many of them here and not when the batch is executed.
         rows, count = snapshot_and_count(rows)
         self._check_size(count)
         if count:
@@ -616,6 +634,7 @@ class BatchStatement(Statement):
         return self
 
     def _adopt(self, statement: str | Statement) -> None:
+        """Take over the route of `statement`, if the batch has none yet, and its payload."""
         if isinstance(statement, str):
             return
         if (
@@ -629,8 +648,7 @@ class BatchStatement(Statement):
                 statement.keyspace if isinstance(statement, BoundStatement) else None
             )
             self.table = statement.table
-        # One payload for the whole BATCH: the protocol has no place for a payload of a single
-        # statement.
+        # Merge the payloads: a BATCH message has one for all statements.
         if statement.custom_payload:
             self.custom_payload = {**(self.custom_payload or {}), **statement.custom_payload}
 
@@ -657,7 +675,8 @@ def _is_lwt(entry: Entry) -> bool:
         return entry.prepared.is_lwt()
     if isinstance(entry, BoundRow):
         return entry.bound.is_lwt()
-    # The statement of an id is found only when the batch is executed.
+    # The statement behind the id is looked up only when the batch is executed, so its CQL is
+    # unknown.
     if isinstance(entry, NamedRow):
         return False
     return is_conditional(entry if isinstance(entry, str) else entry.text)

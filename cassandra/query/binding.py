@@ -36,15 +36,16 @@ def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
         bound.serial_consistency_level = prepared.serial_consistency_level
     bound.keyspace = prepared.table_keyspace
     bound.table = prepared.table
-    kind = type(values)
-    # Exact classes only: a subclass may have its own __len__, and takes the general path.
-    if (kind is tuple or kind is list) and len(values) >= prepared.needed_values:
+    cls = type(values)
+    # Exact classes only: a subclass may have a __len__ of its own, so `BoundStatement.bind` checks
+    # it.
+    if (cls is tuple or cls is list) and len(values) >= prepared.needed_values:
         try:
             bound.block = prepared.bind_plan.bind(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
             name_statement(error, prepared.query_string)
             raise
-        # The general path refuses UNSET_VALUE for a column of the partition key.
+        # `BoundStatement.bind` refuses UNSET_VALUE for a column of the partition key.
         if not bound.block.has_unset:
             return bound
     return bound.bind(values)

@@ -79,7 +79,7 @@ class BoundStatement(Statement, bases.BoundBase):
         self.table = prepared.table
 
     def bind(self, values: object) -> BoundStatement:
-        """Serialize `values` and keep them; returns self.
+        """Serialize `values` and store them in this statement; returns self.
 
         Names of a mapping that have no bind marker are ignored, unless the prepared statement's
         `strict_names` is set. An instance of a dataclass or an attrs class must not have a field
@@ -99,8 +99,8 @@ class BoundStatement(Statement, bases.BoundBase):
         if values is None:
             values = ()
         try:
-            # A missing key is refused in the caller's own line: the server would refuse it only
-            # after a round trip.
+            # `bind_row` refuses a row without the whole partition key, so the traceback shows the
+            # caller's line. The server would refuse the row only after a round trip.
             self.block = prepared.bind_plan.bind_row(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
             name_statement(error, prepared.query_string)
@@ -122,11 +122,12 @@ class BoundStatement(Statement, bases.BoundBase):
 
     @values.setter
     def values(self, values: Iterable[Any]) -> None:
-        before, self.block = self.block, block_of(values)
-        # The values change, so a routing key that was computed from the old values is no longer
-        # valid.
+        old_block, self.block = self.block, block_of(values)
+        # Forget a routing key that was computed from the old values. A routing key that differs
+        # from it was set by the application, and stays.
         indexes = self.prepared_statement.routing_key_indexes
-        if indexes and before is not None and self._routing_key == before.routing_key(indexes):
+        computed_key = old_block.routing_key(indexes) if indexes and old_block is not None else None
+        if self._routing_key == computed_key:
             self._routing_key = None
 
     def _block_values(self) -> list[Any]:
@@ -147,12 +148,12 @@ class BoundStatement(Statement, bases.BoundBase):
     @property
     def routing_key(self) -> bytes | None:
         """The serialized partition key from the bound values, or None if one of them is missing."""
-        # Set by the application, or computed by an earlier call: either has precedence over the
-        # values.
+        # Either the application has set it, or an earlier call has computed it.
         if self._routing_key is not None:
             return Statement.routing_key.fget(self)  # type: ignore[attr-defined, no-any-return]
         indexes = self.prepared_statement.routing_key_indexes
-        # The server names no indexes if a key column has no marker: the key is not known then.
+        # The server sends no indexes if a column of the partition key has no bind marker. The key
+        # is then not known to the client.
         if not indexes or self.block is None:
             return None
         self._routing_key = self.block.routing_key(indexes)
@@ -176,20 +177,20 @@ class BoundStatement(Statement, bases.BoundBase):
     __repr__ = __str__
 
 
-def _read_back(value: Any, kind: Any) -> Any:
-    """Return the Python object of a serialized value; the bytes if they cannot be read."""
+def _read_back(value: Any, cql_type: Any) -> Any:
+    """Return the Python object of a serialized value; the bytes if they cannot be decoded."""
     if value is None or value is UNSET_VALUE:
         return value
     try:
-        return kind.codec().decode_nullable(value)
-    except Exception:  # from a type of the application: a repr must not fail
+        return cql_type.codec().decode_nullable(value)
+    except Exception:  # raised by a type that the application has defined: a repr must not fail
         return value
 
 
 def name_statement(error: BaseException, query: str) -> None:
     """Add the beginning of the query string to the message of `error`.
 
-    The traceback loses the frames of compiled code.
+    This also removes the frames of compiled code from the traceback of `error`.
     """
     without_compiled_frames(error)
     # The error keeps its class and traceback: callers catch TypeError and ValueError.
@@ -218,7 +219,10 @@ _OF_A_MATRIX = pattern(
 
 
 def _advice_for(message: str, query: str) -> str:
-    """Return advice for mistakes that the message alone does not explain."""
+    """Return advice for two common mistakes that `message` does not explain; "" for any other.
+
+    One is a list of rows in place of one row, the other is a dict inside a list.
+    """
     if re.search(r"\((?:list|tuple|set)\) is not (?!a mapping|a collection|a tuple)", message):
         if re.search(r"\bIN\s*\(\s*(\?|:\w+)\s*\)", query, re.IGNORECASE):
             return "; write IN ?, without parentheses, to bind a list of values"

@@ -12,16 +12,18 @@ from cassandra._patterns import pattern
 __all__ = ["is_conditional"]
 
 _IF = pattern(r"\bif\b", re.IGNORECASE)
-# Parts that may contain the word IF without being a condition: comments, literals and quoted names.
+# What may contain the word IF without being a condition: comments, literals and quoted names.
 _OTHER = pattern(
     r"--[^\n]*|//[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$\$.*?\$\$", re.DOTALL
 )
+# How a statement begins that can have a condition. CREATE and DROP also have IF (NOT) EXISTS, but
+# are not lightweight transactions.
 _CHANGES = pattern(r"\s*(?:insert|update|delete|begin)\b", re.IGNORECASE)
 
 
 def is_conditional(text: str) -> bool:
-    """Return True if a statement changes data under a condition: it has ``IF``."""
-    # Nearly all calls end here. IF is a reserved word, so an unquoted name cannot be IF.
+    """Return True if `text` is an INSERT, UPDATE, DELETE or BATCH with ``IF``."""
+    # Most statements end here. IF is a reserved word, so an unquoted name cannot be IF.
     if _IF.search(text) is None:
         return False
     bare = _OTHER.sub(" ", text)

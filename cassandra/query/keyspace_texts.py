@@ -1,7 +1,7 @@
 """How a query string depends on the keyspace of the connection that executes it.
 
-Each function reads a query string once, from its beginning to its end: query strings may be long,
-and hostile.
+Each function reads a query string once, from its beginning to its end, because a query string may
+be long, or made by an attacker to take a long time.
 """
 
 from __future__ import annotations
@@ -19,19 +19,24 @@ FIRST_OF_USE = frozenset("uU-/ \t\r\n\f\v")
 _TOKEN = pattern(r"\s+|--[^\n]*|//[^\n]*|/\*|'[^']*'|\"[^\"]*\"|[A-Za-z_0-9]+|[^\sA-Za-z_0-9'\"]")
 _WORD = pattern(r"[A-Za-z_0-9]+|\"")
 
-# Statements about these have no keyspace, or name one.
+# Objects that CREATE, ALTER and DROP find without a current keyspace.
 _GLOBAL = frozenset({"keyspace", "role", "user"})
-_OF_KEYSPACES = frozenset({"table", "columnfamily", "type"})
+# Objects that are in a keyspace: without its name, the keyspace of the connection applies.
+_IN_KEYSPACES = frozenset({"table", "columnfamily", "type"})
 
 
 class _Unreadable(Exception):
-    """A literal or a comment without an end, or a literal between dollar signs."""
+    """The query string has a literal or comment without an end, or a ``$``, which may begin a
+    literal.
+    """
 
 
 def _tokens(text: str) -> Iterator[str]:
     """Yield the tokens of `text` in lower case, without white space and comments.
 
-    A quoted name with a quote in it comes as several tokens.
+    A quoted name that contains quotes is split at them: ``"a""b"`` gives ``"a"`` and ``"b"``.
+
+    :raises _Unreadable: if the rest of `text` cannot be split into tokens.
     """
     position, end = 0, len(text)
     while position < end:
@@ -51,8 +56,9 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 def is_use(text: str) -> bool:
-    """Return True if `text` is a USE statement, in any spelling: the server then switches the
-    keyspace of the connection that carries it.
+    """Return True if `text` is a USE statement, in upper or lower case, also after comments.
+
+    A server that executes it switches the keyspace of the connection.
 
     :param text: the query string.
     """
@@ -65,8 +71,10 @@ def is_use(text: str) -> bool:
 
 
 def names_its_keyspace(text: str) -> bool:
-    """Return True if `text` means the same on every connection: it is about one table that it names
-    with its keyspace, or about an object without a keyspace. False if that is not certain.
+    """Return True if `text` means the same whatever the keyspace of the connection is.
+
+    This holds for a statement about one table that it names with its keyspace, or about an object
+    that is in no keyspace. Return False if that is not certain.
 
     :param text: the query string.
     """
@@ -74,7 +82,7 @@ def names_its_keyspace(text: str) -> bool:
     try:
         verb = next(tokens, "")
         if verb in ("select", "delete"):
-            return _is_followed(tokens, "from") and _is_qualified(tokens)
+            return _skip_through(tokens, "from") and _is_qualified(tokens)
         if verb == "insert":
             return next(tokens, "") == "into" and _is_qualified(tokens)
         if verb == "update":
@@ -82,32 +90,32 @@ def names_its_keyspace(text: str) -> bool:
         if verb == "truncate":
             return _is_qualified(tokens, skipped=frozenset({"table", "columnfamily"}))
         if verb in ("create", "alter", "drop"):
-            kind = next(tokens, "")
-            return kind in _GLOBAL or (
-                kind in _OF_KEYSPACES
+            object_type = next(tokens, "")
+            return object_type in _GLOBAL or (
+                object_type in _IN_KEYSPACES
                 and _is_qualified(tokens, skipped=frozenset({"if", "not", "exists"}))
             )
-        return verb in ("list", "grant", "revoke") and _is_of_roles(tokens)
+        return verb in ("list", "grant", "revoke") and next(tokens, "") in ("roles", "users")
     except _Unreadable:
         return False
 
 
-def _is_followed(tokens: Iterator[str], word: str) -> bool:
+def _skip_through(tokens: Iterator[str], word: str) -> bool:
+    """Skip the tokens up to and with `word`. Return False if `word` does not occur."""
     return any(token == word for token in tokens)
 
 
-def _is_of_roles(tokens: Iterator[str]) -> bool:
-    return next(tokens, "") in ("roles", "users")
-
-
 def _is_qualified(tokens: Iterator[str], skipped: frozenset[str] = frozenset()) -> bool:
-    """Return True if the next name has a keyspace before it."""
+    """Return True if the next tokens are ``keyspace.name``.
+
+    :param skipped: words that may come before the name.
+    """
     name = next(tokens, "")
     while name in skipped:
         name = next(tokens, "")
     if not name or _WORD.match(name) is None:
         return False
-    # Parts of a quoted name that has quotes in it.
+    # If the keyspace's name contains quotes, `_tokens` has split it: skip its further tokens.
     token = next(tokens, "")
     while name.startswith('"') and token.startswith('"'):
         token = next(tokens, "")

@@ -41,15 +41,16 @@ _ENDS_A_KEY = frozenset({"string", "word", "close", "question", "marker", "place
 
 
 class Parameters(enum.Enum):
-    """The kind of parameters that a query string has."""
+    """The kind of parameters in a query string."""
 
     NONE = "none"
     MARKERS = "bind markers"
     PLACEHOLDERS = "placeholders"
 
 
-# The longest query strings whose result is cached: many of the short length, and a few of the long
-# length, which code generates. A larger cache would hold too much memory.
+# Numbers of characters. The results for many query strings up to _SHORT are cached, and for a few
+# up to _LONG, which are usually generated. A longer query string is scanned each time, because its
+# cache would hold too much memory.
 _SHORT = 1 << 13
 _LONG = 1 << 20
 
@@ -60,19 +61,18 @@ def parameters_of(query: str) -> Parameters:
     :raises ValueError: if it has both kinds.
     """
     size = len(query)
-    return (
-        _of_short(query)
-        if size <= _SHORT
-        else _of_long(query)
-        if size <= _LONG
-        else _scanned(query)
-    )
+    if size <= _SHORT:
+        return _of_short(query)
+    if size <= _LONG:
+        return _of_long(query)
+    return _scan(query)
 
 
-def _scanned(query: str) -> Parameters:
+def _scan(query: str) -> Parameters:
+    """Return the kind of `query`'s parameters, without a cache."""
     markers = placeholders = False
-    braces = 0
-    before = ""
+    braces = 0  # how many braces are open
+    previous = ""  # the kind of the token before
     for match in _scanner().finditer(query):
         kind = match.lastgroup or "other"
         if kind == "skip":
@@ -85,14 +85,16 @@ def _scanned(query: str) -> Parameters:
             markers = True
         elif kind == "placeholder":
             placeholders = True
-        elif (kind == "word" and before == "colon") or (
-            kind == "string" and before == "colon" and match[0].startswith('"')
+        # A name or a quoted name after a colon: the bind marker ``:name``.
+        elif (kind == "word" and previous == "colon") or (
+            kind == "string" and previous == "colon" and match[0].startswith('"')
         ):
             markers = True
             kind = "marker"
-        elif kind == "colon" and braces > 0 and before in _ENDS_A_KEY:
+        # A colon after a key of a map literal: what comes next is a value, not a marker.
+        elif kind == "colon" and braces > 0 and previous in _ENDS_A_KEY:
             kind = "separator"
-        before = kind
+        previous = kind
     if markers and placeholders:
         text = " ".join(query.split())
         raise ValueError(
@@ -104,23 +106,23 @@ def _scanned(query: str) -> Parameters:
     return Parameters.PLACEHOLDERS if placeholders else Parameters.NONE
 
 
-_of_short = lru_cache(maxsize=1024)(_scanned)
-_of_long = lru_cache(maxsize=8)(_scanned)
+_of_short = lru_cache(maxsize=1024)(_scan)
+_of_long = lru_cache(maxsize=8)(_scan)
 
 
-# The conversions of str's operator %; "%%" is not a conversion.
+# A placeholder of str's operator %, or "%%", which stands for one percent sign.
 _CONVERSION = pattern(r"%(?:%|(?:\(([^)]*)\))?s)")
 
 
 def separate_minus_signs(template: str, literals: Any) -> str:
-    """Return `template` with a space between a minus sign and the placeholder of a negative
-    literal.
+    """Insert a space between a minus sign and the placeholder of a negative literal.
 
-    Two minus signs side by side would begin a comment.
+    ``1 -%s`` with -2 becomes ``1 - %s``: otherwise the two minus signs would begin a comment.
 
     :param template: a query string with placeholders.
     :param literals: a tuple for ``%s``, or a mapping for ``%(name)s``.
     """
+    # Find the placeholders that follow a minus sign and get a literal that begins with one.
     positions = []
     count = 0
     for match in _CONVERSION.finditer(template):
@@ -136,7 +138,7 @@ def separate_minus_signs(template: str, literals: Any) -> str:
             positions.append(position)
     if not positions:
         return template
-    # Inside a string or a comment, two minus signs do not begin a comment.
+    # Leave out placeholders inside strings and comments, where minus signs do not begin a comment.
     for match in _scanner().finditer(template):
         if match.lastgroup in ("string", "skip"):
             positions = [

@@ -1,8 +1,8 @@
-"""Batch entries that an application has written by itself: a statement's id and its values.
+"""Batch entries that consist of a prepared statement's id and serialized values.
 
-Applications set ``batch._statements_and_parameters`` to a list of (is prepared, id or query string,
-values), to save the work of `BatchStatement.add`. The statement of an id is found when the batch is
-executed.
+Some applications assign a list of (is prepared, id or query string, values) to
+``batch._statements_and_parameters``, to save the work of `BatchStatement.add`. The prepared
+statement of an id is looked up when the batch is executed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _NULL, _UNSET = _int32.pack(-1), _int32.pack(-2)
 
 
 class NamedRow:
-    """A row for the prepared statement with an id.
+    """A row for a prepared statement of which only the id is known.
 
-    :param query_id: the id from the server.
+    :param query_id: the statement's id from the server.
     :param values: the serialized values: bytes, None or UNSET_VALUE.
     """
 
@@ -45,9 +45,10 @@ class NamedRow:
     def bound(
         self, prepared_by_id: Callable[[bytes], PreparedStatement | None]
     ) -> tuple[PreparedStatement, RowsBlock]:
-        """Return the statement and its row.
+        """Return the prepared statement and a block with this row.
 
-        :raises ValueError: if no statement has the id.
+        :param prepared_by_id: returns the prepared statement of an id, or None.
+        :raises ValueError: if no prepared statement has the id.
         """
         prepared = prepared_by_id(self.query_id)
         if prepared is None:
@@ -55,13 +56,14 @@ class NamedRow:
                 f"a batch names a prepared statement by the id {self.query_id.hex()}, "
                 "which this cluster has not prepared, or not any more"
             )
-        row = b"".join(map(_on_the_wire, self.values))
+        row = b"".join(map(_framed, self.values))
         has_unset = any(value is UNSET_VALUE for value in self.values)
         return prepared, bind.RowsBlock(len(self.values), [row], has_unset)
 
 
-def _on_the_wire(value: Any) -> bytes:
-    # [value] (native_protocol_v5.spec, section 3)
+def _framed(value: Any) -> bytes:
+    """Return a serialized value with its length in front: a [value] of the protocol."""
+    # native_protocol_v5.spec, section 3
     if value is None:
         return _NULL
     return _UNSET if value is UNSET_VALUE else _int32.pack(len(value)) + value

@@ -27,16 +27,18 @@ else:
 
 __all__ = ["PreparedStatement"]
 
-# Settings that the application may change, besides those that bound statements take over.
+# Settings that the application may change, besides `SETTINGS`, which bound statements take over.
 _OWN_SETTINGS = ("serial_consistency_level", "strict_names", "table", "table_keyspace")
 
-# Held while a bind plan is built from a policy's answers: whatever is added to the policy meanwhile
-# builds the plan once more afterwards.
+# Held while a bind plan is built from the answers of an encryption policy and of a codec registry.
+# If another thread changes one of them meanwhile, it waits for the lock and then builds the plan
+# again.
 _planning = Lock()
 
 
 @renew_in_child
 def _renew_lock() -> None:
+    """Replace the lock in a forked child, where the thread that held the lock does not exist."""
     global _planning
     _planning = Lock()
 
@@ -44,9 +46,8 @@ def _renew_lock() -> None:
 class PreparedStatement(StatementSettings, bases.PreparedBase):
     """A statement that the servers know by its id.
 
-    `Session.prepare` makes it. Bind values with `bind`, or by executing it with parameters. It is
-    safe to share between threads. Statements bound from it take over the settings that are set on
-    it.
+    `Session.prepare` returns it. Bind values with `bind`, or pass them to `Session.execute`. It is
+    safe to share between threads. Bound statements take over the settings that you set on it.
 
     :param column_metadata: a `ColumnMetadata` for each bind marker.
     :param query_id: the server's id of the statement.
@@ -62,8 +63,9 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     :param is_lwt: True if the server has marked it as a lightweight transaction.
     :param column_encryption_policy: the policy that encrypts values of the statement's columns;
         None for none.
-    :param codecs: the converters of the session that has prepared the statement, which follows
-        their changes; None for none. They are not pickled with the statement.
+    :param codecs: the registry of the converters of the session that has prepared the statement;
+        None for no converters. The statement applies later changes of the registry too. The
+        registry is not pickled with the statement.
     """
 
     __slots__ = (
@@ -103,12 +105,12 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self.column_encryption_policy = column_encryption_policy
         self.codecs = codecs
         self._plain_plan: BindPlan | None = None
-        # The settings that the application may change.
+        # The settings that the application may change afterwards.
         self.reset_settings()
         self.serial_consistency_level: int | None = None
         self._is_lwt = is_lwt
-        # One attribute for both, so that a reader never sees the id of one version with the columns
-        # of another.
+        # One attribute for both, so that another thread never reads the id of one version together
+        # with the columns of another.
         self.result_metadata_and_id: tuple[Any, bytes | None] = (None, None)
         # The table's own keyspace, which may differ from the keyspace that the statement was
         # prepared in.
@@ -116,13 +118,14 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self.table_keyspace: str | None = (
             column_metadata[0].keyspace_name if column_metadata else keyspace
         )
-        # Counted once here, so that each `bind` needs one comparison for the usual complete row.
+        # A row with this many values has the whole partition key. Computed once, so that `bind`
+        # needs one comparison for each row.
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
         self._key_names: frozenset[str] = frozenset(
             column_metadata[index].name for index in routing_key_indexes or ()
         )
-        # Called on the event loop if the statement's columns turn out to have new types: a cache of
-        # prepared statements then drops this statement.
+        # Called on the event loop if the server reports new types for the statement's columns. A
+        # cache of prepared statements sets it, to drop this statement.
         self.when_changed: Callable[[], object] | None = None
         self._make_bind_plan(result_metadata, result_metadata_id)
 
@@ -144,6 +147,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             self.bind_plan = self._build_plan(bool(strict))
 
     def _make_bind_plan(self, metadata: ResultMetadata | None, metadata_id: bytes | None) -> None:
+        """Set the bind plan and the result's columns, and subscribe to changes of both."""
         policy = self.column_encryption_policy
         if policy is None and self.codecs is None:
             self.bind_plan = bind_plans.BindPlan(self.column_metadata, self.routing_key_indexes)
@@ -151,16 +155,22 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             return
         with _planning:
             if self.codecs is not None:
-                # Follow the registry before reading its converters: a later change calls
-                # `renew_codecs`.
+                # Subscribe before reading the converters, so that no change is missed: the registry
+                # calls `renew_codecs` after each change.
                 self.codecs.follow(self)
-            # A policy without `follow` may encrypt further columns at any time.
+            # Likewise, a policy calls `renew_encryption` after a change. A policy without `follow`
+            # may encrypt further columns at any time without calling anything.
             follow = getattr(policy, "follow", None)  # also None without a policy
             self._is_followed = follow is not None and follow(self)
             self.bind_plan = self._build_plan(False)
             self.update_result_metadata(metadata, metadata_id)
 
     def _build_plan(self, strict: bool, is_plain: bool = False) -> BindPlan:
+        """Build a bind plan: the encoders of all bind markers.
+
+        :param strict: True to refuse a mapping with names that have no bind marker.
+        :param is_plain: True to leave out the session's converters.
+        """
         columns = self.column_metadata
         if self.column_encryption_policy is not None:
             columns = bound_columns(
@@ -184,13 +194,18 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         return plain
 
     def renew_codecs(self) -> None:
-        """Bind values and read rows from now on with the session's present converters."""
+        """Use the session's current converters from now on, to bind values and to read rows.
+
+        The codec registry calls this after each change.
+        """
         with _planning:
             self.bind_plan = self._build_plan(self.bind_plan.strict)
             self.update_result_metadata(*self.result_metadata_and_id)
 
     def renew_encryption(self, key_names: Iterable[str] = ()) -> None:
-        """Encrypt and decrypt from now on with the present policy of column encryption.
+        """Ask the encryption policy again which columns are encrypted, and how.
+
+        The policy calls this after each change.
 
         :param key_names: further columns of the table's primary key.
         """
@@ -202,13 +217,13 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
 
     @property
     def result_metadata(self) -> Any:
-        """The columns of the statement's result, as the server last described them; None if it has
-        none.
+        """The columns of the statement's result, as the server last described them.
 
-        Iterating over them gives (keyspace, table, name, type) of each.
+        None if the result has no columns. Iterate over it for (keyspace, table, name, type) of each
+        column.
         """
         metadata = self.result_metadata_and_id[0]
-        # Metadata that an application's own handler has read may be of any class.
+        # An application's own protocol handler may have made metadata of any class.
         return None if isinstance(metadata, ResultMetadata) and not metadata.columns else metadata
 
     @property
@@ -232,14 +247,17 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                 metadata = self._columns_as_read(metadata, converters)
             # One assignment, without a lock: other threads see the old pair or the new one.
             self.result_metadata_and_id = (metadata, result_metadata_id)
-            # A converter that was registered meanwhile has to be in the last assignment.
+            # If another thread has registered a converter meanwhile, repeat with it.
             if codecs is None or codecs.converters is converters:
                 return
 
     def columns_as_read(self, metadata: ResultMetadata) -> ResultMetadata:
-        """Return the columns of a result as rows of this statement are read.
+        """Return `metadata` with the types by which rows of this statement are read.
 
-        :param metadata: the columns as the server describes them, or as they were read before.
+        These are the server's types with decryption and the session's converters added.
+
+        :param metadata: the columns as the server describes them, or an earlier result of this
+            method.
         """
         codecs = self.codecs
         return self._columns_as_read(metadata, codecs.converters if codecs is not None else None)
@@ -250,7 +268,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         policy = self.column_encryption_policy
         if policy is not None:
             metadata = decrypting(metadata, policy)
-        # Metadata that an application's own handler has read may be of any class.
+        # An application's own protocol handler may have made metadata of any class.
         return (
             converting(metadata, converters) if isinstance(metadata, ResultMetadata) else metadata
         )
@@ -266,7 +284,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         return self._is_lwt
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The bind plan is built anew, and `when_changed` is not pickled.
+        # `__init__` builds a new bind plan in the unpickled statement. `when_changed` and the codec
+        # registry are not pickled.
         metadata, metadata_id = self.result_metadata_and_id
         settings = {name: getattr(self, name) for name in (*SETTINGS, *_OWN_SETTINGS)}
         return (

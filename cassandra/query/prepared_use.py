@@ -11,15 +11,16 @@ __all__ = ["BoundUse", "PreparedUse"]
 
 
 class BoundUse(BoundStatement):
-    """A prepared USE with its values; it has none."""
+    """A USE statement bound from a `PreparedUse`, without values."""
 
     __slots__ = ()
 
 
 class PreparedUse(PreparedStatement):
-    """A prepared USE.
+    """A prepared USE statement.
 
-    The server switches the connection that executes it, so it is sent like an unprepared USE.
+    A server that executes it switches the keyspace of the connection. The client has to know that,
+    so it sends this statement in the same way as a USE that is not prepared.
     """
 
     __slots__ = ()

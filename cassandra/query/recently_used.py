@@ -19,9 +19,9 @@ V = TypeVar("V")
 class RecentlyUsed(Generic[K, V]):
     """A bounded mapping, safe to use from any thread.
 
-    The mapping holds at most `size` entries, and at most `most_bytes` of text in their keys. A
-    query string is in memory about three times: in its key, in the prepared statement and in its
-    column names.
+    The mapping holds at most `size` entries, and at most `most_bytes` of text in their keys. For
+    prepared statements this is about a third of the memory: a query string is in the key, again in
+    the prepared statement, and its names are again in the columns.
     """
 
     __slots__ = ("__weakref__", "_entries", "_lock", "held", "most_bytes", "size")
@@ -61,7 +61,7 @@ class RecentlyUsed(Generic[K, V]):
         """Remember `value`, and forget the entries used longest ago if the limits are exceeded."""
         cost = text_size(key)
         with self._lock:
-            # Two threads may prepare the same query; its size must be counted once.
+            # Two threads may prepare the same query: count the size of its key once.
             if key not in self._entries:
                 self.held += cost
             self._entries[key] = value
@@ -72,6 +72,6 @@ class RecentlyUsed(Generic[K, V]):
             ):
                 self.held -= text_size(self._entries.popitem(last=False)[0])
 
-    # No lock is needed: one call into C, which no other thread can interrupt.
+    # This needs no lock: it is one call into C, which no other thread can interrupt.
     def __len__(self) -> int:
         return len(self._entries)

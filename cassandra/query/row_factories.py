@@ -20,11 +20,11 @@ _Tuples = TypeVar("_Tuples")
 
 
 def _decoded_by(method: str) -> Callable[[_Factory], _Factory]:
-    """Mark a factory whose rows the given method of `RowPlan` builds."""
+    """Mark a factory: the decoder builds its rows with the `RowPlan` method named `method`."""
 
     def mark(factory: _Factory) -> _Factory:
-        # The mark contains the function, because functools.wraps copies attributes to wrappers: a
-        # wrapper must not pass for the factory that it wraps.
+        # functools.wraps copies attributes to wrappers, but the decoder must call a wrapper. So the
+        # mark contains the function for which it is valid.
         factory.row_plan_method = (method, factory)  # type: ignore[attr-defined]
         factory.__module__ = "cassandra.query"
         return factory
@@ -47,8 +47,9 @@ def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
     """Return each row as a named tuple; this is the default.
 
     A column name that is not a valid attribute name is cleaned: ``count(*)`` becomes ``count``. If
-    that is not possible, the field is ``field_N_`` by its position from 0. A repeated name gets an
-    underscore: ``a``, ``a_``. The class is created once for each list of column names.
+    that does not give a valid name, the field is named ``field_N_``, where N is its position from
+    0. A repeated name gets an underscore: ``a``, ``a_``. The class is created once for each list
+    of column names.
 
     :param colnames: the names of the columns, in order.
     :param rows: an iterable of tuples of values.
@@ -92,8 +93,8 @@ class PseudoNamedTupleRow:
 
     def __getattr__(self, name: str) -> Any:
         try:
-            # Read through __dict__: copy and pickle ask for attributes before `_dict` exists, and
-            # would recurse endlessly.
+            # Read through __dict__: copy and pickle read attributes before `_dict` exists, and
+            # `self._dict` would then call this method again without end.
             return self.__dict__["_dict"][name]
         except KeyError:
             raise AttributeError(f"the row has no column {name!r}") from None

@@ -1,6 +1,4 @@
-"""The values of a bound statement as a list: if you change the list, the statement sends the new
-values.
-"""
+"""`SentValues`: a list of a bound statement's serialized values that writes changes back to it."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ _NULL, _UNSET = _pack_length(-1), _pack_length(-2)
 
 
 def block_of(values: Iterable[Any]) -> ValuesBlock:
-    """Return the block of values that are serialized already.
+    """Join values that are serialized already into one block, as `BindPlan.bind` returns it.
 
     :param values: bytes, None for null, or `UNSET_VALUE`.
     :raises TypeError: if a value is something else. The message names its position.
@@ -51,19 +49,20 @@ def block_of(values: Iterable[Any]) -> ValuesBlock:
     return bind.ValuesBlock(count, b"".join(parts), has_unset)
 
 
-def _writes(name: str) -> Callable[..., Any]:
-    """Return the method of `list` with this name, which then also updates the statement."""
+def _writing(name: str) -> Callable[..., Any]:
+    """Return a method that calls the method `name` of `list` and then updates the statement."""
     method = getattr(list, name)
 
     @wraps(method)
-    def changed(self: SentValues, *arguments: Any, **named: Any) -> Any:
-        # Another list of this statement may have been changed meanwhile.
+    def change_and_write(self: SentValues, *arguments: Any, **named: Any) -> Any:
+        # Begin with the statement's current values: they may have been changed through another
+        # list.
         list.__setitem__(self, slice(None), self._statement._block_values())
         result = method(self, *arguments, **named)
         self._statement.values = self
         return result
 
-    return changed
+    return change_and_write
 
 
 class SentValues(list[Any]):
@@ -79,17 +78,17 @@ class SentValues(list[Any]):
         self._statement = statement
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
-        return list, (list(self),)  # a copy belongs to no statement
+        return list, (list(self),)  # a copy is a plain list, which changes no statement
 
-    __setitem__ = _writes("__setitem__")
-    __delitem__ = _writes("__delitem__")
-    __iadd__ = _writes("__iadd__")
-    __imul__ = _writes("__imul__")
-    append = _writes("append")
-    clear = _writes("clear")
-    extend = _writes("extend")
-    insert = _writes("insert")
-    pop = _writes("pop")
-    remove = _writes("remove")
-    reverse = _writes("reverse")
-    sort = _writes("sort")
+    __setitem__ = _writing("__setitem__")
+    __delitem__ = _writing("__delitem__")
+    __iadd__ = _writing("__iadd__")
+    __imul__ = _writing("__imul__")
+    append = _writing("append")
+    clear = _writing("clear")
+    extend = _writing("extend")
+    insert = _writing("insert")
+    pop = _writing("pop")
+    remove = _writing("remove")
+    reverse = _writing("reverse")
+    sort = _writing("sort")

@@ -1,4 +1,4 @@
-"""The settings of a statement, named in one place: other code copies them by this list.
+"""The settings of a statement. `SETTINGS` lists their names; other code copies settings by it.
 
 A request takes its settings from several places, in this order: the options of the call, the
 statement itself, the execution profile and the session. `cassandra.engine.happy_path.resolve`
@@ -49,8 +49,8 @@ NOT_SET: Any = _Sentinel("NOT_SET")
 class StatementSettings(bases.SettingsBase):
     """The settings of a statement, which a prepared statement passes to its bound statements.
 
-    None leaves a setting to the execution profile or the session, unless its own description
-    differs.
+    If a setting is None, the execution profile or the session decides, unless the setting's
+    description says otherwise.
     """
 
     __slots__ = ()
@@ -65,8 +65,9 @@ class StatementSettings(bases.SettingsBase):
     """Rows per page; None turns paging off, FETCH_SIZE_UNSET leaves the number to the session."""
 
     is_idempotent: bool
-    """Executing the statement twice does no harm: only then is it retried after it may have been
-    executed.
+    """True if executing the statement twice does no harm.
+
+    Only then is it sent again after an error that does not show whether it was executed.
     """
 
     retry_policy: RetryPolicy | None
@@ -77,7 +78,7 @@ class StatementSettings(bases.SettingsBase):
 
     def reset_settings(self) -> None:
         """Leave all settings to the profile and the session."""
-        # Reading a slot that was never set raises AttributeError, so all are set.
+        # Set every slot: reading a slot that was never set raises AttributeError.
         for name in SETTINGS:
             setattr(self, name, None)
         self.fetch_size = FETCH_SIZE_UNSET

@@ -37,10 +37,10 @@ CONSTANTS = frozenset(
 
 
 def snapshot(row: Any) -> Any:
-    """Return a copy of a row that later changes of the application do not reach.
+    """Return a copy of `row`, so that the application may change its own object afterwards.
 
-    Its values are copied, too, if they are collections or objects with attributes. Constants and
-    objects that cannot be copied are returned as they are.
+    Values that are collections or objects with attributes are copied too. Constants and objects
+    that cannot be copied are used as they are.
 
     :param row: a sequence, a mapping or an object with attributes.
     """
@@ -66,7 +66,7 @@ def _copy_of(value: Any) -> Any:
         return value.copy()
     try:
         return _copy_of_other(value)
-    except Exception:  # from the application's class: the value is bound as it is then
+    except Exception:  # raised by the application's class: use the object itself
         return value
 
 
@@ -75,6 +75,7 @@ def _are_constants(values: Iterable[Any]) -> bool:
 
 
 def _copy_of_other(value: Any) -> Any:
+    """Copy a value that is not exactly a list, tuple, dict or set."""
     if isinstance(value, (str, bytes, int, float, frozenset, type, enum.Enum)):
         return value
     if isinstance(value, memoryview):
@@ -86,7 +87,8 @@ def _copy_of_other(value: Any) -> Any:
     if hasattr(value, "dtype") and hasattr(value, "tolist"):  # an array of NumPy or pandas
         return value.copy()
     names = _attributes_of(value)
-    # An object without attributes may be a constant that a codec compares by identity.
+    # An object without attributes may be a constant that a codec compares by identity, so it is not
+    # copied.
     duplicate = copy.copy(value) if names else value
     if duplicate is value:
         return value
@@ -94,7 +96,7 @@ def _copy_of_other(value: Any) -> Any:
         attribute = getattr(value, name)
         copied = _copy_of(attribute)
         if copied is not attribute:
-            # A frozen dataclass refuses assignments.
+            # `object.__setattr__`, because a frozen dataclass refuses plain assignments.
             object.__setattr__(duplicate, name, copied)
     return duplicate
 

@@ -38,10 +38,13 @@ __all__ = [
 ]
 
 RoutingKey = str | bytes | Sequence[str | bytes] | None
-"""The serialized partition key: the bytes of its only column, or one part for each column."""
+"""The serialized partition key: the bytes of its only column, or a sequence of the bytes of each
+column.
+"""
 
 
-def _where_values_go(argument: object) -> str:
+def _advice_on_values(argument: object) -> str:
+    """Return advice for the error message if `argument` seems to hold parameters, otherwise ""."""
     if isinstance(argument, (tuple, list, dict)):
         return ": parameters are of execute, not of the statement: execute(statement, parameters)"
     return ""
@@ -76,7 +79,7 @@ class Statement(StatementSettings, bases.StatementBase):
         is not known.
     :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's.
     :param fetch_size: rows per page; None for one page of all rows; the session's by default.
-    :param keyspace: its name; None for the session's.
+    :param keyspace: the keyspace's name; None for the session's keyspace.
     :param custom_payload: a mapping of strings to bytes for the server's query handler.
     :param is_idempotent: True if the statement may be executed more than once: it is then sent
         again after errors that do not show if it was executed, and to further hosts by speculative
@@ -102,12 +105,12 @@ class Statement(StatementSettings, bases.StatementBase):
         is_idempotent: bool = False,
         table: str | None = None,
     ) -> None:
-        # Checked by method, not by class: a policy need not derive from `RetryPolicy`. A class in
-        # place of an instance passes, because its methods look the same.
+        # Check for a method and not for a class, because a policy need not derive from
+        # `RetryPolicy`. A policy class passed in place of an instance is not noticed here.
         if retry_policy is not None and not hasattr(retry_policy, "on_read_timeout"):
             raise ValueError(
                 f"retry_policy must implement RetryPolicy, but is {retry_policy!r}"
-                f"{_where_values_go(retry_policy)}"
+                f"{_advice_on_values(retry_policy)}"
             )
         _check_fetch_size(fetch_size)
         self.reset_settings()
@@ -203,8 +206,9 @@ class SimpleStatement(Statement):
         is not known.
     :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's.
     :param fetch_size: rows per page; None for one page of all rows; the session's by default.
-    :param keyspace: for names without one, and for routing; None for the session's. Before version
-        5 of the protocol, a connection is switched to it first, which takes longer.
+    :param keyspace: the keyspace of unqualified names, also used for routing; None for the
+        session's. Before version 5 of the protocol, the client first sends a USE on a connection,
+        which takes longer.
     :param custom_payload: a mapping of strings to bytes for the server's query handler.
     :param is_idempotent: True if the statement may be executed more than once: it is then sent
         again after errors that do not show if it was executed, and to further hosts by speculative
@@ -254,7 +258,7 @@ class SimpleStatement(Statement):
         return self._query_string
 
     def is_lwt(self) -> bool:
-        # Computed once: an application may execute the statement many times.
+        # Cached, because an application may execute the statement many times.
         conditional = self._is_lwt
         if conditional is None:
             conditional = self._is_lwt = is_conditional(self.query_string)
@@ -284,7 +288,7 @@ class HostTargetingStatement:
         self.target_host = target_host
 
     def __getattr__(self, name: str) -> Any:
-        # Called only for names that are not found here, so the two own attributes cost nothing.
+        # Python calls this only for names that are not attributes of this object itself.
         return getattr(self.inner_statement, name)
 
 
@@ -293,8 +297,7 @@ def are_empty(parameters: object) -> bool:
 
     A query string is then sent as it is: wrappers pass ``()`` or ``{}`` if there are no parameters.
     """
-    # `not parameters` would not do: an object with attributes may be false, and the truth of an
-    # array raises.
+    # Not `not parameters`: an object with attributes may be false, and an array raises.
     return isinstance(parameters, (tuple, list, dict, Mapping, Sequence)) and not len(parameters)
 
 
@@ -310,7 +313,9 @@ class InterpolatedText(str):
 
     @classmethod
     def of(cls, template: str, values: object, display_text: str) -> InterpolatedText:
-        """Fill the placeholders of `template`; raises whatever the ``%`` operator of str raises.
+        """Fill the placeholders of `template` with `values`.
+
+        If they do not fit, this raises the error of str's operator ``%``.
 
         :param display_text: the query string for messages and logs.
         """
@@ -351,7 +356,7 @@ def bind_params(
             f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}"
         )
     else:
-        # Each value is encoded once: a generator has no values left the second time.
+        # Make a tuple of any other iterable: a generator can be read only once.
         params = params if isinstance(params, (tuple, list)) else tuple(params)
         values = tuple(map(encode, params))
         description = f"{len(values)} parameter{'s' * (len(values) != 1)}"
@@ -361,6 +366,7 @@ def bind_params(
     try:
         return InterpolatedText.of(template, values, query)
     except (TypeError, ValueError, KeyError) as error:
+        # Explain the usual mistakes in the message.
         missing = isinstance(error, KeyError)
         reason = f"no parameter is named {error}" if missing else str(error)
         text = query.replace("%%", "")
@@ -387,19 +393,20 @@ _PLACEHOLDER = r"%%|(?P<head>\bIN\s*)?%(?:\((?P<name>[^)]*)\))?s"
 def _with_parentheses(
     query: str, params: Any, values: Any, encode: Callable[[object], str]
 ) -> tuple[str, Any]:
-    """Return (template, literals) in which a tuple after ``IN`` has parentheses.
+    """Return the query string and its literals, with tuples after ``IN`` written in parentheses.
 
-    Elsewhere the literal of a tuple is that of a list. The CQL before the marker decides.
+    ``IN %s`` needs ``(1, 2)``. In any other position a tuple is written as a list, ``[1, 2]``.
     """
     named = isinstance(params, Mapping)
     values = dict(values) if named else list(values)
     position = 0
 
-    def marker(match: re.Match[str]) -> str:
+    def replace_placeholder(match: re.Match[str]) -> str:
         nonlocal position
         name, after_in = match["name"], match["head"] is not None
+        # ``%s`` with a mapping, or ``%(name)s`` with a sequence: the caller raises an error for it.
         if match[0] == "%%" or named is (name is None):
-            return match[0]  # the caller raises the error for a missing parameter
+            return match[0]
         key: Any = name if named else position
         position += 1
         if not after_in or (key not in values if named else key >= len(values)):
@@ -411,19 +418,20 @@ def _with_parentheses(
         if not named:
             values[key] = literal
             return match[0]
-        # Stored under a name of its own: the same parameter may occur elsewhere too.
+        # Use a new name for this literal: the same parameter may occur elsewhere without ``IN``.
         values[f"IN {key}"] = literal
         return f"{match['head']}%(IN {name})s"
 
-    return re.sub(_PLACEHOLDER, marker, query, flags=re.IGNORECASE), (
+    return re.sub(_PLACEHOLDER, replace_placeholder, query, flags=re.IGNORECASE), (
         values if named else tuple(values)
     )
 
 
 def _in_literal(value: tuple[Any, ...], encode: Callable[[object], str]) -> str:
+    """Return the literal of a tuple after ``IN``, in parentheses."""
     literal = encode(value)
     if not literal.startswith("["):
-        return literal  # a literal of the application's own
+        return literal  # the application has registered an encoder of its own for tuples
     items = [
         _in_literal(item, encode) if isinstance(item, tuple) else encode(item) for item in value
     ]

@@ -23,19 +23,22 @@ else:
 
 __all__ = ["QueryTrace", "TraceEvent", "TraceUnavailable"]
 
+# The first and the longest interval between two reads, in seconds.
 _FIRST_WAIT = 0.003
 _LONGEST_WAIT = 0.25
-# Seconds for which the events must stay the same before they count as complete: if the
-# coordinator's events reach to the end of the request, if they do not, and if there are no events.
-_SETTLED, _UNSETTLED, _EMPTY = 0.0, 0.1, 0.5
-_END = 0.8  # the share of the duration from which an event counts as the end of the request
+# The events count as complete if they have stayed the same for this many seconds:
+_SETTLED = 0.0  # if the coordinator's events reach to the end of the request
+_UNSETTLED = 0.1  # if they do not
+_EMPTY = 0.5  # if there are no events
+# The coordinator's events reach to the end if the last one is after this share of the duration.
+_END = 0.8
 _LEAST_TIMEOUT = 0.1  # minimum timeout of each read in seconds, even close to the deadline
 _SESSION_COLUMNS = "duration, request, started_at, coordinator, parameters, client"
 _EVENT_COLUMNS = "activity, event_id, source, source_elapsed, thread"
 
 
 class TraceUnavailable(DriverException):
-    """The trace was not complete within the given time."""
+    """The trace was not complete within `max_wait`."""
 
 
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -78,18 +81,20 @@ class QueryTrace:
 
         The servers write the trace in the background, so this method polls until it is complete.
 
-        :param max_wait: seconds for all reads together. None sets no limit but the session's
-            timeout for each read.
-        :param wait_for_complete: wait until the duration is there, and no more events arrive.
+        :param max_wait: seconds for all reads together. With None, only the session's timeout for
+            each read applies.
+        :param wait_for_complete: True to wait until the servers have written the duration and no
+            more events arrive. False takes what there is.
         :param query_cl: consistency level of the reads; None for LOCAL_ONE.
-        :raises TraceUnavailable: if the trace has no duration in time.
+        :raises TraceUnavailable: if the trace is not complete within `max_wait`, or cannot be read.
         """
-        blocking = self._populate(
+        coroutine = self._populate(
             self._execute, _sleep, monotonic, max_wait, wait_for_complete, query_cl
         )
-        # No awaitable in the coroutine suspends it, so one step runs it to its end.
+        # `_execute` and `_sleep` block instead of suspending, so one step runs the coroutine to its
+        # end.
         with suppress(StopIteration):
-            blocking.send(None)
+            coroutine.send(None)
 
     async def apopulate(
         self,
@@ -99,10 +104,12 @@ class QueryTrace:
     ) -> None:
         """Read the trace, as `populate` does, on a session of `cassandra.aio`.
 
-        :param max_wait: seconds for all reads together. None sets no limit but the session's
-            timeout for each read.
-        :param wait_for_complete: wait until the duration is there, and no more events arrive.
+        :param max_wait: seconds for all reads together. With None, only the session's timeout for
+            each read applies.
+        :param wait_for_complete: True to wait until the servers have written the duration and no
+            more events arrive. False takes what there is.
         :param query_cl: consistency level of the reads; None for LOCAL_ONE.
+        :raises TraceUnavailable: if the trace is not complete within `max_wait`, or cannot be read.
         """
         clock = asyncio.get_running_loop().time
         await self._populate(
@@ -121,8 +128,9 @@ class QueryTrace:
         wait_for_complete: bool,
         query_cl: int | None,
     ) -> None:
+        """Read the trace with the functions of the blocking or of the asyncio API."""
         deadline = None if max_wait is None else clock() + max_wait
-        # One replica is enough: the trace is read again until it is complete.
+        # One replica is enough, because we read the trace again until it is complete.
         level = ConsistencyLevel.LOCAL_ONE if query_cl is None else query_cl
 
         async def read(table: str, columns: str) -> Rows:
@@ -133,6 +141,7 @@ class QueryTrace:
 
         wait = _FIRST_WAIT
         try:
+            # Read the session's row until it is complete.
             while True:
                 rows = await read("sessions", _SESSION_COLUMNS)
                 is_last = deadline is not None and clock() + wait > deadline
@@ -145,9 +154,10 @@ class QueryTrace:
                 # Double the interval, so that a slow coordinator is not queried all the time.
                 await sleep(wait)
                 wait *= 2
+            # Then read the events.
             rows = await read("events", _EVENT_COLUMNS)
             if wait_for_complete:
-                rows = await self._read_to_the_end(
+                rows = await self._read_all_events(
                     rows, lambda: read("events", _EVENT_COLUMNS), sleep, clock, deadline
                 )
             self.events = [TraceEvent(*row) for row in rows]
@@ -158,7 +168,7 @@ class QueryTrace:
                 f"trace {self.trace_id} could not be read within {max_wait} seconds"
             ) from error
 
-    async def _read_to_the_end(
+    async def _read_all_events(
         self,
         rows: Rows,
         read: Callable[[], Awaitable[Rows]],
@@ -168,14 +178,15 @@ class QueryTrace:
     ) -> Rows:
         """Read the events until no more arrive, and return them.
 
-        Each event is a write of its own, and no column holds their number: they count as complete
-        if they stay the same for a while, which is shorter if they reach to the end of the request.
+        The servers write each event by itself, and write nowhere how many there are. So the events
+        count as complete if they stay the same for some time (`_time_to_settle`).
         """
         wait = _FIRST_WAIT
         unchanged = 0.0
         while deadline is None or clock() + wait <= deadline:
             await sleep(wait)
             latest = await read()
+            # -1 is less than any time to settle: new events have just arrived.
             unchanged = unchanged + wait if len(latest) == len(rows) else -1.0
             rows = latest
             if unchanged > self._time_to_settle(rows):
@@ -185,8 +196,10 @@ class QueryTrace:
         return rows
 
     def _time_to_settle(self, rows: Rows) -> float:
+        """Return for how many seconds the events must stay the same to count as complete."""
         if not rows:
             return _EMPTY
+        # The microseconds at which the coordinator's events happened (see `_EVENT_COLUMNS`).
         elapsed = [row[3] for row in rows if row[2] == self.coordinator and row[3] is not None]
         duration = self.duration / _MICROSECOND if self.duration is not None else 0.0
         return _SETTLED if elapsed and max(elapsed) >= _END * duration else _UNSETTLED
@@ -211,10 +224,16 @@ class QueryTrace:
         return await execute(statement, (self.trace_id,), **options)
 
     def _take_session(self, rows: Rows, wait_for_complete: bool, is_last: bool) -> bool:
-        # The duration is written last, so its absence means that events may still be missing.
+        """Set the attributes from the row of system_traces.sessions; False if it is not complete.
+
+        :param is_last: True if there is no time to read the row again: a row that has only a
+            duration will then do.
+        """
+        # The coordinator writes the duration last: without it, events may still be missing.
         if not rows or (wait_for_complete and rows[0][0] is None):
             return False
-        # The rest of the row is a write of its own, which may reach the replica later.
+        # The coordinator writes the rest of the row (started_at) by itself, and the replica may get
+        # that later than the duration.
         if wait_for_complete and rows[0][2] is None and not is_last:
             return False
         (
@@ -237,7 +256,8 @@ class QueryTrace:
 
 
 async def _sleep(seconds: float) -> None:
-    _threads.sleep(seconds)  # a substitute for asyncio.sleep, which runs on no event loop
+    """Block the thread for `seconds`: takes the place of asyncio.sleep where no event loop runs."""
+    _threads.sleep(seconds)
 
 
 class TraceEvent:

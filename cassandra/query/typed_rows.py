@@ -1,10 +1,11 @@
 """Rows as instances of an application's own classes.
 
 A class may be a dataclass, named tuple, typed dict, attrs class, msgspec struct or pydantic model.
-Names, CQL types and annotations of the class and the result are compared once for each list of
-columns, and the resulting row maker is cached. Each row then costs one call of the class. Only
-columns whose values have another class than the annotation (dates, sets, maps, user-defined types)
-are converted.
+For each list of result columns, the columns' names and CQL types are compared once with the fields
+and annotations of the class. The outcome is a *row maker*, a function that makes instances from an
+iterable of rows, which is cached. Each row then costs one call of the class. A value is converted
+only if the decoder returns another class than the annotation asks for (dates, sets, maps,
+user-defined types).
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ _Args = tuple[Any, ...]
 _SHOWN_MEMBERS = 10  # maximum number of enum members in an error message
 MOST_MAKERS = 64  # maximum number of row makers, one per column list, that are cached for a class
 
-_ATTRIBUTE = "__rows_of_cassandra__"
-_factories: dict[type[Any], TypedRows] = {}  # for classes that take no further attribute
+_ATTRIBUTE = "__rows_of_cassandra__"  # the attribute of an application's class with its factory
+_factories: dict[type[Any], TypedRows] = {}  # for classes on which no attribute can be set
 
 
 class _ModelField(Protocol):
@@ -54,7 +55,7 @@ class _ModelField(Protocol):
 
 
 class Field(NamedTuple):
-    """A field of a row's class."""
+    """A field of a row's class: its name, its annotation, and whether a row must have a value."""
 
     name: str
     annotation: Any
@@ -66,8 +67,8 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
 
     :raises TypeError: if this kind of class cannot be used for rows.
     """
-    # Stored on the class itself, so that both are garbage-collected together. Read from the class's
-    # own dict: an inherited factory would make instances of the base class.
+    # The factory is an attribute of the class, so that both are garbage-collected together. Read it
+    # from the class's own dict: an inherited factory would make instances of the base class.
     factory: TypedRows | None = getattr(row_type, "__dict__", {}).get(_ATTRIBUTE)
     if factory is None:
         factory = _factories.get(row_type) if isinstance(row_type, type) else None
@@ -85,14 +86,17 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
 
 
 class _Misfit(ValueError):
-    """A value does not fit its annotation; the message names the column."""
+    """A value does not fit its annotation.
+
+    `_converting` adds the column to the message, and `TypedRows.rows_of` adds the row.
+    """
 
 
 class TypedRows:
     """Makes instances of one class from rows: a row factory that also knows the columns' types."""
 
     def __init__(self, row_type: type[Any]) -> None:
-        self._kind = _kind_of(row_type)
+        self._kind = _class_kind(row_type)
         self.row_type = row_type
         self._fields = self._kind.fields(row_type)
         self._makers: Bounded[Any, Callable[[Iterable[Any]], list[Any]]] = Bounded(
@@ -113,9 +117,8 @@ class TypedRows:
             maker = self._makers.keep(
                 key, maker, 2000 + 500 * len(metadata.columns) + 3 * text_size(key)
             )
-        # Counting rows in the loop would cost time for each row; the iterator knows its position
-        # anyway.
-        iterator = iter(rows)  # its position tells which row failed
+        # The iterator's position tells which row failed. Counting rows would cost time for each.
+        iterator = iter(rows)
         try:
             return maker(iterator)
         except _Misfit as error:
@@ -123,7 +126,7 @@ class TypedRows:
             raise ValueError(f"row {row}, {error}") from error.__cause__
 
     def __call__(self, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Make the same rows from the columns' names alone, without their types."""
+        """Make instances from the columns' names, without their types: no value is converted."""
         return self._maker_of([(name, None) for name in names])(rows)
 
     def _maker_of(self, columns: Sequence[tuple[str, Any]]) -> Callable[[Iterable[Any]], list[Any]]:
@@ -140,9 +143,17 @@ def _row_maker(
     columns: Sequence[tuple[str, Any]],
     noun: str = "column",
 ) -> Callable[[Iterable[Any]], list[Any]]:
+    """Return a function that makes instances of `row_type` from rows.
+
+    :param columns: (name, CQL type) of each column, or of each field of a user-defined type. If the
+        type is None, values are not converted.
+    :param noun: what messages about values call a column.
+    :raises TypeError: if the columns and the fields of the class do not fit each other.
+    """
     name_of_class = row_type.__qualname__
     by_name = {field.name: field for field in fields}
     names = [name for name, _ in columns]
+    # Match the columns with the fields by name.
     for name in names:
         if name not in by_name:
             field_names = ", ".join(by_name) or "none"
@@ -157,6 +168,7 @@ def _row_maker(
             f"the result has no column for {', '.join(map(repr, missing))} of {name_of_class}; "
             f"it has {', '.join(names)}"
         )
+    # Find the columns whose values have to be converted.
     converts: list[tuple[int, Convert, str]] = []
     for index, (name, cql_type) in enumerate(columns):
         if cql_type is None:
@@ -171,21 +183,26 @@ def _row_maker(
         except TypeError:
             if kind.maker is not _model_maker:
                 raise
-            continue  # a model's own validators decide
+            continue  # the validators of a pydantic model convert or refuse the value
         if convert is not None:
             converts.append((index, convert, f'{noun} "{name}"'))
     make = kind.maker(row_type, fields, names)
     if not converts:
         return make
-    return lambda rows: make(map(_converted(converts), rows))
+    return lambda rows: make(map(_converting(converts), rows))
 
 
-def _converted(
+def _converting(
     converts: Sequence[tuple[int, Convert, str]],
 ) -> Callable[[Sequence[Any]], list[Any]]:
+    """Return a function that converts the values of one row.
+
+    :param converts: (position, conversion, description for messages) of the columns to convert.
+    """
+
     def convert_row(row: Sequence[Any]) -> list[Any]:
         values = list(row)
-        done = 0
+        done = 0  # how many conversions have succeeded: the next one is the one that fails
         try:
             for index, convert, _ in converts:
                 values[index] = convert(values[index])
@@ -201,7 +218,11 @@ def _converted(
 
 
 class Kind(NamedTuple):
-    """How to inspect one kind of class, and how to make its instances from rows."""
+    """How to inspect one kind of class (dataclass, named tuple, ...) and to make its instances.
+
+    `matches` tells if a class is of this kind, `fields` returns its fields, and `maker` returns a
+    row maker for a class, its fields and the names of the columns.
+    """
 
     matches: Callable[[Any], bool]
     fields: Callable[[Any], list[Field]]
@@ -209,6 +230,10 @@ class Kind(NamedTuple):
 
 
 def _hints(cls: type[Any]) -> dict[str, Any]:
+    """Return the annotations of a class by name, with strings resolved to types.
+
+    :raises TypeError: if an annotation names a type that does not exist.
+    """
     try:
         if dataclasses.is_dataclass(cls):
             return _hints_of_fields(cls)
@@ -220,13 +245,14 @@ def _hints(cls: type[Any]) -> dict[str, Any]:
 
 
 def _hints_of_fields(cls: type[Any]) -> dict[str, Any]:
-    """Return the annotations of a dataclass's fields, without its other parameters.
+    """Return the annotations of a dataclass's fields, without those of its `InitVar` parameters.
 
-    Python 3.10 does not accept the string annotation of an `InitVar` as a type.
+    On Python 3.10, `typing.get_type_hints` refuses an `InitVar` that is annotated as a string.
     """
     fields = {field.name for field in dataclasses.fields(cls)}
     hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
+        # Resolve the annotations of the fields in a class that has no others, but the same module.
         annotations = {
             name: hint for name, hint in inspect.get_annotations(base).items() if name in fields
         }
@@ -244,10 +270,10 @@ def _hints_of_fields(cls: type[Any]) -> dict[str, Any]:
 def _by_call(
     cls: type[Any], fields: Sequence[Field], names: Sequence[str]
 ) -> Callable[[Iterable[Any]], list[Any]]:
-    """Return a maker that calls the class with each row.
+    """Return a row maker that calls the class with the values of each row.
 
-    The maker calls by position if the columns are the first fields, in any order. Otherwise it
-    calls by name.
+    It passes them by position if the columns are the first parameters of the class, in any order.
+    Otherwise it passes them by name.
     """
     leading = _positional(cls)[: len(names)]
     # `starmap` calls the class from C, without a Python frame for each row.
@@ -279,7 +305,7 @@ def _dataclass_fields(cls: type[Any]) -> list[Field]:
     fields = [
         field
         for field in cls.__dataclass_fields__.values()
-        if field.init and not _is_of_class(hints.get(field.name))
+        if field.init and not _is_class_var(hints.get(field.name))
     ]
     return [
         Field(
@@ -291,7 +317,7 @@ def _dataclass_fields(cls: type[Any]) -> list[Field]:
     ]
 
 
-def _is_of_class(hint: object) -> bool:
+def _is_class_var(hint: object) -> bool:
     return hint is typing.ClassVar or typing.get_origin(hint) is typing.ClassVar
 
 
@@ -318,6 +344,8 @@ def _attrs_fields(cls: type[Any]) -> list[Field]:
         Field(
             getattr(field, "alias", None) or field.name.lstrip("_"),
             hints.get(field.name, Any),
+            # attrs marks a missing default by its object NOTHING; attrs need not be imported for
+            # it.
             type(field.default).__name__ == "_Nothing" or repr(field.default) == "NOTHING",
         )
         for field in cls.__attrs_attrs__
@@ -368,7 +396,8 @@ _KINDS = (
 )
 
 
-def _kind_of(cls: object) -> Kind:
+def _class_kind(cls: object) -> Kind:
+    """Return how to use `cls` for rows; raises TypeError if its kind is not supported."""
     if isinstance(cls, type) or typing.is_typeddict(cls):
         for kind in _KINDS:
             if kind.matches(cls):
@@ -390,8 +419,8 @@ def _is_row_class(cls: object) -> TypeGuard[type[Any]]:
 
 # -- CQL types and annotations ---------------------------------------------------------------------
 
-# The classes that fit the values of each type. An int fits an annotation of float, as for type
-# checkers.
+# For each CQL type: an annotation fits without conversion if it is one of these classes or a base
+# class of one. An int fits an annotation of float, as for type checkers.
 _SCALARS: dict[str, tuple[type[Any], ...]] = {
     **dict.fromkeys(("ascii", "text", "varchar", "inet"), (str,)),
     **dict.fromkeys(("bigint", "int", "smallint", "tinyint", "varint", "counter"), (int, float)),
@@ -405,7 +434,7 @@ _SCALARS: dict[str, tuple[type[Any], ...]] = {
     "time": (Time,),
     "duration": (Duration,),
 }
-# The conversion for (type, annotation).
+# The conversions by (CQL type, annotation), from the class that the decoder returns.
 _CONVERSIONS: dict[tuple[str, Any], Convert] = {
     ("date", datetime.date): lambda value: value.date(),
     ("time", datetime.time): lambda value: value.time(),
@@ -432,10 +461,13 @@ def _mismatch(cql_type: CqlType, annotation: object, column: str, field: str) ->
 def _fit(cql_type: CqlType, annotation: object, column: str, field: str) -> Convert | None:
     """Return the conversion from `cql_type` to `annotation`; None if values fit as they are.
 
-    Raises TypeError if the two do not fit each other.
+    :param column: what messages call the column.
+    :param field: what messages call the class's field.
+    :raises TypeError: if values of `cql_type` cannot become what `annotation` asks for.
     """
+    # The type has a converter of the application. What the converter returns is used as it is.
     if "native_type" in getattr(cql_type, "__dict__", ()):
-        return None  # from a converter of the application, whose values are used as they are
+        return None
     annotation, optional = _unwrapped(annotation)
     if annotation in (Any, object) or isinstance(annotation, typing.TypeVar):
         return None
@@ -446,7 +478,8 @@ def _fit(cql_type: CqlType, annotation: object, column: str, field: str) -> Conv
         return None
     empty = _EMPTY.get(_bare(cql_type).typename) if not optional else None
     if empty is not None:
-        # Servers store an empty collection as null.
+        # Servers store an empty collection as null. If the annotation does not allow None, make an
+        # empty collection again.
         return lambda value: convert(value if value is not None else empty())
     return lambda value: None if value is None else convert(value)
 
@@ -455,16 +488,17 @@ _EMPTY: dict[str, Callable[[], Any]] = {"list": list, "set": set, "map": dict}
 
 
 def _bare(cql_type: CqlType) -> CqlType:
-    """Return the type without frozen and reversed."""
+    """Return the type without its wrappers ``frozen`` and ``reversed``."""
     while cql_type.typename in ("frozen", "reversed") and not hasattr(cql_type, "mapped_class"):
         cql_type = cql_type.subtypes[0]
     return cql_type
 
 
 def _unwrapped(annotation: Any) -> tuple[Any, bool]:
-    """Return the annotation without its wrappers, and True if it allows None.
+    """Return the annotation without its wrappers, and whether it allows None.
 
-    The wrappers are Annotated, NewType, Required and the None of a union.
+    ``Annotated[int | None, ...]`` gives ``(int, True)``. The wrappers are Annotated, NewType,
+    Required, NotRequired, InitVar, type aliases and the None of a union.
     """
     optional = False
     while True:
@@ -497,14 +531,15 @@ def _unwrapped(annotation: Any) -> tuple[Any, bool]:
 def _fit_any(cql_type: CqlType, members: Sequence[Any], column: str, field: str) -> Convert | None:
     """Return the conversion to a union: each value becomes the first member that it fits."""
     converts: list[Convert] = []
-    refused: TypeError | None = None
+    last_error: TypeError | None = None
     for member in members:
         try:
             convert = _fit(cql_type, member, column, field)
         except TypeError as error:
-            refused = error
+            last_error = error
             continue
-        # Every value fits this member as it is, so further members are never reached.
+        # Every value fits this member as it is, so further members are never tried. If it is the
+        # first one, the union needs no conversion at all.
         if convert is None:
             converts += [_unchanged] if converts else ()
             break
@@ -512,7 +547,7 @@ def _fit_any(cql_type: CqlType, members: Sequence[Any], column: str, field: str)
     else:
         if not converts:
             union: object = typing.Union[tuple(members)]  # noqa: UP007
-            raise _mismatch(cql_type, union, column, field) from refused
+            raise _mismatch(cql_type, union, column, field) from last_error
     if len(converts) > 1:
         return partial(_convert_to_first, converts)
     return converts[0] if converts else None
@@ -529,6 +564,10 @@ def _convert_to_first(converts: Sequence[Convert], value: object) -> Any:
 
 
 def _fit_one(cql_type: CqlType, annotation: object, column: str, field: str) -> Convert | None:
+    """Return the conversion to an annotation that is not a union; None if values fit as they are.
+
+    The conversion does not get None: `_fit` handles null.
+    """
     if hasattr(cql_type, "mapped_class"):  # a user-defined type, which may have any name
         return _fit_udt(cql_type, annotation, column, field)
     name = cql_type.typename
@@ -549,10 +588,10 @@ def _fit_one(cql_type: CqlType, annotation: object, column: str, field: str) -> 
         return partial(_convert_by, _CONVERSIONS[name, annotation])
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
         return partial(_member_of, annotation)
-    kinds = _SCALARS.get(name)
-    if kinds is None:
-        return None  # a custom type: values stay as its codec makes them
-    if not isinstance(annotation, type) or not any(issubclass(kind, annotation) for kind in kinds):
+    classes = _SCALARS.get(name)
+    if classes is None:
+        return None  # a custom type: use what its codec returns
+    if not isinstance(annotation, type) or not any(issubclass(cls, annotation) for cls in classes):
         return _refuse(cql_type, annotation, column, field)
     return None
 
@@ -615,7 +654,8 @@ def _fit_map(
         key = _fit(cql_type.subtypes[0], arguments[0], column, field)
         value_of = _fit(cql_type.subtypes[1], arguments[1], column, field)
     if key is None and value_of is None:
-        # Maps with keys that a dict cannot hold are another Mapping class; dict() makes them fit.
+        # The decoder returns another Mapping class for keys that a dict cannot hold. An annotation
+        # of dict asks for a dict all the same.
         return dict if origin is dict else _unchanged
     first, second = key or _unchanged, value_of or _unchanged
     return lambda items: {first(k): second(v) for k, v in items.items()}
@@ -626,13 +666,15 @@ def _fit_tuple(
 ) -> Convert | None:
     if origin is not tuple and origin not in _LISTS[1:]:
         return _refuse(cql_type, annotation, column, field)
-    kinds = cql_type.subtypes
+    subtypes = cql_type.subtypes
+    # ``tuple`` and ``tuple[int, ...]`` allow any length.
     if not arguments or arguments[-1] is ...:
-        arguments = (arguments[0] if arguments else Any,) * len(kinds)
-    if len(arguments) != len(kinds):
+        arguments = (arguments[0] if arguments else Any,) * len(subtypes)
+    if len(arguments) != len(subtypes):
         return _refuse(cql_type, annotation, column, field)
     converts = [
-        _fit(kind, argument, column, field) for kind, argument in zip(kinds, arguments, strict=True)
+        _fit(subtype, argument, column, field)
+        for subtype, argument in zip(subtypes, arguments, strict=True)
     ]
     if not any(converts):
         return None
@@ -643,7 +685,7 @@ def _fit_tuple(
 def _fit_vector(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    # The session or the statement chooses the class of vectors, so lists and arrays are accepted.
+    # The setting `vector_type` decides if vectors are lists or arrays, so accept both as they are.
     if origin is tuple or origin in _LISTS:
         return (
             _fit_list(cql_type, annotation, origin, arguments, column, field)
@@ -661,6 +703,7 @@ def _fit_vector(
 
 
 def _fit_udt(cql_type: CqlType, annotation: object, column: str, field: str) -> Convert | None:
+    """Return the conversion of a user-defined type to a dict, a tuple or an application's class."""
     names = list(cql_type.fieldnames)
     if (
         annotation is dict
@@ -673,6 +716,7 @@ def _fit_udt(cql_type: CqlType, annotation: object, column: str, field: str) -> 
     if annotation is tuple:
         return None
     if not _is_row_class(annotation):
+        # The decoder returns instances of the class that is registered for the type.
         registered = getattr(cql_type, "mapped_class", None)
         if (
             registered is not None
@@ -681,9 +725,8 @@ def _fit_udt(cql_type: CqlType, annotation: object, column: str, field: str) -> 
         ):
             return None
         return _refuse(cql_type, annotation, column, field)
-    kind = _kind_of(annotation)
-    # Made when columns and class are compared, not for each value: a row may have many user-defined
-    # types.
+    kind = _class_kind(annotation)
+    # Compare the type's fields with the class once, and not for each value.
     maker = _row_maker(
         annotation,
         kind,
@@ -695,7 +738,7 @@ def _fit_udt(cql_type: CqlType, annotation: object, column: str, field: str) -> 
     is_class = isinstance(annotation, type) and not typing.is_typeddict(annotation)
 
     def convert(value: object) -> Any:
-        # an instance of the class registered for the type
+        # The decoder has already made it, because the class is registered for the type.
         if is_class and isinstance(value, annotation):
             return value
         if isinstance(value, Mapping):

@@ -5,6 +5,9 @@ from whole child arrays. Nanoseconds, and dates and times beyond the years 1 to 
 Python's datetime classes: they stay the numbers of the wire format. A value that does not fit the
 CQL type stays as it is: binding refuses it and names its position. Arrays are recognized by the
 names of their classes, so that pyarrow need not be imported.
+
+Each function ``_lists``, ``_dates``, ... converts an array for one CQL type, and returns None if
+the objects that pyarrow's `to_pylist` makes can be bound as they are.
 """
 
 from __future__ import annotations
@@ -42,14 +45,15 @@ __all__ = ["arrow_values"]
 _Reader: TypeAlias = "Callable[[pyarrow.Array, CqlType], list[Any] | None]"
 
 _DAY_MILLIS = 86_400_000
-# The `struct` format letters of plain numbers, and the Arrow arrays with the same memory layout.
+# The `struct` format letters of plain numbers by the letter of their layout; and those of the Arrow
+# arrays with the same memory layout.
 _NUMBERS = {"c": "b", "s": "h", "i": "i", "l": "q", "f": "f", "g": "d"}
 _NUMBER_ARRAYS = {
     "Int8Array": "b", "Int16Array": "h", "Int32Array": "i", "Int64Array": "q", "FloatArray": "f",
     "DoubleArray": "d",
 }  # fmt: skip
-# The mean length from which lists are taken as slices of the memory. pyarrow is faster for shorter
-# lists.
+# From this mean length on, lists of numbers become slices of Arrow's memory. For shorter lists
+# `to_pylist` is faster.
 _LONG = 8
 _LISTS = frozenset({"ListArray", "LargeListArray", "FixedSizeListArray"})
 _TEXTS = frozenset({"StringArray", "LargeStringArray", "StringViewArray"})
@@ -79,7 +83,7 @@ def _values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
 def _converted(array: pyarrow.Array, cqltype: CqlType) -> tuple[pyarrow.Array, list[Any] | None]:
     """Return the plain array, without dictionary and extension type, and its values for `cqltype`.
 
-    The values are None if the objects of pyarrow's `to_pylist` will do.
+    The values are None if the objects that pyarrow's `to_pylist` makes can be bound as they are.
     """
     if hasattr(array, "dictionary_decode"):
         array = array.dictionary_decode()
@@ -91,10 +95,12 @@ def _converted(array: pyarrow.Array, cqltype: CqlType) -> tuple[pyarrow.Array, l
 
 
 def _mapped(values: Iterable[Any], convert: Convert) -> list[Any]:
+    """Convert all values but None."""
     return [None if value is None else convert(value) for value in values]
 
 
 def _sliced(array: pyarrow.Array, items: Any, ends: Sequence[int]) -> list[Any]:
+    """Split `items` at the positions `ends` into the lists of `array`, with None for its nulls."""
     return with_nulls(array, [items[start:end] for start, end in itertools.pairwise(ends)])
 
 
@@ -104,18 +110,23 @@ def _lists(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     first, ends = bounds(array)
     child = array.values.slice(first, ends[-1])
     element = bare(element_of(cqltype))
+    # Long lists of plain numbers: codecs read the numbers from Arrow's memory.
     if ends[-1] >= _LONG * len(array):
         numbers = _memory(child, element)
         if numbers is not None:
             return _sliced(array, numbers, ends)
     inner, items = _converted(child, element)
+    # The elements need no conversion, so `to_pylist` of the whole array will do.
     if items is None and inner is child:
         return None
     return _sliced(array, inner.to_pylist() if items is None else items, ends)
 
 
 def _memory(array: pyarrow.Array, cqltype: CqlType) -> memoryview | None:
-    """Return the memory of plain numbers, which codecs read directly; None for anything else."""
+    """Return the memory of an array of plain numbers without nulls, which codecs read directly.
+
+    None if the array holds anything else, or numbers of another format than `cqltype`.
+    """
     code = _NUMBER_ARRAYS.get(type(array).__name__)
     if code is None or array.null_count or not len(array):
         return None
@@ -125,15 +136,15 @@ def _memory(array: pyarrow.Array, cqltype: CqlType) -> memoryview | None:
     width = layout.width
     data = memoryview(array.buffers()[1])
     start = array.offset * width
-    part = data[start : start + len(array) * width]
-    return part.cast("B").cast(code)  # type: ignore[call-overload, no-any-return]
+    numbers = data[start : start + len(array) * width]
+    return numbers.cast("B").cast(code)  # type: ignore[call-overload, no-any-return]
 
 
 def _maps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     if type(array).__name__ == "MapArray":
         keys, items = array.keys, array.items
     elif type(array).__name__ in _LISTS and array.type.value_type.num_fields == 2:
-        # Libraries without maps write them as lists of pairs.
+        # Libraries without a map type, such as polars, write a map as a list of pairs.
         keys, items = (array.values.field(index) for index in range(2))
     else:
         return None
@@ -148,10 +159,10 @@ def _maps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
 
 
 def _tuples(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    kinds = cqltype.subtypes
-    if type(array).__name__ != "StructArray" or array.type.num_fields > len(kinds):
+    types = cqltype.subtypes
+    if type(array).__name__ != "StructArray" or array.type.num_fields > len(types):
         return None
-    fields = [_values(array.field(index), kinds[index]) for index in range(array.type.num_fields)]
+    fields = [_values(array.field(index), types[index]) for index in range(array.type.num_fields)]
     return with_nulls(array, list(zip(*fields, strict=True)))
 
 
@@ -162,9 +173,10 @@ def _user_types(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     field_names = list(cqltype.fieldnames)
     if not set(names) <= set(field_names):
         return None
+    # A field that the struct does not have is null.
     fields = [
-        _values(array.field(name), kind) if name in names else [None] * len(array)
-        for name, kind in zip(field_names, cqltype.subtypes, strict=True)
+        _values(array.field(name), subtype) if name in names else [None] * len(array)
+        for name, subtype in zip(field_names, cqltype.subtypes, strict=True)
     ]
     return with_nulls(array, list(zip(*fields, strict=True)))
 
@@ -180,12 +192,13 @@ _ARROW_CONTAINERS: dict[CqlType, _Reader] = {
 
 
 def _dates(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return dates as the unsigned numbers of the wire format."""
+    """Return dates as the unsigned numbers of the wire format, in which 1970-01-01 is 2**31."""
     name = type(array).__name__
     if name == "Date32Array":
         return _mapped(array.cast("int32").to_pylist(), lambda day: day + DATE_OFFSET)
     if name == "Date64Array" or (name == "TimestampArray" and array.type.tz is None):
-        a_day = 86_400 * NANOS["s"] // NANOS["ms" if name == "Date64Array" else array.type.unit]
+        unit = "ms" if name == "Date64Array" else array.type.unit
+        a_day = 86_400 * NANOS["s"] // NANOS[unit]
         return _mapped(array.cast("int64").to_pylist(), lambda value: value // a_day + DATE_OFFSET)
     return None
 
@@ -197,9 +210,10 @@ def _times(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
 
 
 def _nanos(array: pyarrow.Array) -> list[Any]:
+    """Return times or durations in nanoseconds."""
     numbers = array.cast("int32" if type(array).__name__ == "Time32Array" else "int64").to_pylist()
-    each = NANOS[array.type.unit]
-    return numbers if each == 1 else _mapped(numbers, lambda value: value * each)
+    factor = NANOS[array.type.unit]
+    return numbers if factor == 1 else _mapped(numbers, lambda value: value * factor)
 
 
 def _timestamps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
@@ -215,8 +229,8 @@ def _timestamps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
         return numbers
     if unit == "s":
         return _mapped(numbers, lambda value: value * 1000)
-    each = NANOS["ms"] // NANOS[unit]
-    return _mapped(numbers, lambda value: value // each)
+    a_millisecond = NANOS["ms"] // NANOS[unit]
+    return _mapped(numbers, lambda value: value // a_millisecond)
 
 
 def _durations(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
@@ -237,6 +251,7 @@ def _varints(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
 
 
 def _whole(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
+    """Return decimals as ints, for an integer type."""
     return (
         _mapped(array.to_pylist(), whole_number)
         if type(array).__name__.startswith("Decimal")
@@ -249,6 +264,7 @@ def _uuids(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
 
 
 def _opaque(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
+    """Decode values of a type that has no Arrow type and is stored as its serialized bytes."""
     return (
         _mapped(array.to_pylist(), reader_of(cqltype))
         if type(array).__name__ in _BINARIES

@@ -38,15 +38,18 @@ def is_arrow(rows: object) -> bool:
 
 
 def snapshot_and_count(rows: object) -> tuple[object, int]:
-    """Return a snapshot of `rows`, and the number of rows.
+    """Return a copy of `rows` and the number of rows.
 
-    The application may change its own object afterwards. Raises TypeError if `rows` are not rows.
+    The application may change its own object afterwards.
+
+    :raises TypeError: if `rows` is neither a table nor an iterable.
     """
     if isinstance(rows, (str, bytes, bytearray, Mapping)):
         raise TypeError(
             f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}"
         )
-    # A DataFrame offers Arrow's interface too, but is read without pyarrow if it is read as pandas.
+    # A DataFrame also offers Arrow's interface, but reading that needs pyarrow. So it is handled as
+    # pandas below.
     if not is_array(rows) and not is_frame(rows) and is_arrow(rows):
         table = arrow_table(rows)
         return table, table.num_rows
@@ -67,11 +70,11 @@ def rows_of(rows: object, columns: Columns) -> Iterable[Any]:
     Tables are read by their columns; everything else is returned as it is.
 
     :raises ValueError: if a table lacks the column of a marker, or has one without a marker.
-    :raises TypeError: if `rows` are not rows.
+    :raises TypeError: if `rows` is neither a table nor an iterable.
     """
     cls = type(rows)
     if cls is list or cls is tuple:
-        return rows  # type: ignore[return-value]  # the usual case, before any other look
+        return rows  # type: ignore[return-value]  # the usual case: no further check is needed
     if isinstance(rows, (str, bytes, bytearray, Mapping)):
         raise TypeError(f"rows are a table or an iterable of rows, not {cls.__name__}: {rows!r}")
     if is_array(rows):
@@ -119,9 +122,9 @@ class TableRows:
         return zip(*map(self.values, range(len(self.sources))), strict=True)
 
     def values(self, index: int) -> Iterable[Any]:
-        """Return the values of a column.
+        """Return the values of one column of the table.
 
-        :param index: the position of its bind marker.
+        :param index: the position of the bind marker that the column belongs to.
         """
         return self._values(self.sources[index], self.columns[index].type)
 
@@ -132,6 +135,13 @@ def _by_name(
     source: Callable[[str], Any],
     values: Callable[[Any, Any], Iterable[Any]],
 ) -> TableRows:
+    """Match a table's columns with the bind markers by name.
+
+    :param names: the names of the table's columns.
+    :param source: returns the column of a name.
+    :param values: returns the values of a column for a CQL type.
+    :raises ValueError: if the names are not the same, or two columns have one name.
+    """
     marker_names = [column.name for column in columns]
     missing = [name for name in marker_names if name not in names]
     if missing:
@@ -145,7 +155,7 @@ def _by_name(
             f"the table has the column{'s' * (len(extra) > 1)} {', '.join(map(repr, extra))}, "
             f"but the bind markers are {', '.join(marker_names) or 'none'}"
         )
-    # Looking a repeated name up would return its first column, or both.
+    # `source` would return the first column of a repeated name, or both columns.
     if len(set(names)) < len(names):
         raise ValueError(
             f"two columns of the table have the same name: {', '.join(map(str, names))}"
@@ -157,6 +167,7 @@ def _by_name(
 
 
 def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
+    """Return the rows of a structured or a two-dimensional NumPy array."""
     array_values = values_module().array_values
     names = array.dtype.names
     if names is not None:

@@ -1,6 +1,6 @@
-"""The attributes of other libraries' arrays and tables that rows are read from.
+"""Protocols: the attributes that the driver reads from arrays and tables of NumPy and pandas.
 
-None of these libraries is imported for them: any object with these attributes will do.
+Any object with these attributes will do, so neither library has to be imported.
 """
 
 from __future__ import annotations

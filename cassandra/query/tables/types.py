@@ -1,4 +1,4 @@
-"""Properties of CQL types that tables of any library need."""
+"""Functions on CQL types and scalar values, for reading tables of any library."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ __all__ = [
 Convert = Callable[[Any], Any]
 CqlType: TypeAlias = "type[CassandraType]"
 
-NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
-_MOST_DIGITS = 1000
+NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}  # nanoseconds in each unit
+_MOST_DIGITS = 1000  # maximum number of digits of an int that `whole_number` makes from an exponent
 DURATION_PARTS = ("months", "days", "nanoseconds")
 
 
 class Pairs(list[tuple[Any, Any]]):
     """A map as a list of pairs, for keys that a dict cannot hold.
 
-    A dict also regards keys as equal that CQL tells apart: 0.0 and -0.0.
+    These are keys that are not hashable, such as maps, and the float keys 0.0 and -0.0: CQL tells
+    them apart, but a dict does not.
     """
 
     __slots__ = ()
@@ -52,7 +53,7 @@ class Pairs(list[tuple[Any, Any]]):
 
 
 def bare(cqltype: CqlType) -> CqlType:
-    """Return `cqltype` without frozen and reversed."""
+    """Return `cqltype` without its wrappers ``frozen`` and ``reversed``."""
     inner = cqltype
     while issubclass(inner, _Wrapper):
         inner = inner.subtypes[0]
@@ -60,10 +61,12 @@ def bare(cqltype: CqlType) -> CqlType:
 
 
 def kind_of(cqltype: CqlType) -> str:
-    """Return the kind of layout that a column of `cqltype` has; `cqltype` must be bare.
+    """Return the kind of `cqltype` by which the functions for scalar values are looked up.
 
-    The kinds are those of `cassandra.protocol.columnar.layouts`, or "opaque" for bytes that a codec
-    reads.
+    The kind is that of the type's layout (`cassandra.protocol.columnar.layouts`), except "uuid",
+    "timestamp", and "opaque" for a type that tables hold as serialized bytes.
+
+    :param cqltype: a type without wrappers, see `bare`.
     """
     layout = layout_of(cqltype)
     if layout.kind == "blob" and cqltype.codec().cql_name != "blob":
@@ -75,7 +78,8 @@ def kind_of(cqltype: CqlType) -> str:
 
 def container_of(cqltype: CqlType) -> CqlType | None:
     """Return the container class that `cqltype` derives from, or None if it is not a container."""
-    # An application's own subclass may take other Python values than its base class.
+    # A subclass of the application, with its own serialization, may take other Python values than
+    # its base class. So it does not count as a container.
     if cqltype._overridden():
         return None
     return next((base for base in _CONTAINERS if issubclass(cqltype, base)), None)
@@ -103,14 +107,16 @@ def whole_number(value: object) -> object:
     """
     try:
         number = decimal.Decimal(value)  # type: ignore[arg-type]
-        # A short string may have an exponent of a billion: as an int it would fill the memory.
-        is_near = number.is_finite() and number.adjusted() <= max(
+        # "1e1000000000" is short, but as an int it would fill the memory.
+        is_small = number.is_finite() and number.adjusted() <= max(
             _MOST_DIGITS, len(value) if isinstance(value, str) else 0
         )
-        exact = is_near and number == number.to_integral_value()
+        is_integer = is_small and number == number.to_integral_value()
     except (decimal.InvalidOperation, ValueError, TypeError):
         return value
-    return coerce.decimal_parts(number.quantize(1, context=WIDE_CONTEXT))[0] if exact else value
+    if not is_integer:
+        return value
+    return coerce.decimal_parts(number.quantize(1, context=WIDE_CONTEXT))[0]
 
 
 def uuid_of(value: object) -> object:
@@ -129,8 +135,8 @@ def reader_of(cqltype: CqlType) -> Convert:
     def read(value: object) -> object:
         if not isinstance(value, bytes):
             return value
-        # The codecs limit the total size of the values that nulls expand to in one page; each cell
-        # counts as a page of its own.
+        # The codecs limit how many nulls the values of one page may expand to
+        # (`limits.null_cells`). Begin a new page, so that the limit applies to each cell by itself.
         begin_page()
         try:
             return codec.decode_nullable(value)

@@ -44,8 +44,9 @@ __all__ = ["array_values", "arrow_values", "series_values"]
 
 _FLOATS = frozenset({"float", "double"})
 _WHOLE = frozenset({"tinyint", "smallint", "int", "bigint", "varint", "counter"})
-_NAT = -(1 << 63)
-# Nanoseconds of NumPy's units; of shorter units, numbers cannot overflow.
+_NAT = -(1 << 63)  # the integer by which NumPy stores NaT, its missing date or duration
+# The length of NumPy's units in nanoseconds. Units that are shorter than a nanosecond are left out:
+# their numbers do not overflow, because converting makes them smaller.
 _LENGTHS = {
     **NANOS,
     "m": 60 * NANOS["s"],
@@ -58,9 +59,11 @@ _LENGTHS = {
 
 
 def without_nan(values: Iterable[Any], name: str) -> list[Any]:
-    """Return floats for a column of another type, whose name is `name`.
+    """Convert floats for a column whose CQL type is neither float nor double.
 
-    NaN becomes None, and for an integer type a whole number becomes an int.
+    NaN becomes None. If the type is an integer type, a float such as 3.0 becomes an int.
+
+    :param name: the name of the CQL type.
     """
     is_integer_type = name in _WHOLE
     return [
@@ -86,8 +89,8 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
     If the array has more than one dimension, each value is an array.
     """
     if array.ndim > 1:
-        # Collections and vectors take arrays. The rows of a masked array are masked too, so they
-        # know their nulls.
+        # Codecs of collections and vectors accept arrays. The rows of a masked array are masked
+        # arrays too, so their nulls are not lost.
         return list(array)
     cqltype = bare(cqltype)
     name = cqltype.codec().cql_name
@@ -108,13 +111,19 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
 
 
 def _numbers(array: Array, unit: str, convert: Convert | None) -> list[Any]:
-    # Missing values of a masked array are None already. `tolist` makes all Python ints in C; a loop
-    # over NumPy scalars is many times slower.
+    """Return an array of dates or durations as numbers of `unit`; None for NaT.
+
+    :param convert: applied to each number that is not missing; None to leave the numbers as they
+        are.
+    """
+    # `tolist` makes all Python ints in C; a loop over NumPy scalars is many times slower. In its
+    # list, missing values of a masked array are None already.
     converted = array.astype(unit)
     numbers = converted.astype("int64").tolist()
     factor = _factor(array.dtype, unit)
     if factor > 1:
-        # NumPy multiplies without a check. A product that overflowed does not convert back.
+        # NumPy multiplies without a check for overflow. A product that has overflowed does not
+        # convert back to the same value: multiply such values as Python ints.
         has_changed = converted.astype(array.dtype) != array
         if has_changed.any():
             numbers = [
@@ -129,10 +138,11 @@ def _numbers(array: Array, unit: str, convert: Convert | None) -> list[Any]:
 
 
 def _factor(dtype: Any, unit: str) -> int:
-    """Return how many times longer the unit of a NumPy type is than `unit`; at most 1 if shorter.
+    """Return how many times longer the unit of a NumPy type is than `unit`.
 
-    Years and months have no fixed length; we use their greatest one. The product of a value that
-    overflowed is out of range with any length, so that binding refuses it.
+    This is 0 or 1 if the unit is not longer. For years and months, which have no fixed length, we
+    use the greatest length: the factor is needed only for values that overflow, and they are out of
+    range with any length, so binding refuses them.
     """
     _, _, text = dtype.str.rstrip("]").partition("[")
     name = text.lstrip("0123456789")
@@ -195,7 +205,7 @@ def _without_nan_of(values: list[Any], name: str) -> list[Any]:
 
 
 def object_values(values: list[Any], cqltype: CqlType) -> list[Any]:
-    """Convert Python objects to the form that bind markers of `cqltype` take."""
+    """Convert the Python objects of a column to values for bind markers of `cqltype`."""
     convert = cell_reader(cqltype)
     name = cqltype.codec().cql_name
     if convert is not None:
@@ -221,7 +231,10 @@ def cell_reader(cqltype: CqlType) -> Convert | None:
 
 
 def _or_none(convert: Convert | None) -> Convert:
-    """Return `convert` for items that may be missing."""
+    """Return a conversion that leaves None as it is and applies `convert` to other values.
+
+    If `convert` is None, all values stay as they are.
+    """
     if convert is None:
         return lambda value: value
     return lambda value: None if value is None else convert(value)
@@ -230,13 +243,14 @@ def _or_none(convert: Convert | None) -> Convert:
 def _list_cells(cqltype: CqlType) -> Convert:
     element = element_of(cqltype)
     each = cell_reader(element)
-    # Only arrays of these kinds are read value by value. Codecs take all others as they are, in one
-    # step, and floats for floats too.
-    kinds = "mMO" if bare(element).codec().cql_name in _FLOATS else "mMOf"
+    # The letters of the NumPy types (durations, dates, objects, floats) whose values have to be
+    # converted. Codecs read any other array in one step, and a float array if the elements are
+    # floats.
+    letters = "mMO" if bare(element).codec().cql_name in _FLOATS else "mMOf"
 
     def read(cell: Any) -> object:
         letter = getattr(getattr(cell, "dtype", None), "kind", "")
-        if letter and letter in kinds:
+        if letter and letter in letters:
             return array_values(cell, element)
         if each is None or not isinstance(cell, (list, tuple, set, frozenset)):
             return cell
@@ -303,7 +317,7 @@ def nanoseconds_of(value: object) -> Any:
     """Return the nanoseconds of a timedelta or pandas Timedelta; other values as they are."""
     if not isinstance(value, datetime.timedelta):
         return value
-    # Whole numbers: `total_seconds` is a float, which loses nanoseconds beyond 104 days.
+    # Compute with ints: `total_seconds` is a float, which loses nanoseconds beyond 104 days.
     nanos = (value.days * 86_400 + value.seconds) * NANOS["s"] + value.microseconds * NANOS["us"]
     return nanos + getattr(value, "nanoseconds", 0)
 
@@ -335,8 +349,8 @@ def day_of(value: Any) -> Any:
 def duration_of(value: Any) -> object:
     """Return a Duration; a value that does not represent a duration is returned as it is.
 
-    A Duration can be made from a pandas offset, a pyarrow interval, a mapping of its parts or a
-    timedelta.
+    These represent a duration: a pandas offset, a pyarrow interval, a timedelta, and a mapping with
+    months, days and nanoseconds.
     """
     if isinstance(value, datetime.timedelta):
         return Duration(0, 0, nanoseconds_of(value))
