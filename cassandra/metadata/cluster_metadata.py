@@ -1,4 +1,7 @@
-"""The driver's knowledge of a cluster: its nodes, as a snapshot that is replaced as a whole."""
+"""`Metadata`: what the driver knows of a cluster, as snapshots of its nodes and its schema.
+
+The engine replaces a snapshot as a whole, so any thread may read one without a lock.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ _NO_KEYSPACES = (
     "no keyspace is known: cluster.connect() reads them, unless schema_metadata_enabled is False"
 )
 
+# From keyspace, table and serialized partition key to the replicas; see `Metadata.table_replicas`.
 TableReplicas = Callable[[str, str, bytes], Sequence[Host] | None]
 
 
@@ -36,16 +40,19 @@ class ReplicaShard(NamedTuple):
     """A replica of a partition.
 
     :param host: the host that holds it.
-    :param shard: the number of the shard that serves it; None if the driver knows of no shards on
-        the host.
+    :param shard: the number of the host's shard that serves the partition; None if the host has no
+        shards, or the shard is not known.
     """
 
     host: Host
     shard: int | None
 
 
-def _token_on(token_class: type[Token], key: bytes | int | Token) -> Token:
-    """Return the token of a serialized partition key, or of a number."""
+def _token_for(token_class: type[Token], key: bytes | int | Token) -> Token:
+    """Return the token of `key`: a serialized partition key, the value of a token, or a token.
+
+    :param token_class: the token class of the cluster's partitioner.
+    """
     if isinstance(key, token_class):
         return key
     if isinstance(key, bytes):
@@ -64,7 +71,7 @@ class Metadata(bases.MetadataBase):
     Any thread may read it. Only the engine replaces the snapshots.
     """
 
-    # A slot for the version, because each query plan reads it.
+    # The base class has a slot for `placement_version`, because each query plan reads it.
     __slots__ = ("__dict__", "__weakref__")
 
     token_metadata_enabled: bool = True
@@ -75,7 +82,8 @@ class Metadata(bases.MetadataBase):
         self.partitioner: str | None = None
         self.dbaas = False
         self.replication_version = 0
-        self.placement_version = 0  # counts every change of the placement of partitions
+        # Counts every change of the placement: of the ring, the replication or the tablets' hosts.
+        self.placement_version = 0
         self._hosts: MappingProxyType[Any, Host] = MappingProxyType({})
         self._replication: Mapping[str, ReplicationStrategy | None] = MappingProxyType({})
         # The hosts that own tokens. The object is replaced when one of these hosts changes.
@@ -117,16 +125,19 @@ class Metadata(bases.MetadataBase):
         host = self._hosts.get(endpoint_or_address)
         if host is not None or not isinstance(endpoint_or_address, str):
             return host
-        # A linear search is enough: applications rarely look up a host by address, and we would
-        # have to rebuild an index for each snapshot.
+        # Search all hosts: an index by address would have to be built for each snapshot, and
+        # applications rarely look up a host by address.
         for host in self._hosts.values():
             if endpoint_or_address == host.address and port in (None, host.endpoint.port):
                 return host
-        # Compare with the address that nodes report of each other. The client may connect to a
-        # translated address, or to another port.
+        # Then compare with the addresses that nodes advertise. The client may use other ones: a
+        # translated address, or another port.
         for host in self._hosts.values():
-            told_port = host.broadcast_rpc_port or host.endpoint.port
-            if endpoint_or_address == host.broadcast_rpc_address and port in (None, told_port):
+            advertised_port = host.broadcast_rpc_port or host.endpoint.port
+            if endpoint_or_address == host.broadcast_rpc_address and port in (
+                None,
+                advertised_port,
+            ):
                 return host
         return None
 
@@ -162,14 +173,17 @@ class Metadata(bases.MetadataBase):
         token_class = token_class_of(self.partitioner) if self.token_metadata_enabled else None
         members = RingMembers(hosts, token_class) if token_class is not None else None
         previous = self.members
-        # A refresh usually finds the same nodes. The placement then stays valid, with everything
-        # that was computed from it.
+        # A refresh usually finds the same nodes. The placement then stays valid, and so do the
+        # replica maps and query plans that were computed from it.
         if members is not previous and (members is None or not members.same_placement(previous)):
             self.members = members
             self.placement_version += 1
 
     def _forget_placement(self) -> None:
-        """Recompute the placement of partitions with the next snapshot (called by the engine)."""
+        """Make the next snapshot of hosts recompute the placement (called by the engine).
+
+        Without this, `_replace_hosts` keeps the placement if it finds the same nodes.
+        """
         self.members = None
 
     # -- replicas ----------------------------------------------------------------------------------
@@ -195,8 +209,8 @@ class Metadata(bases.MetadataBase):
 
         :param replication: the replication by keyspace.
         """
-        # Every read of the schema delivers the replication, but only a change may invalidate the
-        # placement.
+        # The engine calls this after each read of the schema, but only a change makes the placement
+        # invalid.
         if replication != self._replication:
             self._replication = MappingProxyType(dict(replication))
             self.replication_version += 1
@@ -213,10 +227,10 @@ class Metadata(bases.MetadataBase):
 
     @property
     def table_replicas(self) -> TableReplicas | None:
-        """A function from keyspace, table and serialized key to replicas, or None.
+        """A function that returns the replicas of a partition, or None if no function is set.
 
-        The function serves tables that are not placed by the token ring. For all other tables it
-        returns None.
+        It is called with keyspace, table and serialized partition key, for tables whose replicas do
+        not follow from the token ring. For any other table it returns None.
         """
         return self._table_replicas
 
@@ -230,8 +244,8 @@ class Metadata(bases.MetadataBase):
 
         None if tokens are not used, or the partitioner is not known.
         """
-        # We read the version first, and writers change it last. A routing built during a change
-        # therefore belongs to the old version, and is built again.
+        # Read the version first; the engine changes it last. So if a change comes meanwhile, this
+        # routing has the old version, and the next call builds another one.
         version, members, previous = self.placement_version, self.members, self._routing
         if previous is not None and previous.placement_version == version:
             return previous
@@ -278,7 +292,7 @@ class Metadata(bases.MetadataBase):
         routing = self.routing()
         if routing is None:
             return []
-        token = _token_on(routing.members.token_class, key)
+        token = _token_for(routing.members.token_class, key)
         if self.tablets.has_keyspace(keyspace):
             tablet = self.tablets.find(keyspace, table or "", token.value)
             replicas = tablet[2] if tablet is not None else ()
@@ -326,13 +340,16 @@ class Metadata(bases.MetadataBase):
         """The keyspaces by name, as they were last read. Each value is a `KeyspaceMetadata`.
 
         Keyspaces are built when they are first accessed. The mapping and its keyspaces are live:
-        they show later changes of the schema. When a table changes, the mappings of its keyspace
-        get a new object for it.
+        they show later changes of the schema. A table that changes is replaced by a new object in
+        the mappings of its keyspace.
         """
         return self._keyspaces
 
     def export_schema_as_string(self) -> str:
-        """Return the CQL that creates all keyspaces; the rest is in comments."""
+        """Return the CQL that creates all keyspaces.
+
+        What CQL cannot create, such as virtual keyspaces and damaged tables, is in comments.
+        """
         return "\n\n".join(keyspace.export_as_string() for keyspace in self.keyspaces.values())
 
     def _replace_schema(self, schema: Schema) -> None:
@@ -340,6 +357,7 @@ class Metadata(bases.MetadataBase):
 
         :param schema: the schema that was read.
         """
+        # An application may hold a keyspace's object: it must show the new schema.
         previous = self.schema.sources
         for name, source in schema.sources.items():
             old_source = previous.get(name)

@@ -1,6 +1,6 @@
-"""End points: the addresses that nodes listen on.
+"""End points: the addresses that the driver opens connections to.
 
-Host names stay unresolved, so that each new connection resolves them again.
+An end point keeps a host name as it is: each new connection resolves it again.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ DEFAULT_PORT = 9042
 
 
 def is_ip_address(text: str) -> bool:
-    """Return True if `text` is an address, not a name."""
-    # We avoid the module ipaddress: importing it takes a millisecond.
+    """Return True if `text` is an IP address and not a host name."""
+    # Not by the module ipaddress: importing it takes a millisecond.
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, text)
@@ -53,17 +53,18 @@ class EndPoint:
 
     @property
     def ssl_options(self) -> Mapping[str, Any] | None:
-        """Options of TLS for this end point alone, for example ``server_hostname``."""
+        """TLS options for connections to this end point only, for example ``server_hostname``."""
         return None
 
     @property
     def socket_family(self) -> int:
-        """The address family to resolve for."""
+        """The family of the addresses to connect to, for `socket.getaddrinfo`."""
         return socket.AF_UNSPEC
 
     def resolve(self) -> tuple[str, int]:
-        """The (address, port) to connect to. If the address is a host name, the engine resolves it
-        and tries each of its addresses.
+        """Return the (address, port) to connect to.
+
+        If the address is a host name, the engine resolves it and tries each of its IP addresses.
         """
         raise NotImplementedError
 
@@ -100,7 +101,7 @@ class DefaultEndPoint(EndPoint):
     def __init__(self, address: str, port: int = DEFAULT_PORT) -> None:
         self._address = address
         self._port = port
-        # The hash is computed once: end points are looked up often and never change.
+        # Cached, because end points are looked up often and never change.
         self._hash = hash((address, port))
 
     @property
@@ -115,7 +116,7 @@ class DefaultEndPoint(EndPoint):
         return self._address, self._port
 
     def __eq__(self, other: object) -> bool:
-        # We do not use isinstance, because a subclass may have a different key.
+        # Only for exactly this class: a subclass may compare by another key.
         if type(other) is DefaultEndPoint:
             return self._address == other._address and self._port == other._port
         return super().__eq__(other)
@@ -162,7 +163,7 @@ class SniEndPoint(EndPoint):
         return self._proxy_address, self._port
 
     def _key(self) -> tuple[Any, ...]:
-        # All nodes have the proxy's address: only the server name tells them apart.
+        # All nodes have the same address, that of the proxy: only the server name differs.
         return ("SniEndPoint", self._proxy_address, self._port, self._server_name)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""One node as the driver knows it."""
+"""`Host`: what the driver knows about one node of the cluster."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Host(bases.HostBase):
     """A node of the cluster: its end point, location and state.
 
     Hosts are compared, ordered and hashed by end point. A string is equal to a host with that
-    address. `is_up` is True, False, or None if nothing is known yet. `state` describes the same as
-    a word.
+    address. `is_up` is True, False, or None if it is not known yet. `state` is a word for it.
 
-    :param endpoint: where the node is reached. A string is an address with the default port.
-    :param conviction_policy_factory: called with the host. The policy decides after how many
-        failures the host counts as down. You may leave it out if nothing uses the policy.
+    :param endpoint: the end point of the node. A string is an address with the default port.
+    :param conviction_policy_factory: called with the host; returns the `ConvictionPolicy` that
+        decides after how many failures the host counts as down. Leave it out for a host that the
+        driver does not connect to.
     :param datacenter: the node's data centre; None if it is not known yet.
     :param rack: the node's rack; None if it is not known yet.
     :param host_id: the id that the node generated; None if it is not known yet.
@@ -79,7 +79,7 @@ class Host(bases.HostBase):
             raise ValueError("conviction_policy_factory must not be None")
         # Older applications pass an address string.
         self.endpoint = DefaultEndPoint(endpoint) if isinstance(endpoint, str) else endpoint
-        self._hash = hash(self.endpoint)  # cached: each request needs it several times
+        self._hash = hash(self.endpoint)  # cached, because each request needs it several times
         self._given_up = False
         self._draining = False
         self._down_since_ns = 0
@@ -130,7 +130,7 @@ class Host(bases.HostBase):
         self._rack = rack
 
     def set_up(self) -> None:
-        """Note that the node responds."""
+        """Set `is_up` to True: the node responds."""
         if self.conviction_policy is not None:
             self.conviction_policy.reset()
         self._given_up = False
@@ -138,26 +138,27 @@ class Host(bases.HostBase):
         self.is_up = True
 
     def set_down(self) -> None:
-        """Note that the node does not respond."""
+        """Set `is_up` to False: the node does not respond. The driver keeps trying to reach it."""
         self._draining = False
-        self._note_down()
+        self._mark_down()
 
     def set_draining(self) -> None:
-        """Note that the node will stop soon: it accepts no new requests, and finishes the requests
-        in flight.
+        """Set `is_up` to False and `state` to "draining": the node has said that it will stop soon.
+
+        It accepts no new requests, but still answers those in flight.
 
         .. versionadded:: 4.0
         """
         self._draining = True
-        self._note_down()
+        self._mark_down()
 
     def force_down(self) -> None:
-        """Stop trying the node until the cluster reports that it is up."""
+        """Set `is_up` to False, and do not try the node again until the cluster reports it up."""
         self._draining = False
-        self._note_down()
+        self._mark_down()
         self._given_up = True
 
-    def _note_down(self) -> None:
+    def _mark_down(self) -> None:
         if self.is_up is not False:
             self._down_since_ns = wall_time_ns()
         self.is_up = False
@@ -174,10 +175,11 @@ class Host(bases.HostBase):
 
     @property
     def state(self) -> str:
-        """Return "up", "down" (the driver keeps trying), "forced down" (it does not) or "unknown".
+        """The state as a word: "up", "down", "forced down", "draining" or "unknown".
 
-        "draining" means that the node has announced that it will stop soon (GRACEFUL_DISCONNECT).
-        Its `is_up` is False, but requests in flight on it may still be answered.
+        If a host is "down", the driver keeps trying to reach it; if it is "forced down", it does
+        not. "draining" means that the node has announced that it will stop soon
+        (GRACEFUL_DISCONNECT): its `is_up` is False, but it may still answer requests in flight.
         """
         if self.is_up is None:
             return "unknown"
@@ -186,7 +188,7 @@ class Host(bases.HostBase):
         return "draining" if self._draining else "forced down" if self._given_up else "down"
 
     def signal_connection_failure(self, connection_exc: BaseException) -> bool:
-        """Report a failure to the conviction policy; True if the node now counts as down.
+        """Report a failure to the conviction policy; return True if the node now counts as down.
 
         :param connection_exc: the error of the connection.
         """
@@ -195,7 +197,7 @@ class Host(bases.HostBase):
         )
 
     def __eq__(self, other: object) -> bool:
-        # Fast path: most look-ups find the very same object.
+        # Most comparisons are of a host with itself, in look-ups.
         if self is other:
             return True
         if isinstance(other, Host):

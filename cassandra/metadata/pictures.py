@@ -1,7 +1,7 @@
 """Hosts, keyspaces and tables as HTML, for notebooks.
 
-All strings come from servers or from user code, so each is escaped. Colours are left to the
-notebook's theme, light or dark, except for a host that is down.
+All strings come from servers or from the application, so each is escaped. Colours are left to the
+notebook's theme, light or dark; only a host that is down is red.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _HOST = ("host", "state", "data centre", "rack", "version", "shards", "host id")
 def table_of(
     head: Iterable[str], rows: Sequence[Sequence[object]], styles: Sequence[str] | None = None
 ) -> str:
-    """Return a table as HTML.
+    """Return an HTML table.
 
-    :param head: the names of its columns.
-    :param rows: their values, shown as strings. Rows beyond `MOST_ROWS` are only counted.
-    :param styles: attributes for the tag of each row.
+    :param head: the names of the columns.
+    :param rows: the values of each row, shown as strings. Rows beyond `MOST_ROWS` are only counted.
+    :param styles: for each row, the attributes of its tag, or "".
     """
     cells = "".join(f"<th{_LEFT}>{escape(name)}</th>" for name in head)
     lines = []
@@ -51,7 +51,7 @@ def table_of(
 
 
 def hosts_as_html(hosts: Sequence[Host]) -> str:
-    """Return hosts as a table.
+    """Return an HTML table with a row for each host.
 
     :param hosts: the hosts.
     """
@@ -71,7 +71,7 @@ def hosts_as_html(hosts: Sequence[Host]) -> str:
 
 
 def host_as_html(host: Host) -> str:
-    """Return a host as a table of one row.
+    """Return an HTML table with the row of one host.
 
     :param host: the host.
     """
@@ -79,7 +79,7 @@ def host_as_html(host: Host) -> str:
 
 
 def metadata_as_html(metadata: Metadata) -> str:
-    """Return the hosts and the keyspaces of a cluster.
+    """Return HTML tables of the hosts and the keyspaces of a cluster.
 
     :param metadata: the metadata of the cluster.
     """
@@ -110,7 +110,7 @@ def _replication(keyspace: KeyspaceMetadata) -> str:
 
 
 def keyspace_as_html(keyspace: KeyspaceMetadata) -> str:
-    """Return a keyspace with its tables, and the statements that create it.
+    """Return an HTML table of a keyspace's tables and views, and the statements that create it.
 
     :param keyspace: the keyspace.
     """
@@ -134,7 +134,7 @@ def _key(table: Any) -> str:
 
 
 def table_as_html(table: Any) -> str:
-    """Return a table or a view with its columns, and the statement that creates it.
+    """Return an HTML table of the columns of a table or view, and the statement that creates it.
 
     :param table: a `TableMetadata` or a `MaterializedViewMetadata`.
     """

@@ -1,4 +1,4 @@
-"""Groups keys by the host to query for them."""
+"""`group_keys_by_replica`: groups partition keys by a host that holds them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def group_keys_by_replica(
 ) -> dict[Any, list[Sequence[Any]]]:
     """Group `keys` by a host that holds them.
 
-    Use this for statements with ``IN``, and for batches that one host can answer alone. The host is
-    the first replica that is up and at a local distance, so keys with the same replicas are in one
-    group. Keys without such a host are under `NO_VALID_REPLICA`.
+    Use this to build a statement with ``IN``, or a batch, of keys that one host holds. The host of
+    a key is its first replica that is up and at a local distance. So keys with the same replicas
+    are in one group. Keys without such a replica are under `NO_VALID_REPLICA`.
 
     :param session: a connected session.
     :param keyspace: the name of the keyspace.
@@ -39,20 +39,20 @@ def group_keys_by_replica(
     types = [lookup_cqltype(column.cql_type) for column in columns]
     grouped: dict[Any, list[Sequence[Any]]] = {}
     for key in keys:
-        # Check this before `zip`, whose error would name neither the table nor the key.
+        # Check the length here: the error of `zip` would name neither the table nor the key.
         if len(key) != len(types):
             raise ValueError(
                 f"the partition key of {keyspace}.{table} has {len(types)} columns, "
                 f"but a key is {key!r}"
             )
         parts = [
-            kind.serialize(value, cluster.protocol_version or 4)
-            for kind, value in zip(types, key, strict=True)
+            cql_type.serialize(value, cluster.protocol_version or 4)
+            for cql_type, value in zip(types, key, strict=True)
         ]
         serialized = composite_key(parts)
         assert serialized is not None  # a partition key has at least one column
         replicas = cluster.metadata.get_replicas(keyspace, serialized)
-        # A lazy generator: hosts are checked only until one of them fits.
+        # A generator, so that hosts are checked only until one of them fits.
         valid = (
             host
             for host in replicas
@@ -62,7 +62,7 @@ def group_keys_by_replica(
     return grouped
 
 
-# values of cassandra.policies.HostDistance, which we cannot import from here: LOCAL_RACK and LOCAL
+# HostDistance.LOCAL_RACK and LOCAL. This package must not import `cassandra.policies`.
 _LOCAL = (0, 1)
 
 group_keys_by_replica.__module__ = "cassandra.metadata"

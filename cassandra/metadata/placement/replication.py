@@ -31,9 +31,10 @@ REPLICATION_STRATEGY_CLASS_PREFIX = "org.apache.cassandra.locator."
 
 
 class ReplicationFactor:
-    """The number of replicas. Transient replicas hold data only until it is repaired.
+    """A number of replicas, some of which may be transient.
 
-    `full_replicas` counts the replicas that hold the data permanently.
+    Transient replicas hold data only until it is repaired. `full_replicas` counts the replicas that
+    hold the data permanently.
 
     :param all_replicas: the number of full and transient replicas.
     :param transient_replicas: how many of them are transient. None means 0.
@@ -84,16 +85,16 @@ class ReplicationFactor:
 
 
 class ReplicationStrategy:
-    """Base of the strategies.
+    """Base class of the replication strategies, and the class of any strategy that is not known.
 
-    :param name: the server's class, without its package if that is Cassandra's.
+    :param name: the name of the server's class, without Cassandra's own package.
     :param options_map: the options of the keyspace's replication map; ``class`` is ignored.
     """
 
     def __init__(self, name: str = "", options_map: Mapping[str, Any] | None = None) -> None:
         self.name = name
-        # Keep strings: rows have strings, user code passes numbers, and equal settings must compare
-        # equal.
+        # Convert values to strings: the server's rows have strings, applications pass numbers, and
+        # equal settings must compare equal.
         self._options = {
             key: str(value) for key, value in (options_map or {}).items() if key != "class"
         }
@@ -104,9 +105,10 @@ class ReplicationStrategy:
     ) -> ReplicationStrategy | None:
         """Return the strategy of a keyspace, or None if no class is set.
 
-        A strategy that the driver does not know, or that has unknown options, has no replicas.
+        If the driver does not know the strategy, or its options are not valid, the result has no
+        replicas.
 
-        :param strategy_class: the class, with or without the package.
+        :param strategy_class: the server's class, with or without the package.
         :param options_map: the options of the keyspace's replication map.
         """
         if not strategy_class:
@@ -120,7 +122,8 @@ class ReplicationStrategy:
             strategy: ReplicationStrategy = strategy_type(options)
             return strategy
         except ValueError as error:
-            # A keyspace that a newer server describes must not keep the driver from connecting.
+            # A newer server may describe a keyspace in a new way. The driver must connect all the
+            # same, so it goes on without the replicas of this keyspace.
             log.warning(
                 "the replication of a keyspace is not understood, so nothing is routed by it: %s",
                 error,
@@ -145,6 +148,7 @@ class ReplicationStrategy:
         :param token_to_host_owner: the `Host` that owns each `Token`.
         :param ring: the tokens in order.
         """
+        # Give each host a number, in the order of its first token.
         numbers: dict[Any, int] = {}
         owners = {
             token.value: numbers.setdefault(token_to_host_owner[token], len(numbers))
@@ -152,13 +156,13 @@ class ReplicationStrategy:
         }
         if not owners:
             return {}
-        placed = self.replica_map(SortedRing.of_owners(type(ring[0]), owners), list(numbers))
-        if placed is None:
+        replicas = self.replica_map(SortedRing.of_owners(type(ring[0]), owners), list(numbers))
+        if replicas is None:
             return {}
-        return {token: placed.of_token(token.value) for token in ring}
+        return {token: replicas.of_token(token.value) for token in ring}
 
     def export_for_schema(self) -> str:
-        """Return the CQL map that follows ``replication =``."""
+        """Return the replication as a CQL map, as it follows ``replication =``."""
         items = {"class": self.name, **self._options}
         return (
             "{"
@@ -173,7 +177,7 @@ class ReplicationStrategy:
             return False
         return (self.name, self._options) == (other.name, other._options)
 
-    # `Routing` shares replica maps by strategy, so equal settings need equal hashes.
+    # `Routing` has a dict of replica maps by strategy, so equal strategies need equal hashes.
     def __hash__(self) -> int:
         return hash((self.name, frozenset(self._options.items())))
 
@@ -182,7 +186,7 @@ class ReplicationStrategy:
 
 
 class SimpleStrategy(ReplicationStrategy):
-    """The next hosts along the ring, in any data centre.
+    """Places replicas on the next hosts along the ring, in any data centre.
 
     :param options_map: has ``replication_factor``: a number, or a string such as "3" or "3/1".
     :raises ValueError: if it is missing or has another form.
@@ -207,10 +211,10 @@ class SimpleStrategy(ReplicationStrategy):
 
 
 class NetworkTopologyStrategy(ReplicationStrategy):
-    """A number of replicas in each data centre, in different racks if there are enough of them.
+    """Places a number of replicas in each data centre, in different racks if there are enough.
 
-    ScyllaDB allows you to name the racks. It stores them as ``{"dc1:0": "rack1", "dc1:1":
-    "rack2"}``, or as ``{"dc1:-1": ""}`` if there are none.
+    In ScyllaDB you may name the racks of a data centre in place of a number. The server stores them
+    as ``{"dc1:0": "rack1", "dc1:1": "rack2"}``, or as ``{"dc1:-1": ""}`` if you named no rack.
 
     :param dc_replication_factors: for each data centre its factor: a number, or a string such as
         "3" or "3/1".
@@ -224,6 +228,7 @@ class NetworkTopologyStrategy(ReplicationStrategy):
         for key, factor in self._options.items():
             # Split from the right, because the name of a data centre may contain a colon.
             datacenter, _, rack_index = key.rpartition(":")
+            # A named rack of ScyllaDB: its index -1 means that no rack is named.
             if datacenter and rack_index.removeprefix("-").isdecimal():
                 racks = self._racks.setdefault(datacenter, {})
                 if int(rack_index) >= 0:
@@ -240,21 +245,22 @@ class NetworkTopologyStrategy(ReplicationStrategy):
         items = [("class", cql_quote(self.name))]
         for datacenter, factor in self.dc_replication_factors_info.items():
             racks = self._racks.get(datacenter)
-            named = (
+            rack_list = (
                 f"[{', '.join(cql_quote(rack) for _, rack in sorted(racks.items()))}]"
                 if racks is not None
                 else None
             )
-            items.append((datacenter, named or cql_quote(str(factor))))
+            items.append((datacenter, rack_list or cql_quote(str(factor))))
         return "{" + ", ".join(f"{cql_quote(key)}: {value}" for key, value in items) + "}"
 
     def replica_map(self, ring: Ring, hosts: Sequence[Any]) -> ReplicaMap:
-        names = {
+        # Number the data centres and the racks: `network_map` gets numbers in place of names.
+        numbers = {
             datacenter: number for number, datacenter in enumerate(self.dc_replication_factors_info)
         }
         racks: dict[Any, int] = {}
-        datacenter_of = [names.get(host.datacenter, -1) for host in hosts]
-        # Racks of different data centres may share a name.
+        datacenter_of = [numbers.get(host.datacenter, -1) for host in hosts]
+        # Racks of different data centres may have the same name, but get different numbers.
         rack_of = [racks.setdefault((host.datacenter, host.rack), len(racks)) for host in hosts]
         factors = [
             (factor.full_replicas, factor.all_replicas)
@@ -264,9 +270,10 @@ class NetworkTopologyStrategy(ReplicationStrategy):
 
 
 class EverywhereStrategy(ReplicationStrategy):
-    """Every host holds all data.
+    """Places a replica on every host.
 
-    :param options_map: options of the replication map, for its export; None means no options.
+    :param options_map: the options of the replication map, used by `export_for_schema`; None means
+        no options.
     """
 
     def __init__(self, options_map: Mapping[str, Any] | None = None) -> None:
@@ -277,9 +284,10 @@ class EverywhereStrategy(ReplicationStrategy):
 
 
 class LocalStrategy(ReplicationStrategy):
-    """Each host holds its own data, so no host is a better coordinator than another.
+    """Each host holds its own data and no replicas, so no host is a better coordinator.
 
-    :param options_map: options of the replication map, for its export; None means no options.
+    :param options_map: the options of the replication map, used by `export_for_schema`; None means
+        no options.
     """
 
     def __init__(self, options_map: Mapping[str, Any] | None = None) -> None:

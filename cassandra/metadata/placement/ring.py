@@ -1,8 +1,9 @@
 """The token ring, its owners and its replicas. This is the Python twin of `cassandra._accel.ring`.
 
-Hosts are represented by their index in the snapshot's tuple of hosts. A `TokenRing` holds the
-sorted tokens, each with the host that owns it. A `ReplicaMap` holds the replicas at each position
-of the ring, for one replication setting. Equal rows share one tuple.
+Hosts are represented by numbers: their indexes in the snapshot's tuple of hosts. A `TokenRing`
+holds the sorted tokens, each with the host that owns it. A `ReplicaMap` holds a row for each
+position of the ring, for one replication setting. A row is the tuple of the replicas' numbers;
+equal rows are one object.
 
 Placement follows the server's rules. A key belongs to the first token that is not less than the
 key's token; past the last token, it belongs to the first token. SimpleStrategy takes the next hosts
@@ -49,7 +50,7 @@ class Ring(Protocol):
 def token_of(key: bytes) -> int:
     """Return the Murmur3Partitioner's token of a serialized partition key."""
     token = python_murmur3(key)
-    # The smallest number is the ring's minimum token, which the partitioner gives to no key.
+    # The partitioner never assigns the smallest number to a key: it marks the start of the ring.
     return INT64_MAX if token == INT64_MIN else token
 
 
@@ -74,7 +75,10 @@ class TokenRing:
         self._owners = [owner_of[token] for token in self._tokens]
 
     def position(self, token: int) -> int:
-        """Return the index of the first token not less than `token`; 0 past the last one."""
+        """Return the index of the first token that is not less than `token`.
+
+        If all tokens are less, return 0, because the ring begins again.
+        """
         index = bisect_left(self._tokens, token)
         return index if index < len(self._tokens) else 0
 
@@ -155,10 +159,11 @@ def simple_map(ring: Ring, hosts: Sequence[Any], full: int, total: int) -> Repli
     owners = ring.owners()
     replica_count = max(min(full, total, len(set(owners))), 0)
     rows = []
-    # The ring twice in a row, so that walking past its end needs no modulo.
+    # Repeat the ring once, so that walking past its end needs no modulo.
     two_laps = owners + owners
-    for index in range(len(owners)):
+    for start in range(len(owners)):
         row: list[int] = []
+        index = start
         while len(row) < replica_count:
             if two_laps[index] not in row:
                 row.append(two_laps[index])
@@ -168,9 +173,12 @@ def simple_map(ring: Ring, hosts: Sequence[Any], full: int, total: int) -> Repli
 
 
 class _Datacenter:
-    """One data centre's part of a ring.
+    """The tokens of one data centre, and how replicas are placed on them.
 
-    `positions` are the positions of the data centre's tokens on the whole ring.
+    :param owners: for each position of the whole ring, the number of the host that owns the token.
+    :param positions: the positions of the data centre's tokens on the whole ring.
+    :param racks: for each host, the number of its rack.
+    :param factor: (full replicas, all replicas).
     """
 
     __slots__ = ("_owners", "_positions", "_racks", "_size", "full", "repeats", "replica_count")
@@ -184,19 +192,23 @@ class _Datacenter:
     ) -> None:
         full, total = factor
         self._size = len(owners)
+        # Two laps, so that walking past the end of the ring needs no modulo.
         self._positions = [*positions, *(position + self._size for position in positions)]
         self._owners = [owners[position] for position in positions] * 2
         self._racks = racks
         on_ring = set(self._owners)
         self.replica_count = max(min(total, len(on_ring)), 0)
-        # If there are fewer hosts than replicas, the transient ones are dropped first.
-        self.full = self.replica_count - max(total - full - (total - self.replica_count), 0)
+        # If there are fewer hosts than replicas, the missing ones are transient replicas.
+        missing = total - self.replica_count
+        self.full = self.replica_count - max(total - full - missing, 0)
+        # How many replicas may be in a rack that already has one.
         self.repeats = total - len({racks[host] for host in on_ring})
 
     def choose(self, index: int) -> list[int]:
-        """Return the ring positions of the replicas of the data centre's token number `index`.
+        """Walk the ring from the data centre's token number `index` and choose the full replicas.
 
-        Positions past the end of the ring belong to the second lap.
+        :returns: the position of each replica on the whole ring. A position past the end of the
+            ring is in the second lap.
         """
         positions: list[int] = []
         hosts: list[int] = []
@@ -212,20 +224,21 @@ class _Datacenter:
                     hosts.append(host)
                     positions.append(self._positions[index])
             index += 1
-        # The walk meets transient replicas last.
+        # The last replicas are the transient ones.
         return positions[: self.full]
 
     def rows(self) -> Iterator[list[int]]:
-        """Yield, for each ring position, the replicas of the data centre's next token."""
+        """Yield, for each position of the whole ring, what `choose` returns for the next token."""
         index = 0
-        last = len(self._positions) // 2
+        token_count = len(self._positions) // 2
         row = self.choose(0)
         for position in range(self._size):
             if position > self._positions[index]:
                 index += 1
+                # Past the data centre's last token, its first token is next, in the second lap.
                 row = (
                     self.choose(index)
-                    if index < last
+                    if index < token_count
                     else [first_lap + self._size for first_lap in self.choose(0)]
                 )
             yield row
@@ -240,34 +253,36 @@ def network_map(
 ) -> ReplicaMap:
     """Return the map of NetworkTopologyStrategy.
 
-    :param datacenters: for each host, the number of its data centre.
+    :param datacenters: for each host, the number of its data centre; -1 if that holds no data.
     :param racks: for each host, the number of its rack. Racks of different data centres have
         different numbers.
     :param factors: for each data centre, (full replicas, all replicas); (0, 0) if it holds no data.
     """
     owners = ring.owners()
+    # Find the tokens of each data centre.
     positions: list[list[int]] = [[] for _ in factors]
     for position, owner in enumerate(owners):
         if 0 <= datacenters[owner] < len(positions):
             positions[datacenters[owner]].append(position)
-    parts = [
+    # Place replicas in each data centre by itself.
+    placements = [
         _Datacenter(owners, datacenter_positions, racks, factor).rows()
         for datacenter_positions, factor in zip(positions, factors, strict=True)
         if datacenter_positions
     ]
     two_laps = owners + owners
-    if not parts:
+    if not placements:
         return ReplicaMap(ring, hosts, [()] * len(owners))
     rows = []
-    for row in zip(*parts, strict=True):
-        # Sort by position: the replicas of all data centres come in ring order, the primary replica
-        # first.
+    for row in zip(*placements, strict=True):
+        # Merge the replicas of all data centres in the order of the ring, so that the primary
+        # replica comes first.
         replica_positions = sorted(row[0] if len(row) == 1 else chain.from_iterable(row))
         rows.append(tuple([two_laps[position % len(two_laps)] for position in replica_positions]))
     return ReplicaMap(ring, hosts, rows)
 
 
 def whole_map(ring: Ring, hosts: Sequence[Any]) -> ReplicaMap:
-    """Return the map of EverywhereStrategy: every host that owns a token holds everything."""
+    """Return the map of EverywhereStrategy: every host that owns a token is a replica."""
     row = tuple(sorted(set(ring.owners())))
     return ReplicaMap(ring, hosts, [row] if row else [])

@@ -23,11 +23,11 @@ else:
 
 __all__ = ["RingMembers", "Routing", "TokenMap"]
 
-_UNKNOWN: Any = object()
+_UNKNOWN: Any = object()  # marks an absent entry of a cache in which None is a value
 
 
 class RingMembers:
-    """The hosts of a ring, with all properties that decide where replicas are placed.
+    """The hosts that own tokens, with all properties that decide where replicas are placed.
 
     `locations` has a tuple (host, its tokens, data centre, rack) for each host.
     """
@@ -49,7 +49,7 @@ class RingMembers:
             other is not None
             and self.token_class is other.token_class
             and self.locations == other.locations
-            # A host that left and came back compares equal, but is a new object.
+            # Compare by identity: a host that left and came back is equal, but a new object.
             and all(
                 host is other_host for host, other_host in zip(self.hosts, other.hosts, strict=True)
             )
@@ -57,7 +57,7 @@ class RingMembers:
 
     @property
     def ring(self) -> Any:
-        """The sorted tokens."""
+        """The sorted tokens, built at the first access."""
         if self._ring is None:
             texts = [location[1] for location in self.locations]
             self._ring = (
@@ -87,15 +87,15 @@ class Routing:
         self.placement_version = placement_version
         self._replication_of = replication_of
         self._by_keyspace: dict[str, ReplicaMap | None] = {}
-        # The replica maps of the same hosts stay valid, even if the replication of keyspaces has
-        # changed.
+        # If the hosts are the same, the replica map of a strategy is the same too, whichever
+        # keyspaces use the strategy now.
         self._by_strategy: dict[ReplicationStrategy, ReplicaMap | None] = (
             previous.used() if previous is not None and previous.members is members else {}
         )
 
     def used(self) -> dict[ReplicationStrategy, ReplicaMap | None]:
-        """Return the replica maps of all keyspaces that were looked up."""
-        # Copy the values, because other threads may add entries during the loop.
+        """Return the replica maps, by strategy, of all keyspaces that were looked up."""
+        # Copy both dicts, because other threads may add entries during the loop.
         replica_maps = list(self._by_keyspace.values())
         return {
             strategy: replica_map
@@ -105,7 +105,7 @@ class Routing:
 
     def map_of(self, keyspace: str) -> ReplicaMap | None:
         """Return the replicas of `keyspace`, or None if they are not known."""
-        # None is cached, too: it means that the replicas cannot be known.
+        # None is cached too: it means that the replicas of the strategy cannot be known.
         replica_map: ReplicaMap | None = self._by_keyspace.get(keyspace, _UNKNOWN)
         return self._compute_replicas(keyspace) if replica_map is _UNKNOWN else replica_map
 
@@ -122,7 +122,7 @@ class Routing:
 
 
 class TokenMap:
-    """The tokens of all hosts, and the replicas of each.
+    """The tokens of all hosts, and the replicas of each token.
 
     :param token_class: a subclass of `Token`.
     :param token_to_host_owner: for each token, the host that owns it.
@@ -137,12 +137,15 @@ class TokenMap:
         all_tokens: Sequence[Any],
         metadata: Metadata,
     ) -> None:
+        # Give each host a number, in the order of its first token.
         numbers: dict[Any, int] = {}
         owners = {
             token.value: numbers.setdefault(token_to_host_owner[token], len(numbers))
             for token in all_tokens
         }
-        self._take(token_class, SortedRing.of_owners(token_class, owners), tuple(numbers), metadata)
+        self._initialize(
+            token_class, SortedRing.of_owners(token_class, owners), tuple(numbers), metadata
+        )
 
     @classmethod
     def of_members(cls, members: RingMembers, metadata: Metadata) -> TokenMap:
@@ -152,10 +155,10 @@ class TokenMap:
         :param metadata: the `Metadata` that it belongs to.
         """
         token_map = cls.__new__(cls)
-        token_map._take(members.token_class, members.ring, members.hosts, metadata)
+        token_map._initialize(members.token_class, members.ring, members.hosts, metadata)
         return token_map
 
-    def _take(
+    def _initialize(
         self,
         token_class: type[Token],
         sorted_ring: SortedRing | TokenRing,
@@ -170,8 +173,8 @@ class TokenMap:
         self._hosts = hosts
         self._by_keyspace: dict[str, tuple[ReplicationStrategy, ReplicaMap | None]] = {}
 
-    # We do not use cached_property: before Python 3.12 it has a lock that a forked child could wait
-    # for.
+    # Not a cached_property: before Python 3.12 it has a lock, for which a forked child could wait
+    # without end.
     @property
     def ring(self) -> list[Any]:
         """All tokens in order. The list is built at the first access."""
@@ -202,9 +205,9 @@ class TokenMap:
         }
 
     def get_replicas(self, keyspace: str, token: Token) -> list[Any]:
-        """Return the hosts that hold the partitions with `token`, the primary one first.
+        """Return the hosts that hold the partitions with `token`, the primary replica first.
 
-        The list is empty if they are not known.
+        The list is empty if the replicas are not known.
 
         :param keyspace: the name of the keyspace.
         :param token: a `Token` of the ring's partitioner.

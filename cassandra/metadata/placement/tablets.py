@@ -3,8 +3,9 @@
 A tablet is a range of a table's tokens with its own replicas. Each replica is a host and a shard. A
 node reports a tablet when a request shows that the client does not know where the tablet is
 (docs/dev/protocol-extensions.md of ScyllaDB, "Tablets routing v1" and "v2"). A `TabletMap` keeps
-these reports: each table has a sorted list that is replaced, never changed. A new tablet replaces
-all tablets that it overlaps. Hosts are stored as numbers, so that a tablet takes few bytes.
+these reports: for each table a sorted list, which is never changed, but replaced. A new tablet
+replaces all tablets that it overlaps. Hosts are stored as numbers (indexes of `TabletMap.hosts`),
+so that a tablet takes few bytes.
 
 Only the engine's event loop writes. Any thread may read.
 """
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
 __all__ = ["TabletMap", "split_payload", "token_of_statement", "version_block"]
 
 _V1, _V2 = b"tablets-routing-v1", b"tablets-routing-v2"
-_MOST_HOSTS = 0xFFFF
-_MOST_REPLICAS = 64
-_DEFAULT_LIMIT = 1_000_000
+_MOST_HOSTS = 0xFFFF  # maximum number of hosts of a map
+_MOST_REPLICAS = 64  # maximum number of replicas of a tablet
+_DEFAULT_LIMIT = 1_000_000  # maximum number of tablets of a map
 
 
 class _Row(NamedTuple):
+    """One tablet: its tokens from `first` (excluded) to `last`, and the host and shard numbers of
+    its replicas.
+    """
+
     first: int
     last: int
     hosts: tuple[int, ...]
@@ -48,8 +53,9 @@ class _Table:
         self.lasts = [row.last for row in rows]
 
     def find(self, token: int) -> _Row | None:
+        """Return the tablet that contains `token`, or None if it is not known."""
         index = bisect_left(self.lasts, token)
-        # There may be gaps that no server has reported yet.
+        # There may be gaps between the tablets that servers have reported.
         if index == len(self.rows) or self.rows[index].first >= token:
             return None
         return self.rows[index]
@@ -69,8 +75,8 @@ class TabletMap:
     `hits` counts the requests whose partition was in a known tablet, `misses` the requests whose
     partition was not. Only requests to tables with tablets count. `count` is the number of tablets.
 
-    :param limit: the greatest number of tablets. Beyond it, the table that was added first is
-        dropped. If there is only one table, older tablets of that table are dropped.
+    :param limit: the greatest number of tablets. Beyond it, all tablets of the table that was added
+        first are dropped. If there is only one table, all its tablets but the last are dropped.
     """
 
     __slots__ = (
@@ -117,8 +123,8 @@ class TabletMap:
         return previous != (self._with_tablets, self._leaders)
 
     def has_keyspace(self, keyspace: str | None) -> bool:
-        """Return True if the keyspace uses tablets, so that the token ring does not place its
-        partitions.
+        """Return True if the keyspace uses tablets: its replicas then do not follow from the
+        token ring.
         """
         return keyspace in self._with_tablets or keyspace in self._tables
 
@@ -127,10 +133,10 @@ class TabletMap:
         return keyspace in self._leaders
 
     def find(self, keyspace: str, table: str, token: int) -> tuple[Any, ...] | None:
-        """Return (first token, last token, replicas, version) of the tablet that contains a token,
-        or None.
+        """Return (first token, last token, replicas, version) of the tablet that contains a token.
 
-        The range excludes the first token. Replicas are pairs of host id and shard.
+        The range excludes the first token. Replicas are pairs of host id and shard. Return None if
+        the tablet is not known.
         """
         row = self._row(keyspace, table, token)
         if row is None:
@@ -149,16 +155,19 @@ class TabletMap:
     def numbers(
         self, keyspace: str | None, table: str | None, token: int
     ) -> tuple[int, ...] | None:
-        """Return a token's replicas in the server's order, as indexes of `hosts`, or None."""
+        """Return a token's replicas in the server's order, as indexes of `hosts`.
+
+        Return None if the tablet is not known.
+        """
         row = self._row(keyspace, table, token)
         return row.hosts if row is not None else None
 
     def replicas(
         self, keyspace: str | None, table: str | None, key: bytes
     ) -> tuple[Host, ...] | None:
-        """Return the hosts with a replica of a serialized partition key, or None.
+        """Return the hosts with a replica of a serialized partition key, without unknown hosts.
 
-        Unknown hosts are left out.
+        Return None if the tablet is not known.
         """
         row = self._row(keyspace, table, token_of(key))
         if row is None:
@@ -169,7 +178,10 @@ class TabletMap:
     def shard_on(
         self, host: Host, keyspace: str | None, table: str | None, token: int
     ) -> int | None:
-        """Return the shard of `host` that holds a token's replica, or None if it is not known."""
+        """Return the shard of `host` that holds a replica of the token's tablet.
+
+        Return None if the tablet is not known, or has no replica on `host`.
+        """
         row = self._row(keyspace, table, token)
         if row is not None:
             for number, shard in zip(row.hosts, row.shards, strict=True):
@@ -178,16 +190,15 @@ class TabletMap:
         return None
 
     def version_of(self, keyspace: str | None, table: str | None, token: int) -> int | None:
-        """Return the version of a token's tablet, or None if it is not known."""
+        """Return the version of a token's tablet, or None if the tablet is not known."""
         row = self._row(keyspace, table, token)
         return row.version if row is not None else None
 
     def next_block(self, keyspace: str | None, table: str | None, token: int | None) -> int:
-        """Return the byte for the end of an EXECUTE that shows the server which tablet version we
-        know.
+        """Return the byte that ends an EXECUTE and tells the server which tablet version we know.
 
-        Each call sends another part of the version. After several requests the server has seen all
-        of it.
+        Each call returns the next of the version's 16 parts (`version_block`). So after several
+        requests the server notices if our version is outdated.
         """
         self._turn = self._turn + 1 & 15
         version = self.version_of(keyspace, table, token) if token is not None else None
@@ -222,7 +233,8 @@ class TabletMap:
         if report is None:
             return False
         first, last, replicas, version = report
-        # Drop a report with a host beyond the limit: replicas would be missing from it.
+        # A host beyond the limit gets no number. Do not use the report then: it would lack
+        # replicas.
         if not all(self._number_of(host_id) is not None for host_id, _ in replicas):
             return False
         row = _Row(
@@ -234,8 +246,7 @@ class TabletMap:
         )
         tables = self._tables.setdefault(keyspace, {})
         existing = tables.get(table)
-        # Each report creates a new list: a thread that builds a query plan may be reading the old
-        # list.
+        # Create a new list, because another thread may be reading the old one for a query plan.
         updated = existing.replace_overlapping(row) if existing is not None else _Table([row])
         self.count += len(updated.rows) - (len(existing.rows) if existing is not None else 0)
         tables[table] = updated
@@ -244,6 +255,7 @@ class TabletMap:
         return True
 
     def _number_of(self, host_id: uuid.UUID) -> int | None:
+        """Return the number of a host, a new one if necessary; None if there are too many hosts."""
         number = self._numbers.get(host_id)
         if number is None and len(self._host_ids) < _MOST_HOSTS:
             number = self._numbers[host_id] = len(self._host_ids)
@@ -252,12 +264,14 @@ class TabletMap:
         return number
 
     def _evict_oldest(self, keyspace: str, table: str) -> None:
-        # A dict keeps its order, so the first entry is the table that was added earliest.
+        """Drop the table that was added first, but not the given one."""
+        # A dict keeps the order in which entries were added.
         for other in list(self._tables):
             for name in list(self._tables[other]):
                 if (other, name) != (keyspace, table):
                     self.drop(other, name)
                     return
+        # There is no other table: keep one tablet of this one.
         existing = self._tables[keyspace][table]
         self._tables[keyspace][table] = _Table(existing.rows[-1:])
         self.count = 1
@@ -265,14 +279,16 @@ class TabletMap:
     # -- removal -------------------------------------------------------------------------------
 
     def take_hosts(self, hosts: Iterable[Host]) -> None:
-        """Set the hosts of the cluster; tablets with a replica on another host are dropped.
+        """Set the hosts of the cluster, and drop tablets with a replica on any other host.
 
-        A node that replaces another one has a new id, so reports about the old node are dropped.
+        Hosts are compared by their ids. A node that replaces another one has a new id, so tablets
+        of the old node are dropped.
         """
         self._host_by_id = by_id = {host.host_id: host for host in hosts}
         removed = {number for number, host_id in enumerate(self._host_ids) if host_id not in by_id}
         new_hosts = tuple([by_id.get(host_id) for host_id in self._host_ids])
-        # A refresh usually finds the same nodes. Query plans stay valid then.
+        # A refresh usually finds the same nodes. Keep the tuple then: planners compare it by
+        # identity to see if their router is still valid.
         if len(new_hosts) != len(self.hosts) or any(
             new_host is not old_host
             for new_host, old_host in zip(new_hosts, self.hosts, strict=True)
@@ -282,6 +298,7 @@ class TabletMap:
             self._forget(removed)
 
     def _forget(self, removed: set[int]) -> None:
+        """Drop the tablets with a replica on a host whose number is in `removed`."""
         for keyspace, tables in list(self._tables.items()):
             for name, table in list(tables.items()):
                 rows = [row for row in table.rows if removed.isdisjoint(row.hosts)]
@@ -331,7 +348,8 @@ def split_payload(body: bytes) -> tuple[bytes, bytes] | None:
 
     :returns: the payload's value and the rest of the body; None for any other body.
     """
-    # The payload has <n> entries, here 1, then a [string] key. Both possible keys have 18 bytes.
+    # A [bytes map] with one entry begins with the [short] 1 and a [string], the key. Both keys have
+    # 18 (0x12) bytes. Then follows the value, a [bytes] (native_protocol_v4.spec, section 3).
     if body[:2] != b"\0\1" or body[2:4] != b"\0\x12" or body[4:22] not in (_V1, _V2):
         return None
     end = 26 + int.from_bytes(body[22:26], "big", signed=True)
@@ -341,8 +359,9 @@ def split_payload(body: bytes) -> tuple[bytes, bytes] | None:
 
 
 def _parsed(data: bytes) -> tuple[int, int, list[tuple[uuid.UUID, int]], int] | None:
-    """Read a tuple of first token, last token, list of (host id, shard), and an optional
-    version.
+    """Read a tablet report: first token, last token, list of (host id, shard), optional version.
+
+    The report is a CQL tuple. Return None if it is malformed. Without a version, it is 0.
     """
     parts = _parts(data)
     if parts is None or not 3 <= len(parts) <= 4 or [len(p) for p in parts[:2]] != [8, 8]:
@@ -353,14 +372,15 @@ def _parsed(data: bytes) -> tuple[int, int, list[tuple[uuid.UUID, int]], int] | 
             return None
         version = int.from_bytes(parts[3], "big")
     first, last = (int.from_bytes(part, "big", signed=True) for part in parts[:2])
-    listed = _parts(parts[2][4:])
-    # Ranges never wrap: servers split tablets at the ends of the ring.
-    if first >= last or listed is None or len(parts[2]) < 4:
+    # The third part is a list: the number of its elements, then the elements.
+    elements = _parts(parts[2][4:])
+    # A range never wraps around the end of the ring, because servers split tablets there.
+    if first >= last or elements is None or len(parts[2]) < 4:
         return None
-    if len(listed) != int.from_bytes(parts[2][:4], "big") or len(listed) > _MOST_REPLICAS:
+    if len(elements) != int.from_bytes(parts[2][:4], "big") or len(elements) > _MOST_REPLICAS:
         return None
     replicas = []
-    for pair in map(_parts, listed):
+    for pair in map(_parts, elements):
         if pair is None or [len(part) for part in pair] != [16, 4]:
             return None
         shard = int.from_bytes(pair[1], "big", signed=True)
@@ -371,7 +391,10 @@ def _parsed(data: bytes) -> tuple[int, int, list[tuple[uuid.UUID, int]], int] | 
 
 
 def _parts(data: bytes) -> list[bytes] | None:
-    """Return consecutive values, each preceded by its length; None if the data is malformed."""
+    """Split `data` into values, each of which follows its length of 4 bytes.
+
+    Return None if the data is malformed.
+    """
     values = []
     offset = 0
     while offset < len(data):

@@ -1,6 +1,7 @@
-"""Tokens, and the rings of the rarely used partitioners.
+"""Tokens of all partitioners, and `SortedRing`, a token ring for any partitioner.
 
-`cassandra.metadata.placement.ring` has the ring of the Murmur3Partitioner.
+`cassandra.metadata.placement.ring` has the faster ring of the Murmur3Partitioner, which nearly all
+clusters use.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Token:
 
     @classmethod
     def hash_fn(cls, key: bytes) -> Any:
-        """Return the value for a serialized partition key.
+        """Return the value of the token of a serialized partition key.
 
         :param key: the key's bytes.
         """
@@ -103,7 +104,7 @@ class Token:
 
 
 class HashToken(Token):
-    """A token that is a number, a hash of the key."""
+    """A token whose value is a number, the hash of the key."""
 
     __slots__ = ()
 
@@ -142,8 +143,8 @@ class MD5Token(HashToken):
 
     @classmethod
     def hash_fn(cls, key: bytes) -> int:
-        # hashlib is imported on first use: few clusters have this partitioner. Declare that this is
-        # not for security, because some Pythons block MD5 for security.
+        # Import hashlib on first use, because few clusters have this partitioner. The flag says
+        # that we do not use MD5 for security: some builds of Python refuse it otherwise.
         digest = import_module("hashlib").md5(key, usedforsecurity=False).digest()
         # The RandomPartitioner reads the digest as a signed number and takes its absolute value.
         return abs(int.from_bytes(digest, "big", signed=True))
@@ -159,7 +160,7 @@ class BytesToken(Token):
     __slots__ = ()
 
     def __init__(self, token: bytes) -> None:
-        # A string would fail only when it is compared with a key, far from where it was created.
+        # Check the type here: a token with a str would fail only when it is compared with another.
         if not isinstance(token, bytes):
             raise TypeError(f"token must be bytes, but is {type(token).__name__}: {token!r}")
         super().__init__(token)
@@ -194,6 +195,7 @@ def token_class_of(partitioner: str | None) -> type[Token] | None:
     return _BY_PARTITIONER.get((partitioner or "").rpartition(".")[2])
 
 
+# The lowest and the highest value of a token.
 _LIMITS: dict[type[Token], tuple[int, int]] = {
     Murmur3Token: (MIN_LONG, MAX_LONG),
     MD5Token: (0, 1 << 127),
@@ -241,8 +243,7 @@ class SortedRing:
         owner_of: dict[Any, int] = {}
         for host, tokens in enumerate(texts):
             for text in tokens:
-                # If two hosts claim one token, the first host keeps it, because a token has one
-                # owner.
+                # If two hosts claim one token, the first host keeps it, as in `TokenRing`.
                 owner_of.setdefault(token_class.from_string(text).value, host)
         self._take(token_class, owner_of)
 
@@ -255,7 +256,7 @@ class SortedRing:
 
     def _take(self, token_class: type[Token], owner_of: dict[Any, int]) -> None:
         self._token_class = token_class
-        # Two parallel lists, so that the search compares bare values.
+        # Two parallel lists, so that bisect compares values without a key function.
         self._values = sorted(owner_of)
         self._owners = [owner_of[value] for value in self._values]
 
@@ -264,7 +265,7 @@ class SortedRing:
 
         Past the last token the index is 0.
         """
-        # bisect_left: a node's range includes its own token and excludes the previous token.
+        # bisect_left, because a node's range includes its own token and excludes the token before.
         index_of_token = bisect_left(self._values, token)
         return index_of_token if index_of_token < len(self._values) else 0
 
@@ -274,7 +275,7 @@ class SortedRing:
 
     def tokens(self) -> list[Any]:
         """Return the values of all tokens, in order."""
-        # Return a copy: a caller that changed the ring would misroute requests.
+        # A copy, so that a caller cannot change the ring.
         return list(self._values)
 
     def owners(self) -> list[int]:

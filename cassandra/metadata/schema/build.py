@@ -1,8 +1,9 @@
 """Builds metadata objects from rows of the schema tables.
 
-The sources in `cassandra.metadata.schema.snapshot` call this module once for each object. If a row
-is damaged, the error is kept on the object that the row belongs to, and that object exports a
-comment. Other objects are not affected.
+A source (`cassandra.metadata.schema.snapshot`) holds the rows of one keyspace, table or view. When
+its object is first accessed, the source calls `keyspace`, `table` or `view` of this module. If a
+row is damaged, the object that the row belongs to keeps the error, and its export is a comment.
+Other objects are not affected.
 """
 
 from __future__ import annotations
@@ -54,8 +55,10 @@ _EMPTY_TYPES = ("empty", "'org.apache.cassandra.db.marshal.EmptyType'")
 def _checked(value: object, expected: type | tuple[type, ...], description: str) -> Any:
     """Return `value` if it has the expected type.
 
-    If `value` is an exception that replaces a damaged value, raise it. Otherwise raise ValueError,
-    with `description` as the subject of the message.
+    :param description: the subject of the error message.
+    :raises Exception: `value` itself, if it is an exception: the decoder puts the exception in
+        place of a value that it cannot decode.
+    :raises ValueError: if `value` has any other type.
     """
     if isinstance(value, expected):
         return value
@@ -65,6 +68,7 @@ def _checked(value: object, expected: type | tuple[type, ...], description: str)
 
 
 def _row_checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return `row`. If an exception takes the place of a damaged value in it, raise it."""
     for value in row.values():
         if isinstance(value, Exception):
             raise value
@@ -77,6 +81,7 @@ def _row_checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
 def table(source: TableSource) -> TableMetadataV3:
     """Build the table of `source`."""
     _collect_rows(source.columns)
+    # The fast way builds nearly all tables. It does not handle special features and damaged rows.
     table_metadata: TableMetadataV3 | None = column_rows.plain_table(source)
     if table_metadata is None:
         table_metadata = _special_table(source)
@@ -89,24 +94,24 @@ def table(source: TableSource) -> TableMetadataV3:
 
 
 def _special_table(source: TableSource) -> TableMetadataV3:
+    """Build a table that `plain_table` does not handle."""
     table_metadata = TableMetadataV3(
         source.keyspace, source.name, triggers=NOTHING, virtual=source.virtual
     )
     table_metadata.indexes = table_metadata.views = table_metadata.dropped_columns = NOTHING
-    # Build columns first, because flags and other parts refer to them. A damaged part does not
-    # affect the other parts.
-    for take in (_take_columns, _take_flags, _take_options, _take_parts):
+    # Set the columns first, because flags and other parts refer to them. If one step fails, the
+    # others are done all the same.
+    for set_part in (_set_columns, _set_flags, _set_options, _set_other_parts):
         try:
-            take(table_metadata, source)
+            set_part(table_metadata, source)
         except Exception as error:
             log.exception("the metadata of table %s.%s is damaged", source.keyspace, source.name)
             table_metadata.fail(error)
     return table_metadata
 
 
-def _take_options(
-    metadata: TableMetadataV3 | MaterializedViewMetadata, source: TableSource
-) -> None:
+def _set_options(metadata: TableMetadataV3 | MaterializedViewMetadata, source: TableSource) -> None:
+    """Set the row, from which the options are read later, and the options of ScyllaDB."""
     if source.error is not None:
         raise source.error
     metadata.set_row(source.names, source.row, bool(source.scylla))
@@ -122,8 +127,8 @@ def with_views(
     table_metadata: TableMetadataV3, views: Mapping[str, TableSource]
 ) -> TableMetadataV3:
     """Replace the views of `table_metadata` and return it."""
-    # User code may hold the mapping itself, so it must show the change, too. NOTHING is shared by
-    # all tables and must not change.
+    # The application may hold the mapping itself, so it must show the new views. NOTHING is shared
+    # by all tables and must not change.
     if type(table_metadata.views) is LazyMapping and table_metadata.views is not NOTHING:
         table_metadata.views.show(views)
     else:
@@ -139,11 +144,11 @@ def view(source: TableSource) -> MaterializedViewMetadata:
         source.keyspace, source.name, source.base or "", False, str(where), None
     )
     try:
-        _take_options(view_metadata, source)
+        _set_options(view_metadata, source)
         view_metadata.include_all_columns = bool(
             source.names.value(source.row, "include_all_columns")
         )
-        _take_columns(view_metadata, source)
+        _set_columns(view_metadata, source)
         if not view_metadata.partition_key:
             raise ValueError("no column is of the partition key")
     except Exception as error:
@@ -153,12 +158,12 @@ def view(source: TableSource) -> MaterializedViewMetadata:
     return view_metadata
 
 
-def _take_columns(
-    metadata: TableMetadataV3 | MaterializedViewMetadata, source: TableSource
-) -> None:
+def _set_columns(metadata: TableMetadataV3 | MaterializedViewMetadata, source: TableSource) -> None:
+    """Set the columns and the keys, and the masks of columns."""
     pages = source.columns
     if pages is not None:
-        # Take the rows out, so that a page is freed after its last table is built.
+        # Remove the table's rows from `rows_of`, which refers to their pages: a page is then freed
+        # after its last table is built.
         runs = pages.rows_of.get(source.keyspace, {}).pop(source.name, ())
         metadata.partition_key, metadata.clustering_key, metadata.columns = column_rows.columns_of(
             metadata, runs, pages.texts
@@ -168,10 +173,10 @@ def _take_columns(
 
 
 def _collect_rows(columns: ColumnPages | None) -> None:
-    """Sort the rows of all pages by table, unless that is done already."""
+    """Find the rows of each table in the pages of system_schema.columns, if not yet done."""
     if columns is None or not columns.pages:
         return
-    # Remove the pages first, so that a page with an error is not read twice.
+    # Empty the list first, so that a page with an error is not read again for the next table.
     pages, columns.pages = columns.pages, []
     columns.texts = column_rows.Texts()
     for page in pages:
@@ -183,6 +188,7 @@ def _collect_rows(columns: ColumnPages | None) -> None:
 
 
 def _mask(row: Mapping[str, Any]) -> ColumnMask:
+    """Return the mask that a row of system_schema.column_masks describes."""
     _row_checked(row)
     nulls = row.get("function_argument_nulls") or ()
     kinds = row.get("function_argument_types") or ()
@@ -194,43 +200,47 @@ def _mask(row: Mapping[str, Any]) -> ColumnMask:
     return ColumnMask(row["function_keyspace"], row["function_name"], tuple(arguments))
 
 
-# Encode tuples as CQL tuples here, regardless of how user code maps them.
+# By default, an `Encoder` writes a tuple as a list; a mask's argument needs a tuple.
 _ENCODER = Encoder()
 _ENCODER.mapping[tuple] = _ENCODER.cql_encode_tuple
 _QUOTED = frozenset(("ascii", "date", "inet", "text", "time", "timestamp", "varchar"))
-_FIELD_END = r"(?<!\\):"
+_FIELD_END = r"(?<!\\):"  # a colon that is not escaped
 
 
-def _literal(kind: str, value: str) -> str:
-    """Return the literal of a value that the server stores as a string without quotes."""
-    return _literal_of(cqltype_to_python(kind), value)
+def _literal(cql_type: str, value: str) -> str:
+    """Return the CQL literal of a mask's argument, which the server stores without quotes."""
+    return _literal_of(cqltype_to_python(cql_type), value)
 
 
-def _literal_of(kind: Sequence[Any], value: str) -> str:
-    name = kind[0]
+def _literal_of(parsed_type: Sequence[Any], value: str) -> str:
+    """Return the literal of a value whose type `cqltype_to_python` has parsed."""
+    name = parsed_type[0]
     if name == "frozen":
-        return _literal_of(kind[1], value)
+        return _literal_of(parsed_type[1], value)
     if name == "tuple":
         # The fields are separated by colons, and @ means null. A backslash escapes both characters.
-        fields = zip(_group_parameters(kind[1]), re.split(_FIELD_END, value), strict=False)
+        fields = zip(_group_parameters(parsed_type[1]), re.split(_FIELD_END, value), strict=False)
         literals = [
             "null" if text == "@" else _literal_of(field, _unescaped(text))
             for field, text in fields
         ]
         return f"({', '.join(literals)})"
-    if len(kind) > 1:
+    if len(parsed_type) > 1:
         # Collections and vectors are stored as hex digits of their wire format.
         return _ENCODER.cql_encode_all_types(
-            _types(kind)[0].from_binary(bytes.fromhex(value), _ANY_VERSION)
+            _types(parsed_type)[0].from_binary(bytes.fromhex(value), _ANY_VERSION)
         )
-    _types(kind)
+    _types(parsed_type)  # raises ValueError for a user-defined type
     if name == "blob":
         return f"0x{value.removeprefix('0x')}"
     return cql_string(value) if name in _QUOTED else value
 
 
 def _group_parameters(nodes: Sequence[Any]) -> list[list[Any]]:
-    """Group a flat list of types, so that each type is followed by its parameters."""
+    """Group a flat list, as `cqltype_to_python` returns it, into types with their parameters.
+
+    ``["int", "list", ["text"]]`` becomes ``[["int"], ["list", ["text"]]]``.
+    """
     groups: list[list[Any]] = []
     for node in nodes:
         if isinstance(node, list):
@@ -241,6 +251,7 @@ def _group_parameters(nodes: Sequence[Any]) -> list[list[Any]]:
 
 
 def _unescaped(text: str) -> str:
+    """Return the value of a tuple's field without its backslashes."""
     return text.replace("\\:", ":").replace("\\@", "@")
 
 
@@ -271,11 +282,11 @@ def _types(nodes: Sequence[Any]) -> list[Any]:
 _NO_FLAGS: frozenset[str] = frozenset()
 
 
-def _take_flags(table_metadata: TableMetadataV3, source: TableSource) -> None:
-    """Set the attributes that follow from the table's flags.
+def _set_flags(table_metadata: TableMetadataV3, source: TableSource) -> None:
+    """Set the attributes that follow from the table's flags, and remove columns that CQL hides.
 
-    Tables created by Thrift or with COMPACT STORAGE lack the flag ``compound``, and have columns
-    that CQL does not show.
+    A table created by Thrift, or with COMPACT STORAGE, lacks the flag ``compound`` or has another
+    flag with it. Some of its columns exist only in the storage.
     """
     index = source.names.flags
     if index is None or source.virtual:
@@ -287,15 +298,16 @@ def _take_flags(table_metadata: TableMetadataV3, source: TableSource) -> None:
             flags & {"dense", "super"}
         )
     else:
-        # Without flags, we can only infer the storage from the columns.
+        # Without flags, only the columns show if the storage is compact.
         table_metadata.is_compact_storage = _looks_compact(table_metadata)
-    # Thrift super columns have one more level of nesting than CQL rows can show.
+    # Super columns of Thrift have one more level of nesting than a CQL row.
     table_metadata.is_cql_compatible = "super" not in flags
     if not table_metadata.is_compact_storage or not table_metadata.is_cql_compatible:
         return
     if not flags & {"dense", "compound"}:
         _hide_static_compact(table_metadata)
     elif "dense" in flags:
+        # A dense table without a value column has one of type "empty" in its storage.
         for column in [
             c
             for c in table_metadata.columns.values()
@@ -312,10 +324,10 @@ def _looks_compact(table_metadata: TableMetadataV3) -> bool:
 
 
 def _hide_static_compact(table_metadata: TableMetadataV3) -> None:
-    """Change the columns to those that CQL shows.
+    """Change the columns of a static compact table to those that CQL shows.
 
-    The server stores the visible columns as static columns. The clustering column and the regular
-    column are hidden.
+    The server stores the visible columns as static columns. It also has a clustering column and a
+    regular column, which are not visible.
     """
     for column in list(table_metadata.columns.values()):
         if column in table_metadata.clustering_key or (
@@ -326,7 +338,8 @@ def _hide_static_compact(table_metadata: TableMetadataV3) -> None:
     table_metadata.clustering_key.clear()
 
 
-def _take_parts(table_metadata: TableMetadataV3, source: TableSource) -> None:
+def _set_other_parts(table_metadata: TableMetadataV3, source: TableSource) -> None:
+    """Set the indexes, the triggers and the dropped columns."""
     table_metadata.indexes = _indexes_of(source, table_metadata)
     if source.triggers:
         table_metadata.triggers = {}
@@ -355,6 +368,7 @@ def _indexes_of(source: TableSource, table_metadata: TableMetadataV3) -> Any:
 
 
 def _index(row: IndexRow, table_metadata: TableMetadataV3) -> IndexMetadata:
+    """Return the index of a row. If the row is damaged, the table keeps the error."""
     name, kind, options = row
     if type(name) is not str or type(kind) is not str or type(options) is not dict:
         try:
@@ -370,22 +384,23 @@ def _index(row: IndexRow, table_metadata: TableMetadataV3) -> IndexMetadata:
     cql_target = (
         _index_target(target, table_metadata.columns) if isinstance(target, str) else target
     )
-    # Copy only if something changes, because the row's dict is shared.
+    # Other indexes may have the same dict of options, so do not change it: make a copy.
     if cql_target != target:
         options = {**options, "target": cql_target}
     return IndexMetadata(table_metadata.keyspace_name, table_metadata.name, name, kind, options)
 
 
+# An optional function, then a name that may be quoted: ``keys("a")``.
 _TARGET = r'(?s:(?:(keys|values|entries|full)\()?("?)(.*?)\2(?(1)\)))'
 _FROZEN_COLLECTIONS = ("frozen<list<", "frozen<map<", "frozen<set<")
 
 
 def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
-    """Return `target` as Cassandra stores it, which is the form that CREATE INDEX accepts.
+    """Return an index's target in the form that CREATE INDEX accepts.
 
-    Cassandra 3.0 and ScyllaDB store names without quotes. ScyllaDB also omits the ``full`` of a
-    frozen collection, and uses ``keys`` for a set, although CREATE INDEX only accepts ``values``
-    there (scylladb issues 22013 and 22019).
+    Newer versions of Cassandra store it in this form. Cassandra 3.0 and ScyllaDB store names
+    without quotes. ScyllaDB also omits the ``full`` of a frozen collection, and stores ``keys`` for
+    a set, although CREATE INDEX only accepts ``values`` there (scylladb issues 22013 and 22019).
     """
     column = columns.get(target)
     if (
@@ -394,20 +409,22 @@ def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
         and not column.cql_type.startswith(_FROZEN_COLLECTIONS)
     ):
         return maybe_escape_name(target)
+    # Split the target into the function (keys, values, entries, full), if any, and the column.
     match = re.fullmatch(_TARGET, target)
     assert match is not None  # the pattern matches any string
-    part, quote, name = match.groups()
+    function, quote, name = match.groups()
     name = name.replace('""', '"') if quote else name
     column = columns.get(name)
     if column is None:
-        column, part, name = columns.get(target), None, target
+        # The whole target may be the name of a column, such as "keys(a)".
+        column, function, name = columns.get(target), None, target
         if column is None:
             return target
-    if part is None and column.cql_type.startswith(_FROZEN_COLLECTIONS):
-        part = "full"
-    elif part == "keys" and column.cql_type.startswith("set<"):
-        part = "values"
-    return f"{part}({maybe_escape_name(name)})" if part else maybe_escape_name(name)
+    if function is None and column.cql_type.startswith(_FROZEN_COLLECTIONS):
+        function = "full"
+    elif function == "keys" and column.cql_type.startswith("set<"):
+        function = "values"
+    return f"{function}({maybe_escape_name(name)})" if function else maybe_escape_name(name)
 
 
 # -- keyspaces -------------------------------------------------------------------------------------
@@ -424,7 +441,7 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
     keyspace_metadata.virtual = source.virtual
     try:
         _row_checked(source.row)
-        # Virtual keyspaces have no replication, because each node computes its own.
+        # Virtual keyspaces have no replication, because each node computes their rows itself.
         if not source.virtual and not strategy:
             raise ValueError(f"the replication of the keyspace is {replication!r}")
     except Exception as error:
@@ -437,7 +454,8 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
         for user_type in _each(keyspace_metadata, "type", _user_type, source.types)
     }
     keyspace_metadata.user_types = LazyMapping(types, _identity)
-    # Sort by signature, so that exports of equal schemas are equal. Servers do not sort these rows.
+    # Sort by signature, so that exports of equal schemas are equal: servers send these rows in any
+    # order.
     functions = sorted(
         _each(keyspace_metadata, "function", _function, source.functions), key=_signature
     )
@@ -460,28 +478,29 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
 def renewed_keyspace(
     keyspace_metadata: KeyspaceMetadata, source: KeyspaceSource
 ) -> KeyspaceMetadata:
-    """Update the mappings of `keyspace_metadata` to the content of `source`, and return the
-    keyspace.
+    """Make `keyspace_metadata` show the content of `source`, and return the keyspace's object.
 
-    The result is `keyspace_metadata` itself, unless settings of the keyspace were altered. Then it
-    is a new object with the same mappings, because user code may compare the new settings with
-    those of an object that it kept.
+    The result is `keyspace_metadata` itself, unless settings of the keyspace were altered. Then the
+    result is a new object with the same mappings: an application may keep the old object, to
+    compare its settings with the new ones.
     """
     # Tables are built on first access, so this is cheap.
-    fresh = keyspace(source)
-    altered = _settings(fresh) != _settings(keyspace_metadata)
+    new_keyspace = keyspace(source)
+    is_altered = _settings(new_keyspace) != _settings(keyspace_metadata)
     for slot in KeyspaceMetadata.__slots__:
-        if slot == "__dict__":  # attributes that user code has set
-            if altered:
-                vars(fresh).update(vars(keyspace_metadata))
+        # Copy attributes that the application has set.
+        if slot == "__dict__":
+            if is_altered:
+                vars(new_keyspace).update(vars(keyspace_metadata))
             continue
-        current, value = getattr(keyspace_metadata, slot), getattr(fresh, slot)
-        if type(current) is LazyMapping and type(value) is LazyMapping:
-            current.show(value._names)
-            setattr(fresh, slot, current)
-        elif not altered:
-            setattr(keyspace_metadata, slot, value)
-    return fresh if altered else keyspace_metadata
+        old_value, new_value = getattr(keyspace_metadata, slot), getattr(new_keyspace, slot)
+        # Both objects share the mappings, which show the new content.
+        if type(old_value) is LazyMapping and type(new_value) is LazyMapping:
+            old_value.show(new_value._names)
+            setattr(new_keyspace, slot, old_value)
+        elif not is_altered:
+            setattr(keyspace_metadata, slot, new_value)
+    return new_keyspace if is_altered else keyspace_metadata
 
 
 def _settings(keyspace_metadata: KeyspaceMetadata) -> tuple[object, ...]:
@@ -497,6 +516,7 @@ def _identity(value: object) -> Any:
 
 
 def _index_of(location: tuple[TableSource, str]) -> Any:
+    """Return the index at (table source, index name); this builds the table."""
     source, name = location
     return source.object().indexes[name]
 
@@ -515,6 +535,10 @@ def _each(
     make: Callable[[Mapping[str, Any]], Any],
     rows: Iterable[Mapping[str, Any]],
 ) -> Iterable[Any]:
+    """Yield ``make(row)`` for each row that is not damaged. The keyspace keeps the first error.
+
+    :param part: what the rows describe, such as "function", for the log.
+    """
     for row in rows:
         try:
             yield make(_row_checked(row))
@@ -567,11 +591,12 @@ def _aggregate(row: Mapping[str, Any]) -> Aggregate:
 
 
 def _tablets(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the initial number of tablets per table, or None if the server does not support
-    tablets.
+    """Return the value of the keyspace's option ``tablets``; None if the server has no tablets.
 
-    A keyspace without tablets gets an explicit option, because new keyspaces have tablets by
-    default.
+    If the keyspace has no tablets, the option says so: without it, a keyspace that is created from
+    the export would get them.
+
+    :param row: the keyspace's row of system_schema.scylla_keyspaces.
     """
     if "initial_tablets" not in row:
         return None

@@ -2,12 +2,13 @@
 
 This is the Python twin of `cassandra._accel.column_rows`. system_schema.columns is by far the
 largest schema table: it has a row for each column of each table. `note_runs` reads a page once and
-notes where each table's rows are. `columns_of` builds the columns of one table when the table is
-first accessed. Rows have the cells keyspace_name, table_name, column_name, clustering_order, kind,
-position and type, each a [bytes] (native_protocol_v4.spec, section 4.2.5.2).
+stores where each table's rows are: a *run* is a number of consecutive rows of one table in one
+page. `columns_of` builds the columns of one table when the table is first accessed. Rows have the
+cells keyspace_name, table_name, column_name, clustering_order, kind, position and type, each a
+[bytes] (native_protocol_v4.spec, section 4.2.5.2).
 
 `plain_table` builds a whole table if the table has no special features. Doing this in one step
-halves the time. Thousands of columns have the same names and types, so `texts` keeps one string for
+halves the time. Thousands of columns have the same names and types, so `Texts` keeps one string for
 all equal cells.
 """
 
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Texts", "columns_of", "note_runs", "plain_table"]
 
-_CELLS = 7
+_CELLS = 7  # the number of cells in a row
 
-USUAL_FLAGS = frozenset({"compound"})
+USUAL_FLAGS = frozenset({"compound"})  # the flags of a table without compact storage
 
 _int32_at = struct.Struct(">i").unpack_from
 
-# For each run of rows of one table, three consecutive items: the page, the offset of the first row,
-# and the number of rows. A flat tuple, because there are thousands of tables, and one tuple per run
-# would slow down the garbage collector.
+# The runs of one table: three consecutive items for each, the page, the offset of the first row,
+# and the number of rows. The tuple is flat because there are thousands of tables: another tuple for
+# each run would slow down the garbage collector.
 Runs = tuple[Any, ...]
 RowsOf = dict[str, dict[str, Runs]]  # by keyspace and table
 
@@ -62,28 +63,31 @@ class Texts:
 
 
 def note_runs(rows_of: RowsOf, body: bytes, offset: int, count: int) -> None:
-    """Add the location of each table's rows to `rows_of`.
+    """Add the run of each table in a page to `rows_of`.
 
-    Names that are not valid UTF-8 are left out.
+    Tables whose names are not valid UTF-8 are left out.
 
     :param body: the page.
     :param offset: the offset of the first row.
     :param count: the number of rows.
     :raises DecodeError: if rows go past the end of the page. The rows before them are noted.
     """
+    # The current run: the bytes of the table's names, the offset and number of its rows, and the
+    # decoded names.
     raw_names: bytes | None = None
     begin = rows = 0
     names: tuple[str, str] | None = None
     size_at, other_cells = _int32_at, range(_CELLS - 2)
     try:
         for _ in range(count):
+            # Skip the first two cells, keyspace and table. A null has a negative size.
             start = offset
             keyspace_end = offset + 4 + max(size_at(body, offset)[0], 0)
             offset = keyspace_end + 4 + max(size_at(body, keyspace_end)[0], 0)
             # Compare bytes: rows of one table are adjacent, so we decode the table's names once.
             if body[start:offset] != raw_names:
                 if names is not None:
-                    _note(rows_of, names, (body, begin, rows))
+                    _add_run(rows_of, names, (body, begin, rows))
                 raw_names, begin, rows = body[start:offset], start, 0
                 names = _names(body[start + 4 : keyspace_end], body[keyspace_end + 4 : offset])
             rows += 1
@@ -96,10 +100,10 @@ def note_runs(rows_of: RowsOf, body: bytes, offset: int, count: int) -> None:
     if offset > len(body):
         raise _past_the_end()
     if names is not None:
-        _note(rows_of, names, (body, begin, rows))
+        _add_run(rows_of, names, (body, begin, rows))
 
 
-def _note(rows_of: RowsOf, names: tuple[str, str], run: Runs) -> None:
+def _add_run(rows_of: RowsOf, names: tuple[str, str], run: Runs) -> None:
     tables = rows_of.setdefault(names[0], {})
     # A page may end in the middle of a table, so a table may have several runs.
     tables[names[1]] = tables.get(names[1], ()) + run
@@ -110,6 +114,7 @@ def _past_the_end() -> DecodeError:
 
 
 def _names(keyspace: bytes, table: bytes) -> tuple[str, str] | None:
+    """Decode the names of a keyspace and a table; None if one of them is not valid UTF-8."""
     try:
         return keyspace.decode(), table.decode()
     except UnicodeDecodeError:
@@ -117,7 +122,7 @@ def _names(keyspace: bytes, table: bytes) -> tuple[str, str] | None:
 
 
 def _rows(body: bytes, offset: int, count: int) -> Iterator[list[bytes | None]]:
-    """Return the cells of each row, None for null."""
+    """Yield the cells of each row of a run; a null is None."""
     size_at, end = _int32_at, len(body)
     for _ in range(count):
         cells: list[bytes | None] = []
@@ -143,8 +148,8 @@ def columns_of(
     order of the rows (by name).
 
     :param runs: the runs of the table's rows that `note_runs` has found.
-    :raises DecodeError: if a cell is not valid UTF-8, or not a number.
-    :raises ValueError: for a null or an unknown kind.
+    :raises DecodeError: if a cell is not valid UTF-8, or a position is not a number of 32 bits.
+    :raises ValueError: if a cell is null, or the kind of a column is unknown.
     """
     partition_key: list[tuple[int, ColumnMetadata]] = []
     clustering_key: list[tuple[int, ColumnMetadata]] = []
@@ -178,9 +183,10 @@ def _position(cell: bytes | None, name: str) -> int:
 
 
 def bad_text(error: UnicodeDecodeError | None, name: str | None) -> Exception:
-    """Return the error for a string that is null or, with `error`, not valid UTF-8.
+    """Return the error for a cell that is null or not valid UTF-8.
 
-    :param name: the column whose type is bad. None if the name of a column is bad.
+    :param error: the error of decoding the cell; None if it is null.
+    :param name: the column whose type is in the cell; None if the cell is a column's name.
     """
     subject = "a column's name" if name is None else f"the type of column {name!r}"
     return (
@@ -214,7 +220,7 @@ def plain_table(source: TableSource) -> TableMetadataV3 | None:
     """Build the table of `source` without its indexes.
 
     Return None if the table has features that this function does not handle, or if its rows are
-    damaged. `note_runs` must have read the pages of its columns.
+    damaged. Call `note_runs` for all pages before.
     """
     names, row, pages = source.names, source.row, source.columns
     if (
@@ -242,7 +248,8 @@ def plain_table(source: TableSource) -> TableMetadataV3 | None:
     except (DecodeError, ValueError):
         table_metadata.partition_key = []
     if not table_metadata.partition_key:
-        tables[source.name] = runs  # the slower, general code finds and names the error
+        # Put the runs back: the general code reads them again, and reports the error.
+        tables[source.name] = runs
         return None
     table_metadata.set_row(names, row)
     table_metadata.indexes = table_metadata.views = table_metadata.dropped_columns = NOTHING

@@ -34,34 +34,38 @@ __all__ = [
 ]
 
 
-def _thawed(kind: str) -> str:
-    """Return `kind` without the outermost frozen.
+def _thawed(cql_type: str) -> str:
+    """Return `cql_type` without the outermost ``frozen<...>``.
 
-    Arguments of functions are always frozen, and the statements reject the word there.
+    The server stores the types of arguments and results with ``frozen``, but CREATE FUNCTION and
+    CREATE AGGREGATE reject it there.
     """
-    return kind[len("frozen<") : -1] if kind.startswith("frozen<") else kind
+    return cql_type[len("frozen<") : -1] if cql_type.startswith("frozen<") else cql_type
 
 
 def _target_as_cql(target: str) -> str:
-    """Return the target as it is written in the parentheses of CREATE INDEX.
+    """Return an index's target as it is written in the parentheses of CREATE INDEX.
 
-    ScyllaDB stores the target of a local index as JSON: ``{"pk":["a"],"ck":["b"]}``.
+    ScyllaDB stores the target of a local index as JSON: ``{"pk":["a"],"ck":["b"]}`` becomes ``(a),
+    b``.
     """
-    # No other target begins with a brace: names that contain a brace are quoted.
+    # No other target begins with a brace, because names that contain a brace are quoted.
     if not target.startswith("{"):
         return target
-    # Rarely needed, and importing json takes as long as building a hundred tables.
+    # Import json only here: this is rarely needed, and takes as long as building a hundred tables.
     columns = import_module("json").loads(target)
     partition_key, column = (", ".join(protect_names(columns[part])) for part in ("pk", "ck"))
     return f"({partition_key}), {column}"
 
 
 class ColumnMask(NamedTuple):
-    """The function that masks a column's values for roles without the permission (Cassandra 5.0).
+    """The function that masks a column's values (Cassandra 5.0).
+
+    A role without the permission UNMASK gets the function's result in place of the value.
 
     :param keyspace: the keyspace of the function.
     :param name: the function's name.
-    :param arguments: further arguments: CQL literals as the server stores them; none by default.
+    :param arguments: the arguments after the value, as CQL literals; none by default.
     """
 
     keyspace: str
@@ -172,11 +176,11 @@ class IndexMetadata:
 
     def as_cql_query(self) -> str:
         """Return the CREATE INDEX statement, without a semicolon."""
-        # A copy, because `pop` would remove the target from the metadata.
+        # Copy the options, because `pop` must not remove the target from the metadata.
         options = dict(self.index_options)
         target = _target_as_cql(options.pop("target", ""))
         where = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.table_name)}"
-        # No keyspace is needed: an index is always in the keyspace of its table.
+        # The name needs no keyspace: an index is always in the keyspace of its table.
         name = maybe_escape_name(self.name)
         # KEYS and COMPOSITES describe how the server stores the index. CREATE INDEX has no syntax
         # for them.
@@ -201,7 +205,7 @@ class TriggerMetadata:
 
     :param table_metadata: the table, kept as `table`.
     :param trigger_name: the name of the trigger, kept as `name`.
-    :param options: ``class``, the Java class that it runs.
+    :param options: a mapping with ``class``, the Java class that the trigger runs.
     """
 
     __slots__ = ("name", "options", "table")
@@ -265,9 +269,9 @@ class UserType:
         :param formatted: write each field on its own line.
         """
         fields = [
-            # The types are CQL already. Quoting would turn them into names.
-            f"{maybe_escape_name(name)} {kind}"
-            for name, kind in zip(self.field_names, self.field_types, strict=True)
+            # The types are CQL already, so they are not quoted.
+            f"{maybe_escape_name(name)} {cql_type}"
+            for name, cql_type in zip(self.field_names, self.field_types, strict=True)
         ]
         newline, indent = ("\n", "    ") if formatted else ("", "")
         separator = f",{newline}{indent}" if formatted else ", "
@@ -293,10 +297,10 @@ class Function:
     :param language: for example "java" or "lua".
     :param body: the source in that language.
     :param called_on_null_input: False if the result is null when an argument is null.
-    :param deterministic: DataStax Enterprise: equal arguments give equal results.
-    :param monotonic: DataStax Enterprise: the function is monotonic in all of its arguments.
-    :param monotonic_on: DataStax Enterprise: the argument in which the function is monotonic, in a
-        sequence; empty if there is none.
+    :param deterministic: True if equal arguments give equal results (DataStax Enterprise).
+    :param monotonic: True if the function is monotonic in all its arguments (DataStax Enterprise).
+    :param monotonic_on: a sequence with the name of the argument in which the function is
+        monotonic, or an empty sequence (DataStax Enterprise).
     :raises ValueError: if the arguments have more names than types, or fewer.
     """
 
@@ -346,7 +350,7 @@ class Function:
     @property
     def signature(self) -> str:
         """``name(type,type)``, the key in `KeyspaceMetadata.functions`."""
-        # Functions may be overloaded, so a name alone does not identify a function.
+        # Functions may be overloaded: a name does not identify a function without its types.
         return SignatureDescriptor.format_signature(self.name, self.argument_types)
 
     def as_cql_query(self, formatted: bool = False) -> str:
@@ -356,12 +360,13 @@ class Function:
         """
         names = protect_names(self.argument_names)
         arguments = [
-            f"{name} {_thawed(kind)}" for name, kind in zip(names, self.argument_types, strict=True)
+            f"{name} {_thawed(cql_type)}"
+            for name, cql_type in zip(names, self.argument_types, strict=True)
         ]
         where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         # A string between $$ needs no escapes, but cannot contain $$ or end in $.
-        plain = "$$" not in self.body and not self.body.endswith("$")
-        body = f"$${self.body}$$" if plain else cql_string(self.body)
+        fits_dollars = "$$" not in self.body and not self.body.endswith("$")
+        body = f"$${self.body}$$" if fits_dollars else cql_string(self.body)
         clauses = [
             f"CREATE FUNCTION {where}({', '.join(arguments)})",
             "CALLED ON NULL INPUT" if self.called_on_null_input else "RETURNS NULL ON NULL INPUT",
@@ -393,14 +398,15 @@ class Aggregate:
     :param keyspace: the name of the keyspace.
     :param name: the aggregate's name.
     :param argument_types: the types as CQL, in order.
-    :param state_func: the name of the function that takes the state and a row's arguments.
+    :param state_func: the name of the function that computes the next state from the state and the
+        arguments of a row.
     :param state_type: the type of the state, as CQL.
     :param final_func: the name of the function that computes the result from the last state, or
         None.
     :param initial_condition: the first state as a CQL literal; None for null.
     :param return_type: the type of the result, as CQL.
-    :param deterministic: DataStax Enterprise: equal rows give equal results.
-    :param reduce_func: ScyllaDB: the name of the function that joins two states, or None.
+    :param deterministic: True if equal rows give equal results (DataStax Enterprise).
+    :param reduce_func: the name of the function that joins two states, or None (ScyllaDB).
     """
 
     __slots__ = (
@@ -481,7 +487,8 @@ class Aggregate:
         return f"<Aggregate: {self.keyspace}.{self.signature}>"
 
 
-# Reprs and pickles name this module, because user code imports the classes from it.
+# Applications import these classes from `cassandra.metadata`, so reprs and pickles name that
+# module.
 for _class in (
     ColumnMask,
     DroppedColumn,

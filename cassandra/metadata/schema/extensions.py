@@ -1,4 +1,7 @@
-"""Table extensions: user code that reads the bytes which server plug-ins store with a table."""
+"""Table extensions: classes of the application that export what server plug-ins store with a table.
+
+Each table has a map of extensions: bytes by name, which a plug-in of the server has stored.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     class Extended(Protocol):
-        """A table, reduced to the part that extensions need."""
+        """The part of a table that `after_table_cql` needs."""
 
         @property
         def extensions(self) -> Mapping[str, bytes]:
@@ -26,11 +29,11 @@ _registered: dict[str, Any] = {}
 
 
 class TableExtensionInterface:
-    """Adds statements to the export of a table that has an extension."""
+    """Adds CQL statements to the export of a table that has the extension."""
 
     @classmethod
     def after_table_cql(cls, table_meta: Any, ext_key: str, ext_blob: bytes) -> str | None:
-        """Return CQL statements to append to the table's, with their semicolons, or None.
+        """Return CQL statements, with semicolons, to append to the table's; None for no statement.
 
         :param table_meta: the `TableMetadata`.
         :param ext_key: the extension's name.

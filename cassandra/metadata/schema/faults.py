@@ -1,4 +1,6 @@
-"""Errors in schema rows: they are kept with the object, and reported by its export."""
+"""Errors in schema rows: the object that is built from the rows keeps them, and its export
+reports them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ __all__ = ["Faulty", "incomplete"]
 
 
 class Faulty(bases.FaultyBase):
-    """A part of the schema that may be incomplete."""
+    """Base class of keyspaces, tables and views, which may be incomplete because of an error."""
 
     __slots__ = ()
 

@@ -1,4 +1,7 @@
-"""Groups rows of the schema tables, as they arrive, into the sources of a `Schema`."""
+"""Groups rows of the schema tables, as they arrive, into the sources of a `Schema`.
+
+A source holds the rows of one keyspace, table or view (`cassandra.metadata.schema.snapshot`).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
 
 INDEX_COLUMNS = ("keyspace_name", "table_name", "index_name", "kind", "options")
 
-Key = tuple[str, str]
+Key = tuple[str, str]  # the names of a keyspace and a table
 
 
 class Grouping:
@@ -22,18 +25,19 @@ class Grouping:
     def __init__(self) -> None:
         self.keyspaces: dict[str, dict[str, Any]] = {}
         self._scylla_keyspaces: dict[str, dict[str, Any]] = {}
-        # True if the server supports tablets. Keyspaces without tablets have no row in
-        # scylla_keyspaces.
+        # True if the server supports tablets. This cannot be seen from the rows: a keyspace without
+        # tablets has no row in scylla_keyspaces.
         self._has_tablets = False
-        # Both are indexed by keyspace and name.
+        # By keyspace and name.
         self._tables: dict[str, dict[str, TableSource]] = {}
         self._views: dict[str, dict[str, TableSource]] = {}
         self._pages = Pages()
         self._columns = ColumnPages()
         self._indexes: dict[str, dict[str, list[IndexRow]]] = {}
+        # The rows of other schema tables: by schema table, then by the table or the keyspace.
         self._by_table: dict[str, dict[Key, list[dict[str, Any]]]] = {}
         self._by_keyspace: dict[str, dict[str, list[dict[str, Any]]]] = {}
-        self._virtual: set[str] = set()
+        self._virtual: set[str] = set()  # the names of virtual keyspaces
 
     # -- adding pages ------------------------------------------------------------------------------
 
@@ -63,24 +67,26 @@ class Grouping:
         elif part in ("tables", "views"):
             self._add_tables(part, names, rows, virtual)
         elif part == "keyspaces":
-            described = {row["keyspace_name"]: row for row in _dicts(names, rows)}
-            self.keyspaces.update(described)
+            keyspaces = {row["keyspace_name"]: row for row in _dicts(names, rows)}
+            self.keyspaces.update(keyspaces)
             if virtual:
-                self._virtual.update(described)
+                self._virtual.update(keyspaces)
         elif part == "scylla_keyspaces":
             self._scylla_keyspaces.update(
                 {row["keyspace_name"]: row for row in _dicts(names, rows)}
             )
+        # Triggers, dropped columns and other parts of tables.
         elif "table_name" in names:
             by_table = self._by_table.setdefault(part, {})
-            for part_row in _dicts(names, rows):
-                by_table.setdefault((part_row["keyspace_name"], part_row["table_name"]), []).append(
-                    part_row
+            for row_dict in _dicts(names, rows):
+                by_table.setdefault((row_dict["keyspace_name"], row_dict["table_name"]), []).append(
+                    row_dict
                 )
+        # Types, functions and aggregates.
         else:
             by_keyspace = self._by_keyspace.setdefault(part, {})
-            for part_row in _dicts(names, rows):
-                by_keyspace.setdefault(part_row["keyspace_name"], []).append(part_row)
+            for row_dict in _dicts(names, rows):
+                by_keyspace.setdefault(row_dict["keyspace_name"], []).append(row_dict)
 
     def _add_indexes(
         self, keyspaces: Sequence[Any], tables: Sequence[Any], *columns: Sequence[Any]
@@ -91,22 +97,23 @@ class Grouping:
     def _add_tables(
         self, part: str, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], virtual: bool
     ) -> None:
-        # There are thousands of tables, so we avoid creating objects for each: they cost time,
-        # above all in the garbage collector.
-        keyspace_at = names.index("keyspace_name")
-        name_at = names.index("table_name" if part == "tables" else "view_name")
-        into = self._tables if part == "tables" else self._views
-        shared = RowNames(names)
+        """Add a source for each row of the schema table "tables" or "views"."""
+        # There may be thousands of tables. So a source keeps its row as a tuple, and all sources
+        # share one `RowNames`: more objects would take time, above all in the garbage collector.
+        keyspace_index = names.index("keyspace_name")
+        name_index = names.index("table_name" if part == "tables" else "view_name")
+        sources = self._tables if part == "tables" else self._views
+        row_names = RowNames(names)
         for row in rows:
-            keyspace, name = row[keyspace_at], row[name_at]
-            source = TableSource(keyspace, name, shared, row, virtual, self._columns)
-            # Search the rows only if a value was damaged, because there are thousands.
+            keyspace, name = row[keyspace_index], row[name_index]
+            source = TableSource(keyspace, name, row_names, row, virtual, self._columns)
+            # Look for an error in the row only if some value could not be decoded.
             if self._pages.damaged:
                 source.error = next((value for value in row if isinstance(value, Exception)), None)
             if part == "views":
-                base = shared.value(row, "base_table_name")
+                base = row_names.value(row, "base_table_name")
                 source.base = base if isinstance(base, str) else ""
-            into.setdefault(keyspace, {})[name] = source
+            sources.setdefault(keyspace, {})[name] = source
 
     # -- building sources --------------------------------------------------------------------------
 
@@ -115,9 +122,10 @@ class Grouping:
         self._complete_tables()
         by_name: dict[str, KeyspaceSource] = {}
         # Sort by name, so that exports of equal schemas are equal.
-        for name, keyspace_row in sorted(self.keyspaces.items(), key=_key):
+        for name, keyspace_row in sorted(self.keyspaces.items(), key=_name_of):
             source = by_name[name] = KeyspaceSource(name, keyspace_row, name in self._virtual)
             source.tables, source.views = self._tables.get(name, {}), self._views.get(name, {})
+            # Add each view to its base table.
             for view in source.views.values():
                 base = source.tables.get(view.base or "")
                 if base is not None:
@@ -131,14 +139,16 @@ class Grouping:
         return by_name
 
     def tablet_keyspaces(self) -> tuple[set[str], set[str]]:
-        """Return the names of ScyllaDB's keyspaces with tablets, and the names of keyspaces whose
-        tablets have leaders.
+        """Return the names of the keyspaces with tablets, and of those whose tablets have leaders.
+
+        Both sets are empty if the server is not ScyllaDB.
         """
         rows = self._scylla_keyspaces.values()
         with_tablets = {
             row["keyspace_name"] for row in rows if row.get("initial_tablets") is not None
         }
-        # The third consistency is "eventual", which all keyspaces had before there was a choice.
+        # The third value is "eventual", as in a server that has no such column: no tablet has a
+        # leader then.
         leaders = {
             row["keyspace_name"] for row in rows if row.get("consistency") in ("global", "local")
         }
@@ -149,22 +159,22 @@ class Grouping:
         self._complete_tables()
         return [
             source
-            for into in (self._tables, self._views)
-            for sources in into.values()
-            for source in sources.values()
+            for by_keyspace in (self._tables, self._views)
+            for by_name in by_keyspace.values()
+            for source in by_name.values()
         ]
 
     def _complete_tables(self) -> None:
         """Add the rows of other schema tables to the tables and views that they belong to."""
-        for into in (self._tables, self._views):
+        for sources in (self._tables, self._views):
             for keyspace, by_name in self._indexes.items():
-                for name in by_name.keys() & into.get(keyspace, {}).keys():
-                    into[keyspace][name].indexes = by_name[name]
+                for name in by_name.keys() & sources.get(keyspace, {}).keys():
+                    sources[keyspace][name].indexes = by_name[name]
             for part, by_table in self._by_table.items():
                 for (keyspace, name), rows in by_table.items():
-                    # Each schema table is read by a separate query, so a table may be dropped
-                    # between two queries.
-                    source = into.get(keyspace, {}).get(name)
+                    # The table may be missing: each schema table is read by its own query, and the
+                    # table may have been dropped between two queries.
+                    source = sources.get(keyspace, {}).get(name)
                     if source is not None:
                         setattr(source, _SLOTS[part], tuple(rows))
 
@@ -173,18 +183,19 @@ class Grouping:
         return tuple(self._by_keyspace.get(part, {}).get(keyspace, ()))
 
     def aggregates(self, keyspace: str) -> Sequence[Mapping[str, Any]]:
-        """Return the rows of aggregates of one keyspace.
+        """Return the rows of aggregates of one keyspace, each with the value of "reduce_func".
 
-        ScyllaDB stores a part of them in a separate table.
+        ScyllaDB stores "reduce_func" in the separate table scylla_aggregates; for other servers it
+        is None.
         """
-        reducing = {_signature(row): row for row in self.of_keyspace("scylla_aggregates", keyspace)}
+        reducers = {_signature(row): row for row in self.of_keyspace("scylla_aggregates", keyspace)}
         return tuple(
-            {**row, "reduce_func": reducing.get(_signature(row), {}).get("reduce_func")}
+            {**row, "reduce_func": reducers.get(_signature(row), {}).get("reduce_func")}
             for row in self.of_keyspace("aggregates", keyspace)
         )
 
 
-# The `TableSource` attribute for each part whose rows stay dicts. Few tables have such rows.
+# For each schema table with rows that few tables have: the attribute of `TableSource` for them.
 _SLOTS = {
     "triggers": "triggers",
     "dropped_columns": "dropped",
@@ -197,7 +208,8 @@ def _signature(row: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...]]:
     return row["aggregate_name"], tuple(row["argument_types"] or ())
 
 
-def _key(item: tuple[Any, Any]) -> Any:
+def _name_of(item: tuple[Any, Any]) -> Any:
+    """Return the key for sorting the items of a dict by name."""
     return str(item[0])
 
 

@@ -20,9 +20,10 @@ _CDC_LOG = "_scylla_cdc_log"
 class KeyspaceMetadata(Faulty):
     """A keyspace.
 
-    The parts of a keyspace are mappings by name. Functions and aggregates are mapped by signature
-    (``name(type,type)``). `replication_strategy` is None if it is not known. `virtual` is True if
-    the queried node computes the tables. `tablets` is ScyllaDB's option of that name, or None.
+    `tables`, `views`, `indexes` and `user_types` are mappings by name; `functions` and `aggregates`
+    are mappings by signature (``name(type,type)``). `replication_strategy` is None if it is not
+    known. `virtual` is True if each node computes the rows of the tables when it is queried.
+    `tablets` is ScyllaDB's option of that name, or None.
 
     :param name: the keyspace's name.
     :param durable_writes: False if writes do not go to the commit log.
@@ -81,9 +82,9 @@ class KeyspaceMetadata(Faulty):
         text = "\n\n".join(
             [
                 self.as_cql_query() + ";",
-                # Types come first, because everything else may use them. Aggregates need their
-                # functions.
-                *(kind.export_as_string() for kind in self._types_in_order()),
+                # Types come first, because everything else may use them. Aggregates come after the
+                # functions that they use.
+                *(user_type.export_as_string() for user_type in self._types_in_order()),
                 *(function.export_as_string() for function in self.functions.values()),
                 *(aggregate.export_as_string() for aggregate in self.aggregates.values()),
                 *(
@@ -104,7 +105,7 @@ class KeyspaceMetadata(Faulty):
         return text
 
     def _is_cdc_log(self, name: str) -> bool:
-        """Return True if ScyllaDB creates the table itself, as the CDC log of another table."""
+        """Return True if a table is the CDC log of another one: ScyllaDB creates it by itself."""
         base = self.tables.get(name.removesuffix(_CDC_LOG)) if name.endswith(_CDC_LOG) else None
         cdc = base.options.get("cdc") if base is not None else None
         return isinstance(cdc, Mapping) and str(cdc.get("enabled")).lower() != "false"
@@ -126,19 +127,18 @@ class KeyspaceMetadata(Faulty):
         return query
 
     def _types_in_order(self) -> list[UserType]:
-        """Return the user-defined types in an order in which each type follows the types that its
-        fields use.
-        """
+        """Return the user-defined types, each after the types that its fields use."""
         ordered: dict[str, UserType] = {}
 
-        def add(name: str, above: tuple[str, ...]) -> None:
+        def add(name: str, users: tuple[str, ...]) -> None:
+            """Add the types that `name` uses, then `name`. `users` are the types that led here."""
             user_type = self.user_types.get(name)
-            # In damaged rows, types may use each other, which would recurse without end.
-            if user_type is None or name in ordered or name in above:
+            # In damaged rows, types may use each other: stop, because this would never end.
+            if user_type is None or name in ordered or name in users:
                 return
             for field_type in user_type.field_types:
-                for used in cql_types_from_string(field_type):
-                    add(_unquoted(used), (*above, name))
+                for used_name in cql_types_from_string(field_type):
+                    add(_unquoted(used_name), (*users, name))
             ordered[name] = user_type
 
         # Sort, so that the export does not depend on the order of the rows.
@@ -154,7 +154,7 @@ class KeyspaceMetadata(Faulty):
         printer.text(self.export_as_string())
 
     def _repr_html_(self) -> str:
-        """Return the HTML table of its tables for notebooks."""
+        """Return the HTML that notebooks show for the keyspace: a table of its tables and views."""
         # Imported here because only notebooks need this module.
         from cassandra.metadata.pictures import keyspace_as_html
 

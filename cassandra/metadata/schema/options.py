@@ -16,8 +16,7 @@ from cassandra.util.cql_text import maybe_escape_name, protect_value
 
 __all__ = ["options_as_cql", "scylla_options", "table_options"]
 
-# Columns that are not options: keys, facts that the columns show already, and columns with an
-# attribute in the metadata classes.
+# Columns that are not options: names, flags, and what is an attribute of the metadata classes.
 _NO_OPTIONS = frozenset(
     (
         "base_table_id",
@@ -32,18 +31,19 @@ _NO_OPTIONS = frozenset(
         "where_clause",
     )
 )
-# Cassandra 4.0 still has these columns, but CREATE TABLE rejects the options. The column
-# `additional_write_policy` shows that the server is not 3.x.
+# Cassandra 4.0 still has these columns, but its CREATE TABLE rejects the options. A server that has
+# the column `additional_write_policy` is 4.0 or later.
 _GONE_IN_4_0 = ("dclocal_read_repair_chance", "read_repair_chance")
-# Cassandra rejects a default TTL for a view: its data expire with the data of the base table.
+# Options that CREATE MATERIALIZED VIEW rejects. The data of a view expire with those of its base
+# table.
 _NOT_OF_VIEWS = frozenset(("default_time_to_live", "cdc"))
 
 
 def table_options(names: RowNames, row: Sequence[Any]) -> dict[str, Any]:
     """Return the options of a table or view by name, from the server's row.
 
-    Options without a value are left out, except ``cdc``, which user code looks up. The dict and the
-    maps in it are copies that belong to the caller.
+    Options without a value are left out, except ``cdc``, because applications read
+    ``options["cdc"]``. You may change the dict and the maps in it: they are copies.
     """
     options = {}
     for name, index in _option_positions(names).items():
@@ -67,7 +67,7 @@ def _option_positions(names: RowNames) -> dict[str, int]:
 
 
 def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[str]:
-    """Return ``name = literal`` of each option, by name."""
+    """Return ``name = literal`` for each option, sorted by name."""
     return [
         f"{maybe_escape_name(name)} = {protect_value(value)}"
         # Sort, so that the result does not depend on the order of the server's columns.
@@ -90,10 +90,10 @@ _SCYLLA_COLUMNS = ("cdc", "per_partition_rate_limit", "tombstone_gc", "in_memory
 
 
 def read_scylla_map(data: bytes) -> dict[str, str] | None:
-    """Read a serialized map of strings; return None for any other data.
+    """Read a map of strings that ScyllaDB has serialized; return None for any other data.
 
-    The format is the size, then each string after its length. All numbers are little-endian with 32
-    bits.
+    The format is the number of entries, then for each entry its key and its value, each after its
+    length. All numbers are little-endian with 32 bits.
     """
     offset = 4
     texts: list[str] = []
@@ -118,6 +118,7 @@ def scylla_options(
 ) -> dict[str, Any]:
     """Return the options of a ScyllaDB table, from its extensions and its row of scylla_tables."""
     options: dict[str, Any] = {}
+    # Extensions that are a map of strings.
     for extension, name in _SCYLLA_EXTENSIONS.items():
         values = (
             read_scylla_map(extensions[extension])
@@ -126,8 +127,8 @@ def scylla_options(
         )
         if values:
             options[name] = values
-    # paxos_grace_seconds is a 32-bit number. scylla_tags is a map that also has settings of the
-    # Alternator API, which CQL cannot set.
+    # Two extensions of another form. paxos_grace_seconds is a 32-bit number. scylla_tags is a map
+    # that also has settings of the Alternator API, which CQL cannot set.
     grace = extensions.get("paxos_grace_seconds")
     if isinstance(grace, bytes) and len(grace) == 4:
         options["paxos_grace_seconds"] = int.from_bytes(grace, "little", signed=True)
@@ -137,6 +138,7 @@ def scylla_options(
         and (read_scylla_map(tags) or {}).get("system:synchronous_updates") == "true"
     ):
         options["synchronous_updates"] = True
+    # Options in the row of scylla_tables.
     for name in _SCYLLA_COLUMNS:
         value = (row or {}).get(name)
         if value:

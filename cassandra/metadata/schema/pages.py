@@ -1,8 +1,9 @@
 """Decodes pages of the schema tables column by column.
 
-Thousands of tables have the same few options, types and kinds. We look up values by their bytes, so
-that each value is decoded and stored once. The largest schema table has a row for each column of
-each table. Its pages stay bytes, which need the least memory, until a table is accessed.
+Thousands of tables have the same few options, types and kinds. `Pages` looks up values by their
+bytes, so that equal values are decoded and stored once. The largest schema table,
+system_schema.columns, has a row for each column of each table. `ColumnPages` keeps its pages as
+bytes, which need the least memory, until a table is accessed.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ COLUMNS_OF_COLUMNS = (
 Page = tuple[bytes, int, int]  # (bytes, offset of the first row, number of rows)
 
 
-# These differ from row to row, so a cache would not pay off.
+# The values of these columns differ from row to row, so they are not cached.
 _DIFFERENT = frozenset(("table_name", "view_name", "index_name"))
 
 
 class Pages:
-    """Decodes pages. Equal values become one object."""
+    """Decodes pages of the schema tables. Equal values become one object."""
 
     def __init__(self) -> None:
         self._cached: dict[Any, dict[bytes, Any]] = {}  # for each type, its values by their bytes
-        # True after a value could not be decoded and was replaced by its error.
+        # True if some value could not be decoded: its error is in its place.
         self.damaged = False
 
     def decode(self, message: ResultMessage, version: int) -> list[list[Any]]:
@@ -56,8 +57,9 @@ class Pages:
     def _reader(
         self, name: str, cql_type: type[CassandraType], version: int
     ) -> Callable[[bytes], Any]:
+        """Return a function that decodes the cells of one column."""
         if issubclass(cql_type, UUIDType):
-            return bytes  # left as bytes: user code rarely reads them
+            return bytes  # not decoded: applications rarely read the ids of tables
         if cql_type is UTF8Type and name in _DIFFERENT:
             return self._text
         cached = self._cached.setdefault(cql_type, {})
@@ -76,23 +78,24 @@ class Pages:
         except UnicodeDecodeError:
             return self._value(UTF8Type, data, 0)
 
-    def _value(self, kind: type[CassandraType], data: bytes, version: int) -> Any:
+    def _value(self, cql_type: type[CassandraType], data: bytes, version: int) -> Any:
+        """Decode a cell; if it cannot be decoded, return the error in place of the value."""
         try:
-            # Use the driver's own decoder: user code may have replaced the `deserialize` of the
-            # class.
+            # Use the driver's own decoder: the application may have replaced the `deserialize` of
+            # the class.
             value: Any = (
                 data.decode()
-                if kind is UTF8Type
-                else kind._native_codec(version, "list").decode(data)
+                if cql_type is UTF8Type
+                else cql_type._native_codec(version, "list").decode(data)
             )
         # One bad value must not hide the rest of the schema. Only the object that has the value
-        # reports it.
+        # reports the error.
         except Exception as error:
             self.damaged = True
-            return DecodeError(f"a value of type {kind.typename} cannot be decoded: {error}")
-        if issubclass(kind, MapType):
+            return DecodeError(f"a value of type {cql_type.typename} cannot be decoded: {error}")
+        if issubclass(cql_type, MapType):
             return dict(value)
-        return frozenset(value) if issubclass(kind, SetType) else value
+        return frozenset(value) if issubclass(cql_type, SetType) else value
 
 
 class ColumnPages:
@@ -105,7 +108,8 @@ class ColumnPages:
 
     def __init__(self) -> None:
         self.pages: list[Page] = []
-        # The runs of rows of each table or view, by keyspace and name.
+        # Where the rows of each table or view are, by keyspace and name: its runs, as described in
+        # `cassandra.metadata.schema.column_rows`.
         self.rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
         self.texts: Any = None
 

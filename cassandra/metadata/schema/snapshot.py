@@ -1,13 +1,15 @@
 """The schema as an immutable snapshot: grouped rows of the schema tables.
 
-A `Schema` maps the names of keyspaces to their sources. A source holds rows and builds its object
-once, at the first access. If the rows of a table did not change, its source and its object are used
-in the next snapshot, too. `cassandra.metadata.schema.build` builds the objects. It is not imported
-if the application never looks at the schema.
+A `Schema` maps the names of keyspaces to their sources. A source holds the rows of one keyspace,
+table or view, and builds its metadata object once, at the first access. If the rows of a table did
+not change, the next snapshot has the same source, and so the same object.
+`cassandra.metadata.schema.build` builds the objects. It is not imported if the application never
+looks at the schema.
 
 Once a snapshot is in use, its sources do not change, except that they store their object when it is
-built. The object of a keyspace passes from one source to the next
-(`KeyspaceSource.pass_object_on`), because user code holds it and expects it to show later changes.
+built. When a keyspace gets a new source, its object is passed on to that source
+(`KeyspaceSource.pass_object_on`), because the application may hold the object and expects it to
+show later changes.
 """
 
 from __future__ import annotations
@@ -53,21 +55,22 @@ V = TypeVar("V")
 
 log = logging.getLogger("cassandra.metadata")
 
-# index_name, kind, options
-IndexRow = tuple[Any, ...]
+IndexRow = tuple[Any, ...]  # (index_name, kind, options)
 
-# One lock for all sources ensures that threads get the same object. Building an object is quick and
-# happens once, so threads rarely wait.
-_making = RLock()
+# Held while an object is built, so that all threads get the same object. Building is quick and
+# happens once, so one lock for all sources is enough.
+_building = RLock()
 
 
 @renew_in_child
 def _renew_lock() -> None:
-    global _making
-    _making = RLock()
+    """Replace the lock in a forked child, where the thread that held the lock does not exist."""
+    global _building
+    _building = RLock()
 
 
 def _refused(mapping: object, *arguments: object, **named: object) -> NoReturn:
+    """Raise TypeError; takes the place of each method that would change a `LazyMapping`."""
     raise TypeError("schema metadata is read-only: it changes with the schema of the cluster")
 
 
@@ -77,11 +80,14 @@ MAX_LISTED_NAMES = 10  # maximum number of names listed in an error
 def _note_names(
     error: KeyError, name: object, names: Mapping[str, Any], if_empty: str = "there are none"
 ) -> KeyError:
-    """Add a note with the existing names to `error`. Its arguments stay the same."""
-    near = nearest(name, names, 0.6) if isinstance(name, str) else None
+    """Add a note that lists the existing names to `error`, and return `error`.
+
+    The arguments of the error stay the same: the only one is the key that was not found.
+    """
+    similar = nearest(name, names, 0.6) if isinstance(name, str) else None
     listed = [*names][:MAX_LISTED_NAMES]
     rest = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
-    hint = f"did you mean {near!r}? " if near else ""
+    hint = f"did you mean {similar!r}? " if similar else ""
     # Tracebacks show notes since Python 3.11.
     vars(error).setdefault("__notes__", []).append(
         f"({hint}there are {', '.join(map(repr, listed))}{rest})" if names else f"({if_empty})"
@@ -108,11 +114,11 @@ class NamedColumns(dict[str, V]):
 
 
 class LazyMapping(dict[str, V]):
-    """A live, read-only dict by name whose values are built at the first access.
+    """A live, read-only mapping whose values are built at the first access.
 
-    The mapping shows one snapshot of names, which `show` replaces, so readers need no lock. It
-    subclasses dict only for `isinstance`: the dict part is always empty. Pickling and copying
-    create a plain dict.
+    For each name it has a source, from which `make` returns the value. `show` replaces all names
+    and sources at once, so readers need no lock. The class derives from dict only for `isinstance`:
+    the dict itself is always empty. Pickling and copying create a plain dict.
     """
 
     __slots__ = ("_if_empty", "_make", "_names")
@@ -128,7 +134,10 @@ class LazyMapping(dict[str, V]):
         self._if_empty = if_empty
 
     def show(self, names: Mapping[str, Any]) -> None:
-        """Replace the names that the mapping shows."""
+        """Replace the content.
+
+        :param names: the source of each value, by name.
+        """
         self._names = names
 
     def __getitem__(self, name: str) -> V:
@@ -199,7 +208,7 @@ class LazyMapping(dict[str, V]):
 
 
 class _Values(ValuesView[V]):
-    """The values of the mapping, without a look-up for each name."""
+    """The values of a `LazyMapping`, all from one snapshot."""
 
     __slots__ = ()
 
@@ -210,7 +219,7 @@ class _Values(ValuesView[V]):
 
 
 class _Items(ItemsView[str, V]):
-    """The names with their values, all from one snapshot."""
+    """The names and values of a `LazyMapping`, all from one snapshot."""
 
     __slots__ = ()
 
@@ -221,16 +230,22 @@ class _Items(ItemsView[str, V]):
         return ((name, make(source)) for name, source in self._mapping._names.items())
 
 
-def _none(name: object) -> Any:
-    raise KeyError(name)
+def _no_value(source: object) -> Any:
+    raise KeyError(source)
 
 
-NOTHING: LazyMapping[Any] = LazyMapping({}, _none)
-"""An empty part of a table. All tables share this object."""
+NOTHING: LazyMapping[Any] = LazyMapping({}, _no_value)
+"""The empty mapping of a table's indexes, views, triggers or dropped columns.
+
+All tables without them share this object.
+"""
 
 
 class _Source:
-    """Rows from which one metadata object is built."""
+    """The rows from which one metadata object is built, and later the object.
+
+    `builder` is the name of the function in `cassandra.metadata.schema.build` that builds it.
+    """
 
     __slots__ = ("_object",)
 
@@ -241,10 +256,10 @@ class _Source:
 
     def object(self) -> Any:
         """Return the object. The first call builds it."""
-        # Check without the lock first: after the first access nobody needs to wait.
+        # Check without the lock first: once the object is built, no thread needs to wait.
         instance = self._object
         if instance is None:
-            with _making:
+            with _building:
                 instance = self._object
                 if instance is None:
                     instance = self._object = getattr(build, self.builder)(self)
@@ -252,7 +267,7 @@ class _Source:
         return instance
 
     def forget_rows(self) -> None:
-        """Drop the rows, because the object holds their content now."""
+        """Drop the rows; called when the object is built, because it holds their content."""
 
 
 def object_of(source: _Source) -> Any:
@@ -271,7 +286,7 @@ class RowNames:
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         self.positions = {name: index for index, name in enumerate(names)}
-        # Stored because they are needed for each table.
+        # Stored, because these two positions are needed for each table.
         self.extensions = self.positions.get("extensions")
         self.flags = self.positions.get("flags")
 
@@ -348,8 +363,8 @@ class TableSource(_Source):
 
     def index_names(self) -> list[str]:
         """Return the names of the table's indexes; damaged names are left out."""
-        # Another thread may be building the object, and will drop the rows afterwards.
-        with _making:
+        # Wait if another thread is building the object: it drops the rows afterwards.
+        with _building:
             names = (
                 self._object.indexes
                 if self._object is not None
@@ -358,12 +373,13 @@ class TableSource(_Source):
             return [name for name in names if isinstance(name, str)]
 
     def with_views(self, views: Mapping[str, TableSource]) -> TableSource:
-        """Return a copy with other views. The object, which user code may hold, shows the new
-        views.
+        """Return a copy with other views.
+
+        The copy has the same object, because the application may hold it: it shows the new views.
         """
         other = TableSource(self.keyspace, self.name, self.names, self.row, self.virtual)
         other.views = views
-        # The rows of a table can be taken from a page only once: the first object has them.
+        # The copy could not build an object: the first object has taken the rows from the pages.
         other._object = build.with_views(self.object(), views)
         return other
 
@@ -395,7 +411,7 @@ class KeyspaceSource(_Source):
         self.name = name
         self.row = row
         self.virtual = virtual
-        # The source of the same keyspace in a later snapshot.
+        # The source of the same keyspace in the next snapshot; None while this source is in use.
         self.successor: KeyspaceSource | None = None
         self.scylla: Mapping[str, Any] | None = None
         self.tables: Mapping[str, TableSource] = {}
@@ -407,28 +423,32 @@ class KeyspaceSource(_Source):
     def object(self) -> Any:
         """Return the keyspace's object, which later sources share."""
         if self._object is None:
-            with _making:
-                # A caller that got this source just before it was replaced must get the live
-                # object, too.
+            with _building:
+                # This source has been replaced in the meantime. Return the object of its successor,
+                # which shows later changes.
                 if self._object is None and self.successor is not None:
                     return self.successor.object()
         return super().object()
 
     def pass_object_on(self, successor: KeyspaceSource) -> None:
-        """Give the object to `successor`, whose content it shows from now on."""
-        with _making:
+        """Pass the object on to `successor`; it shows the content of `successor` from now on."""
+        with _building:
             self.successor = successor
             if self._object is None or successor._object is not None:
                 return
             try:
                 successor._object = build.renewed_keyspace(self._object, successor)
             except Exception:
-                # The new source will build another object. Only objects that user code already
-                # holds stay outdated.
+                # The successor will build another object. Only an object that the application
+                # already holds is outdated then.
                 log.exception("the metadata of keyspace %s cannot be renewed", self.name)
 
     def replaced(self, **parts: Any) -> KeyspaceSource:
-        """Return a copy with some parts replaced."""
+        """Return a copy of the source, without its object, in which `parts` are replaced.
+
+        :param parts: attributes of the source: row, scylla, tables, views, types, functions or
+            aggregates.
+        """
         other = KeyspaceSource(self.name, self.row, self.virtual)
         for slot in ("row", "scylla", "tables", "views", "types", "functions", "aggregates"):
             setattr(other, slot, parts.get(slot, getattr(self, slot)))
@@ -438,8 +458,8 @@ class KeyspaceSource(_Source):
 class Schema:
     """All keyspaces at one moment.
 
-    If two reads have the same `version`, their schemas are equal. None means that the version is
-    not known.
+    `version` is the schema version that the server reported: schemas with the same version are
+    equal. None means that the version is not known.
     """
 
     __slots__ = ("sources", "version")

@@ -26,9 +26,12 @@ T = TypeVar("T", bound="TableMetadata")
 def primary_key_as_cql(
     partition_key: Sequence[ColumnMetadata], clustering_key: Sequence[ColumnMetadata]
 ) -> str:
-    """Return ``(a, b)`` or ``((a, b), c)``."""
+    """Return the columns that follow PRIMARY KEY: ``(a, b)``, or ``((a, b), c)``.
+
+    In the first, the partition key is ``a``; in the second, it is ``a`` and ``b``.
+    """
     partition = ", ".join(protect_names(column.name for column in partition_key))
-    # Without inner parentheses, all columns but the first would be clustering columns.
+    # Without inner parentheses, only the first column would be in the partition key.
     if len(partition_key) != 1:
         partition = f"({partition})"
     return f"({', '.join([partition, *protect_names(column.name for column in clustering_key)])})"
@@ -46,13 +49,14 @@ def _clustering_order(clustering_key: Sequence[ColumnMetadata]) -> list[str]:
 
 
 def _with(clauses: Sequence[str], separator: str) -> str:
+    """Return the WITH part of a statement; "" if there are no clauses."""
     return f" WITH {separator.join(clauses)}" if clauses else ""
 
 
 class _Columnar(Faulty, bases.ColumnarBase):
-    """The common base of a table and a view.
+    """The common base class of tables and views.
 
-    `_row` is the server's row, and `_names` has the names of its columns.
+    `_row` is the row of system_schema.tables or views, and `_names` has the names of its columns.
     """
 
     __slots__ = ()
@@ -63,7 +67,7 @@ class _Columnar(Faulty, bases.ColumnarBase):
     clustering_key: list[ColumnMetadata]
     columns: dict[str, ColumnMetadata]
 
-    def _begin(self, keyspace_name: str, name: str, options: dict[str, Any] | None) -> None:
+    def _initialize(self, keyspace_name: str, name: str, options: dict[str, Any] | None) -> None:
         self.keyspace_name = keyspace_name
         self.name = name
         self._options = options
@@ -73,7 +77,7 @@ class _Columnar(Faulty, bases.ColumnarBase):
         self._scylladb = False
 
     def set_row(self, names: RowNames, row: Sequence[Any], scylladb: bool = False) -> None:
-        """Set the row of the schema tables that has options, extensions and id.
+        """Set the row of system_schema.tables or views, which has the options, extensions and id.
 
         :param names: the names of the row's columns.
         :param row: the row's values, in order.
@@ -89,7 +93,7 @@ class _Columnar(Faulty, bases.ColumnarBase):
     @property
     def options(self) -> dict[str, Any]:
         """The options by name, as reported by the server. You may change them before an export."""
-        # Built on first use: a schema may have thousands of tables whose options nobody reads.
+        # Built on first use, because a schema may have thousands of tables.
         if self._options is None:
             self._options = table_options(self._names, self._row)
         return self._options
@@ -101,14 +105,14 @@ class _Columnar(Faulty, bases.ColumnarBase):
     @property
     def extensions(self) -> dict[str, bytes]:
         """The extensions of servers and plug-ins, as bytes by name."""
-        # A copy, because tables with equal maps share one.
+        # A copy, because tables with equal extensions share one map.
         return dict(self._row_value("extensions") or {})
 
     @property
     def id(self) -> uuid.UUID | None:
         """The table's UUID, or None if it is not known."""
         data = self._row_value("id")
-        # UUIDs in schema pages are left as bytes.
+        # `Pages` does not decode UUIDs.
         return uuid.UUID(bytes=data) if data else None
 
     @property
@@ -117,7 +121,8 @@ class _Columnar(Faulty, bases.ColumnarBase):
         return [*self.partition_key, *self.clustering_key]
 
     def _extensions_as_cql(self) -> list[str]:
-        # ScyllaDB has no option `extensions`: each of its extensions represents another option.
+        """Return the clause ``extensions = ...``, if there are extensions that are no options."""
+        # ScyllaDB has no option `extensions`: it stores other options as extensions.
         extensions = {} if self._scylladb else self.extensions
         unknown = {key: value for key, value in extensions.items() if key not in self.options}
         return [f"extensions = {protect_value(unknown)}"] if unknown else []
@@ -129,17 +134,18 @@ class _Columnar(Faulty, bases.ColumnarBase):
 class TableMetadata(_Columnar, bases.TableBase):
     """A table.
 
-    Columns have the order of CREATE TABLE: key columns, static columns, then the others by name.
-    `indexes`, `views` and `dropped_columns` are mappings by name, too.
+    `columns` has the order of CREATE TABLE: the columns of the key, then the others by name.
+    `indexes`, `views` and `dropped_columns` are mappings by name.
 
     :param keyspace_name: the name of the keyspace.
     :param name: the table's name.
-    :param partition_key: its columns, in order. None means an empty list, here and below.
-    :param clustering_key: its columns, in order.
-    :param columns: all columns by name.
-    :param triggers: triggers by name.
+    :param partition_key: the columns of the partition key, in order; None for an empty list.
+    :param clustering_key: the columns of the clustering key, in order; None for an empty list.
+    :param columns: all columns by name; None for an empty dict.
+    :param triggers: the triggers by name; None for an empty dict.
     :param options: the server's options by name.
-    :param virtual: True if the queried node computes the table. CQL cannot create such a table.
+    :param virtual: True if each node computes the rows of the table when it is queried. CQL cannot
+        create such a table.
     """
 
     __slots__ = ()
@@ -155,7 +161,7 @@ class TableMetadata(_Columnar, bases.TableBase):
         options: dict[str, Any] | None = None,
         virtual: bool = False,
     ) -> None:
-        self._begin(keyspace_name, name, options)
+        self._initialize(keyspace_name, name, options)
         self.partition_key = partition_key if partition_key is not None else []
         self.clustering_key = clustering_key if clustering_key is not None else []
         self.columns = columns if columns is not None else {}
@@ -193,6 +199,7 @@ class TableMetadata(_Columnar, bases.TableBase):
         return self._all_as_cql()
 
     def _all_as_cql(self) -> str:
+        """Return all statements of the export."""
         # Create the table first, because the other statements refer to it.
         parts = [self._missing_parts_note() + self.as_cql_query(formatted=True) + ";"]
         parts += [index.as_cql_query() + ";" for index in self.indexes.values()]
@@ -206,11 +213,9 @@ class TableMetadata(_Columnar, bases.TableBase):
         return "\n\n".join(parts)
 
     def _missing_parts_note(self) -> str:
-        """Return a comment on parts of the table that the server's schema tables, and thus the
-        export, lack.
-        """
-        # Cassandra 6.0-alpha2 has the option `fast_path` of its transactions in system_schema, but
-        # keeps the transactional mode only in its metadata log.
+        """Return a comment about what the export lacks, because it is not in the schema tables."""
+        # Cassandra 6.0-alpha2 stores the option `fast_path` of its transactions in system_schema,
+        # but the transactional mode only in its metadata log. So the option shows the version.
         if "fast_path" not in self.options or "transactional_mode" in self.options:
             return ""
         return (
@@ -219,9 +224,9 @@ class TableMetadata(_Columnar, bases.TableBase):
         )
 
     def _is_of_index(self, view: str) -> bool:
-        """Return True if the view belongs to an index.
+        """Return True if `view` belongs to an index of ScyllaDB.
 
-        ScyllaDB creates such a view together with the index. It cannot be created in any other way.
+        The server creates such a view with the index; no statement can create it.
         """
         return (
             self._scylladb
@@ -240,10 +245,9 @@ class TableMetadata(_Columnar, bases.TableBase):
             and not self.clustering_key
             and self.partition_key[0].name in self.columns
         ):
-            # In the grammar, PRIMARY KEY is at the end of a column's definition, after STATIC and
-            # the mask.
+            # A key of one column is written at the end of the column's definition.
             lines[list(self.columns).index(self.partition_key[0].name)] += " PRIMARY KEY"
-        # The key of a damaged table may be missing. The comment then shows the rest.
+        # A damaged table may have no key: the export is then a comment with the rest.
         elif self.partition_key:
             lines.append(
                 f"PRIMARY KEY {primary_key_as_cql(self.partition_key, self.clustering_key)}"
@@ -254,9 +258,9 @@ class TableMetadata(_Columnar, bases.TableBase):
         clauses = ["COMPACT STORAGE"] if self.is_compact_storage else []
         clauses += _clustering_order(self.clustering_key)
         clauses += options_as_cql(self.options) + self._extensions_as_cql()
-        # CQL has no such statement, so `export_as_string` puts it into a comment.
-        kind = "VIRTUAL TABLE" if self.virtual else "TABLE"
-        query = f"CREATE {kind} {self._qualified_name()} {body}"
+        # CQL has no CREATE VIRTUAL TABLE: `export_as_string` puts it into a comment.
+        noun = "VIRTUAL TABLE" if self.virtual else "TABLE"
+        query = f"CREATE {noun} {self._qualified_name()} {body}"
         return query + _with(clauses, "\n    AND " if formatted else " AND ")
 
     def __repr__(self) -> str:
@@ -267,7 +271,7 @@ class TableMetadata(_Columnar, bases.TableBase):
         printer.text(self.export_as_string())
 
     def _repr_html_(self) -> str:
-        """Return the HTML table of its columns for notebooks."""
+        """Return the HTML that notebooks show for the table: a table of its columns."""
         # Imported here because only notebooks need this module.
         from cassandra.metadata.pictures import table_as_html
 
@@ -275,9 +279,7 @@ class TableMetadata(_Columnar, bases.TableBase):
 
 
 class TableMetadataV3(TableMetadata):
-    """A table of Cassandra 3.0 or later, or of ScyllaDB. Every table that was read is of this
-    class.
-    """
+    """The class of all tables that the driver reads: of Cassandra 3.0 or later, or of ScyllaDB."""
 
     __slots__ = ()
 
@@ -304,7 +306,7 @@ class MaterializedViewMetadata(_Columnar):
         where_clause: str,
         options: dict[str, Any] | None,
     ) -> None:
-        self._begin(keyspace_name, view_name, options)
+        self._initialize(keyspace_name, view_name, options)
         self.partition_key = []
         self.clustering_key = []
         self.columns = {}
@@ -317,14 +319,14 @@ class MaterializedViewMetadata(_Columnar):
 
         :param formatted: write each clause on its own line.
         """
-        # These differ: a view of `*` also gets columns that are added to the table later.
+        # Not the names in place of `*`: a view of `*` also gets columns that are added later.
         columns = "*" if self.include_all_columns else ", ".join(protect_names(self.columns))
         base = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.base_table_name)}"
         parts = [
             f"CREATE MATERIALIZED VIEW {self._qualified_name()} AS",
             f"SELECT {columns}",
             f"FROM {base}",
-            # The server stores this as CQL, so its names are quoted already.
+            # The server stores the clause as CQL, so its names are quoted already.
             f"WHERE {self.where_clause}",
             f"PRIMARY KEY {primary_key_as_cql(self.partition_key, self.clustering_key)}",
         ]
@@ -355,7 +357,7 @@ class MaterializedViewMetadata(_Columnar):
         printer.text(self.export_as_string())
 
     def _repr_html_(self) -> str:
-        """Return the HTML table of its columns for notebooks."""
+        """Return the HTML that notebooks show for the view: a table of its columns."""
         # Imported here because only notebooks need this module.
         from cassandra.metadata.pictures import table_as_html
 
