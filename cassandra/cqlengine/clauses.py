@@ -1,7 +1,9 @@
-"""Parts of statements: clauses of WHERE, IF, SET and DELETE.
+"""Clauses of statements: for WHERE, IF, SET and DELETE.
 
-A clause knows its CQL around markers, and the values for the markers, in the same order. So the
-documented CQL (``"id" = %(0)s``) and the prepared CQL (``"id" = ?``) come from the same code.
+A clause returns its CQL around given markers (`BaseClause.text`), and the values for the markers in
+the same order (`BaseClause.bound`). So the same code writes two forms of CQL. The prepared form has
+``?`` as marker: ``"id" = ?``. The documented form, which ``str(statement)`` returns as in
+cassandra-driver, has numbered markers: ``"id" = %(0)s``.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ PREPARED = "?"
 
 
 class StatementException(Exception):
-    """A statement is put together wrongly."""
+    """A statement was given a clause or an argument that it cannot have."""
 
 
 class ValueQuoter(UnicodeMixin):
@@ -67,7 +69,7 @@ class ValueQuoter(UnicodeMixin):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self.value == other.value
 
-    # Equality compares the value, which may be a list: no hash agrees with it.
+    # Equal objects need equal hashes, but the value may be a list, which has no hash.
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -81,10 +83,10 @@ class InQuoter(ValueQuoter):
 
 
 class BaseClause(UnicodeMixin):
-    """A column and a value. `context_id` is the number of its first marker.
+    """A clause for one column and one value. `context_id` is the number of its first marker.
 
     :param field: the column's name in the database.
-    :param value: the value, as the database takes it.
+    :param value: the value in the form that is bound.
     """
 
     __slots__ = ("context_id", "field", "value")
@@ -96,9 +98,10 @@ class BaseClause(UnicodeMixin):
         self.context_id: int | None = None
 
     def text(self, markers: Sequence[str]) -> str:
-        """Return the clause around `markers`, of which there are `get_context_size`.
+        """Return the CQL of the clause with these markers.
 
-        :param markers: the CQL of its markers, such as ``?``.
+        :param markers: the CQL of the clause's markers, such as ``?``; as many as
+            `get_context_size` returns.
         """
         raise NotImplementedError
 
@@ -107,7 +110,7 @@ class BaseClause(UnicodeMixin):
         return [self.value]
 
     def context(self) -> list[Any]:
-        """Return the values for the documented CQL, one for each marker."""
+        """Return the values for the documented form, one for each marker."""
         return self.bound()
 
     def get_context_size(self) -> int:
@@ -143,19 +146,18 @@ class BaseClause(UnicodeMixin):
         return f"<{type(self).__name__} {self}>"
 
     def __eq__(self, other: object) -> bool:
-        # Compared by exact class: an assignment and a condition of one column are different
-        # clauses.
+        # Compare the exact classes: an assignment to a column and a condition on it are different.
         return type(other) is type(self) and self.field == other.field and self.value == other.value
 
     __hash__ = None  # type: ignore[assignment]
 
 
 class WhereClause(BaseClause):
-    """A relation of WHERE.
+    """A relation in WHERE.
 
     :param field: the column's name in the database, or an expression.
-    :param operator: an instance of a `BaseWhereOperator`.
-    :param value: the value, as the database takes it, or a `QueryValue`.
+    :param operator: an instance of a subclass of `BaseWhereOperator`.
+    :param value: the value in the form that is bound, or a `QueryValue`.
     :param quote_field: False if `field` is an expression, such as ``token("id")``.
     :raises StatementException: if `operator` is not an operator instance.
     """
@@ -169,8 +171,8 @@ class WhereClause(BaseClause):
             raise StatementException(
                 f"operator must be of type {BaseWhereOperator}, got {type(operator)}"
             )
-        # super().__init__ is not called, to save time: each filter of each query makes such an
-        # object.
+        # Set the attributes without super().__init__, to save time: each filter of each query
+        # creates a clause.
         self.field = field
         self.value = value
         self.context_id = None
@@ -178,7 +180,7 @@ class WhereClause(BaseClause):
         self.quote_field = quote_field
 
     def shape(self) -> tuple[Any, ...]:
-        """Return the key that the prepared CQL depends on."""
+        """Return a hashable key: everything about the clause that its prepared CQL depends on."""
         value = self.value
         if isinstance(value, QueryValue):
             return (self.field, type(self.operator), type(value), value.get_context_size())
@@ -196,7 +198,8 @@ class WhereClause(BaseClause):
         return value.bound() if isinstance(value, QueryValue) else [value]
 
     def context(self) -> list[Any]:
-        # The client renders the documented CQL, where IN needs parentheses around its values.
+        # In the documented form the client inserts the values, and IN needs parentheses around
+        # them.
         if isinstance(self.operator, InOperator):
             return [ValueSequence(self.value)]
         return self.bound()
@@ -212,7 +215,7 @@ class WhereClause(BaseClause):
 
 
 class AnnClause(BaseClause):
-    """The ordering by the distance of a column's vector from another vector.
+    """``ORDER BY column ANN OF vector``.
 
     :param field: the column's name in the database.
     :param value: the vector.
@@ -225,11 +228,11 @@ class AnnClause(BaseClause):
 
 
 class ConditionalClause(BaseClause):
-    """A condition of IF.
+    """A condition in IF.
 
     :param field: the column's name in the database.
     :param value: the value to compare with.
-    :param operator: an instance of a `BaseWhereOperator`; None for ``=``.
+    :param operator: an instance of a subclass of `BaseWhereOperator`; None for ``=``.
     """
 
     __slots__ = ("operator",)
@@ -285,20 +288,20 @@ class AssignmentClause(BaseClause):
         return f"{escape_name(self.field)} = {markers[0]}"
 
     def insert_tuple(self) -> tuple[str, int | None]:
-        """Return the column and the number of its marker."""
+        """Return the column's name and the number of its marker, for INSERT."""
         return self.field, self.context_id
 
 
 class ContainerUpdateTypeMapMeta(type):
-    """Collects the update clauses of collections by the collection's CQL name."""
+    """Registers each subclass of `ContainerUpdateClause` in `type_map`, by its `col_type`."""
 
     type_map: dict[str, Any] = {}
 
     def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
         super().__init__(name, bases, dct)
-        kind = dct.get("col_type")
-        if kind is not None:
-            cls.type_map[kind] = cls
+        collection_name = dct.get("col_type")
+        if collection_name is not None:
+            cls.type_map[collection_name] = cls
 
 
 class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMeta):
@@ -307,8 +310,9 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
     :param field: the column's name in the database.
     :param value: the new collection, or the operand of `operation`.
     :param operation: "add" or "remove" for a set, "append", "prepend" or "remove" for a list,
-        "update" or "remove" for a map. None changes the parts that differ from `previous`.
-    :param previous: the column's value before; None if it is not known.
+        "update" or "remove" for a map. With None, the clause changes only the elements that differ
+        from `previous`, if CQL can do that.
+    :param previous: the value that the column has in the database; None if it is not known.
     """
 
     __slots__ = ("operation", "previous")
@@ -324,7 +328,10 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
         self.previous = previous
 
     def parts(self) -> list[tuple[str, list[Any]]]:
-        """Return (CQL with ``{}`` for markers, values) for each assignment."""
+        """Return a tuple (CQL with ``{}`` for each marker, values) for each assignment.
+
+        The list is empty if nothing has changed.
+        """
         raise NotImplementedError
 
     def text(self, markers: Sequence[str]) -> str:
@@ -335,8 +342,8 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
         return [value for _, values in self.parts() for value in values]
 
     def _name(self) -> str:
-        """The quoted column, safe inside a template."""
-        # `text` fills templates with str.format, which would take braces in a name for markers.
+        """Return the quoted name of the column for a template, with its braces doubled."""
+        # `text` fills the template with str.format, which would take a single brace for a marker.
         quoted = escape_name(self.field)
         return quoted.replace("{", "{{").replace("}", "}}")
 
@@ -352,12 +359,12 @@ class SetUpdateClause(ContainerUpdateClause):
         if self.operation in ("add", "remove"):
             sign = "+" if self.operation == "add" else "-"
             return [(f"{name} = {name} {sign} {{}}", [self.value])]
-        # Assign the set if its old value is not known, because there is no difference to write.
-        # Assign an empty set too, which deletes all elements at once.
+        # If the old value is not known, there is no difference to write: assign the set. Also
+        # assign an empty set, which deletes all elements at once.
         if self.previous is None or not self.value:
             return [(f"{name} = {{}}", [self.value])]
-        # An assignment writes a tombstone for the whole set and loses elements that others add at
-        # the same time. Differences do neither.
+        # Otherwise write only differences. An assignment would write a tombstone for the whole set,
+        # and lose elements that other clients add at the same time.
         value, previous = set(self.value), set(self.previous)
         clauses = []
         if value - previous:
@@ -368,7 +375,7 @@ class SetUpdateClause(ContainerUpdateClause):
 
 
 class ListUpdateClause(ContainerUpdateClause):
-    """A change of a list: items before and behind the old items, or the whole list."""
+    """A change of a list: elements before and after the old elements, or the whole list."""
 
     __slots__ = ()
     col_type = "list"
@@ -382,8 +389,8 @@ class ListUpdateClause(ContainerUpdateClause):
         if self.operation == "remove":
             return [(f"{name} = {name} - {{}}", [self.value])]
         previous, value = self.previous, self.value
-        # CQL can extend a list at both ends without reading it. Any other change rewrites the list,
-        # because a client cannot identify elements.
+        # If the new list contains the old one, write only the elements before and after it, which
+        # CQL can add at both ends. Any other change assigns the whole list.
         if previous and value and len(previous) < len(value):
             old, new = list(previous), list(value)
             for index in range(len(new) - len(old) + 1):
@@ -403,7 +410,7 @@ class ListUpdateClause(ContainerUpdateClause):
 
 
 class MapUpdateClause(ContainerUpdateClause):
-    """A change of a map, key by key; a value of None takes the key out."""
+    """A change of a map, key by key; a value of None removes the key."""
 
     __slots__ = ()
     col_type = "map"
@@ -417,15 +424,15 @@ class MapUpdateClause(ContainerUpdateClause):
         # An empty map has no key to update. Assigning it deletes all keys.
         if self.operation != "update" and not value:
             return [(f"{name} = {{}}", [value])]
-        # Without `previous`, an assignment adds its keys to those of the row, whose other keys are
-        # not known.
+        # If the old map is not known, all keys of the new map are written. Other keys of the row
+        # stay.
         old: Mapping[Any, Any] = previous or {}
         clauses = [
             (f"{name}[{{}}] = {{}}", [key, item])
             for key, item in value.items()
             if key not in old or are_different(old[key], item)
         ]
-        # A null as the value deletes the key, so the same statement serves instead of a DELETE.
+        # Assigning null to a key deletes the key, so no DELETE is needed.
         clauses += [(f"{name}[{{}}] = {{}}", [key, None]) for key in old if key not in value]
         return clauses
 
@@ -435,11 +442,11 @@ class MapUpdateClause(ContainerUpdateClause):
 
 
 class CounterUpdateClause(AssignmentClause):
-    """A change of a counter, by its difference from `previous`.
+    """A change of a counter: adds the difference between `value` and `previous`.
 
     :param field: the column's name in the database.
     :param value: the counter's new value.
-    :param previous: its value before; None for 0.
+    :param previous: the counter's old value; None for 0.
     """
 
     __slots__ = ("previous",)
@@ -449,8 +456,8 @@ class CounterUpdateClause(AssignmentClause):
         self.previous = previous or 0
 
     def text(self, markers: Sequence[str]) -> str:
-        # CQL changes counters by a difference only. The sign is in the documented CQL, so the bound
-        # number is never negative.
+        # CQL can only add to a counter or subtract from it. The sign is in the CQL, so that the
+        # bound number is never negative.
         sign = "-" if self.value < self.previous else "+"
         name = escape_name(self.field)
         return f"{name} = {name} {sign} {markers[0]}"
@@ -460,7 +467,7 @@ class CounterUpdateClause(AssignmentClause):
 
 
 class BaseDeleteClause(BaseClause):
-    """A part of a statement that follows DELETE."""
+    """Base class of what may follow DELETE: a column, or keys of a map."""
 
     __slots__ = ()
 
@@ -487,8 +494,8 @@ class MapDeleteClause(BaseDeleteClause):
     """Keys of a map to delete: the keys of `previous` that `value` does not have.
 
     :param field: the column's name in the database.
-    :param value: the map without the keys to delete.
-    :param previous: the map as it was; None for an empty map.
+    :param value: the new map, without the keys to delete.
+    :param previous: the old map; None for an empty map.
     """
 
     __slots__ = ("previous",)
@@ -507,7 +514,7 @@ class MapDeleteClause(BaseDeleteClause):
         return [key for key in self.previous if key not in value]
 
 
-# Applications and pickles know these classes by the module that documents them.
+# Applications import these classes from `cassandra.cqlengine.statements`, so pickles name it too.
 for _class in list(vars().values()):
     if isinstance(_class, type) and _class.__module__ == __name__:
         _class.__module__ = "cassandra.cqlengine.statements"

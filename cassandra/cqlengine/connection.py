@@ -1,4 +1,4 @@
-"""Connections: the mapper's sessions, by name."""
+"""Connections of the mapper: a registry of sessions by name, and the functions to set them up."""
 
 from __future__ import annotations
 
@@ -64,17 +64,19 @@ __all__ = [
 
 log = logging.getLogger("cassandra.cqlengine.connection")
 
-# The number is bounded: each set of columns that an application writes has a query string, and
-# there could be very many.
-MOST_PREPARED = 1000  # maximum number of prepared statements of a connection
+# Maximum number of prepared statements that a connection keeps. There could be very many: each set
+# of columns that an application writes has its own query string.
+MOST_PREPARED = 1000
 
 
 class _DefaultConnection:
+    """The class of `DEFAULT_CONNECTION`."""
+
     def __repr__(self) -> str:
         return "DEFAULT_CONNECTION"
 
 
-# An object rather than a name, because an application may name a connection "default" itself.
+# The key of the default connection. Not a string, because an application may use any string itself.
 DEFAULT_CONNECTION: Any = _DefaultConnection()
 
 cluster: Any = None
@@ -82,19 +84,21 @@ cluster: Any = None
 session: Any = None
 """The session of the default connection; None before it is connected."""
 
-# An application may declare user types before it connects: they are registered when a connection is
-# made.
+# The classes of user-defined types, by keyspace and type name. An application may declare them
+# before it connects, so each new connection registers them.
 udt_by_keyspace: dict[str | None, dict[str, Any]] = defaultdict(dict)
 
 _connections: dict[Any, Connection] = {}
-# Reentrant: `_add` holds the lock while it calls `set_default_connection`.
-_registry = threading.RLock()
+# The lock of `_connections`. Reentrant, because `_add` holds it while it calls
+# `set_default_connection`.
+_registry_lock = threading.RLock()
 
 
 @renew_in_child
 def _renew_lock() -> None:
-    global _registry
-    _registry = threading.RLock()
+    """Replace the lock in a forked child, where the thread that held the lock does not exist."""
+    global _registry_lock
+    _registry_lock = threading.RLock()
 
 
 class UndefinedKeyspaceException(CQLEngineException):
@@ -102,13 +106,13 @@ class UndefinedKeyspaceException(CQLEngineException):
 
 
 class Connection:
-    """A session with its settings.
+    """A session with the settings to connect it, which models, querysets and batches use by name.
 
-    :param name: the name that models, querysets and batches use.
+    :param name: the name in the registry.
     :param hosts: contact points.
     :param consistency: the consistency level of statements without a level; None for the session's.
-    :param lazy_connect: connect on first use.
-    :param retry_connect: try again at the next use if connecting failed.
+    :param lazy_connect: True to connect on first use.
+    :param retry_connect: True to try again at the next use if connecting fails.
     :param cluster_options: further settings of the `Cluster`.
     """
 
@@ -137,7 +141,8 @@ class Connection:
         self.is_async = False
         self.owns_cluster = False
         self.default_keyspace: str | None = None
-        # Read without a lock on the hot path; entries are only added, and all are dropped at once.
+        # Prepared statements by query string. Statements read it without a lock: entries are only
+        # added, and all are dropped at once by a new dict (`keep`).
         self.prepared: dict[str, Any] = {}
 
     def _renew_locks(self) -> None:
@@ -157,30 +162,30 @@ class Connection:
 
     @property
     def label(self) -> str:
-        """The name for messages."""
+        """The connection's name for messages."""
         return "DEFAULT_CONNECTION" if self.name is DEFAULT_CONNECTION else repr(self.name)
 
     def adopt(self, session: Session | AsyncSession, owned: bool) -> None:
         """Use `session` from now on.
 
         :param session: a session, blocking or from `cassandra.aio`.
-        :param owned: True if the session's cluster is shut down with this connection.
+        :param owned: True to shut the session's cluster down when this connection is closed.
         """
         self.session = session
         self.cluster = session.cluster
         self.is_async = isinstance(session, AsyncSession)
         self.owns_cluster = owned
-        # The id of a prepared statement belongs to the cluster that prepared it.
+        # Prepared statements are only valid on the cluster that prepared them.
         self.prepared = {}
 
     def keep(self, text: str, prepared: PreparedStatement) -> PreparedStatement:
-        """Remember the prepared statement of `text`; returns it.
+        """Store the prepared statement of a query string, and return it.
 
         :param text: the query string.
         :param prepared: the `PreparedStatement` of `text`.
         """
-        # Drop all statements at once, because an order of use would cost a lock at each statement.
-        # Create a new dict: threads read the old dict without a lock.
+        # If there are too many, drop all at once: to keep those used last would need a lock for
+        # each statement. Create a new dict, because other threads read the old one without a lock.
         if len(self.prepared) >= MOST_PREPARED:
             self.prepared = {}
         self.prepared[text] = prepared
@@ -195,8 +200,7 @@ class Connection:
         try:
             session = cluster.connect()
         except BaseException:
-            # A cluster that failed to connect may have threads and sockets, which would outlive the
-            # attempt.
+            # The cluster may have started threads and opened sockets before it failed: close them.
             cluster.shutdown()
             if self.retry_connect:
                 log.warning(
@@ -211,7 +215,7 @@ class Connection:
         self.setup_session()
 
     async def asetup(self) -> None:
-        """Set up the connection on a cluster of `cassandra.aio`, on the running loop."""
+        """Connect with a cluster of `cassandra.aio`, on the running event loop."""
         cluster = AsyncCluster(
             self.hosts if self.hosts is not None else NOT_SET, **self.cluster_options
         )
@@ -222,8 +226,8 @@ class Connection:
             raise
         self.adopt(session, owned=True)
         self._set_defaults()
-        # `setup_session` cannot do this: on this kind of cluster, registering a type has to be
-        # awaited.
+        # Register the user types here, and not by `setup_session`: on a cluster of `cassandra.aio`,
+        # registering a type has to be awaited.
         for keyspace, types in list(udt_by_keyspace.items()):
             for type_name, klass in types.items():
                 try:
@@ -240,13 +244,13 @@ class Connection:
             if self.consistency is not None:
                 self.session.default_consistency_level = self.consistency
         except ValueError:
-            # The application's profiles decide; the mapper's statements have their own level and
-            # row factory anyway.
+            # A session with execution profiles refuses these settings. The mapper's own statements
+            # do not need them: they set their level and row factory themselves.
             log.debug(format_log_context("the session has execution profiles", self.name))
 
     def setup_session(self) -> None:
-        """Register the user types that were declared."""
-        # Copied first: other threads may declare models at the same time.
+        """Register the classes of user-defined types that the application has declared so far."""
+        # Copy the items, because other threads may declare types at the same time.
         for keyspace, types in list(udt_by_keyspace.items()):
             for type_name, klass in types.items():
                 _register(self, keyspace, type_name, klass)
@@ -259,8 +263,7 @@ class Connection:
         if self.session is not None:
             return
         with self.lazy_connect_lock:
-            # Checked again: another thread may have connected while this thread waited for the
-            # lock.
+            # Check again: another thread may have connected while this thread waited for the lock.
             if self._is_connected():
                 return
             if not self.lazy_connect:
@@ -269,8 +272,8 @@ class Connection:
                     "retry_connect is not set"
                 )
             log.debug(format_log_context("lazy connecting", self.name))
-            # While this is True, `setup` leaves connecting to the first use. The value is restored
-            # if connecting fails, so that the next use tries again.
+            # `setup` connects only if this is False. Set it back to True if connecting fails, so
+            # that the next use tries again.
             self.lazy_connect = False
             try:
                 self.setup()
@@ -284,24 +287,24 @@ class Connection:
 
     def close(self) -> None:
         """Shut the cluster down if the connection created it."""
-        # A cluster of `cassandra.aio` is shut down by awaiting it on its loop:
-        # `aunregister_connection` does so.
+        # A cluster of `cassandra.aio` has to be shut down on its own event loop, which
+        # `aunregister_connection` does.
         if self.owns_cluster and not self.is_async and self.cluster is not None:
             self.cluster.shutdown()
         self.session = self.cluster = None
 
 
 def _show_default(connection: Connection) -> None:
-    """Set `cluster` and `session` of this module to those of the default connection."""
+    """Set `cluster` and `session` of this module, if `connection` is the default connection."""
     global cluster, session
     if _connections.get(DEFAULT_CONNECTION) is connection:
         cluster, session = connection.cluster, connection.session
 
 
 def get_connection(name: Hashable = None) -> Connection:
-    """Return the connection `name`, connected; None is the default connection.
+    """Return the connection `name`, after connecting it if necessary.
 
-    :param name: its name in the registry.
+    :param name: the name in the registry; None for the default connection.
     :raises CQLEngineException: if the name is not registered, or connecting failed before.
     """
     connection = registered(name)
@@ -311,7 +314,10 @@ def get_connection(name: Hashable = None) -> Connection:
 
 
 def registered(name: Hashable = None) -> Connection:
-    """Return the connection `name`, connected or not; None is the default connection."""
+    """Return the connection `name`, which may not be connected; None for the default connection.
+
+    :raises CQLEngineException: if the name is not registered.
+    """
     connection = _connections.get(DEFAULT_CONNECTION if name is None else name)
     if connection is None:
         if name is None:
@@ -340,12 +346,14 @@ def register_connection(
 
     :param name: the name to register.
     :param hosts: contact points; a new `Cluster` is connected to them.
-    :param consistency: a value of `ConsistencyLevel` for all statements; None for the session's.
-    :param lazy_connect: connect when the connection is first used.
-    :param retry_connect: connect again at the next use if the first attempt fails.
-    :param cluster_options: keywords of the `Cluster`; None for none.
-    :param default: make it the default connection.
-    :param session: a session to use instead, from `cassandra.cluster` or `cassandra.aio`.
+    :param consistency: a value of `ConsistencyLevel` for statements without a level; None for the
+        session's.
+    :param lazy_connect: True to connect when the connection is first used.
+    :param retry_connect: True to connect at the next use if the first attempt fails.
+    :param cluster_options: keyword arguments of the `Cluster`; None for none.
+    :param default: True to make it the default connection.
+    :param session: a session to use in place of a new one, from `cassandra.cluster` or
+        `cassandra.aio`.
     :raises CQLEngineException: if both a session and settings of a new session are passed.
     """
     options = Secret(cluster_options)
@@ -365,15 +373,16 @@ def register_connection(
         try:
             connection.setup()
         except NoHostAvailable:
-            # With `retry_connect` the connection is registered although it is not connected: the
-            # first use tries again.
+            # With `retry_connect`, register the connection although it is not connected: its first
+            # use tries again.
             if not retry_connect:
                 raise
     return _add(name, connection, default)
 
 
 def _add(name: Hashable, connection: Connection, default: bool) -> Connection:
-    with _registry:
+    """Add a connection to the registry and return it."""
+    with _registry_lock:
         if name in _connections:
             # The previous connection is not closed: its session may be in use.
             log.warning("Registering connection %r, which is in the registry already", name)
@@ -390,13 +399,14 @@ async def aregister_connection(
     cluster_options: Mapping[str, Any] | None = None,
     default: bool = False,
 ) -> Connection:
-    """Register a connection with a new cluster of `cassandra.aio`, on the running loop.
+    """Register a connection with a new cluster of `cassandra.aio`, on the running event loop.
 
     :param name: the name to register.
     :param hosts: contact points.
-    :param consistency: a value of `ConsistencyLevel` for all statements; None for the session's.
-    :param cluster_options: keywords of the `Cluster`; None for none.
-    :param default: make it the default connection.
+    :param consistency: a value of `ConsistencyLevel` for statements without a level; None for the
+        session's.
+    :param cluster_options: keyword arguments of the `Cluster`; None for none.
+    :param default: True to make it the default connection.
     """
     connection = Connection(name, hosts, consistency, cluster_options=cluster_options)
     del cluster_options  # error reports may show local variables
@@ -405,45 +415,44 @@ async def aregister_connection(
 
 
 def unregister_connection(name: Hashable) -> None:
-    """Remove the connection `name`; if it created its cluster, the cluster is shut down.
+    """Remove the connection `name`, and shut its cluster down if the connection has created it.
 
-    Does nothing if the name is not registered.
+    This does nothing if the name is not registered.
 
-    :param name: its name in the registry.
+    :param name: the name in the registry.
     """
-    connection = _forget(name)
+    connection = _remove(name)
     if connection is not None:
         connection.close()
 
 
 async def aunregister_connection(name: Hashable = None) -> None:
-    """Remove a connection of `cassandra.aio` and shut its cluster down; None is the default
-    connection.
+    """Remove a connection of `cassandra.aio`, and shut its cluster down if it has created it.
 
-    :param name: its name in the registry.
+    :param name: the name in the registry; None for the default connection.
     """
-    connection = _forget(DEFAULT_CONNECTION if name is None else name)
+    connection = _remove(DEFAULT_CONNECTION if name is None else name)
     if connection is None:
         return
     cluster = connection.cluster
     if connection.owns_cluster and connection.is_async and cluster is not None:
-        # Removed before the wait, so that nobody gets a session that is being closed.
+        # Clear these before waiting, so that no other code gets a session that is being closed.
         connection.session = connection.cluster = None
         await cluster.shutdown()
     else:
         connection.close()
 
 
-def _forget(name: Hashable) -> Connection | None:
+def _remove(name: Hashable) -> Connection | None:
+    """Remove a connection from the registry, with all its names, and return it."""
     global cluster, session
-    with _registry:
+    with _registry_lock:
         connection = _connections.pop(name, None)
         if connection is None:
             return None
         if _connections.get(DEFAULT_CONNECTION) is connection:
             del _connections[DEFAULT_CONNECTION]
-        # A connection may have several names. All are removed, because the connection is closed
-        # next.
+        # Remove its other names too, because the caller will close it.
         for key in [key for key, value in _connections.items() if value is connection]:
             del _connections[key]
         if DEFAULT_CONNECTION not in _connections:
@@ -454,10 +463,10 @@ def _forget(name: Hashable) -> Connection | None:
 def set_default_connection(name: Hashable) -> None:
     """Make the connection `name` the default connection.
 
-    :param name: its name in the registry.
+    :param name: the name in the registry.
     :raises CQLEngineException: if the name is not registered.
     """
-    with _registry:
+    with _registry_lock:
         connection = _connections.get(name)
         if connection is None:
             raise CQLEngineException(f"Connection '{name}' doesn't exist.")
@@ -471,7 +480,11 @@ def default() -> None:
 
 
 def _replace_default(connection: Connection, connect: bool = True) -> None:
-    with _registry:
+    """Make `connection` the default connection, and close the old one unless it has another name.
+
+    :param connect: False if `connection` is connected already.
+    """
+    with _registry_lock:
         previous = _connections.pop(DEFAULT_CONNECTION, None)
         if previous is not None:
             if _connections.get("default") is previous:
@@ -487,9 +500,8 @@ def _replace_default(connection: Connection, connect: bool = True) -> None:
         except NoHostAvailable:
             if not connection.retry_connect:
                 raise
-    with _registry:
-        # Also register it under the name "default", with which applications look it up and shut it
-        # down.
+    with _registry_lock:
+        # Also register it as "default": applications use this name to look it up or unregister it.
         _connections[DEFAULT_CONNECTION] = _connections["default"] = connection
         _show_default(connection)
 
@@ -498,8 +510,6 @@ def set_session(s: Session | AsyncSession) -> None:
     """Use the session `s`, blocking or from `cassandra.aio`, as default connection.
 
     :param s: a connected session.
-    :raises CQLEngineException: if the session has no keyspace and models have no default keyspace;
-        never because of the session's row factory.
     """
     connection = Connection.from_session(DEFAULT_CONNECTION, s)
     _replace_default(connection, connect=False)
@@ -514,12 +524,12 @@ _default_keyspace: list[str | None] = [None]
 
 
 def default_keyspace() -> str | None:
-    """Return the keyspace of models that name none."""
+    """Return the keyspace of models without `__keyspace__`."""
     return _default_keyspace[0]
 
 
 def set_default_keyspace(keyspace: str | None) -> None:
-    """Set the keyspace of models that name none."""
+    """Set the keyspace of models without `__keyspace__`."""
     _default_keyspace[0] = keyspace
 
 
@@ -534,14 +544,15 @@ def setup(
     """Set up the default connection.
 
     :param hosts: contact points.
-    :param default_keyspace: the keyspace of models that name none.
+    :param default_keyspace: the keyspace of models without `__keyspace__`.
     :param consistency: the default consistency level; None for the session's.
-    :param lazy_connect: connect on first use.
-    :param retry_connect: try again at the next use if connecting fails.
-    :param kwargs: further settings of the `Cluster`.
-    :raises NoHostAvailable: if no host can be connected to.
+    :param lazy_connect: True to connect on first use.
+    :param retry_connect: True to try again at the next use if connecting fails.
+    :param kwargs: further keyword arguments of the `Cluster`.
+    :raises NoHostAvailable: if no host can be connected to, unless `lazy_connect` or
+        `retry_connect` is set.
     """
-    # Set before connecting: types without a keyspace are registered in this keyspace.
+    # Set it before connecting, which registers user types without a keyspace in this keyspace.
     set_default_keyspace(default_keyspace)
     connection = Connection(
         DEFAULT_CONNECTION, hosts, consistency, lazy_connect, retry_connect, kwargs
@@ -557,12 +568,13 @@ async def asetup(
     consistency: int | None = None,
     **kwargs: Any,
 ) -> None:
-    """Set up the default connection with a cluster of `cassandra.aio`, on the running loop.
+    """Set up the default connection with a cluster of `cassandra.aio`, on the running event loop.
 
     :param hosts: contact points.
-    :param default_keyspace: the keyspace of models that name none.
-    :param consistency: a value of `ConsistencyLevel` for all statements; None for the session's.
-    :param kwargs: further keywords of `cassandra.aio.Cluster`.
+    :param default_keyspace: the keyspace of models without `__keyspace__`.
+    :param consistency: a value of `ConsistencyLevel` for statements without a level; None for the
+        session's.
+    :param kwargs: further keyword arguments of `cassandra.aio.Cluster`.
     """
     set_default_keyspace(default_keyspace)
     connection = Connection(DEFAULT_CONNECTION, hosts, consistency, cluster_options=kwargs)
@@ -573,30 +585,30 @@ async def asetup(
 
 
 def get_session(connection: Hashable | None = None) -> Any:
-    """Return the session of the connection `connection`.
+    """Return the session of a connection.
 
-    :param connection: its name; None for the default connection.
+    :param connection: the name of the connection; None for the default connection.
     """
     return get_connection(connection).session
 
 
 def get_cluster(connection: Hashable | None = None) -> Any:
-    """Return the cluster of the connection `connection`.
+    """Return the cluster of a connection.
 
-    :param connection: its name; None for the default connection.
+    :param connection: the name of the connection; None for the default connection.
     :raises CQLEngineException: if the name is not registered.
     """
     return get_connection(connection).cluster
 
 
-def _rendered(
+def _executable(
     connection: Connection,
     query: str | Statement | PreparedStatement | BaseCQLStatement,
     params: object,
     consistency_level: int | None,
 ) -> tuple[Any, Any]:
-    """Return the statement for `query`, and its parameters."""
-    is_shared = False  # True for the application's own statement
+    """Return a statement with its consistency level, and its parameters, for `Session.execute`."""
+    is_shared = False  # True if `query` itself is the statement, which the application owns
     if isinstance(query, BaseCQLStatement):
         params = query.get_context()
         query = SimpleStatement(text_of(query, params), fetch_size=query.fetch_size)
@@ -609,11 +621,10 @@ def _rendered(
     else:
         is_shared = True
     level = connection.consistency if consistency_level is None else consistency_level
-    # The level of the call has precedence over the statement's, and the statement's over the
-    # connection's.
+    # The level of this call comes first, then the level of the statement, then the connection's.
     if level is not None and (consistency_level is not None or query.consistency_level is None):
         if is_shared:
-            # A copy: the application may execute its statement elsewhere, with another level.
+            # Copy the statement, because the application may execute it elsewhere.
             query = copy.copy(query)
         query.consistency_level = level
     return query, params
@@ -642,11 +653,11 @@ def execute(
             f"the connection {target.label} has a session of cassandra.aio: await "
             "connection.aexecute(...)"
         )
-    statement, params = _rendered(target, query, params, consistency_level)
+    statement, params = _executable(target, query, params, consistency_level)
     if log.isEnabledFor(logging.DEBUG):
         hooks.log_statement(log, target, getattr(statement, "query_string", statement), params)
     result = target.session.execute(statement, params, timeout=timeout)
-    # Set on this result alone: a session may be shared with code that expects other rows.
+    # Set the row factory of this result only: other code may use the session too, with other rows.
     with_rows_of(result, dict_factory)
     return result
 
@@ -661,18 +672,19 @@ async def aexecute(
     """Execute a query string or a statement on a connection of `cassandra.aio`; rows are dicts.
 
     :param query: a query string with markers, or a statement, which may be prepared.
-    :param params: a sequence or a mapping; None for none.
+    :param params: a sequence or a mapping, for ``%s`` and ``%(name)s``, or for ``?``.
     :param consistency_level: a value of `ConsistencyLevel`; None for the statement's, or the
         session's.
     :param timeout: seconds; None for no limit; the session's by default.
     :param connection: the name of the connection; None for the default connection.
+    :returns: the result, as `cassandra.aio`'s `Session.execute` does.
     """
     target = get_connection(connection)
     if not target.is_async:
         raise CQLEngineException(
             f"the connection {target.label} has a blocking session: use connection.execute(...)"
         )
-    statement, params = _rendered(target, query, params, consistency_level)
+    statement, params = _executable(target, query, params, consistency_level)
     if log.isEnabledFor(logging.DEBUG):
         hooks.log_statement(log, target, getattr(statement, "query_string", statement), params)
     future = target.session.execute(statement, params, timeout=timeout)
@@ -683,7 +695,7 @@ async def aexecute(
 def register_udt(
     keyspace: str | None, type_name: str, klass: type, connection: Hashable | None = None
 ) -> None:
-    """Read values of the type as instances of `klass`, on this connection and on later connections.
+    """Read values of a type as instances of `klass`, on a connection and on all later connections.
 
     :param keyspace: the name of the type's keyspace.
     :param type_name: the name of the type.
@@ -698,18 +710,20 @@ def register_udt(
 
 
 def _register(connection: Connection, keyspace: str | None, type_name: str, klass: type) -> None:
+    """Register the class of a user-defined type with the cluster, if its keyspace is known."""
     keyspace = keyspace or _default_keyspace[0]
     if keyspace is None:
         return
     try:
         connection.cluster.register_user_type(keyspace, type_name, klass)
     except UserTypeDoesNotExist:
-        pass  # sync_type will register the class
+        pass  # the type does not exist yet: `sync_type` registers the class when it creates it
 
 
 def __getattr__(name: str) -> Any:
-    """Return the cluster or session of the default connection, for the module's attributes
-    ``cql_cluster`` and ``cql_session``.
+    """Return ``cql_cluster`` or ``cql_session``: the default connection's cluster or session.
+
+    These are attributes of cassandra-driver's module.
     """
     lookups = {"cql_cluster": cluster, "cql_session": session}
     if name in lookups:

@@ -1,6 +1,7 @@
-"""Copies of values, to compare with later: applications change lists, dicts and objects in place.
+"""Copies of values, with which later values are compared.
 
-Values of classes that cannot change are kept as they are, so that most values cost nothing.
+A copy is needed because applications change lists, dicts and objects in place. Most values are of
+classes whose instances never change: they are not copied.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ IMMUTABLE_CLASSES = CONSTANTS | {
 
 
 def is_immutable(value: object) -> bool:
-    """Return True if the class of `value` is known to have values that never change."""
-    # The exact class, because instances of a subclass may have attributes of their own.
+    """Return True if `value` is of a class whose instances never change."""
+    # Check the exact class, because instances of a subclass may have other attributes.
     cls = type(value)
     if cls in IMMUTABLE_CLASSES or isinstance(value, Enum):
         return True
@@ -43,7 +44,8 @@ def snapshot(value: object) -> object:
     try:
         return copy.deepcopy(value)
     except (TypeError, copy.Error):
-        # Files, locks and the like cannot be copied. Only an assignment changes such a value.
+        # Files, locks and the like cannot be copied. If such a value changes in place, the mapper
+        # does not notice.
         return value
 
 

@@ -1,7 +1,4 @@
-"""The descriptors of models.
-
-Descriptors of columns and querysets, and of options that work on classes and on instances.
-"""
+"""The descriptors of model classes: columns, ``pk``, ``objects``, and options such as ``ttl``."""
 
 from __future__ import annotations
 
@@ -43,10 +40,13 @@ M = TypeVar("M", bound="BaseModel")
 
 
 class ColumnDescriptor:
-    """A column: its value on instances; on the class, the start of filter expressions.
+    """The descriptor of a column.
+
+    On an instance it is the column's value, on the class an object for filter expressions
+    (``Model.age > 30``).
 
     :param column: the column.
-    :param position: its position among the values of an instance, from 0.
+    :param position: the position of the column's value among the values of an instance, from 0.
     """
 
     __slots__ = ("column", "position", "query_evaluator")
@@ -59,27 +59,29 @@ class ColumnDescriptor:
     def __get__(self, instance: BaseModel | None, owner: type) -> Any:
         if instance is None:
             return self.query_evaluator
-        # `_row` is the tuple of the row until a value changes, so a read costs one index.
+        # `_row` is the tuple that the driver has returned or, after a change, the list of values.
         return instance._row[self.position]
 
     def __set__(self, instance: BaseModel, value: object) -> None:
         values = values_of(instance)
         values[self.position] = value
-        # Recorded even if the value is None: a null that was set has to be written.
+        # Record that the value was set, even if it is None: `save` then writes the null.
         values.explicit |= 1 << self.position
 
     def __delete__(self, instance: BaseModel) -> None:
         if self.column.primary_key:
             raise AttributeError(f"cannot delete {self.column.label}: it is part of the key")
-        # A value that is null already stays null, whatever others have written since. Only
-        # assigning None deletes their value.
+        # If the value is null already, `del` changes nothing, and `save` does not delete what
+        # another client has written in the meantime. Assigning None does delete it.
         if not self.column.is_null(instance._row[self.position]):
             self.__set__(instance, None)
 
 
 class _MutableDescriptor(ColumnDescriptor):
-    """A column of collections or user-defined types, which may change in place once the application
-    has read them.
+    """The descriptor of a column whose values may change in place after the application has read
+    them: collections and user-defined types.
+
+    `isolated` is a function that makes the object for the application from a row's value.
     """
 
     __slots__ = ("isolated",)
@@ -94,22 +96,21 @@ class _MutableDescriptor(ColumnDescriptor):
     def __get__(self, instance: BaseModel | None, owner: type) -> Any:
         if instance is None:
             return self.query_evaluator
-        # `values_of`, because the application may change the collection in place: the tuple of the
-        # row remains as the database's values.
+        # The application may change the collection in place, so give it a copy: the tuple of the
+        # row keeps the values of the database, to compare with.
         return values_read(values_of(instance), self.position, self.isolated)
 
     def __set__(self, instance: BaseModel, value: object) -> None:
         super().__set__(instance, value)
-        # Reading returns the object that the application assigned: it is not converted before it is
-        # saved.
+        # Mark the value as exposed: reading it returns the application's own object, not a copy.
         values_of(instance).exposed |= 1 << self.position
 
 
 class _AnyValueDescriptor(_MutableDescriptor):
-    """A column whose values may or may not change in place: a tuple of collections, or a column of
-    an application's own class.
+    """The descriptor of a column of which some values may change in place and others may not.
 
-    Instances have the values of rows in the right form already; values that may change are copied.
+    This is a column of tuples that contain collections, or of a column class of the application.
+    Only values that may change are copied.
     """
 
     __slots__ = ()
@@ -121,14 +122,14 @@ class _AnyValueDescriptor(_MutableDescriptor):
         if instance is None:
             return self.query_evaluator
         value = instance._row[self.position]
-        # By its exact class first, because most values are numbers or strings.
+        # Most values are numbers or strings: check the exact class first, which is fast.
         if type(value) in IMMUTABLE_CLASSES or is_immutable(value):
             return value
         return values_read(values_of(instance), self.position, self.isolated)
 
 
 class _CounterDescriptor(ColumnDescriptor):
-    """A column of counters, which are 0 where the database has null."""
+    """The descriptor of a counter column: a null of the database is 0."""
 
     __slots__ = ()
 
@@ -139,11 +140,14 @@ class _CounterDescriptor(ColumnDescriptor):
 
 
 def descriptor_of(column: Column[Any], position: int) -> ColumnDescriptor:
-    """Return the descriptor of `column`, whose values are at `position` in instances."""
+    """Return a descriptor for `column`, of the class that fits its values.
+
+    :param position: the position of the column's value among the values of an instance.
+    """
     if column.mutable:
         return _MutableDescriptor(column, position)
-    # The values of a row's Blob are bytes: only an application's own bytearray may change, and
-    # `commit` copies it.
+    # Blobs of rows are bytes, which cannot change. Only the application can assign a bytearray, and
+    # `commit` copies that.
     is_blob = isinstance(column, Blob) and column._is_stock()
     if column._copier() is not None and not is_blob:
         return _AnyValueDescriptor(column, position)
@@ -181,7 +185,7 @@ class AbstractModelException(CQLEngineException, AttributeError):
 
 
 class hybrid_classmethod:
-    """A method that does one thing on the class and another on instances.
+    """A method with two functions: one for calls on the class, and one for calls on an instance.
 
     :param clsmethod: called with the class, as a class method is.
     :param instmethod: called with the instance.
@@ -197,9 +201,7 @@ class hybrid_classmethod:
         return self.instmethod.__get__(instance, owner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Raise NotImplementedError: the method exists for code that checks if this object is
-        callable.
-        """
+        """Raise NotImplementedError. The method exists so that ``callable(descriptor)`` is true."""
         raise NotImplementedError
 
 
@@ -211,6 +213,7 @@ class QuerySetDescriptor:
             raise AbstractModelException("cannot execute queries against abstract models")
         queryset: ModelQuerySet[M] = model.__queryset__(model)
         mapping = model.__mapping__
+        # A model with a discriminator value shares its table: select only its own rows.
         if mapping.discriminator is not None and model.__discriminator_value__ is not None:
             column = mapping.columns[mapping.discriminator]
             # Servers refuse to filter by a column without an index.
@@ -220,7 +223,7 @@ class QuerySetDescriptor:
 
 
 class _OptionDescriptor:
-    """A method that sets an option.
+    """Base class of descriptors for methods that set an option, such as ``ttl``.
 
     On the class, the method returns a queryset with the option. On an instance, it sets the option
     for the instance's writes and returns the instance.
@@ -229,11 +232,11 @@ class _OptionDescriptor:
     name: ClassVar[str] = ""
 
     def changes(self, instance: BaseModel, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return the changed options, after a check of the arguments.
+        """Check the arguments, and return the options to change, by name.
 
         :param instance: the instance that will be written with the options.
-        :param args: the arguments of the option.
-        :param kwargs: its arguments by name.
+        :param args: the arguments of the option's method.
+        :param kwargs: its keyword arguments.
         """
         raise NotImplementedError
 
@@ -243,7 +246,8 @@ class _OptionDescriptor:
     def __get__(self, instance: M, model: type[M]) -> Callable[..., M]: ...
     def __get__(self, instance: Any, model: Any) -> Any:
         if instance is None:
-            # Inspecting an abstract class must not fail: the method fails when it is called.
+            # Return a function that raises the error when it is called: reading the attribute must
+            # not raise, because tools inspect classes.
             if model.__abstract__:
                 return lambda *args, **kwargs: model.objects
             return getattr(model.objects, self.name)
@@ -260,7 +264,7 @@ class _OptionDescriptor:
 
 
 class TTLDescriptor(_OptionDescriptor):
-    """``ttl(seconds)``: how long the written values live."""
+    """``ttl(seconds)``: the server deletes the written values after this time."""
 
     name = "ttl"
 
@@ -269,9 +273,7 @@ class TTLDescriptor(_OptionDescriptor):
 
 
 class TimestampDescriptor(_OptionDescriptor):
-    """``timestamp(moment)``: the timestamp of the next write; a datetime, or a timedelta from
-    now.
-    """
+    """``timestamp(value)``: the timestamp of the next write, a datetime or a timedelta from now."""
 
     name = "timestamp"
 
@@ -286,7 +288,7 @@ class IfNotExistsDescriptor(_OptionDescriptor):
     name = "if_not_exists"
 
     def changes(self, instance: BaseModel, value: bool = True) -> dict[str, Any]:
-        # Servers refuse conditional writes of counters. Checking here saves a request.
+        # Servers refuse conditional writes of counters, so refuse them without a request.
         if type(instance).__mapping__.has_counter:
             raise IfNotExistsWithCounterColumn(
                 "if_not_exists cannot be used with tables containing counter columns"
@@ -327,24 +329,24 @@ class ConsistencyDescriptor(_OptionDescriptor):
 
 
 class UsingDescriptor(_OptionDescriptor):
-    """``using(keyspace=, connection=)``: the keyspace and the connection of the row."""
+    """``using(keyspace=, connection=)``: the keyspace and the connection to use for the row."""
 
     name = "using"
 
     def changes(
         self, instance: BaseModel, keyspace: str | None = None, connection: str | None = None
     ) -> dict[str, Any]:
-        # A batch is one request, so all its statements go to one connection.
+        # The batch decides the connection: all its statements are in one request.
         if connection is not None and values_of(instance).options.batch is not None:
             raise CQLEngineException("Cannot specify a connection on model in batch mode.")
         target = {"keyspace": keyspace, "connection": connection}
-        # None keeps the value of an earlier `using`.
+        # An argument of None leaves what an earlier `using` has set.
         return {name: value for name, value in target.items() if value is not None}
 
 
 for _class in list(vars().values()):
-    # Exceptions keep the module that defines them, so that pickle finds them; descriptors are
-    # documented in `models`.
+    # Descriptors are documented as classes of `models`. Exceptions keep this module's name, where
+    # pickle finds them.
     is_descriptor = isinstance(_class, type) and not issubclass(_class, Exception)
     if is_descriptor and _class.__module__ == __name__:
         _class.__module__ = "cassandra.cqlengine.models"

@@ -1,4 +1,4 @@
-"""The errors of the whole mapper; each subpackage defines its more special errors."""
+"""The mapper's general errors. More special errors are in the modules that raise them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ValidationError(CQLEngineException):
 
 
 class UnicodeMixin:
-    """Base class of objects with a string form; kept for applications that use its name."""
+    """Base class without content; it exists because applications of cassandra-driver import it."""
 
     __slots__ = ()
 

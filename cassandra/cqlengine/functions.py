@@ -1,4 +1,4 @@
-"""Values of filters that the server computes: tokens, and the limits of time uuids."""
+"""Values of filters that the server computes: tokens, and the least and greatest time UUIDs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 
 
 def get_total_seconds(td: datetime.timedelta) -> float:
-    """Return the seconds of `td`.
+    """Return the length of `td` in seconds.
 
     :param td: a timedelta.
     """
@@ -30,9 +30,10 @@ def get_total_seconds(td: datetime.timedelta) -> float:
 
 
 class QueryValue(UnicodeMixin):
-    """A value of a filter. `format_string` has one ``{}`` for the marker.
+    """A value of a filter, such as a function call. `template` is its CQL, with ``{}`` for the
+    marker.
 
-    :param value: the value, as the database takes it.
+    :param value: the value in the form that is bound.
     """
 
     __slots__ = ("context_id", "value")
@@ -45,9 +46,10 @@ class QueryValue(UnicodeMixin):
         self.context_id: int | None = None
 
     def text(self, markers: Sequence[str]) -> str:
-        """Return the value's CQL around its `markers`, of which there are `get_context_size`.
+        """Return the CQL of the value with these markers.
 
-        :param markers: the CQL of its markers, such as ``?``.
+        :param markers: the CQL of the value's markers, such as ``?``; as many as
+            `get_context_size` returns.
         """
         return self.template.format(*markers)
 
@@ -82,15 +84,15 @@ class QueryValue(UnicodeMixin):
 
 
 class BaseQueryFunction(QueryValue):
-    """Base class of the functions."""
+    """Base class of the functions that the server computes."""
 
     __slots__ = ()
 
 
 class TimeUUIDQueryFunction(BaseQueryFunction):
-    """The smallest or the largest time uuid of a time.
+    """The least or the greatest time UUID of a point in time.
 
-    :param value: the time, a datetime; a naive datetime is UTC.
+    :param value: a datetime; a naive datetime is in UTC.
     :raises ValidationError: if `value` is not a datetime.
     """
 
@@ -102,14 +104,13 @@ class TimeUUIDQueryFunction(BaseQueryFunction):
         super().__init__(value)
 
     def to_database(self, val: datetime.datetime) -> int:
-        """Return `val` as milliseconds since 1970 in UTC; a naive datetime is UTC.
+        """Return `val` as milliseconds since 1970; a naive datetime is in UTC.
 
         :param val: a datetime.
         """
         if val.tzinfo is not None:
             val = val.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-        # CQL timestamps are whole milliseconds. Integers stay exact where `timestamp()` would
-        # round.
+        # Compute with integers, because `timestamp()` is a float and would round.
         return (val - _EPOCH) // datetime.timedelta(milliseconds=1)
 
     def bound(self) -> list[Any]:
@@ -117,7 +118,7 @@ class TimeUUIDQueryFunction(BaseQueryFunction):
 
 
 class MinTimeUUID(TimeUUIDQueryFunction):
-    """The smallest time uuid of a time: ``Event.filter(at__gt=MinTimeUUID(moment))``."""
+    """The least time UUID of a point in time: ``Event.filter(at__gt=MinTimeUUID(moment))``."""
 
     __slots__ = ()
     format_string = "MinTimeUUID(%({0})s)"
@@ -125,7 +126,7 @@ class MinTimeUUID(TimeUUIDQueryFunction):
 
 
 class MaxTimeUUID(TimeUUIDQueryFunction):
-    """The largest time uuid of a time."""
+    """The greatest time UUID of a point in time."""
 
     __slots__ = ()
     format_string = "MaxTimeUUID(%({0})s)"
@@ -133,7 +134,7 @@ class MaxTimeUUID(TimeUUIDQueryFunction):
 
 
 class Token(BaseQueryFunction):
-    """The token of a partition key, to be compared with the virtual column ``pk__token``.
+    """The token of a partition key: ``Model.filter(pk__token__gt=Token(key))``.
 
     :param values: the values of the partition key, or one tuple or list of them.
     """

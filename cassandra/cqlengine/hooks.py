@@ -1,4 +1,4 @@
-"""Ways for applications to see the mapper's statements: logs, and a wrapped `Session.execute`."""
+"""Helpers of connections: logs of statements, and the row factory of a result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["forget", "format_log_context", "log_statement", "text_of", "with_row
 def format_log_context(
     msg: str, connection: Hashable | None = None, keyspace: str | None = None
 ) -> str:
-    """Return `msg` after the connection's name and the keyspace, for logs.
+    """Return `msg` with the connection's name and the keyspace in front, for logs.
 
     :param msg: the message to log.
     :param connection: the connection's name; None to leave it out.
@@ -33,27 +33,29 @@ def log_statement(log: logging.Logger, connection: Any, text: object, values: ob
     :param text: the statement's CQL.
     :param values: its values.
     """
-    hidden = getattr(connection.cluster, "column_encryption_policy", None) is not None
-    logged_values = "values that are not shown" if hidden else values
+    is_secret = getattr(connection.cluster, "column_encryption_policy", None) is not None
+    logged_values = "values that are not shown" if is_secret else values
     log.debug("[Connection: %s] %s with %s", connection.label, text, logged_values)
 
 
 def with_rows_of(result: Any, factory: Any) -> None:
-    """Set the row factory that makes the rows of a blocking result when they are read.
+    """Set the row factory of a blocking result, whose rows are not read yet.
 
     :param result: the result of `Session.execute`.
     :param factory: the row factory.
     """
     future = getattr(result, "response_future", None)
-    # None if an application's wrapper of `Session.execute` returns something else.
+    # It has no future if the application has wrapped `Session.execute` and returns something else.
     if future is not None:
         future.row_factory = factory
 
 
 def forget(connection: weakref.ref[Any], text: str) -> None:
-    """Prepare `text` again at its next use: its columns have new types.
+    """Drop the prepared statement of `text`; called if the server reports new types of its columns.
 
-    :param connection: a reference to the `Connection` that has prepared it.
+    The next use prepares the query string again.
+
+    :param connection: a reference to the `Connection` that has prepared the statement.
     :param text: the query string.
     """
     target = connection()
@@ -62,13 +64,14 @@ def forget(connection: weakref.ref[Any], text: str) -> None:
 
 
 def text_of(statement: object, context: Mapping[str, Any]) -> str:
-    """Return the documented CQL of a statement, ready for values to be inserted.
+    """Return the CQL of a statement with ``%(name)s`` markers, for values to be inserted.
 
     :param statement: a `BaseCQLStatement`.
-    :param context: its values; without values, nothing is inserted.
+    :param context: its values. If there are none, the CQL is not changed, because no values will be
+        inserted.
     """
     text = str(statement)
     if not context or '"' not in text:
         return text
-    # A quoted name may have a percent sign in it, which is not a marker.
+    # Double a percent sign in a quoted name: it is not a marker.
     return re.sub(r'"(?:[^"]|"")*"', lambda match: match[0].replace("%", "%%"), text)

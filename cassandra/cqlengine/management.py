@@ -1,6 +1,8 @@
-"""Schema management.
+"""Schema management: creates keyspaces, tables and types as models declare them.
 
-Creates keyspaces, tables and types as models declare them. Syncing never drops or narrows anything.
+`sync_table` and `sync_type` never drop a column or make its type narrower. Each function exists
+twice, for blocking connections and for connections of `cassandra.aio`. Both run the same
+*operation*, a generator that yields its requests (`cassandra.cqlengine.running`).
 """
 
 from __future__ import annotations
@@ -65,25 +67,29 @@ Connections = Sequence[str] | None
 
 
 def _check_environment() -> None:
+    """Warn if the application has not set the environment variable that allows schema changes."""
     if not os.getenv(CQLENG_ALLOW_SCHEMA_MANAGEMENT):
         message = (
             f"{CQLENG_ALLOW_SCHEMA_MANAGEMENT} environment variable is not set. Future versions "
             "of this package will require "
             "this variable to enable management functions."
         )
-        # Only a warning: applications that do not set the variable have to keep working.
+        # As cassandra-driver, only warn, so that applications without the variable keep working.
         warnings.warn(message, stacklevel=4)
         log.warning(message)
 
 
 def _names(names: Sequence[str] | None, argument: str) -> list[str | None]:
-    """Return the names to iterate over; [None] if there are no names."""
+    """Return the names of keyspaces or connections to iterate over.
+
+    If no names are given, return [None]: None stands for the model's keyspace or the default
+    connection.
+
+    :param argument: the name of the parameter, for the error.
+    """
     if names is None:
-        # None represents the model's keyspace or the default connection, so callers need no special
-        # case.
         return [None]
-    # A string would be taken letter by letter. An iterator would be empty for the second
-    # connection.
+    # Refuse a string, whose letters would be names, and an iterator, which can be read only once.
     if isinstance(names, str) or not isinstance(names, (list, tuple)):
         raise ValueError(f"{argument} must be a list or a tuple, not {names!r}")
     return list(names)
@@ -92,9 +98,9 @@ def _names(names: Sequence[str] | None, argument: str) -> list[str | None]:
 # -- keyspaces -------------------------------------------------------------------------------------
 
 
-def _replicated(name: str, replication: Mapping[str, Any], durable_writes: bool) -> str:
-    # CQL accepts replication factors as strings too, so the class and the numbers are quoted in the
-    # same way.
+def _create_keyspace(name: str, replication: Mapping[str, Any], durable_writes: bool) -> str:
+    """Return a CREATE KEYSPACE statement."""
+    # CQL accepts numbers as strings too, so quote all values.
     pairs = ", ".join(
         f"{cql_string(str(key))}: {cql_string(str(value))}" for key, value in replication.items()
     )
@@ -107,6 +113,7 @@ def _replicated(name: str, replication: Mapping[str, Any], durable_writes: bool)
 def _on_each_connection(
     text: str, connections: Connections, dry_run: bool = False
 ) -> Operation[list[str]]:
+    """Execute a statement on each connection; return it once for each of them."""
     _check_environment()
     names = _names(connections, "connections")
     for connection in names:
@@ -118,14 +125,14 @@ def _on_each_connection(
     return [text] * len(names)
 
 
-def _simple(
+def _create_simple(
     name: str, factor: int, durable: bool, connections: Connections, dry_run: bool
 ) -> Operation[list[str]]:
     replication = {"class": "SimpleStrategy", "replication_factor": factor}
-    return _on_each_connection(_replicated(name, replication, durable), connections, dry_run)
+    return _on_each_connection(_create_keyspace(name, replication, durable), connections, dry_run)
 
 
-def _network(
+def _create_network(
     name: str,
     factors: Mapping[str, Any],
     durable: bool,
@@ -133,10 +140,10 @@ def _network(
     dry_run: bool,
 ) -> Operation[list[str]]:
     replication = {"class": "NetworkTopologyStrategy", **factors}
-    return _on_each_connection(_replicated(name, replication, durable), connections, dry_run)
+    return _on_each_connection(_create_keyspace(name, replication, durable), connections, dry_run)
 
 
-def _dropped(name: str, connections: Connections) -> Operation[list[str]]:
+def _drop(name: str, connections: Connections) -> Operation[list[str]]:
     text = f"DROP KEYSPACE IF EXISTS {protect_name(name)}"
     return _on_each_connection(text, connections)
 
@@ -154,10 +161,10 @@ def create_keyspace_simple(
     :param replication_factor: the number of replicas of each partition.
     :param durable_writes: False to bypass the commit log.
     :param connections: names of the connections to create it on; None for the default connection.
-    :param dry_run: print the statement, and do not execute it.
-    :returns: the statement, for each connection.
+    :param dry_run: True to print the statement and not execute it.
+    :returns: a list with the statement, once for each connection.
     """
-    return run(_simple(name, replication_factor, durable_writes, connections, dry_run))
+    return run(_create_simple(name, replication_factor, durable_writes, connections, dry_run))
 
 
 async def acreate_keyspace_simple(
@@ -174,10 +181,12 @@ async def acreate_keyspace_simple(
     :param replication_factor: the number of replicas of each partition.
     :param durable_writes: False to bypass the commit log.
     :param connections: names of the connections to create it on; None for the default connection.
-    :param dry_run: print the statement, and do not execute it.
-    :returns: the statement, for each connection.
+    :param dry_run: True to print the statement and not execute it.
+    :returns: a list with the statement, once for each connection.
     """
-    return await arun(_simple(name, replication_factor, durable_writes, connections, dry_run))
+    return await arun(
+        _create_simple(name, replication_factor, durable_writes, connections, dry_run)
+    )
 
 
 def create_keyspace_network_topology(
@@ -193,10 +202,10 @@ def create_keyspace_network_topology(
     :param dc_replication_map: replication factor by data center.
     :param durable_writes: False to bypass the commit log.
     :param connections: names of the connections to create it on; None for the default connection.
-    :param dry_run: print the statement, and do not execute it.
-    :returns: the statement, for each connection.
+    :param dry_run: True to print the statement and not execute it.
+    :returns: a list with the statement, once for each connection.
     """
-    return run(_network(name, dc_replication_map, durable_writes, connections, dry_run))
+    return run(_create_network(name, dc_replication_map, durable_writes, connections, dry_run))
 
 
 async def acreate_keyspace_network_topology(
@@ -213,10 +222,12 @@ async def acreate_keyspace_network_topology(
     :param dc_replication_map: replication factor by data center.
     :param durable_writes: False to bypass the commit log.
     :param connections: names of the connections to create it on; None for the default connection.
-    :param dry_run: print the statement, and do not execute it.
-    :returns: the statement, for each connection.
+    :param dry_run: True to print the statement and not execute it.
+    :returns: a list with the statement, once for each connection.
     """
-    return await arun(_network(name, dc_replication_map, durable_writes, connections, dry_run))
+    return await arun(
+        _create_network(name, dc_replication_map, durable_writes, connections, dry_run)
+    )
 
 
 def drop_keyspace(name: str, connections: Connections = None) -> None:
@@ -225,7 +236,7 @@ def drop_keyspace(name: str, connections: Connections = None) -> None:
     :param name: the name of the keyspace.
     :param connections: names of the connections to drop it on; None for the default connection.
     """
-    run(_dropped(name, connections))
+    run(_drop(name, connections))
 
 
 async def adrop_keyspace(name: str, connections: Connections = None) -> None:
@@ -234,20 +245,22 @@ async def adrop_keyspace(name: str, connections: Connections = None) -> None:
     :param name: the name of the keyspace.
     :param connections: names of the connections to drop it on; None for the default connection.
     """
-    await arun(_dropped(name, connections))
+    await arun(_drop(name, connections))
 
 
 # -- reading the schema ----------------------------------------------------------------------------
 
 
 def _rows(table: str, connection: str | None, **keys: str) -> Generator[Request, Any, list[Any]]:
-    """Return the rows of a schema table, as dicts."""
+    """Read rows of a schema table, as dicts.
+
+    :param keys: the columns of the WHERE clause, with their values.
+    """
     where = " AND ".join(f"{name} = ?" for name in keys)
     # `*`, because the columns of these tables differ between servers and their versions.
     text = f"SELECT * FROM system_schema.{table} WHERE {where}"
     request = Request(text, list(keys.values()), connection)
-    # Read all pages: a row that is missing here counts as missing on the server, and would be added
-    # again.
+    # Read all pages: a column whose row is not read would be added again.
     request.all_pages = True
     rows: list[Any] = yield request
     return rows
@@ -256,6 +269,7 @@ def _rows(table: str, connection: str | None, **keys: str) -> Generator[Request,
 def _columns(
     keyspace: str, table: str, connection: str | None
 ) -> Generator[Request, Any, dict[str, ServerColumn]]:
+    """Read the columns of a table, by name; an empty dict if the table does not exist."""
     rows = yield from _rows("columns", connection, keyspace_name=keyspace, table_name=table)
     return {
         row["column_name"]: ServerColumn(
@@ -272,15 +286,18 @@ def _columns(
 def _fields(
     keyspace: str, name: str, connection: str | None
 ) -> Generator[Request, Any, dict[str, str] | None]:
+    """Read the fields of a user-defined type: (name: CQL type); None if it does not exist."""
     rows = yield from _rows("types", connection, keyspace_name=keyspace, type_name=name)
-    # None means that the type does not exist; a type without fields has an empty dict.
     if not rows:
         return None
     return dict(zip(rows[0]["field_names"], rows[0]["field_types"], strict=True))
 
 
 class _Changes:
-    """Changes of the schema, which are executed or, in a dry run, only printed."""
+    """Executes changes of the schema or, in a dry run, prints them.
+
+    `texts` lists the statements.
+    """
 
     def __init__(self, connection: str | None, keyspace: str, dry_run: bool) -> None:
         self.connection = connection
@@ -289,11 +306,11 @@ class _Changes:
         self.texts: list[str] = []
 
     def make(self, text: str) -> Operation[bool]:
-        """Execute `text`.
+        """Execute a statement that changes the schema.
 
-        Returns False if another process was quicker, so that the schema has to be read again.
+        Return False if another process has just made the same change: the caller then reads the
+        schema again.
         """
-        # Recorded before the check for a dry run: callers return these statements in that case too.
         self.texts.append(text)
         if self.dry_run:
             print(f"{text};")
@@ -302,13 +319,13 @@ class _Changes:
         try:
             yield simple_request(text, self.connection, DDL_TIMEOUT)
         except AlreadyExists:
-            # Before agreement, the next read might reach a node that does not have the other
-            # process's change.
+            # Wait until all nodes have the change of the other process: the caller may read the
+            # schema from any of them.
             yield self.agreement()
             return False
         except InvalidRequest as error:
-            # An ALTER may add what another process has just added; any other refusal is the
-            # application's mistake.
+            # An ALTER is refused if another process has just added the same column or field. Any
+            # other refusal is an error of the application.
             if not _means_already_there(str(error)):
                 raise
             yield self.agreement()
@@ -316,7 +333,7 @@ class _Changes:
         return True
 
     def agreement(self) -> Request:
-        """Wait until all nodes have one schema."""
+        """Return a request that waits until all nodes have the same schema version."""
         return Call(
             lambda connection: connection.session.wait_for_schema_agreement(), self.connection
         )
@@ -328,8 +345,11 @@ class _Changes:
 
 
 def _means_already_there(message: str) -> bool:
+    """Return True if the message of an InvalidRequest says that a column or field exists already.
+
+    The error has no code of its own, so only the message tells.
+    """
     text = message.lower()
-    # A duplicate column raises a plain InvalidRequest, which only its message distinguishes.
     return "already exist" in text or "conflicts with an existing" in text or "conflict" in text
 
 
@@ -346,22 +366,22 @@ def get_create_type(type_model: type[UserType], keyspace: str) -> str:
 
 
 def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
-    """Create or extend a type, after the types that it needs."""
+    """Create a type, or add the fields that it lacks; the types of its fields come first."""
     _check_class(type_model, UserType, "sync_type")
     if not isinstance(type_model, type) or not issubclass(type_model, UserType):
         raise CQLEngineException(f"Types must be derived from base UserType, not {type_model!r}.")
     needed: list[type[UserType]] = []
     for column in type_model.fields().values():
         resolve_udts(column, needed)
-    # Needed types first: servers refuse a field whose type does not exist yet.
+    # The types of the fields first, because servers refuse a field whose type does not exist yet.
     for inner in dict.fromkeys(needed):
         yield from _sync_type(inner, changes)
     keyspace, connection = changes.keyspace, changes.connection
     existing = yield from _fields(keyspace, type_model.type_name(), connection)
     if existing is None:
-        is_applied = yield from changes.make(get_create_type(type_model, keyspace))
-        # The other process's type may lack fields of this type.
-        if not is_applied:
+        is_created = yield from changes.make(get_create_type(type_model, keyspace))
+        # Another process has created the type, perhaps with other fields: read them.
+        if not is_created:
             existing = yield from _fields(keyspace, type_model.type_name(), connection)
     if existing is not None:
         alters, warnings = schema_changes.add_fields(type_model, keyspace, existing)
@@ -369,7 +389,7 @@ def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
             changes.warn(message)
         for text in alters:
             yield from changes.make(text)
-    # A dry run changes nothing, and the cluster may not have the type.
+    # Register the class, but not in a dry run, in which the type may not exist.
     if not changes.dry_run:
         name = type_model.type_name()
         yield Call(
@@ -393,12 +413,14 @@ def sync_type(
     connection: str | None = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """Create a user-defined type, or add the fields that it lacks; the types that it needs too.
+    """Create a user-defined type, or add the fields that it lacks.
+
+    This also creates or extends the types of its fields.
 
     :param ks_name: the name of the keyspace.
     :param type_model: a subclass of `UserType`.
     :param connection: the name of the connection; None for the default connection.
-    :param dry_run: print the statements, and execute none.
+    :param dry_run: True to print the statements and not execute them.
     :returns: the statements.
     """
     return run(_type_operation(ks_name, type_model, connection, dry_run))
@@ -416,7 +438,7 @@ async def async_type(
     :param ks_name: the name of the keyspace.
     :param type_model: a subclass of `UserType`.
     :param connection: the name of the connection; None for the default connection.
-    :param dry_run: print the statements, and execute none.
+    :param dry_run: True to print the statements and not execute them.
     """
     return await arun(_type_operation(ks_name, type_model, connection, dry_run))
 
@@ -425,7 +447,10 @@ async def async_type(
 
 
 def _check_class(model: object, base: type, function: str) -> None:
-    """Raise an error that names the class if a function got an instance of it."""
+    """Raise an error if `model` is an instance of `base`: the function expects the class.
+
+    :param function: the name of the function, for the message.
+    """
     if isinstance(model, base):
         raise CQLEngineException(
             f"{function} takes the class {type(model).__name__}, not an instance"
@@ -441,6 +466,7 @@ def _check_model(model: object, function: str) -> None:
 def _sync_operation(
     model: type[BaseModel], keyspaces: Keyspaces, connections: Connections, dry_run: bool
 ) -> Operation[list[str]]:
+    """Sync the table of a model in each keyspace, on each connection; return the statements."""
     _check_environment()
     _check_model(model, "sync_table")
     if model.__abstract__:
@@ -450,7 +476,7 @@ def _sync_operation(
     for connection in _names(connections, "connections"):
         for keyspace in _names(keyspaces, "keyspaces"):
             table = model.__mapping__.table_name(keyspace)
-            # The schema tables hold names without the quotes of CQL.
+            # The keyspace's name without quotes, as it is in the schema tables.
             name = keyspace or model.__keyspace__ or default_keyspace() or ""
             changes = _Changes(connection or model.__connection__, name, dry_run)
             yield from _sync_one(model, table, changes)
@@ -459,14 +485,18 @@ def _sync_operation(
 
 
 def _sync_one(model: type[BaseModel], table: str, changes: _Changes) -> Operation[None]:
+    """Create or extend the table of a model in one keyspace.
+
+    :param table: the table's name in CQL, with the keyspace.
+    """
     keyspace, connection = changes.keyspace, changes.connection
     keyspaces = yield from _rows("keyspaces", connection, keyspace_name=keyspace)
-    # The keyspace is not created here: only the application knows which replication it needs.
+    # Do not create the keyspace: only the application knows which replication it needs.
     if not keyspaces:
         raise CQLEngineException(f"Keyspace '{keyspace}' for model {model.__name__} does not exist")
     if model.__default_ttl__ and "default_time_to_live" not in (model.__options__ or {}):
-        # In cassandra-driver the attribute has no effect: rows of applications that set it must not
-        # expire now.
+        # The attribute has no effect, as in cassandra-driver: otherwise rows of applications that
+        # set it would begin to expire.
         changes.warn(
             f"{model.__name__}.__default_ttl__ = {model.__default_ttl__!r} has no effect: say "
             f'__options__ = {{"default_time_to_live": {model.__default_ttl__!r}}}'
@@ -474,7 +504,7 @@ def _sync_one(model: type[BaseModel], table: str, changes: _Changes) -> Operatio
     types: list[type[UserType]] = []
     for column in model.__mapping__.order:
         resolve_udts(column, types)
-    # Types first: CREATE TABLE refuses columns of types that do not exist.
+    # Sync the types first, because CREATE TABLE refuses columns of types that do not exist.
     for type_model in dict.fromkeys(types):
         yield from _sync_type(type_model, changes)
     quoted = model.column_family_name(include_keyspace=False)
@@ -486,7 +516,7 @@ def _sync_one(model: type[BaseModel], table: str, changes: _Changes) -> Operatio
         existing = yield from _columns(keyspace, name, connection)
     if existing:  # false in a dry run if the table does not exist
         yield from _alter(model, table, name, existing, changes)
-    # Indexes last: their columns may have been added just now.
+    # Create indexes last, because their columns may have been added just now.
     indexes = yield from _rows("indexes", connection, keyspace_name=keyspace, table_name=name)
     targets = [(row["options"] or {}).get("target", "") for row in indexes]
     for text in schema_changes.missing_indexes(model, table, quoted, targets):
@@ -500,13 +530,19 @@ def _alter(
     existing: dict[str, ServerColumn],
     changes: _Changes,
 ) -> Operation[None]:
+    """Add the columns that an existing table lacks, and set the options that differ.
+
+    :param table: the table's name in CQL, with the keyspace.
+    :param name: the table's name in the schema tables.
+    :param existing: the table's columns.
+    """
     alters, warnings = schema_changes.add_columns(model, table, existing)
     for message in warnings:
         changes.warn(message)
     for text in alters:
         if not (yield from changes.make(text)):
             columns = yield from _columns(changes.keyspace, name, changes.connection)
-            # No new column: another process was not the reason for the refusal.
+            # The server refused the column, but no other process has added one: report the refusal.
             if len(columns) <= len(existing):
                 raise CQLEngineException(f"{text} was refused, and the column is not there")
     rows = yield from _rows(
@@ -523,17 +559,16 @@ def sync_table(
     connections: Connections = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """Create the table of `model`, or add the columns that it lacks.
+    """Create the table of `model`, or add what it lacks.
 
-    Columns, indexes and types are added, and options that differ are set.
-
-    Nothing is dropped or narrowed. A warning names differences that cannot be changed. Several
-    processes may sync at the same time.
+    This adds columns, indexes and user-defined types, and sets options that differ. It never drops
+    a column or makes its type narrower: for such differences it only warns. Several processes may
+    sync at the same time.
 
     :param model: the model class, which is not abstract.
     :param keyspaces: names of the keyspaces; None for the model's.
     :param connections: names of the connections; None for the model's, or the default connection.
-    :param dry_run: print the statements, and execute none.
+    :param dry_run: True to print the statements and not execute them.
     :returns: the statements.
     :raises CQLEngineException: if the keyspace does not exist, or the table has another primary
         key.
@@ -553,7 +588,7 @@ async def async_table(
     :param model: the model class, which is not abstract.
     :param keyspaces: names of the keyspaces; None for the model's.
     :param connections: names of the connections; None for the model's, or the default connection.
-    :param dry_run: print the statements, and execute none.
+    :param dry_run: True to print the statements and not execute them.
     """
     return await arun(_sync_operation(model, keyspaces, connections, dry_run))
 

@@ -1,4 +1,4 @@
-"""Columns that are declared by annotations alone: ``name: Mapped[str]``."""
+"""Columns that are declared by an annotation without a value: ``name: Mapped[str]``."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _NONE = type(None)
 def columns_of_annotations(
     name: str, attrs: AnyMapping[str, Any], error: type[Exception]
 ) -> dict[str, Any]:
-    """Return the columns that the annotations of a class declare and no attribute assigns.
+    """Return the columns, by name, of annotations ``name: Mapped[...]`` without a value.
 
     :param name: the name of the class, for errors.
-    :param attrs: the attributes of the class.
+    :param attrs: the namespace of the class.
     :param error: the class of the errors to raise.
     """
     columns = {}
@@ -69,8 +69,8 @@ def columns_of_annotations(
         (annotated_type,) = typing.get_args(annotation)
         columns[attribute] = _column_of(annotated_type, f"{name}.{attribute}", error)
     if columns:
-        # Number all columns in the order of the annotations: these columns were created after the
-        # assigned columns.
+        # Columns are ordered by number. The columns above were created after those with a value, so
+        # number all of them again in the order of the annotations.
         for attribute in annotations:
             column = columns.get(attribute, attrs.get(attribute))
             if isinstance(column, Column):
@@ -79,9 +79,10 @@ def columns_of_annotations(
 
 
 def _annotations(attrs: AnyMapping[str, Any]) -> AnyMapping[str, Any]:
+    """Return the annotations in the namespace of a class that is being created."""
     annotations = attrs.get("__annotations__")
     if annotations is None and sys.version_info >= (3, 14):
-        # On Python 3.14 and later, the annotations of a class are a function.
+        # From Python 3.14 on, the namespace has a function that returns the annotations.
         function = annotationlib.get_annotate_from_class_namespace(attrs)
         if function is not None:
             form = annotationlib.Format.FORWARDREF
@@ -92,8 +93,13 @@ def _annotations(attrs: AnyMapping[str, Any]) -> AnyMapping[str, Any]:
 def _evaluated(
     annotation: str, label: str, attrs: AnyMapping[str, Any], error: type[Exception]
 ) -> Any:
+    """Return the object for an annotation that is a string.
+
+    :param label: the class and the attribute, for the error.
+    """
     module = sys.modules.get(attrs.get("__module__", ""))
-    # The module's names have precedence: a column may be called `uuid`.
+    # The module's names come last and have precedence over the attributes, because a column may be
+    # called `uuid`.
     names = {"Mapped": Mapped, **attrs, **vars(module or types)}
     try:
         return eval(annotation, names)
@@ -105,7 +111,10 @@ def _evaluated(
 
 
 def _column_of(annotated_type: Any, label: str, error: type[Exception]) -> Any:
-    """Return the column of a type; it is required, unless the type is optional or a collection."""
+    """Return a column for an annotated type.
+
+    The column is required, unless the type is optional (``str | None``) or a collection.
+    """
     origin = typing.get_origin(annotated_type)
     if origin is typing.Union or origin is types.UnionType:
         others = [argument for argument in typing.get_args(annotated_type) if argument is not _NONE]
@@ -120,15 +129,17 @@ def _build_column(
     error: type[Exception],
     required: bool = False,
 ) -> Any:
-    simple = _SCALARS.get(annotated_type) if isinstance(annotated_type, type) else None
-    if simple is not None:
-        return simple(required=required)
+    """Return a column for a type that is not optional."""
+    scalar_column = _SCALARS.get(annotated_type) if isinstance(annotated_type, type) else None
+    if scalar_column is not None:
+        return scalar_column(required=required)
     origin = typing.get_origin(annotated_type)
     if origin in _COLLECTIONS:
-        parts = [
+        elements = [
             _build_column(argument, label, error) for argument in typing.get_args(annotated_type)
         ]
-        return _COLLECTIONS[origin](*parts)
+        return _COLLECTIONS[origin](*elements)
+    # A subclass of `UserType`, which this module cannot import.
     if (
         isinstance(annotated_type, type)
         and hasattr(annotated_type, "type_name")

@@ -26,20 +26,20 @@ counter = itertools.count(1)
 
 
 def plain(function: _Function) -> _Function:
-    """Mark a `to_database` that leaves values unconverted, because the codec of the column's type
-    takes them.
+    """Mark a `to_database` that need not be called before a value is bound: the codec of the
+    column's type accepts the value as it is.
     """
-    # The function is marked, not the class: a subclass with its own `to_database` loses the mark,
-    # and its values are converted again.
+    # Mark the function, not the class: a subclass with a `to_database` of its own then has no mark,
+    # so it is called.
     function.plain = True  # type: ignore[attr-defined]
     return function
 
 
 class BaseValueManager:
-    """The value of one column of an instance, and the value before.
+    """Holds the value of one column of an instance, and its previous value.
 
-    Instances of models do not use value managers; this class is for applications that create their
-    own.
+    The mapper itself does not use value managers. The class exists for applications that create
+    value managers, as with cassandra-driver.
 
     :param instance: the instance that has the value.
     :param column: the column of the value.
@@ -57,20 +57,20 @@ class BaseValueManager:
 
     @property
     def changed(self) -> bool:
-        """Return True if the value differs from the one before."""
+        """True if the value differs from the previous value."""
         return are_different(self.value, self.previous_value)
 
     @property
     def deleted(self) -> bool:
-        """Return True if the value was deleted."""
-        # None that was set explicitly deletes, even if no earlier value is known: the row may have
-        # a value.
+        """True if the value was deleted."""
+        # None that was set explicitly counts as deleted even if the previous value is null, because
+        # the row may have a value in the database.
         is_null = self.column.is_null(self.value)
         return is_null and (self.explicit or not self.column.is_null(self.previous_value))
 
     def reset_previous_value(self) -> None:
-        """Compare from now on with the present value."""
-        # A collection may change in place later: the value to compare with must not change with it.
+        """Make the current value the previous value, with which later values are compared."""
+        # Copy it, because a collection may change in place later.
         self.previous_value = copy.deepcopy(self.value)
 
     def getval(self) -> Any:
@@ -103,21 +103,23 @@ class Column(Mapped[T]):
 
     Declare it as an attribute of a model's class.
 
-    :param primary_key: part of the primary key. The first such column of a model is the
-        partition key, unless there are
-        columns with `partition_key`; the others are clustering columns.
-    :param partition_key: part of the partition key.
-    :param index: create a secondary index.
+    :param primary_key: True if the column is part of the primary key. If no column of the model has
+        `partition_key`, the first column with `primary_key` is the partition key. The others are
+        clustering columns.
+    :param partition_key: True if the column is part of the partition key.
+    :param index: True to create a secondary index (`sync_table`).
     :param db_field: the column's name in the database, if it differs from the attribute's name.
     :param default: the value of new instances, or a function that returns it.
-    :param required: None is refused. Primary keys always are required for saving.
-    :param clustering_order: "ASC" or "DESC", of a clustering column.
-    :param discriminator_column: holds the `__discriminator_value__` of the row's class.
-    :param static: one value for the whole partition.
-    :param custom_index: True if the column has an index that the mapper does not manage; allows
-        filters on the column.
-    :param unknown: no other options exist.
-    :raises TypeError: if another option is passed. The message names the nearest option.
+    :param required: True to refuse None. To save an instance, columns of the primary key always
+        need a value.
+    :param clustering_order: "ASC" or "DESC", for a clustering column.
+    :param discriminator_column: True if the column holds the `__discriminator_value__` of the row's
+        class.
+    :param static: True if all rows of a partition share one value.
+    :param custom_index: True if the column has an index that the mapper does not manage. This
+        allows filters on the column.
+    :param unknown: there are no other options.
+    :raises TypeError: if another option is passed. The message suggests the most similar option.
     """
 
     db_type: ClassVar[str] = ""
@@ -140,17 +142,17 @@ class Column(Mapped[T]):
     db_field: str | None = None
     """the name in the database"""
     value: object = None
-    """None: only instances of a model have values"""
+    """always None, because only instances of a model have values"""
     default: object = None
     """the default value, or a callable (no arguments)"""
     required: bool = False
-    """None is refused"""
+    """bool flag, indicates that None is refused"""
     clustering_order: str | None = None
-    """the order of a clustering column"""
+    """the order of a clustering column, "ASC" or "DESC\""""
     discriminator_column: bool = False
-    """the column holds the class of the row"""
+    """bool flag, indicates that the column holds the row's `__discriminator_value__`"""
     static: bool = False
-    """the column has one value for each partition"""
+    """bool flag, indicates that all rows of a partition share one value"""
 
     def __init__(
         self,
@@ -170,8 +172,7 @@ class Column(Mapped[T]):
         if unknown:
             raise self._unknown_option(next(iter(unknown)))
         self.partition_key = partition_key
-        # CQL: columns of the partition key are part of the primary key, so either argument is
-        # enough.
+        # The partition key is part of the primary key, so `partition_key` alone is enough.
         self.primary_key = partition_key or primary_key
         self.index = index
         self.custom_index = custom_index
@@ -211,7 +212,7 @@ class Column(Mapped[T]):
     # -- values ---------------------------------------------------------------------------------
 
     def validate(self, value: object) -> Any:
-        """Return the value to store.
+        """Return `value`, converted if necessary, as instances store it.
 
         :param value: a value of the column, or None.
         :raises ValidationError: if the column cannot hold `value`.
@@ -221,7 +222,7 @@ class Column(Mapped[T]):
         return value
 
     def to_python(self, value: object) -> Any:
-        """Return `value`, from the database or the application, in the form that instances have.
+        """Return `value`, from the database or the application, as instances store it.
 
         :param value: a value of the column, or None.
         """
@@ -229,17 +230,17 @@ class Column(Mapped[T]):
 
     @plain
     def to_database(self, value: object) -> Any:
-        """Return `value` in the form that the database takes.
+        """Return `value` in the form that is bound to a statement.
 
         :param value: a value of the column, or None.
         """
         return value
 
     def to_filter(self, value: object) -> Any:
-        """Return `value` of a filter in the form that is bound.
+        """Return the value of a filter in the form that is bound.
 
         :param value: a value of the column, or None.
-        :raises ValidationError: if no value of the column is like `value`.
+        :raises ValidationError: if the column cannot have `value`.
         """
         value = self.validate(value)
         wire = self.wire
@@ -257,63 +258,68 @@ class Column(Mapped[T]):
         """The function that converts a valid value to the form that is bound; None if values need
         no conversion.
         """
-        # Inserts skip the call for each value of a column whose `wire` is None.
+        # For a column whose `wire` is None, an insert makes no call for each value.
         return None if getattr(type(self).to_database, "plain", False) else self.to_database
 
     @property
     def converts(self) -> bool:
-        """True if values of rows go through `to_python`.
+        """True if `to_python` is called for the values of rows.
 
-        The values of stock types have the right class already.
+        It is not called if the driver already returns values of the right class.
         """
         return not getattr(type(self).to_python, "reads_rows_as_they_are", False)
 
     @property
     def has_default(self) -> bool:
-        """Return True if new instances get a default value."""
+        """True if new instances get a default value."""
         return self.default is not None
 
     def get_default(self) -> Any:
         """Return the default value of a new instance."""
         if callable(self.default):
             return self.default()
-        # A copy: instances must not share values that may change in place.
+        # A copy, because instances must not share a value that may change in place.
         return snapshot(self.default)
 
     # -- copies ---------------------------------------------------------------------------------
 
     def _is_stock(self) -> bool:
-        """Return True if the package's own methods decide which values the column has."""
+        """Return True if `validate` and `to_python` are methods of this package.
+
+        If an application has overridden one of them, nothing is known about the values.
+        """
         cls = type(self)
-        # A class that leaves `validate` to `Column` takes any value.
+        # `Column.validate` itself accepts any value.
         return cls.validate is not Column.validate and all(
             method.__module__.startswith("cassandra.cqlengine.columns")
             for method in (cls.validate, cls.to_python)
         )
 
     def _copier(self) -> Callable[[Any], Any] | None:
-        """Return the function that copies a value of an instance; None if values cannot change."""
+        """Return a function that copies a value of the column.
+
+        None if values never change in place, so that no copy is needed.
+        """
         return self._stock_copier() if self._is_stock() else snapshot
 
     def _stock_copier(self) -> Callable[[Any], Any] | None:
-        """Return the function that copies a value that `validate` has accepted; None if such values
-        cannot change.
-        """
+        """Return what `_copier` returns for a column of this package (`_is_stock`)."""
         return None
 
     def _isolates(self) -> bool:
-        """Return True if a result of `to_python` cannot change when its argument changes."""
+        """Return True if the result of `to_python` shares nothing mutable with its argument."""
         return self._copier() is None
 
     def _isolator(self) -> Callable[[Any], Any]:
-        """Return a function that is like `to_python`, and whose result cannot change when its
-        argument changes.
+        """Return a function that does what `to_python` does, and copies the result if necessary.
+
+        The result then shares nothing mutable with the argument.
         """
-        copied = self._copier()
-        if copied is None or self._isolates():
+        copy_value = self._copier()
+        if copy_value is None or self._isolates():
             return self.to_python
         to_python = self.to_python
-        return lambda value: copied(to_python(value))
+        return lambda value: copy_value(to_python(value))
 
     # -- names ----------------------------------------------------------------------------------
 
@@ -324,7 +330,7 @@ class Column(Mapped[T]):
 
     @property
     def position(self) -> int:
-        """The position in the order of declaration, among all columns."""
+        """The number of the column, in the order of declaration among all columns."""
         return self.instance_counter
 
     def set_column_name(self, name: str) -> None:
@@ -346,7 +352,7 @@ class Column(Mapped[T]):
 
     @property
     def has_index(self) -> bool:
-        """Return True if an index is created."""
+        """True if `sync_table` creates an index for the column."""
         return self.index
 
     def index_options(self) -> str:
@@ -355,12 +361,12 @@ class Column(Mapped[T]):
 
     @property
     def is_primary_key(self) -> bool:
-        """Return True if the column is part of the primary key."""
+        """True if the column is part of the primary key."""
         return self.primary_key
 
     @property
     def can_delete(self) -> bool:
-        """Return True if the value can be deleted."""
+        """True if the value can be deleted: the column is not part of the primary key."""
         return not self.primary_key
 
     @property
@@ -370,12 +376,12 @@ class Column(Mapped[T]):
 
     def get_cql(self) -> str:
         """Return the quoted column name."""
-        # Always quoted: attribute names may have capitals, and servers fold unquoted names to lower
-        # case.
+        # Always quoted, because attribute names may have capitals, and servers change unquoted
+        # names to lower case.
         return escape_name(self.db_field_name)
 
     def get_column_def(self) -> str:
-        """Return the definition in CREATE TABLE."""
+        """Return the column's definition for CREATE TABLE."""
         static = " static" if self.static else ""
         return f"{self.cql} {self.db_type}{static}"
 
@@ -392,13 +398,14 @@ class Column(Mapped[T]):
 
     @property
     def sub_types(self) -> list[Column[Any]]:
-        """The columns of the elements."""
+        """The columns of the elements or fields; empty for other columns."""
         return []
 
     @property
     def element_type(self) -> str:
-        """The type as an element of another type: collections and user-defined types are frozen
-        there.
+        """The type's CQL name for an element of another type.
+
+        There, a collection or a user-defined type has to be frozen.
         """
         return self.db_type
 
@@ -410,7 +417,7 @@ class Column(Mapped[T]):
 
 
 def reads_rows_as_they_are(function: _Function) -> _Function:
-    """Mark a `to_python` that values of rows need not go through."""
+    """Mark a `to_python` that need not be called for values of rows: they are right as they are."""
     function.reads_rows_as_they_are = True  # type: ignore[attr-defined]
     return function
 

@@ -36,16 +36,22 @@ __all__ = [
 K = TypeVar("K")
 V = TypeVar("V")
 U = TypeVar("U", bound="UserType")
-# The wire format counts elements in 32 bits since protocol version 3. The mapper keeps the older
-# documented limit, because servers read a collection as a whole.
+# Since protocol version 3, the wire format could count more elements (32 bits). The mapper keeps
+# the older, documented limit, because servers read a collection as a whole.
 MOST_ELEMENTS = 65535  # maximum number of elements of one value
 
 
-def _build_column(kind: Column[Any] | type[Column[Any]], owner: object) -> Column[Any]:
-    """Return an element's column from an instance or a class."""
-    column = kind() if isinstance(kind, type) else kind
+def _build_column(argument: Column[Any] | type[Column[Any]], owner: object) -> Column[Any]:
+    """Return the column of an element.
+
+    :param argument: the column, or its class.
+    :param owner: the column that has the elements, for errors.
+    """
+    column = argument() if isinstance(argument, type) else argument
     if not isinstance(column, Column):
-        raise ValidationError(f"the elements of {type(owner).__name__} are columns, not {kind!r}")
+        raise ValidationError(
+            f"the elements of {type(owner).__name__} are columns, not {argument!r}"
+        )
     if column.is_counter:
         raise ValidationError("counters cannot be elements of other columns")
     if type(column) is Column:
@@ -67,13 +73,13 @@ class BaseCollectionColumn(Column[T]):
 
     def __init__(self, types: Sequence[Column[Any] | type[Column[Any]]], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.types = [_build_column(kind, self) for kind in types]
+        self.types = [_build_column(argument, self) for argument in types]
         for column in self.types:
             column.column_name = None
 
     @property
     def db_type(self) -> str:  # type: ignore[override]
-        """The type's CQL text."""
+        """The type in CQL, with its parameters."""
         return self._type_text()
 
     def _type_text(self) -> str:
@@ -82,7 +88,7 @@ class BaseCollectionColumn(Column[T]):
     def set_column_name(self, name: str) -> None:
         super().set_column_name(name)
         for column in self.types:
-            # Errors about elements name the column that contains them: elements are not attributes.
+            # An element has no name of its own: errors about it name the column that contains it.
             column.owner = self.owner
             column.set_column_name(name)
 
@@ -98,6 +104,7 @@ class BaseCollectionColumn(Column[T]):
         return value
 
     def _element(self, column: Column[Any], value: object, description: str = "an element") -> Any:
+        """Return one element, validated by its column; None is refused."""
         if value is None:
             raise ValidationError(f"{self.label}: None is not allowed as {description}")
         return column.validate(value)
@@ -108,14 +115,15 @@ class BaseCollectionColumn(Column[T]):
 
     @property
     def wire(self) -> Callable[[Any], Any] | None:
-        stock = getattr(type(self).to_database, "by_elements", False)
-        if stock and all(column.wire is None for column in self.types):
+        # If `to_database` only converts the elements, and they need no conversion, do not call it.
+        only_elements = getattr(type(self).to_database, "by_elements", False)
+        if only_elements and all(column.wire is None for column in self.types):
             return None
         return self.to_database
 
 
 def by_elements(function: Any) -> Any:
-    """Mark a `to_database` that only converts elements."""
+    """Mark a `to_database` that converts the elements and does nothing else."""
     function.by_elements = True
     return function
 
@@ -124,7 +132,8 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
     """Base class of list, set and map.
 
     :param types: the columns of the elements; for a map, the columns of keys and values.
-    :param frozen: stored as one value: changed as a whole, and allowed in keys.
+    :param frozen: True to store the collection as one value: it is changed as a whole, and may be
+        part of a key.
     :param kwargs: the settings of `Column`, by name.
     """
 
@@ -138,7 +147,8 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
         super().__init__(types, **kwargs)
 
     cql_name: ClassVar[str] = ""
-    example: ClassVar[str] = ""  # a collection whose only element is {}
+    # For messages: how to write a collection with one element, which takes the place of {}.
+    example: ClassVar[str] = ""
 
     def _type_text(self) -> str:
         inner = f"{self.cql_name}<{', '.join(column.element_type for column in self.types)}>"
@@ -150,8 +160,8 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
         return self.db_type if self.frozen else f"frozen<{self.db_type}>"
 
     def is_null(self, value: object) -> bool:
-        # Servers store an empty collection as null unless it is frozen. Frozen collections are
-        # treated alike, because null is read as an empty collection anyway.
+        # Servers store an empty collection as null unless it is frozen. An empty frozen collection
+        # counts as null too, because null is read as an empty collection anyway.
         return value is None or (hasattr(value, "__len__") and not len(value))
 
 
@@ -159,9 +169,10 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
     """A set.
 
     :param value_type: the column of the elements, an instance or a class.
-    :param strict: accept only sets; otherwise accept anything that can be made a set.
+    :param strict: True to accept only sets, False to accept lists and tuples too.
     :param default: the value of new instances; an empty set by default.
-    :param frozen: stored as one value: changed as a whole, and allowed in keys.
+    :param frozen: True to store the collection as one value: it is changed as a whole, and may be
+        part of a key.
     :param kwargs: the settings of `Column`, by name.
     """
 
@@ -180,17 +191,17 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
         super().__init__((value_type,), frozen=frozen, default=default, **kwargs)
         self.value_col = self.types[0]
         if not frozen:
-            # A frozen set is one value: CQL refuses + and - for it, so it is assigned as a whole.
+            # A frozen set has no update clause: CQL refuses + and - for it, so it is assigned.
             self.update_clause = SetUpdateClause  # type: ignore[misc]
 
     def validate(self, value: Any) -> Any:
         value = super().validate(value)
         if value is None:
             return None
-        kinds: tuple[type, ...] = (set, frozenset)
+        accepted: tuple[type, ...] = (set, frozenset)
         if not self.strict:
-            kinds += (list, tuple)
-        if not isinstance(value, kinds) and not _is_set(value):
+            accepted += (list, tuple)
+        if not isinstance(value, accepted) and not _is_set(value):
             _refuse_string(self, value, self.cql_name, self.example)
             problem = "is not a set object" if self.strict else "cannot be coerced to a set object"
             raise ValidationError(f"{self.label} {value!r} {problem}")
@@ -199,8 +210,7 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
 
     def to_python(self, value: object) -> Any:
         if value is None:
-            # Applications rely on this: they add to the set without checking whether the row has a
-            # set.
+            # Applications rely on this: they add elements without checking if the row has a set.
             return set()
         return {self.value_col.to_python(element) for element in _iterable(self, value)}
 
@@ -211,14 +221,12 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
         return {self.value_col.to_database(element) for element in _iterable(self, value)}
 
     def _stock_copier(self) -> Callable[[Any], Any]:
-        copied = self.value_col._copier()
-        return set if copied is None else lambda value: set(map(copied, value))
+        copy_element = self.value_col._copier()
+        return set if copy_element is None else lambda value: set(map(copy_element, value))
 
 
 def _is_set(value: object) -> bool:
-    """Return True if `value` is an instance of the driver's set classes, which are not subclasses
-    of set.
-    """
+    """Return True if `value` is like a set: the driver's own set classes do not derive from set."""
     return isinstance(value, Collection) and hasattr(value, "isdisjoint") and not _is_map(value)
 
 
@@ -226,7 +234,7 @@ def _is_map(value: object) -> bool:
     return isinstance(value, Mapping) or hasattr(value, "items")
 
 
-# Iterating over a string would make each of its characters an element.
+# Iterable classes that are not collections: each character or byte would become an element.
 _STRINGS = (str, bytes, bytearray)
 
 
@@ -258,7 +266,8 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
 
     :param value_type: the column of the elements, an instance or a class.
     :param default: the value of new instances; an empty list by default.
-    :param frozen: stored as one value: changed as a whole, and allowed in keys.
+    :param frozen: True to store the collection as one value: it is changed as a whole, and may be
+        part of a key.
     :param kwargs: the settings of `Column`, by name.
     """
 
@@ -299,10 +308,10 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
         return [self.value_col.to_database(element) for element in _iterable(self, value)]
 
     def _stock_copier(self) -> Callable[[Any], Any]:
-        copied = self.value_col._copier()
-        if copied is None:
+        copy_element = self.value_col._copier()
+        if copy_element is None:
             return list
-        return lambda value: [None if item is None else copied(item) for item in value]
+        return lambda value: [None if item is None else copy_element(item) for item in value]
 
 
 class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
@@ -311,7 +320,8 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
     :param key_type: the column of the keys.
     :param value_type: the column of the values.
     :param default: the value of new instances; an empty dict by default.
-    :param frozen: stored as one value: changed as a whole, and allowed in keys.
+    :param frozen: True to store the collection as one value: it is changed as a whole, and may be
+        part of a key.
     :param kwargs: the settings of `Column`, by name.
     """
 
@@ -362,12 +372,12 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
         }
 
     def _stock_copier(self) -> Callable[[Any], Any]:
-        copied = self.value_col._copier()
-        if copied is None:
+        copy_item = self.value_col._copier()
+        if copy_item is None:
             return dict
-        # Keys are hashed, so they must not change in place anyway.
+        # Keys need no copy: they are hashed, so they do not change in place.
         return lambda value: {
-            key: None if item is None else copied(item) for key, item in value.items()
+            key: None if item is None else copy_item(item) for key, item in value.items()
         }
 
 
@@ -397,7 +407,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         _refuse_string(self, value, "tuple", "({},)")
         if not isinstance(value, Collection):
             raise ValidationError(f"{self.label} {value!r} is not a tuple")
-        # A shorter tuple is fine: the missing fields at its end are null.
+        # A tuple may be shorter: the missing fields at its end are null.
         if len(value) > len(self.types):
             raise ValidationError(
                 f"{self.label} {value!r} has {len(value)} elements, but {self.db_type} has "
@@ -416,7 +426,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         if value is None:
             return None
         pairs = zip(self.types, self._checked(value), strict=False)
-        # Null is an empty collection inside a tuple too.
+        # As in a column, null is read as an empty collection.
         return tuple(
             None
             if item is None and not isinstance(column, BaseContainerColumn)
@@ -426,7 +436,8 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
 
     @by_elements
     def to_database(self, value: Any) -> Any:
-        # Null is read as (), so () is written as null: a value that was only read stays the same.
+        # The driver may return () for null, so write () as null: a value that was read and saved
+        # again stays the same.
         if value is None or not len(value):
             return None
         pairs = zip(self.types, self._checked(value), strict=False)
@@ -437,15 +448,15 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
 
     def _stock_copier(self) -> Callable[[Any], Any] | None:
         copiers = [column._copier() for column in self.types]
-        if all(copied is None for copied in copiers):
+        if all(copier is None for copier in copiers):
             return None
 
         def copy_elements(value: Any) -> Any:
             if value is None:
                 return None
             return tuple(
-                item if copied is None or item is None else copied(item)
-                for copied, item in zip(copiers, value, strict=False)
+                item if copier is None or item is None else copier(item)
+                for copier, item in zip(copiers, value, strict=False)
             )
 
         return copy_elements
@@ -455,11 +466,10 @@ _SIMILARITIES = ("cosine", "dot_product", "euclidean")
 
 
 class Vector(BaseCollectionColumn[list[T]], Generic[T]):
-    """A vector of a fixed number of elements: ``Vector(Float, 768)``. A vector is always changed as
-    a whole.
+    """A vector with a fixed number of elements: ``Vector(Float, 768)``.
 
-    With ``index=True``, `sync_table` creates a storage-attached index, which can order rows
-    (``order_by(Model.column.ann_of(vector))``).
+    A vector is always changed as a whole. With ``index=True``, `sync_table` creates a
+    storage-attached index, which can order rows (``order_by(Model.column.ann_of(vector))``).
 
     :param value_type: the column of the elements.
     :param dimension: the number of elements.
@@ -489,8 +499,8 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         self.dimension = dimension
         super().__init__((value_type,), **kwargs)
         self.value_col = self.types[0]
-        # The codec checks numbers, all at once: checking each element would take longer than all
-        # other work.
+        # True if the codec checks the elements, all at once. Checking each of them here would take
+        # longer than everything else.
         self._numbers = type(self.value_col).validate in (Integer.validate, BaseFloat.validate)
 
     def index_options(self) -> str:
@@ -519,7 +529,7 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
                 self._element(self.value_col, element) if element is None else validate(element)
                 for element in value
             ]
-        return value  # an array of numbers, which the codec takes as it is
+        return value  # an array of numbers, which the codec accepts as it is
 
     @reads_rows_as_they_are
     def to_python(self, value: object) -> Any:
@@ -535,18 +545,18 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         return False
 
     def _stock_copier(self) -> Callable[[Any], Any]:
-        copied = self.value_col._copier()
+        copy_element = self.value_col._copier()
 
         def copy_elements(value: Any) -> Any:
             if type(value) is not list:  # None, or an array of numbers
                 return snapshot(value)
-            return value[:] if copied is None else list(map(copied, value))
+            return value[:] if copy_element is None else list(map(copy_element, value))
 
         return copy_elements
 
 
 class UDTValueManager(BaseValueManager):
-    """The value of a user-defined type, which may change field by field."""
+    """Holds a value of a user-defined type, whose fields may change one by one."""
 
     @property
     def changed(self) -> bool:
@@ -575,8 +585,8 @@ class UserDefinedType(Column[U], Generic[U]):
 
     @property
     def db_type(self) -> str:  # type: ignore[override]
-        """The frozen type's name."""
-        # Always frozen, because the mapper writes a value as a whole, never a single field.
+        """The type in CQL: ``frozen<name>``."""
+        # Always frozen, because the mapper always writes a value as a whole.
         return f"frozen<{protect_name(self.user_type.type_name())}>"
 
     @property
@@ -584,8 +594,9 @@ class UserDefinedType(Column[U], Generic[U]):
         return list(self.user_type.fields().values())
 
     def _instance(self, value: object) -> Any:
-        """Return `value` as an instance. Rows have named tuples if the class is not registered with
-        the cluster.
+        """Return `value` as an instance of `user_type`.
+
+        If the class is not registered with the cluster, the values of rows are named tuples.
         """
         if isinstance(value, self.user_type):
             return value
@@ -616,14 +627,13 @@ class UserDefinedType(Column[U], Generic[U]):
 
 
 def resolve_udts(col_def: Column[Any], out_list: list[type[UserType]]) -> None:
-    """Append the user-defined types of `col_def` to `out_list`, each type after the types that it
-    needs.
+    """Append the user-defined types of a column to `out_list`, each after the types that it uses.
 
     :param col_def: a column.
     :param out_list: the list to append to.
     """
     for column in col_def.sub_types:
-        # Depth first: CREATE TYPE refuses a field whose type does not exist yet.
+        # Inner types first, because CREATE TYPE refuses a field whose type does not exist yet.
         resolve_udts(column, out_list)
     if isinstance(col_def, UserDefinedType):
         out_list.append(col_def.user_type)

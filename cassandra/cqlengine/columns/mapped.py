@@ -15,8 +15,9 @@ T_co = TypeVar("T_co", covariant=True)
 class Mapped(Generic[T_co]):
     """The annotation of a column: ``id: Mapped[uuid.UUID] = columns.UUID(primary_key=True)``.
 
-    Type checkers then know ``User.id`` as a column, and ``user.id`` as a `uuid.UUID`. An annotation
-    alone, ``name: Mapped[str]``, creates the column of its type: see the table in the guide.
+    For a type checker, ``User.id`` is then a column, and ``user.id`` is a `uuid.UUID`. An
+    annotation without a value, ``name: Mapped[str]``, creates the column for its type: see the
+    table in the guide.
     """
 
     __slots__ = ()

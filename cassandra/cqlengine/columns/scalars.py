@@ -56,7 +56,7 @@ class Text(Column[str]):
     def __init__(
         self, min_length: int | None = None, max_length: int | None = None, **kwargs: Any
     ) -> None:
-        # Servers accept an empty string as a value. For a required column it counts as missing.
+        # Servers store an empty string as a value, but in a required column it counts as missing.
         if min_length is None and kwargs.get("required"):
             min_length = 1
         for name, length in (("min_length", min_length), ("max_length", max_length)):
@@ -92,10 +92,10 @@ class Text(Column[str]):
 
     def to_filter(self, value: object) -> Any:
         if not _checks_as_text(type(self)):
-            # An application's own column class, such as for enums or JSON, converts filter values
-            # by itself.
+            # The application has its own column class, for example for enums or JSON: let it
+            # convert the value.
             return super().to_filter(value)
-        # A string of any length: with LIKE, it may be a part of the value to find.
+        # Do not check the length: with LIKE, the string may be a part of the value to find.
         if not isinstance(value, str):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not a string")
         wire = self.wire
@@ -114,9 +114,10 @@ class Ascii(Text):
         return value
 
 
-def _checks_as_text(kind: type[Text]) -> bool:
-    stock = kind.validate is Text.validate or kind.validate is Ascii.validate
-    return stock and kind.to_database is Column.to_database
+def _checks_as_text(cls: type[Text]) -> bool:
+    """Return True if `cls` validates and converts values as `Text` or `Ascii` does."""
+    validates_text = cls.validate is Text.validate or cls.validate is Ascii.validate
+    return validates_text and cls.to_database is Column.to_database
 
 
 class Blob(Column[bytes]):
@@ -137,7 +138,7 @@ class Blob(Column[bytes]):
         return bytearray(value)
 
     def _stock_copier(self) -> Callable[[Any], Any]:
-        return snapshot  # the application's own value may be a bytearray
+        return snapshot  # an application may assign a bytearray, which can change in place
 
 
 Bytes = Blob
@@ -158,7 +159,7 @@ class Boolean(Column[bool]):
 
 
 class _ConvertedColumn(Column[_Value]):
-    """A column whose `validate` also converts, in the same way for both directions."""
+    """A column whose `validate` converts values, both from and to the database."""
 
     @reads_rows_as_they_are
     def to_python(self, value: object) -> Any:
@@ -186,7 +187,7 @@ class Integer(_ConvertedColumn[int]):
                     f"{self.label} {value!r} can't be converted to integral value"
                 ) from None
         bits = self.bits
-        # Checked before a request is sent, so that the error names the model's column.
+        # Check the range here, so that the error names the model's column.
         if bits is not None and not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
             raise ValidationError(f"{self.label} {value!r} is out of the range of {self.db_type}")
         return value
@@ -231,7 +232,7 @@ class VarInt(_ConvertedColumn[int]):
 
 
 class CounterValueManager(BaseValueManager):
-    """The value of a counter.
+    """Holds the value of a counter.
 
     :param instance: the instance that has the value.
     :param column: the column of the value.
@@ -247,9 +248,9 @@ class CounterValueManager(BaseValueManager):
 class Counter(Integer):
     """A counter column. Saving adds the difference from the value that was read.
 
-    :param index: create a secondary index.
+    :param index: True to create a secondary index.
     :param db_field: the column's name in the database, if it differs from the attribute's name.
-    :param required: None is refused.
+    :param required: True to refuse None.
     """
 
     db_type = "counter"
@@ -257,8 +258,8 @@ class Counter(Integer):
     is_counter = True
     value_manager = CounterValueManager
 
-    # Keys and defaults have no parameters: CQL refuses counters in a primary key, and a default
-    # would be an increment.
+    # There are no parameters for keys and defaults: CQL refuses counters in a primary key, and a
+    # default would be written as an increment.
     def __init__(
         self, index: bool = False, db_field: str | None = None, required: bool = False
     ) -> None:
@@ -267,7 +268,7 @@ class Counter(Integer):
 
     @property
     def has_default(self) -> bool:
-        """False: `default` is a counter's first value, and is never written."""
+        """Always False: the default 0 is only the value of a new instance, and is never written."""
         return False
 
 
@@ -306,7 +307,8 @@ class Decimal(_ConvertedColumn[decimal.Decimal]):
         if value is None or isinstance(value, decimal.Decimal):
             return value
         try:
-            # Converted through repr: Decimal(0.1) would have all digits of the binary fraction.
+            # Convert a float by its repr: Decimal(0.1) would have all digits of the binary
+            # fraction.
             return decimal.Decimal(repr(value) if isinstance(value, float) else value)
         except (TypeError, ValueError, decimal.InvalidOperation):
             raise ValidationError(f"{self.label} {value!r} can't be coerced to a decimal") from None
@@ -345,8 +347,8 @@ class Inet(Column[str]):
         if value is None:
             return None
         try:
-            # Convert to normal form: two spellings of one IPv6 address are one value, and must not
-            # look changed.
+            # Store the normal form: an IPv6 address can be written in several ways, and another
+            # spelling must not count as a change.
             address = ipaddress.ip_address(value)
             mapped = getattr(address, "ipv4_mapped", None)
             # A string with an IPv4-mapped address is stored as the four bytes of the IPv4 address.

@@ -16,33 +16,35 @@ _MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 class DateTime(Column[datetime.datetime]):
-    """A timestamp in milliseconds. Naive datetimes are UTC, both when they are written and when
-    they are read.
+    """A column for timestamps in milliseconds.
+
+    It also accepts `datetime.date`, and seconds since 1970. A naive datetime is in UTC; values of
+    rows are naive datetimes in UTC.
     """
 
     db_type = "timestamp"
 
     truncate_microseconds: ClassVar[bool] = False
-    """Set this to True on the class to have instances drop the microseconds that the database does
-    not store.
-
+    """Set this to True on the class to drop the microseconds, which the database does not store,
+    from the values of instances.
     """
 
     def _moment(self, value: Any) -> datetime.datetime:
-        # datetime first: it is a subclass of date, and would lose its time below.
+        """Return a datetime, a date or seconds since 1970 as a datetime."""
+        # Check for datetime first: it is a subclass of date, and would lose its time below.
         if isinstance(value, datetime.datetime):
             moment = value
         elif isinstance(value, datetime.date):
             moment = datetime.datetime(value.year, value.month, value.day)
         else:
             try:
-                # Added to the epoch: fromtimestamp fails for times before 1970 on some systems.
+                # Add to the epoch, because fromtimestamp fails for times before 1970 on some
+                # systems.
                 moment = _EPOCH + datetime.timedelta(seconds=value)
             except (TypeError, ValueError, OverflowError):  # nan raises ValueError
                 raise ValidationError(f"{self.label} {value!r} is not a datetime object") from None
         if self.truncate_microseconds:
-            # Rounded down as in `to_database`, so that the instance equals the row that is read
-            # back.
+            # Round down as `to_database` does, so that the instance equals the row that is read.
             moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
         return moment
 
@@ -51,10 +53,11 @@ class DateTime(Column[datetime.datetime]):
         if value is None:
             return None
         moment = self._moment(value)
-        below = moment.microsecond % 1000
-        if below and moment.year < 1970:
-            # Rounded towards 1970, as cassandra-driver rounds: existing keys were stored so.
-            moment += datetime.timedelta(microseconds=1000 - below)
+        microseconds = moment.microsecond % 1000
+        if microseconds and moment.year < 1970:
+            # Round towards 1970, as cassandra-driver does: otherwise rows that it has written could
+            # not be found by their keys.
+            moment += datetime.timedelta(microseconds=1000 - microseconds)
         return moment
 
     @reads_rows_as_they_are
@@ -71,13 +74,15 @@ class DateTime(Column[datetime.datetime]):
         moment = self.validate(value)
         if moment.tzinfo is not None:
             moment = moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-        # Computed with integers: seconds as a float would round some milliseconds.
+        # Compute with integers: seconds as a float would be off by a millisecond for some values.
         return (moment - _EPOCH) // _MILLISECOND
 
 
 class Date(Column[DateValue]):
-    """A date; the column also accepts `datetime.date`, strings (``2024-01-31``) and days since
-    1970.
+    """A column for dates.
+
+    It also accepts `datetime.date`, `datetime.datetime`, strings (``2024-01-31``) and days since
+    1970-01-01.
     """
 
     db_type = "date"
@@ -108,8 +113,9 @@ class Date(Column[DateValue]):
 
 
 class Time(Column[TimeValue]):
-    """A time of day in nanoseconds; the column also accepts `datetime.time`, strings and
-    nanoseconds.
+    """A column for times of day, in nanoseconds.
+
+    It also accepts `datetime.time`, strings and numbers of nanoseconds.
     """
 
     db_type = "time"
@@ -133,7 +139,7 @@ class Time(Column[TimeValue]):
 
 
 class Duration(Column[DurationValue]):
-    """A duration of months, days and nanoseconds."""
+    """A column for durations of months, days and nanoseconds."""
 
     db_type = "duration"
 
