@@ -1,4 +1,10 @@
-"""`Mapping`: a model's table, computed once when the class is created."""
+"""`Mapping`: what the mapper knows of a model's table, computed once when the class is created.
+
+Values of instances are addressed by *position*: the index of their column in the order of the
+model's columns. A *statement plan* is the CQL of a prepared statement; it is cached by its *shape*,
+the key of everything that the CQL depends on. A filter ``column = value`` *fixes* its column: a
+select does not read this column, because the filter has its value.
+"""
 
 from __future__ import annotations
 
@@ -28,24 +34,26 @@ __all__ = [
     "context_class",
 ]
 
+# A function of (rows, tail) that returns rows with the values in the model's order; see `layout`.
 Arrange = Callable[[Sequence[Any], tuple[Any, ...]], Sequence[Any]]
 
-# The number is bounded: each set of written columns has a statement, and there could be very many.
-MOST_SHAPES = 512  # maximum number of statement shapes that one model caches
-# defaults of collections: null is read as an empty collection anyway
+# Maximum number of statement plans that one model caches. There could be very many: each set of
+# written columns has its own.
+MOST_SHAPES = 512
+# Default values that need not be set: null is read as an empty collection anyway.
 _EMPTY_DEFAULTS = (set, list, dict)
 
 
 class ModelException(CQLEngineException):
-    """A model is used, or declared, wrongly."""
+    """A model is used or declared in a wrong way."""
 
 
 class ModelDefinitionException(ModelException):
-    """A model is declared wrongly."""
+    """A model is declared in a wrong way."""
 
 
 class PolymorphicModelException(ModelException):
-    """The class of a row is not known, or the class of an instance has no rows of its own."""
+    """The discriminator of a row belongs to no class, or the class of an instance has none."""
 
 
 for _class in (ModelException, ModelDefinitionException, PolymorphicModelException):
@@ -54,11 +62,11 @@ del _class
 
 
 class StatementPlan:
-    """A prepared statement of one shape.
+    """The CQL of a prepared statement of one shape.
 
     :param text: the CQL to prepare.
-    :param fixed: for a select: the positions of filters that fix columns which are not selected,
-        with these columns.
+    :param fixed: for a select: (index of the filter, column) for each column that is not selected,
+        because the filter fixes it.
     """
 
     __slots__ = ("fixed", "fixed_names", "text")
@@ -69,7 +77,10 @@ class StatementPlan:
         self.fixed_names = tuple(column.db_field_name for _, column in fixed)
 
     def fixed_values(self, clauses: Sequence[Any]) -> list[Any]:
-        """Return the values of the fixed columns, taken from the filters `clauses`."""
+        """Return the values of the fixed columns, from the filters.
+
+        :param clauses: all filters of the select.
+        """
         return [
             column.to_python(clauses[index].value) if column.converts else clauses[index].value
             for index, column in self.fixed
@@ -77,18 +88,17 @@ class StatementPlan:
 
 
 class Mapping:
-    """The columns of a model, by name and by position, and its statement plans.
-
-    A statement's shape is the key of its plan, so that the CQL is built once for each shape, not
-    for each call.
-    """
+    """The columns of a model, by name and by position, and its statement plans."""
 
     def __init__(self, columns: dict[str, Column[Any]]) -> None:
         self.columns = columns
-        self.model: Any = None  # set when the class exists
-        self.base: Mapping = self  # for classes that share a table: the mapping of the first class
-        self.shares: Any = None  # for a class that adds nothing to its parent's table: the parent
-        self.classes: dict[Any, Any] = {}  # on the base mapping: the classes by discriminator value
+        self.model: Any = None  # the class; set when it is created
+        # If classes share a table by a discriminator column: the mapping of the first of them, and
+        # on that mapping, the classes by discriminator value.
+        self.base: Mapping = self
+        self.classes: dict[Any, Any] = {}
+        # The parent whose table the class uses, if it declares no columns.
+        self.shares: Any = None
         self.names = tuple(columns)
         self.order = tuple(columns.values())
         self.index = {name: index for index, name in enumerate(columns)}
@@ -104,27 +114,30 @@ class Mapping:
         self.mutable = tuple(
             position for position, column in enumerate(self.order) if column.mutable
         )
-        # for these positions: `to_python`, with a result that the application may change
+        # For columns whose values may change in place: functions that do what `to_python` does, and
+        # return an object of their own, which the application may change.
         self.isolators = {position: self.order[position]._isolator() for position in self.mutable}
-        # (position, copier) for the other columns whose values may change in place: tuples of
-        # collections, an application's own classes, and bytearrays
+        # (position, function that copies a value) for the other columns of which some values may
+        # change in place: tuples of collections, column classes of the application, and bytearrays.
         self.copiers = tuple(
-            (position, copied)
+            (position, copier)
             for position, column in enumerate(self.order)
-            if not column.mutable and (copied := column._copier()) is not None
+            if not column.mutable and (copier := column._copier()) is not None
         )
         changing = {*self.mutable, *(position for position, _ in self.copiers)}
         self.discriminator = next(
             (name for name, column in columns.items() if column.discriminator_column), None
         )
         self.wires = tuple(column.wire for column in self.order)
-        # By position: whether a value other than None is stored as null; None if no value is.
+        # By position: the function that says if a value other than None is stored as null. None if
+        # only None is.
         self.null_checks = tuple(
             None if type(column).is_null is Column.is_null else column.is_null
             for column in self.order
         )
-        # (position, its bit, a converter, the converter if the value is validated next, whether
-        # values may change in place); None for a converter if values are taken as they are.
+        # How to set the value of a new instance, by name: (position, the position's bit, converter,
+        # converter if the value is validated afterwards, whether values may change in place). A
+        # converter is None if values are stored as they are.
         self.init = {
             name: (
                 position,
@@ -135,24 +148,27 @@ class Mapping:
             )
             for position, (name, column) in enumerate(columns.items())
         }
-        self.has_own_init = False  # whether the application's class has an __init__ of its own
+        self.has_own_init = False  # True if the application's class has an __init__ of its own
         self.defaults = tuple(
             (position, column)
             for position, column in enumerate(self.order)
             if column.has_default and column.default not in _EMPTY_DEFAULTS
         )
-        # (position, validate, whether None needs no check, whether values may change in place)
+        # For validation: (position, validate, whether None needs no check, whether values may
+        # change in place).
         self.checks = tuple(
             (position, column.validate, _takes_none(column), column.mutable)
             for position, column in enumerate(self.order)
         )
         self.blank = (None,) * len(self.order)
+        # Caches: plans by shape, functions of `rows`, parsed names of filters (`ModelQuerySet`),
+        # and names of the table by keyspace.
         self.statement_plans: dict[Any, StatementPlan] = {}
         self.layouts: dict[Any, Arrange] = {}
         self.terms: dict[str, Any] = {}
         self.tables: dict[str | None, str] = {}
         self.key_checks = tuple((position, self.order[position]) for position in self.key_positions)
-        # context classes of the model, by keyspace and connection
+        # The classes of the model for other keyspaces and connections (`context_class`).
         self.contexts: dict[Any, Any] = {}
 
     # -- values of new instances ----------------------------------------------------------------
@@ -176,8 +192,10 @@ class Mapping:
         return self._with_defaults(row)
 
     def row_to_insert(self, arguments: dict[str, Any]) -> Values:
-        """Return the values of a new instance that is validated next; validation converts values of
-        stock columns.
+        """Return the values of a new instance that is validated afterwards.
+
+        Unlike `new_row`, this does not convert values of the package's own columns, because their
+        validation does.
         """
         row = Values(self.blank)
         explicit = 0
@@ -197,7 +215,7 @@ class Mapping:
 
     def _with_defaults(self, row: Values) -> Values:
         for position, column in self.defaults:
-            # None that was passed explicitly has precedence over the default.
+            # If the application has passed None, that has precedence over the default.
             if not row.explicit >> position & 1:
                 row[position] = column.to_python(column.get_default())
         return row
@@ -213,7 +231,7 @@ class Mapping:
     # -- one table for several classes -----------------------------------------------------------
 
     def set_discriminator(self, values: list[Any]) -> None:
-        """Write the class's discriminator value into the values of an instance.
+        """Set the discriminator value of the class in the values of an instance.
 
         :raises PolymorphicModelException: if the class has no discriminator value.
         """
@@ -253,9 +271,7 @@ class Mapping:
         return cls
 
     def has_other_columns(self) -> bool:
-        """Return True if subclasses on the same table have columns that this class does not
-        have.
-        """
+        """Return True if a subclass on the same table has columns that this class lacks."""
         if self.discriminator is None:
             return False
         return any(
@@ -267,7 +283,10 @@ class Mapping:
     # -- statement plans ------------------------------------------------------------------------
 
     def statement_plan(self, key: object, build: Callable[[], StatementPlan]) -> StatementPlan:
-        """Return the statement plan of the shape `key`; build it if it is not cached."""
+        """Return the statement plan for a shape; call `build` if it is not cached.
+
+        :param key: the shape.
+        """
         plan = self.statement_plans.get(key)
         if plan is None:
             plan = build()
@@ -278,7 +297,10 @@ class Mapping:
         return plan
 
     def table_name(self, keyspace: str | None) -> str:
-        """Return the table's name, in `keyspace` or the model's own keyspace."""
+        """Return the table's name in CQL, with the keyspace.
+
+        :param keyspace: None for the model's keyspace, or the default keyspace.
+        """
         keyspace = keyspace or self.model.__keyspace__ or default_keyspace()
         table = self.tables.get(keyspace)
         if table is None:
@@ -293,9 +315,9 @@ class Mapping:
         return table
 
     def column_of(self, name: str) -> Column[Any] | None:
-        """Return the column named `name`; ``pk`` is the name of a single key column.
+        """Return the column named `name`, or None if there is none.
 
-        None if there is no such column.
+        ``pk`` also names the partition key, if that has one column.
         """
         column = self.columns.get(name)
         if column is None and name == "pk" and len(self.partition_keys) == 1:
@@ -303,10 +325,10 @@ class Mapping:
         return column
 
     def rows(self, names: Sequence[str], filled: tuple[str, ...]) -> Arrange:
-        """Return a function that brings rows of the columns `names` into the model's order.
+        """Return a function that brings the values of rows into the model's order (see `layout`).
 
-        :param filled: columns that the statement does not select, because its filters have their
-            values.
+        :param names: the columns of the rows.
+        :param filled: the fixed columns, which are not in the rows.
         """
         key = (tuple(names), filled)
         arrange = self.layouts.get(key)
@@ -321,13 +343,15 @@ class Mapping:
 def context_class(
     model: Any, keyspace: str | None, connection: Hashable | None, is_private: bool = False
 ) -> Any:
-    """Return the class of rows of `model` in another keyspace, or on another connection.
+    """Return a class like `model` for another keyspace or connection.
 
-    Instances are written where they were read. The class is a subclass of the same name and table,
-    unknown to the model's other subclasses.
+    Its instances are written to the keyspace and connection from which they were read. The class is
+    a subclass with the same name and table. It is not registered with the classes that share the
+    table.
 
-    :param is_private: create a new class, which only the caller has.
+    :param is_private: True to create a new class, which only the caller uses.
     """
+    # `model` may already be such a class: begin with the model that it was created from.
     origin, context = vars(model).get("__context_of__", model), (None, None)
     if origin is not model:
         context = vars(model)["__context__"]
@@ -367,20 +391,21 @@ _lock = threading.Lock()
 
 @renew_in_child
 def _renew_lock() -> None:
+    """Replace the lock in a forked child, where the thread that held the lock does not exist."""
     global _lock
     _lock = threading.Lock()
 
 
 def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
-    """Return the function that converts a value for an instance; None if values stay as they
-    are.
-    """
+    """Return the function that converts a value for an instance; None if none is needed."""
     return None if type(column).to_python is Column.to_python else column.to_python
 
 
 def _early_converter(column: Column[Any]) -> Callable[[Any], Any] | None:
-    """Return the converter of values that are validated next; stock columns convert when they
-    validate.
+    """Return the function that converts a value which is validated afterwards; None if none is
+    needed.
+
+    The package's own columns convert values when they validate them.
     """
     if not _is_stock(column):
         return _converter(column)
@@ -388,35 +413,44 @@ def _early_converter(column: Column[Any]) -> Callable[[Any], Any] | None:
 
 
 def _as_collection(column: List[Any] | Set[Any]) -> Callable[[Any], Any]:
-    """Return a function that converts iterables to collections, but not strings, bytes and maps."""
-    as_they_are = (list if column.cql_name == "list" else set, str, bytes, AnyMapping)
+    """Return a function that converts an iterable to the column's collection.
 
-    def converted(value: Any) -> Any:
-        if isinstance(value, as_they_are) or not isinstance(value, Iterable):
+    It leaves strings, bytes, maps and values that are not iterable to the validation.
+    """
+    unconverted = (list if column.cql_name == "list" else set, str, bytes, AnyMapping)
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, unconverted) or not isinstance(value, Iterable):
             return value  # validation copies or refuses the value
         return column.to_python(value)
 
-    return converted
+    return convert
 
 
 def _is_stock(column: Column[Any]) -> bool:
+    """Return True if the column's class is one of this package."""
     return type(column).__module__.startswith("cassandra.cqlengine.columns")
 
 
 def _takes_none(column: Column[Any]) -> bool:
-    """Return True if None is a value of the column that needs no check.
+    """Return True if None is a valid value that need not be passed to `validate`.
 
-    False if the column's class is the application's own, which may check None.
+    Return False for a column class of the application, whose `validate` may check None.
     """
     return _is_stock(column) and not column.required and not getattr(column, "min_length", None)
 
 
 def layout(mapping: Mapping, names: tuple[str, ...], filled: tuple[str, ...]) -> Arrange:
-    """Return the function for `Mapping.rows`, called with rows and a tail.
+    """Return a function of (rows, tail) that returns the rows' values in the model's order.
 
-    The tail is the filled values and a None.
+    The tail is added to each row: the values of the fixed columns, then a None, which is the value
+    of all columns that were not read.
+
+    :param names: the columns of the rows.
+    :param filled: the fixed columns.
     """
     columns = (*names, *filled)
+    # For each position, the index of its value in a row with its tail.
     sources = {
         mapping.db_index[name]: index
         for index, name in enumerate(columns)
@@ -428,34 +462,35 @@ def layout(mapping: Mapping, names: tuple[str, ...], filled: tuple[str, ...]) ->
         for position, column in enumerate(mapping.order)
         if column.converts and not column.mutable and position in sources
     ]
-    # `itemgetter` runs in C: it is called for each row.
+    # `itemgetter` runs in C, and is called for each row.
     pick: Any = itemgetter(*picks) if len(picks) > 1 else _single(picks[0])
-    as_they_are = picks == list(range(len(names))) and not filled
+    is_in_order = picks == list(range(len(names))) and not filled
 
-    def arranged(rows: Sequence[Any], tail: tuple[Any, ...]) -> Sequence[Any]:
-        return rows if as_they_are else [pick(row + tail) for row in rows]
+    def arrange(rows: Sequence[Any], tail: tuple[Any, ...]) -> Sequence[Any]:
+        return rows if is_in_order else [pick(row + tail) for row in rows]
 
-    def converted(rows: Sequence[Any], tail: tuple[Any, ...]) -> Sequence[Any]:
+    def arrange_and_convert(rows: Sequence[Any], tail: tuple[Any, ...]) -> Sequence[Any]:
         converted_rows = []
-        for row in arranged(rows, tail):
+        for row in arrange(rows, tail):
             values = list(row)
             for position, column in converts:
                 values[position] = column.to_python(values[position])
             converted_rows.append(tuple(values))
         return converted_rows
 
-    return converted if converts else arranged
+    return arrange_and_convert if converts else arrange
 
 
 def _single(index: int) -> Callable[[Sequence[Any]], tuple[Any]]:
+    """Return what `itemgetter` returns for one index, but with a tuple as result."""
     return lambda row: (row[index],)
 
 
 class InstanceRows:
     """A row factory that creates instances of a model.
 
-    :param filled: names of the columns that the statement fixes and does not select.
-    :param values: the values of these columns.
+    :param filled: the names of the fixed columns, which the statement does not select.
+    :param values: the values of the fixed columns.
     """
 
     __slots__ = ("_filled", "_model", "_tail")
@@ -473,9 +508,10 @@ class InstanceRows:
         arranged = mapping.rows(names, self._filled)(rows, self._tail)
         if mapping.discriminator is not None:
             field = mapping.columns[mapping.discriminator].db_field_name
-            if field in names or field in self._filled:  # False with DISTINCT
+            # A select with DISTINCT does not read the discriminator.
+            if field in names or field in self._filled:
                 return self._polymorphic(names, rows, arranged)
-        # __init__ is not called: it would set defaults where the row has null.
+        # Do not call __init__: it would set defaults where the row has null.
         new = model.__new__
         instances: list[BaseModel] = []
         append = instances.append
@@ -488,7 +524,10 @@ class InstanceRows:
     def _polymorphic(
         self, names: Sequence[str], rows: Sequence[Any], arranged: Sequence[Any]
     ) -> list[BaseModel]:
-        """Return each row as an instance of the class of its discriminator value."""
+        """Return an instance for each row, of the class that belongs to its discriminator value.
+
+        :param arranged: the rows in the order of this model's columns.
+        """
         mapping = self._model.__mapping__
         position = mapping.index[mapping.discriminator or ""]
         context = getattr(self._model, "__context__", None)
@@ -498,6 +537,7 @@ class InstanceRows:
             if model is not self._model:
                 if context is not None:
                     model = context_class(model, *context)
+                # The other class has other columns, in another order.
                 (row,) = model.__mapping__.rows(names, self._filled)((raw,), self._tail)
             instance = model.__new__(model)
             instance._row = row

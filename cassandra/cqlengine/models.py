@@ -86,12 +86,13 @@ class UndefinedKeyspaceWarning(Warning):
     """A model has no keyspace, and no default keyspace is set."""
 
 
-# -- making classes -------------------------------------------------------------------------------
+# -- creating classes -----------------------------------------------------------------------------
 
 
 def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Column[Any]]:
-    """Return the columns of the bases, then the class's own columns, which may replace columns of
-    the bases.
+    """Return all columns of a class by name: those of its bases, then its own.
+
+    A column of the class may replace a column of a base, and ``name = None`` removes it.
     """
     columns: dict[str, Column[Any]] = {}
     # Reversed, so that the first base has precedence, as in the method resolution order.
@@ -100,11 +101,11 @@ def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Colum
             mapping = vars(parent).get("__mapping__")
             if mapping is not None:
                 columns.update(mapping.columns)
-            else:  # a plain class with columns for several models
+            else:  # a plain class, whose columns several models share
                 columns.update({n: c for n, c in vars(parent).items() if isinstance(c, Column)})
     declared = {name: value for name, value in attrs.items() if isinstance(value, Column)}
     columns.update(sorted(declared.items(), key=lambda item: item[1].instance_counter))
-    # Copies: changing a column of a class must not change the column of its bases.
+    # Copy the columns: naming a column changes it, and a base's column belongs to the base.
     return {
         name: copy.copy(column)
         for name, column in columns.items()
@@ -113,6 +114,7 @@ def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Colum
 
 
 def _check_names(name: str, columns: dict[str, Column[Any]]) -> None:
+    """Raise an error for a column that hides a method, or has the same field as another column."""
     for column_name in columns:
         if column_name in _RESERVED or column_name == "_row":
             raise ModelDefinitionException(
@@ -129,7 +131,10 @@ def _check_names(name: str, columns: dict[str, Column[Any]]) -> None:
 
 
 def _no_columns(attrs: dict[str, Any]) -> str:
-    """Return advice for an error message if the class has classes in place of columns."""
+    """Return advice for the error of a class without a key, or "".
+
+    A usual mistake is ``id = columns.Integer``, the class of a column in place of a column.
+    """
     for name, value in attrs.items():
         if isinstance(value, type) and not name.startswith("_"):
             call = f"columns.{value.__name__}" if issubclass(value, Column) else "columns.Integer"
@@ -143,6 +148,10 @@ def _no_columns(attrs: dict[str, Any]) -> str:
 def _check_keys(
     name: str, columns: dict[str, Column[Any]], abstract: bool, attrs: dict[str, Any]
 ) -> None:
+    """Check the primary key and the clustering orders.
+
+    If no column is marked as partition key, the first column of the primary key is.
+    """
     keys = [column for column in columns.values() if column.primary_key]
     if not keys:
         if abstract:
@@ -173,6 +182,7 @@ def _check_keys(
 
 
 def _check_kinds(name: str, columns: dict[str, Column[Any]]) -> None:
+    """Check the discriminator column, and that counters are in a table of their own."""
     discriminators = [n for n, column in columns.items() if column.discriminator_column]
     if len(discriminators) > 1:
         raise ModelDefinitionException(
@@ -189,6 +199,7 @@ def _check_kinds(name: str, columns: dict[str, Column[Any]]) -> None:
         raise ModelDefinitionException("counter models may not have data columns")
 
 
+# The class attributes that are settings: those for which `_warn_of_settings` suggests a spelling.
 _SETTINGS = {
     "abstract": "__abstract__",
     "connection": "__connection__",
@@ -210,27 +221,30 @@ _KNOWN = frozenset(
 
 def _warn_of_settings(name: str, attrs: dict[str, Any]) -> None:
     """Log a warning for each class attribute that is probably a misspelt setting."""
-    # Python renames `__keyspace` to `_Class__keyspace`.
+    # Python changes the name `__keyspace` in a class to `_Class__keyspace`.
     prefix = f"_{name.lstrip('_')}__"
     for attribute, value in attrs.items():
         if not attribute.startswith(("__", prefix)) or attribute in _KNOWN or callable(value):
             continue
         core = attribute.removeprefix(prefix).strip("_")
-        # SQLAlchemy's models have a `__table__`, which is not similar enough.
-        near = "table_name" if core == "table" else nearest(core, _SETTINGS, ALIKE)
-        if near is not None:
+        # `__table__`, as in SQLAlchemy, is not similar enough to `__table_name__`.
+        similar = "table_name" if core == "table" else nearest(core, _SETTINGS, ALIKE)
+        if similar is not None:
             log.warning(
                 "%s: %s is not a setting and is not read: write %s",
                 name,
                 attribute.replace(prefix, "__", 1),
-                _SETTINGS[near],
+                _SETTINGS[similar],
             )
 
 
 def _warn_of_key_defaults(
     name: str, columns: dict[str, Column[Any]], parents: Sequence[Any]
 ) -> None:
-    """Log a warning for each key column whose default is one UUID, which all new rows would get."""
+    """Log a warning for each key column whose default is a UUID, not a function.
+
+    All new rows would get the same key.
+    """
     inherited = {column for parent in parents for column in parent.__mapping__.columns}
     for column_name, column in columns.items():
         default = column.default
@@ -255,9 +269,10 @@ class ModelMetaClass(ABCMeta):
         mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
     ) -> ModelMetaClass:
         _warn_of_settings(name, attrs)
+        # Collect the columns, and check them.
         abstract = attrs.setdefault("__abstract__", False)
         attrs.update(columns_of_annotations(name, attrs, ModelDefinitionException))
-        declares = any(isinstance(value, Column) for value in attrs.values())
+        declares_columns = any(isinstance(value, Column) for value in attrs.values())
         parents = [base for base in bases if isinstance(base, ModelMetaClass)]
         columns = _columns_of(bases, attrs)
         for column_name, column in columns.items():
@@ -267,13 +282,14 @@ class ModelMetaClass(ABCMeta):
         _check_keys(name, columns, abstract, attrs)
         _check_kinds(name, columns)
         _warn_of_key_defaults(name, columns, parents)
+        # Replace the columns by descriptors.
         mapping = attrs["__mapping__"] = Mapping(columns)
         for position, (column_name, column) in enumerate(columns.items()):
             attrs[column_name] = descriptor_of(column, position)
         attrs["__discriminator_value__"] = attrs.get("__discriminator_value__")
+        # Give the class its own errors. They derive from the errors of the bases, so that a handler
+        # for a base's error also catches the errors of subclasses.
         for error in ("DoesNotExist", "MultipleObjectsReturned"):
-            # Derived from the errors of the bases, so that a handler for a base's error also
-            # catches the errors of subclasses.
             base_errors = tuple(vars(p)[error] for p in parents if error in vars(p))
             attrs[error] = type(
                 error,
@@ -283,6 +299,7 @@ class ModelMetaClass(ABCMeta):
                     "__qualname__": f"{attrs.get('__qualname__', name)}.{error}",
                 },
             )
+        # Create the class, and set what depends on it.
         model: Any = super().__new__(mcs, name, bases, attrs, **kwargs)
         mapping.model = model
         ttl = (model.__options__ or {}).get("default_time_to_live")
@@ -291,8 +308,8 @@ class ModelMetaClass(ABCMeta):
         mapping.has_own_init = any(
             "__init__" in vars(cls) for cls in model.__mro__[:-1] if cls.__module__ != __name__
         )
-        if not abstract and not declares:
-            mapping.shares = _shared(columns, parents)
+        if not abstract and not declares_columns:
+            mapping.shares = _parent_with_table(columns, parents)
         _join_family(model, mapping, parents, abstract)
         return model  # type: ignore[no-any-return]
 
@@ -300,13 +317,15 @@ class ModelMetaClass(ABCMeta):
         cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
     ) -> None:
         super().__init__(name, bases, attrs)
+        # An application's metaclass may create the class without calling `__new__` above.
         if "__mapping__" not in vars(cls):
-            _adopt(cls)
+            _complete(cls)
 
 
-def _shared(columns: dict[str, Column[Any]], parents: Sequence[Any]) -> Any:
-    """Return the parent whose rows a class shares that only adds methods; None for other
-    classes.
+def _parent_with_table(columns: dict[str, Column[Any]], parents: Sequence[Any]) -> Any:
+    """Return the parent whose table a class without columns of its own uses; None if it has none.
+
+    Such a class only adds methods to its parent.
     """
     tables = [parent for parent in parents if not parent.__abstract__]
     if len(tables) != 1 or columns.keys() != tables[0].__mapping__.columns.keys():
@@ -314,14 +333,15 @@ def _shared(columns: dict[str, Column[Any]], parents: Sequence[Any]) -> Any:
     return tables[0]
 
 
-def _adopt(model: type[Any]) -> None:
-    """Complete a model whose metaclass has a `__new__` of its own, from the descriptors of its
-    columns.
+def _complete(model: type[Any]) -> None:
+    """Add the mapping to a model whose metaclass has a `__new__` of its own.
+
+    Such a metaclass has already replaced the columns by descriptors.
     """
     declared = {
         name: descriptor.column
         for name, descriptor in vars(model).items()
-        # `pk` is the key column a second time
+        # `pk` may be another name of a key column.
         if isinstance(descriptor, ColumnDescriptor) and name != "pk"
     }
     columns = _columns_of(model.__bases__, declared)
@@ -337,7 +357,10 @@ def _adopt(model: type[Any]) -> None:
 def _join_family(
     model: type[Any], mapping: Mapping, parents: Sequence[Any], abstract: bool
 ) -> None:
-    """Register the class by its discriminator value with the classes that share its table."""
+    """Register a class, by its discriminator value, with the classes that share its table.
+
+    :raises ModelDefinitionException: if another class has the same discriminator value.
+    """
     if mapping.discriminator is None:
         return
     for parent in parents:
@@ -356,7 +379,7 @@ def _join_family(
             f"{value!r}"
         )
     mapping.base.classes[value] = model
-    # The columns that bases select depend on the columns of their subclasses.
+    # The bases may now have to select further columns, so drop their statement plans.
     for parent in model.__mro__:
         parent_mapping = vars(parent).get("__mapping__")
         if parent_mapping is not None:
@@ -369,8 +392,7 @@ def _join_family(
 class BaseModel(metaclass=ModelMetaClass):
     """The base class of `Model`.
 
-    :param values: values by column; other columns get their defaults. The instance is inserted when
-        it is saved.
+    :param values: values by column. Other columns get their defaults. `save` then inserts the row.
     """
 
     __slots__ = ("_row",)
@@ -464,7 +486,8 @@ class BaseModel(metaclass=ModelMetaClass):
             saved_state = (row.stored, row.explicit, row.exposed, row.unknown)
         state = (tuple(row), saved_state)
         model: Any = type(self)
-        if "__context__" in vars(model):  # the class cannot be imported from a module by its name
+        # A class for another keyspace or connection cannot be imported by its name.
+        if "__context__" in vars(model):
             model = (model.__context_of__, *model.__context__)
         return _restored, (model, *state, dict(getattr(self, "__dict__", {})))
 
@@ -479,13 +502,15 @@ class BaseModel(metaclass=ModelMetaClass):
         return [mapping.names[position] for position in changed_positions(row, mapping)]
 
     def validate(self) -> None:
-        """Check the values, and convert them to the stored form. Subclasses may add checks.
+        """Check the values, and convert them to the form that instances store.
+
+        Subclasses may override this to add checks.
 
         :raises ValidationError: if a column cannot hold its value.
         """
         row = values_of(self)
-        # Collections that the application has never read cannot have changed: checking would copy
-        # each of them.
+        # Do not check collections that the application has neither read nor set: they cannot have
+        # changed, and checking would copy each of them.
         untouched = 0 if row.stored is None else ~(row.exposed | row.explicit)
         for position, check, takes_none, mutable in self.__mapping__.checks:
             value = row[position]
@@ -500,8 +525,9 @@ class BaseModel(metaclass=ModelMetaClass):
     # -- writing --------------------------------------------------------------------------------
 
     def _write(self, operation: Operation[Any]) -> Operation[Any]:
-        """Run `operation`, then drop the options for a single write, whether it succeeded or
-        not.
+        """Run `operation`, a write of this instance, then drop the options for a single write.
+
+        These are the timestamp and the conditions; they are dropped even if the write failed.
         """
         attributes = getattr(self, "__dict__", None)
         if attributes:
@@ -517,9 +543,9 @@ class BaseModel(metaclass=ModelMetaClass):
                 row.options = options.for_later()
 
     def save(self) -> Self:
-        """Insert the row, or update columns that have changed since it was read or saved; returns
-        self.
+        """Insert the row, or update the columns that have changed since it was read or saved.
 
+        :returns: self.
         :raises ValidationError: if a column cannot hold its value, or the key is not complete.
         :raises LWTException: if the write is conditional and was not applied.
         """
@@ -528,14 +554,14 @@ class BaseModel(metaclass=ModelMetaClass):
         return self
 
     async def asave(self) -> Self:
-        """Save the instance on a connection of `cassandra.aio`."""
+        """Insert or update the row, as `save` does, on a connection of `cassandra.aio`."""
         await arun(self._write(dml.save(self)))
         return self
 
     def update(self, **values: Any) -> Self:
-        """Write `values` and other changes; returns self.
+        """Set `values`, and write them and all other changes; returns self.
 
-        If this fails, the instance is as before.
+        If this fails, the instance has the same values as before the call.
 
         :param values: values by the attributes' names.
         :raises ValidationError: for unknown columns, columns of the primary key, and values that
@@ -550,7 +576,8 @@ class BaseModel(metaclass=ModelMetaClass):
         return self
 
     async def aupdate(self, **values: Any) -> Self:
-        """Update the row on a connection of `cassandra.aio`.
+        """Write `values` and all other changes, as `update` does, on a connection of
+        `cassandra.aio`.
 
         :param values: values by the attributes' names.
         """
@@ -567,10 +594,10 @@ class BaseModel(metaclass=ModelMetaClass):
         await arun(self._write(dml.delete(self)))
 
     def timeout(self, timeout: float | None) -> Self:
-        """Set the timeout of writes, in seconds; None for no limit. Returns self.
+        """Set the timeout of the instance's writes; returns self.
 
-        :param timeout: the seconds.
-        :raises AssertionError: in batch mode: the batch has a timeout of its own.
+        :param timeout: seconds; None for no limit.
+        :raises AssertionError: if the instance is in a batch, which has a timeout of its own.
         """
         row = values_of(self)
         if row.options.batch is not None:
@@ -604,8 +631,8 @@ class BaseModel(metaclass=ModelMetaClass):
     def column_family_name(cls, include_keyspace: bool = True) -> str:
         """Return the table's name.
 
-        :param include_keyspace: put the keyspace in front.
-        :raises CQLEngineException: if there is no keyspace.
+        :param include_keyspace: True to put the keyspace in front.
+        :raises CQLEngineException: if neither the model nor the connection has a keyspace.
         """
         if include_keyspace:
             return cls.__mapping__.table_name(None)
@@ -617,6 +644,7 @@ class BaseModel(metaclass=ModelMetaClass):
         """Return the table's name as the server stores it, without quotes."""
         name = cls.__table_name__
         if not name:
+            # The name follows from the class that was first to use the table.
             base = cls.__mapping__.base.model
             while base.__mapping__.shares is not None:
                 base = base.__mapping__.shares
@@ -635,7 +663,7 @@ class BaseModel(metaclass=ModelMetaClass):
         """Return a queryset with these filters.
 
         :param args: conditions, such as ``Model.age > 5``.
-        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
         """
         return cls.objects.filter(*args, **kwargs)
 
@@ -644,7 +672,7 @@ class BaseModel(metaclass=ModelMetaClass):
         """Return the only row that matches the filters.
 
         :param args: conditions, such as ``Model.age > 5``.
-        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
         :raises DoesNotExist: if no row matches.
         :raises MultipleObjectsReturned: if several rows match.
         """
@@ -656,7 +684,7 @@ class BaseModel(metaclass=ModelMetaClass):
         """Return the only row that matches the filters, on a connection of `cassandra.aio`.
 
         :param args: conditions, such as ``Model.age > 5``.
-        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
         """
         instance: Self = await cls.objects.aget(*args, **kwargs)
         return instance
@@ -670,7 +698,7 @@ class BaseModel(metaclass=ModelMetaClass):
         """
         if not cls.__mapping__.columns.keys() >= kwargs.keys():
             raise cls.__mapping__.unknown_columns(kwargs)
-        # Created by the queryset, which may be of the application's own class.
+        # Let the queryset create the row, because the application may have its own queryset class.
         instance: Self = cls.objects.create(**kwargs)
         return instance
 
@@ -687,7 +715,7 @@ class BaseModel(metaclass=ModelMetaClass):
 
 
 def _origin(model: Any) -> Any:
-    """Return the application's class for a class of another keyspace or connection."""
+    """Return the application's model for a class that `context_class` has created from it."""
     return vars(model).get("__context_of__", model)
 
 
@@ -703,7 +731,7 @@ def _restored(
     else:
         row = Values(values, state[0])
         row.explicit, row.exposed = state[1:3]
-        # pickles of an older version lack this item
+        # A pickle of an older version of this package lacks this item.
         row.unknown = state[3] if len(state) > 3 else 0
         instance._row = row
     instance.__dict__.update(attributes)
@@ -727,40 +755,43 @@ class Model(BaseModel):
     """
 
     __abstract__: ClassVar[bool] = True
-    """*Optional.* True for models that are only base classes of others: they have no table."""
+    """*Optional.* True for a class that is only a base class of models, and has no table."""
 
     __table_name__: ClassVar[str | None] = None
     """*Optional.* The table's name; by default the class name in snake case."""
 
     __table_name_case_sensitive__: ClassVar[bool] = False
-    """*Optional.* True to keep upper and lower case of `__table_name__`."""
+    """*Optional.* True to use `__table_name__` as it is. By default it is changed to lower case."""
 
     __keyspace__: ClassVar[str | None] = None
     """The keyspace; by default the connection's default keyspace."""
 
     __connection__: ClassVar[str | None] = None
-    """The name of the connection."""
+    """The name of the connection; by default the default connection."""
 
     __options__: ClassVar[dict[str, Any] | None] = None
     """*Optional.* Options of the table, for `sync_table`."""
 
     __default_ttl__: ClassVar[int | None] = None
-    """The table's ``default_time_to_live`` option, for reading. `__options__` sets it."""
+    """The table's option ``default_time_to_live``. You can only read it here; set it by
+    `__options__`.
+    """
 
     __discriminator_value__: ClassVar[Any] = None
     """*Optional.* The value of the discriminator column in rows of this class."""
 
     __compute_routing_key__: ClassVar[bool] = True
-    """Kept for applications that set it: prepared statements know their routing keys."""
+    """Has no effect, because prepared statements know their routing keys. Applications set it."""
 
 
-# After the reserved names: a column may have any of these names.
+# After `_RESERVED` is computed, because a column may have any of the names that this adds.
 add_habits(Model, MODEL)
 
 
 class _Module(ModuleType):
-    """This module's class: `DEFAULT_KEYSPACE` reads and writes the connection module's
-    attribute.
+    """The class of this module, with `DEFAULT_KEYSPACE` as a property.
+
+    It reads and sets the default keyspace of `cassandra.cqlengine.connection`.
     """
 
     @property

@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 
-# An unquoted name with capitals is the same as the name in lower case.
-_FOLDED = re.compile(r"[A-Za-z]\w*", re.ASCII)
+# A name that needs no quotes. The server changes its capitals to lower case.
+_UNQUOTED = re.compile(r"[A-Za-z]\w*", re.ASCII)
 
 
 class QuerySetDescriptor:
@@ -57,7 +57,7 @@ class NamedColumn(AbstractQueryableColumn):
 
     @property
     def label(self) -> str:
-        """The name for error messages."""
+        """The column's name in error messages."""
         return self.name
 
     @property
@@ -72,7 +72,7 @@ class NamedColumn(AbstractQueryableColumn):
 
     def get_cql(self) -> str:
         """Return the quoted name."""
-        # Always quoted: the name is the database's own name, where case matters.
+        # Always quoted, because the name is the exact name in the database, where case matters.
         return escape_name(self.name)
 
     @property
@@ -85,14 +85,15 @@ class NamedColumn(AbstractQueryableColumn):
 
         :param val: the value.
         """
-        # The type is not known here; the prepared statement's types convert the value.
+        # The column's type is not known here. The prepared statement knows it and converts the
+        # value.
         return val
 
     to_filter = to_database
 
 
 class NamedTable:
-    """A table of which only keyspace and name are known.
+    """A table without a model, of which only the keyspace and the name are known.
 
     :param keyspace: the keyspace's name.
     :param name: the table's name.
@@ -121,14 +122,14 @@ class NamedTable:
     def column(self, name: str) -> NamedColumn:
         """Return the column `name`, for filters: ``table.column("age") > 5``.
 
-        :param name: its name.
+        :param name: the column's name in the database.
         """
         return NamedColumn(name)
 
     def column_family_name(self, include_keyspace: bool = True) -> str:
         """Return the table's name.
 
-        :param include_keyspace: put the keyspace in front.
+        :param include_keyspace: True to put the keyspace in front.
         """
         return self.name_in(self.keyspace) if include_keyspace else self.name
 
@@ -139,17 +140,17 @@ class NamedTable:
         """
         full_name = keyspace + self.name
         quoted = f"{protect_name(keyspace)}.{protect_name(self.name)}"
-        plain = _FOLDED.fullmatch(keyspace) and _FOLDED.fullmatch(self.name)
-        if full_name == full_name.lower() or not plain or self._exists_in(keyspace):
+        needs_no_quotes = _UNQUOTED.fullmatch(keyspace) and _UNQUOTED.fullmatch(self.name)
+        if full_name == full_name.lower() or not needs_no_quotes or self._exists_in(keyspace):
             return quoted
-        # The server folds capitals to lower case, as with cassandra-driver, unless a table with
-        # exactly this name exists.
+        # No table has exactly this name, with its capitals. As cassandra-driver, do not quote the
+        # name: the server changes it to lower case.
         return f"{keyspace}.{self.name}"
 
     def _exists_in(self, keyspace: str) -> bool:
         try:
             metadata = get_cluster(self.__connection__).metadata.keyspaces.get(keyspace)
-        except CQLEngineException:  # not connected: only the CQL is needed
+        except CQLEngineException:  # not connected: the application only wants to see the CQL
             return False
         return metadata is not None and (
             self.name in metadata.tables or self.name in metadata.views
@@ -163,7 +164,7 @@ class NamedTable:
         :raises CQLEngineException: if the table does not exist.
         """
         try:
-            # Not cached: the table may be dropped and created again with another key.
+            # Do not cache this: the table may be dropped and created again with another key.
             keyspace = get_cluster(connection or self.__connection__).metadata.keyspaces[
                 self.keyspace
             ]
@@ -181,7 +182,7 @@ class NamedTable:
 
         :param connection: the name of the connection.
         """
-        # A new object: other code may use this table on its present connection.
+        # Return a new object, because other code may use this one.
         table = type(self)(self.keyspace, self.name)
         table.__connection__ = connection
         return table
@@ -216,9 +217,9 @@ class NamedTable:
 
 
 class NamedKeyspace:
-    """A keyspace, for its tables.
+    """A keyspace, from which you get its tables.
 
-    :param name: its name.
+    :param name: the keyspace's name.
     """
 
     def __init__(self, name: str) -> None:
@@ -227,6 +228,6 @@ class NamedKeyspace:
     def table(self, name: str) -> NamedTable:
         """Return the table `name` of the keyspace.
 
-        :param name: its name.
+        :param name: the table's name.
         """
         return NamedTable(self.name, name)

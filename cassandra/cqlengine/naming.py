@@ -9,8 +9,9 @@ __all__ = ["MOST_CHARACTERS", "snake_case"]
 # Servers refuse longer table names.
 MOST_CHARACTERS = 48  # maximum length of a table name
 
-# cassandra-driver created tables with this rule: with another rule, models would look for other
-# tables. Digits are neither lower-case nor upper-case letters.
+# Where an underscore is inserted. This is the rule of cassandra-driver: with any other rule, models
+# would not find the tables that it has created. A digit is neither a lower-case nor an upper-case
+# letter.
 _HUMP = re.compile(r"([a-z])([A-Z])")
 
 

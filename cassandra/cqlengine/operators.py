@@ -1,5 +1,6 @@
-"""The operators of filters and conditions, which are found by the name after the two
-underscores.
+"""The operators of filters and conditions.
+
+They are looked up by the name after the two underscores of a keyword: ``age__gt=5``.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ class QueryOperatorException(Exception):
 
 
 class OpMapMeta(type):
-    """Collects the operators of a family by their symbol."""
+    """Registers each operator class in the `opmap` of its family, by its symbol."""
 
     opmap: dict[str, Any]
 
     def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
         super().__init__(name, bases, dct)
-        # Each family has a map of its own: an operator of one family must not be found in another.
+        # The first class of a family has its own map, which its subclasses share.
         if "opmap" not in dct and not hasattr(cls, "opmap"):
             cls.opmap = {}
         symbol = dct.get("symbol")
@@ -56,8 +57,7 @@ class BaseQueryOperator(UnicodeMixin):
         return self.cql_symbol or ""
 
     def __eq__(self, other: object) -> bool:
-        # Compared by symbol: each clause has an operator object of its own, and equal clauses
-        # compare equal.
+        # Compare the symbols, because each clause has an operator object of its own.
         return isinstance(other, BaseQueryOperator) and self.cql_symbol == other.cql_symbol
 
     def __hash__(self) -> int:
@@ -90,8 +90,8 @@ class EqualsOperator(BaseWhereOperator):
     cql_symbol = "="
 
 
-# Applications know these classes as subclasses of `=`. Code that means `=` only compares the exact
-# class.
+# As in cassandra-driver, the following operators are subclasses of `=`, although they mean
+# something else. To recognize `=`, compare the exact class.
 class NotEqualsOperator(EqualsOperator):
     """The operator ``!=``; servers accept it only in conditions."""
 

@@ -1,4 +1,4 @@
-"""Options of an operation: `ttl`, `timestamp`, `using` and the like."""
+"""`Options`: the options of a read or write, such as `ttl`, `timestamp` and `using`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["DEFAULTS", "NOT_SET", "Options"]
 
 
 class Options:
-    """The options of an operation. They never change; `with_changes` returns a copy."""
+    """The options of a read or write. An object is never changed: `with_changes` returns a copy."""
 
     __slots__ = (
         "batch",
@@ -34,27 +34,27 @@ class Options:
         self.ttl: int | None = None
         self.timestamp: Timestamp = None
         self.consistency: int | None = None
-        # NOT_SET, because None means no limit.
+        # NOT_SET means the session's default, None means no limit.
         self.timeout: Any = NOT_SET
         self.if_exists = False
         self.if_not_exists = False
-        # A tuple, because copies share it.
+        # A tuple, because all copies share it.
         self.conditionals: tuple[Any, ...] = ()
         self.keyspace: str | None = None
         self.connection: str | None = None
 
     def with_changes(self, **changes: Any) -> Options:
         """Return a copy with some options changed."""
-        # __init__ is not called: all its defaults would be overwritten.
-        copied = Options.__new__(Options)
+        # Do not call __init__: all its defaults would be overwritten.
+        result = Options.__new__(Options)
         for name in Options.__slots__:
-            setattr(copied, name, getattr(self, name))
+            setattr(result, name, getattr(self, name))
         for name, value in changes.items():
-            setattr(copied, name, value)
-        return copied
+            setattr(result, name, value)
+        return result
 
     def with_defaults(self, other: Options) -> Options:
-        """Return a copy that has the options of `other` where this object has none."""
+        """Return these options, with the values of `other` for those that are not set here."""
         if other is DEFAULTS:
             return self
         if self is DEFAULTS:
@@ -68,19 +68,20 @@ class Options:
         )
 
     def for_later(self) -> Options:
-        """Return the options without those for a single write."""
-        # A condition or a timestamp repeated by a later write could turn that write into a no-op.
-        # The batch stays until it releases its instances: a write outside would overtake the writes
-        # in it.
+        """Return the options without the conditions and the timestamp, which apply to one write."""
+        # If a later write repeated the timestamp or the condition, it could have no effect. The
+        # batch stays, because a write outside of it would be executed before the writes in it.
         return self.with_changes(
             if_not_exists=False, if_exists=False, conditionals=(), timestamp=None
         )
 
     @property
     def is_conditional(self) -> bool:
-        """True if the statement is a lightweight transaction, whose outcome is checked."""
+        """True if the write is a lightweight transaction, for which the mapper checks if it was
+        applied.
+        """
         return self.if_exists or self.if_not_exists or bool(self.conditionals)
 
 
-# One object for all threads: safe, because options are copied and never changed.
+# All threads share this object, because options are never changed.
 DEFAULTS = Options()

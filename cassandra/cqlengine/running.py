@@ -1,8 +1,8 @@
-"""Operations, and their execution.
+"""Operations, and their execution on blocking sessions and on sessions of `cassandra.aio`.
 
-An operation is a generator: it yields requests, receives their results, and returns its outcome.
-The generator itself never waits. `run` executes the requests on a blocking session and `arun` on a
-session of `cassandra.aio`, so that each operation is written once.
+An operation is a generator: it yields requests, is sent their results, and returns its outcome. The
+generator itself never waits. `run` executes its requests on a blocking session, and `arun` on a
+session of `cassandra.aio`. So each operation is written only once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Request:
     """A prepared statement to execute with its values.
 
     :param text: the query string, with ``?`` for each value.
-    :param factory: the row factory.
+    :param connection: the name of the connection; None for the default connection.
+    :param factory: the row factory of the result.
     """
 
     __slots__ = (
@@ -62,7 +63,7 @@ class Request:
         self.consistency = consistency
         self.timeout = timeout
         self.fetch_size = fetch_size
-        self.all_pages = False  # True to return a list of the rows of all pages
+        self.all_pages = False  # True to get a list of the rows of all pages in place of the result
 
     def display_text(self) -> str:
         """Return the CQL for logs."""
@@ -77,10 +78,10 @@ class Request:
         return (self.text,)
 
     def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
-        """Return the statement to execute, and the values to bind to it.
+        """Return the arguments of `Session.execute`: the statement, and the values to bind to it.
 
         :param prepared: prepared statements by query string.
-        :param level: the connection's consistency level.
+        :param level: the connection's consistency level, for a request without a level.
         """
         statement = prepared[self.text]
         if self.consistency is None and level is None and self.fetch_size is FETCH_SIZE_UNSET:
@@ -94,10 +95,9 @@ class Request:
 
 
 class SimpleRequest(Request):
-    """A query string that is executed without preparing it.
+    """A query string that is executed without preparing it, for changes of the schema.
 
-    It is used for changes of the schema. After it, all prepared statements are dropped, because
-    they refer to the old types.
+    After it, all prepared statements are dropped, because they have the old types.
     """
 
     __slots__ = ()
@@ -110,9 +110,9 @@ class SimpleRequest(Request):
 
 
 class Call(Request):
-    """A request that is not a statement.
+    """A request that is not a statement: it calls a function with the connection.
 
-    It is a function of the connection, whose result may have to be awaited.
+    On a connection of `cassandra.aio`, the result of the function is awaited.
     """
 
     __slots__ = ("function",)
@@ -123,9 +123,11 @@ class Call(Request):
 
 
 class ManyRequests(Request):
-    """Writes that are executed concurrently; the result is a list of their outcomes.
+    """Writes that are executed concurrently.
 
-    :param writes: the CQL of a prepared statement and its values, for each write.
+    The result is a list with (True, result) or (False, error) for each write, in order.
+
+    :param writes: (CQL to prepare, values) for each write.
     :param concurrency: the maximum number of requests in flight.
     """
 
@@ -143,7 +145,7 @@ class ManyRequests(Request):
         self.concurrency = concurrency
 
     def texts(self) -> Sequence[str]:
-        # In the order of the writes: the order of a set differs from process to process.
+        # Not a set, whose order differs from process to process.
         return tuple(dict.fromkeys(text for text, _ in self.writes))
 
     def display_text(self) -> str:
@@ -153,10 +155,10 @@ class ManyRequests(Request):
         return [values for _, values in self.writes]
 
     def pairs(self, prepared: Mapping[str, Any], level: int | None) -> Iterator[tuple[Any, Any]]:
-        """Return an iterator over the statements to execute, and the values to bind to them.
+        """Yield the statement of each write, and the values to bind to it.
 
         :param prepared: prepared statements by query string.
-        :param level: the connection's consistency level.
+        :param level: the connection's consistency level, for requests without a level.
         """
         level = level if self.consistency is None else self.consistency
         for text, values in self.writes:
@@ -184,13 +186,13 @@ def blocking(request: Request) -> Any:
     :raises CQLEngineException: if the connection belongs to `cassandra.aio`.
     """
     connection = get_connection(request.connection)
-    # Waiting here could stop the very event loop that has to receive the response.
+    # A blocking call could block the event loop that has to receive the response.
     if connection.is_async:
         raise _wrong_api(connection, blocking=True)
     if type(request) is Call:
         return request.function(connection)
+    # The usual request has one query string, which is already prepared.
     prepared = connection.prepared
-    # The usual request first: one query string, which is prepared.
     if type(request) is not Request or request.text not in prepared:
         prepared = _all_prepared(connection, request.texts())
     if type(request) is ManyRequests:
@@ -204,7 +206,7 @@ def blocking(request: Request) -> Any:
     statement, values = request.statement(prepared, connection.consistency)
     if log.isEnabledFor(logging.DEBUG):
         log_statement(log, connection, request.display_text(), request.parameters())
-    # Through `execute`, which applications wrap to see or stop each statement.
+    # Call `Session.execute`, because applications wrap it to see or refuse each statement.
     result = connection.session.execute(statement, values, timeout=request.timeout)
     with_rows_of(result, request.factory)
     if type(request) is SimpleRequest:
@@ -213,8 +215,11 @@ def blocking(request: Request) -> Any:
 
 
 def _all_prepared(connection: Connection, texts: Sequence[str]) -> dict[str, Any]:
-    """Return the statements of `texts`; prepare missing statements on a blocking session."""
-    # A mapping of its own: the connection's mapping may be emptied at any time.
+    """Return the prepared statements of `texts`; those that are missing are prepared now.
+
+    :param connection: a connection with a blocking session.
+    """
+    # Use another dict than the connection's, which may be replaced at any time.
     prepared = {text: connection.prepared.get(text) for text in texts}
     for text, statement in prepared.items():
         prepared[text] = statement or connection.keep(text, connection.session.prepare(text))
@@ -222,19 +227,22 @@ def _all_prepared(connection: Connection, texts: Sequence[str]) -> dict[str, Any
 
 
 async def awaited(request: Request) -> Any:
-    """Execute `request` on a session of `cassandra.aio` and return its result."""
+    """Execute `request` on a session of `cassandra.aio` and return its result.
+
+    :raises CQLEngineException: if the connection has a blocking session.
+    """
     connection = get_connection(request.connection)
     if not connection.is_async:
         raise _wrong_api(connection, blocking=False)
     if type(request) is Call:
         return await request.function(connection)
+    # The usual request has one query string, which is already prepared.
     prepared = connection.prepared
-    # The usual request first: one query string, which is prepared.
-    is_usual = type(request) is Request and request.text in prepared
-    texts = () if is_usual else request.texts()
+    is_prepared = type(request) is Request and request.text in prepared
+    texts = () if is_prepared else request.texts()
     missing = [text for text in texts if text not in prepared]
     if missing:
-        # A mapping of its own: the connection's mapping may be emptied during the wait.
+        # Use another dict than the connection's, which may be replaced while we wait.
         prepared = {text: prepared[text] for text in texts if text in prepared}
         statements = await connection.session.prepare_all(missing)
         for text, prepared_statement in zip(missing, statements, strict=True):
@@ -259,8 +267,8 @@ async def awaited(request: Request) -> Any:
 def forget_prepared(changed: Connection) -> None:
     """Drop the prepared statements of all connections, after a change of the schema.
 
-    Servers would accept values of the old types for an id that another connection has prepared
-    again.
+    The id of a statement stays the same. After one connection has prepared it again, servers would
+    accept values that another connection serializes for the old types.
 
     :param changed: the connection that executed the change.
     """
@@ -269,6 +277,7 @@ def forget_prepared(changed: Connection) -> None:
 
 
 def _wrong_api(connection: Connection, blocking: bool) -> CQLEngineException:
+    """Return the error for a blocking call on a connection of `cassandra.aio`, or the reverse."""
     if blocking:
         return CQLEngineException(
             f"the connection {connection.label} has a session of cassandra.aio, which cannot be "

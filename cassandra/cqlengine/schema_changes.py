@@ -1,9 +1,7 @@
-"""The CREATE and ALTER statements that make a table as its model declares it.
+"""Computes the CREATE and ALTER statements that make a table as its model declares it.
 
-They are derived from a model and from the server's schema.
-
-This module executes nothing. Nothing is dropped or narrowed: columns and options are only added and
-set.
+The functions compare a model with the server's schema, and return statements without executing
+them. They never drop a column or make its type narrower.
 """
 
 from __future__ import annotations
@@ -58,11 +56,14 @@ class ServerColumn(NamedTuple):
 
 
 def _bare(type_text: str) -> str:
-    """Return the CQL of a type without frozen, spaces and quotes."""
+    """Return the CQL of a type without ``frozen``, spaces and quotes, in lower case.
+
+    ``frozen<map<text, frozen<"Address">>>`` becomes ``map<text,address>``.
+    """
     text = re.sub(r"[\s\"]", "", type_text).lower()
-    # In CQL, varchar is only another name for text.
+    # In CQL, varchar is another name for text.
     text = re.sub(r"\bvarchar\b", "text", text)
-    # Types can be nested, so a regular expression cannot find the `>` that closes a `frozen<`.
+    # Types can be nested, so count brackets to find the `>` that closes a `frozen<`.
     while "frozen<" in text:
         start = text.index("frozen<")
         depth, position = 0, start + len("frozen<")
@@ -81,7 +82,7 @@ def _bare(type_text: str) -> str:
 def same_type(first: str, second: str) -> bool:
     """Return True if the CQL of two types means the same type.
 
-    Only collections are compared with regard to frozen: other types are frozen anyway.
+    For a collection, this also compares if it is frozen: other types are frozen anyway.
     """
     if _bare(first) != _bare(second):
         return False
@@ -99,7 +100,8 @@ def create_type(type_model: type[UserType], keyspace: str) -> str:
         f"{protect_name(column.db_field_name)} {_field_type(column)}"
         for column in type_model.fields().values()
     )
-    # IF NOT EXISTS is left out: the error makes the caller compare with the other process's fields.
+    # Without IF NOT EXISTS: if another process has created the type, the server returns an error,
+    # and the caller compares the fields.
     return f"CREATE TYPE {protect_name(keyspace)}.{protect_name(type_model.type_name())} ({fields})"
 
 
@@ -110,8 +112,11 @@ def _field_type(column: Column[Any]) -> str:
 def add_fields(
     type_model: type[UserType], keyspace: str, existing: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
-    """Return the ALTER statements that add a type's missing fields, and warnings about differing
-    fields.
+    """Return the ALTER statements that add a type's missing fields, and a list of warnings.
+
+    The warnings are about fields whose types differ.
+
+    :param existing: the CQL type of each field that the type has, by name.
     """
     changes, warnings = [], []
     name = f"{protect_name(keyspace)}.{protect_name(type_model.type_name())}"
@@ -119,7 +124,7 @@ def add_fields(
         field = column.db_field_name
         if field not in existing:
             changes.append(f"ALTER TYPE {name} ADD {protect_name(field)} {_field_type(column)}")
-        # Only a warning: current servers cannot change the type of a field.
+        # Only warn, because current servers cannot change the type of a field.
         elif not same_type(_field_type(column), existing[field]):
             warnings.append(
                 f"Existing type {name} has field '{field}' of type {existing[field]}, but "
@@ -135,7 +140,7 @@ def add_fields(
 def create_table(model: type[BaseModel], table: str) -> str:
     """Return the CREATE TABLE statement.
 
-    :param table: its name, with the keyspace.
+    :param table: the table's name in CQL, with the keyspace.
     """
     mapping = model.__mapping__
     definitions = [column.get_column_def() for column in mapping.order]
@@ -144,14 +149,15 @@ def create_table(model: type[BaseModel], table: str) -> str:
     # Without the inner parentheses, only the first column would be the partition key.
     definitions.append(f"PRIMARY KEY (({partition}){clustering})")
     options = _option_texts(declared_options(model))
-    # Servers refuse an order that names only some of the clustering columns, so all are named.
+    # Name all clustering columns, because servers refuse an order of only some of them.
     if any(column.clustering_order for column in mapping.clustering_keys.values()):
         orders = ", ".join(
             f"{column.cql} {(column.clustering_order or 'asc').upper()}"
             for column in mapping.clustering_keys.values()
         )
         options.insert(0, f"CLUSTERING ORDER BY ({orders})")
-    # Two processes may create the table at once; the caller compares the columns afterwards.
+    # IF NOT EXISTS, because another process may create the table at the same time. The caller
+    # compares the columns afterwards.
     text = f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(definitions)})"
     return f"{text} WITH {' AND '.join(options)}" if options else text
 
@@ -159,13 +165,14 @@ def create_table(model: type[BaseModel], table: str) -> str:
 def add_columns(
     model: type[BaseModel], table: str, existing: Mapping[str, ServerColumn]
 ) -> tuple[list[str], list[str]]:
-    """Return the ALTER statements that add a table's missing columns, and warnings about differing
-    columns.
+    """Return the ALTER statements that add a table's missing columns, and a list of warnings.
+
+    The warnings are about columns whose type, order or kind differs.
 
     :raises CQLEngineException: if the primary key of the table differs from the model's.
     """
     mapping = model.__mapping__
-    # Checked first: adding columns cannot repair a table with another primary key.
+    # Check the key first, because a primary key cannot be changed.
     _check_key(model, table, existing)
     changes, warnings = [], []
     for column in mapping.order:
@@ -199,12 +206,13 @@ def add_columns(
 
 
 def _check_key(model: type[BaseModel], table: str, existing: Mapping[str, ServerColumn]) -> None:
+    """Raise CQLEngineException if the primary key of the table differs from the model's."""
     mapping = model.__mapping__
     for kind, keys in (
         ("partition_key", mapping.partition_keys),
         ("clustering", mapping.clustering_keys),
     ):
-        # The schema table is ordered by column name; `position` is the order within the key.
+        # Sort by the position in the key: the rows are ordered by name.
         existing_names = [
             column.name
             for column in sorted(existing.values(), key=lambda column: column.position)
@@ -227,7 +235,7 @@ def declared_options(model: type[BaseModel]) -> dict[str, Any]:
     return dict(model.__options__ or {})
 
 
-# Options of Cassandra and ScyllaDB, in all versions.
+# The names of all options of tables, in any version of Cassandra and ScyllaDB.
 _OPTIONS = frozenset(
     [
         "additional_write_policy",
@@ -276,6 +284,7 @@ def check_options(model: type[BaseModel]) -> None:
 
 
 def _literal(name: str, value: object) -> str:
+    """Return the CQL literal of an option's value."""
     if isinstance(value, Mapping):
         pairs = ", ".join(f"{_quoted(key)}: {_quoted(item)}" for key, item in value.items())
         return "{" + pairs + "}"
@@ -290,7 +299,7 @@ def _literal(name: str, value: object) -> str:
 
 def _quoted(value: object) -> str:
     if isinstance(value, bool):
-        # The values in CQL's option maps are strings, even booleans.
+        # In option maps all values are strings, even booleans.
         value = str(value).lower()
     return "'" + str(value).replace("'", "''") + "'"
 
@@ -300,28 +309,34 @@ def _option_texts(options: Mapping[str, Any]) -> list[str]:
 
 
 def _short(value: object) -> str:
-    """Return a value in a form to compare: class names without their package, numbers as floats."""
+    """Return a value in a normal form for comparison.
+
+    Class names have no package, and numbers are the repr of a float.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)
-    # The model may have the short class name; the server returns the full class name.
+    # The server returns the full name of a class, but the model may have the short name.
     text = text.rpartition(".")[2] if text.startswith("org.apache.") else text
     try:
-        # Models may have 10, '10' or 10.0 where the server stores another of these forms.
+        # A model may have 10, and the server may store '10' or 10.0.
         return repr(float(text))
     except ValueError:
         return text.lower() if text.lower() in ("true", "false") else text
 
 
 def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, Any]) -> list[str]:
-    """Return the ALTER statement that sets all options that differ from the model's, in a list."""
+    """Return the ALTER statement that sets all options that differ from the model's.
+
+    :param existing: the table's row of the schema tables.
+    :returns: a list with the statement; an empty list if no option differs.
+    """
     different = {}
     for name, value in declared_options(model).items():
         existing_value = existing.get(name)
         if isinstance(value, Mapping):
-            # Only the model's keys are compared, because servers add defaults to these maps.
+            # Compare only the model's keys, because servers add defaults to these maps.
             existing_items = {key: _short(item) for key, item in (existing_value or {}).items()}
-            # A server may name the compression class differently than the model.
             if any(existing_items.get(key) != _short(item) for key, item in value.items()):
                 different[name] = value
         elif existing_value is None or _short(existing_value) != _short(value):
@@ -345,18 +360,19 @@ def create_index(name: str, table: str, column: Column[Any]) -> str:
 
 
 def _index_name(table_name: str, field: str) -> str:
-    """Return the name that servers give to an unnamed index."""
-    # Servers keep only ASCII letters, digits and underscores.
+    """Return the name that servers give to an index that is created without a name."""
+    # Servers drop all characters except ASCII letters, digits and underscores.
     return re.sub(r"\W", "", f"{table_name}_{field}_idx", flags=re.ASCII)
 
 
 def _indexed_column(target: str) -> str:
-    """Return the column of an index, from the target in the server's schema."""
-    # The target of an index on a collection also names the indexed part: `values(tags)`,
-    # `keys(tags)`.
+    """Return the column of an index, from the target in the server's schema.
+
+    The target is the name of the column, or for a collection ``values(tags)`` or ``keys(tags)``.
+    """
     name = re.sub(r"^\w+\((.*)\)$", r"\1", target, flags=re.DOTALL)
     if len(name) > 1 and name[0] == name[-1] == '"':
-        # Remove one quote on each side: further quotes belong to the name.
+        # Remove the quotes around the name. A quote in the name is doubled.
         return name[1:-1].replace('""', '"')
     return name
 
@@ -367,12 +383,11 @@ def missing_indexes(
     """Return the CREATE INDEX statements for the indexes that a table lacks.
 
     :param table_name: the table's name without the keyspace.
-    :param targets: the targets of the present indexes, from the server's schema.
+    :param targets: the targets of the existing indexes, from the server's schema.
     """
     indexed = set(map(_indexed_column, targets))
-    plain_name = _indexed_column(table_name)
-    # Compared by column, not by the index's name: somebody may have created the index with another
-    # name.
+    plain_name = _indexed_column(table_name)  # without quotes
+    # Compare the columns and not the names of the indexes, because an index may have any name.
     return [
         create_index(_index_name(plain_name, column.db_field_name), table, column)
         for column in model.__mapping__.order

@@ -1,8 +1,9 @@
-"""Statements: their documented CQL, the CQL to prepare, and the values of both.
+"""Statements, each in two forms of CQL.
 
-``str(statement)`` has numbered markers (``%(0)s``), whose values `get_context` returns. `prepared`
-returns the CQL that is executed, with ``?`` for each value of `bound`, and for TTL, timestamp and
-LIMIT too, so that each shape is prepared once.
+``str(statement)`` returns the documented form, as in cassandra-driver: it has numbered markers
+(``%(0)s``), whose values `get_context` returns. `prepared` returns the form that is executed, with
+``?`` for each value of `bound`. This includes TTL, timestamp and LIMIT, so that statements that
+differ only in their values are prepared once.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ __all__ = [
     "WhereClause",
 ]
 
-Show = Callable[[BaseClause], str]
+Show = Callable[[BaseClause], str]  # returns the CQL of a clause, in one of the two forms
 Timestamp = int | datetime.datetime | datetime.timedelta | None
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -97,8 +98,8 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 def check_timestamp(timestamp: object) -> None:
     """Check a timestamp that the application passes.
 
-    A RuntimeWarning is issued for a number that is probably in seconds or milliseconds: such a
-    write would lose against all rows that were written with the time of day.
+    If a number is probably in seconds or milliseconds, and not in microseconds, a RuntimeWarning is
+    issued: such a write would be older than all others, and so have no effect.
 
     :param timestamp: the argument.
     :raises TypeError: if it is of a wrong type.
@@ -137,14 +138,17 @@ def microseconds_of(timestamp: Timestamp) -> int | None:
     if not isinstance(timestamp, datetime.datetime):
         raise _wrong_timestamp(timestamp)
     if timestamp.tzinfo is None:
-        # Local time, unlike the values of columns: applications write `datetime.now()` here.
+        # A naive datetime is local time, unlike in columns: applications pass `datetime.now()`
+        # here.
         return int(time.mktime(timestamp.timetuple())) * 1_000_000 + timestamp.microsecond
-    # Computed with integers: seconds as a float have too few bits for microseconds.
+    # Compute with integers: seconds as a float are not exact to the microsecond.
     return (timestamp - _EPOCH) // _MICROSECOND
 
 
 class BaseCQLStatement(UnicodeMixin):
-    """Base class of the statements. Clauses are numbered in the order in which they are added.
+    """Base class of the statements.
+
+    Each clause gets the numbers of its markers when it is added.
 
     :param table: the table's name in CQL, with its keyspace.
     :param timestamp: a datetime (a naive datetime is local time), a timedelta from now, or
@@ -186,6 +190,7 @@ class BaseCQLStatement(UnicodeMixin):
             self.add_conditional_clause(condition)
 
     def _number(self, clause: BaseClause) -> None:
+        """Give the markers of a clause the next numbers."""
         clause.set_context_id(self.context_counter)
         self.context_counter += clause.get_context_size()
 
@@ -199,8 +204,8 @@ class BaseCQLStatement(UnicodeMixin):
         """Add a relation to WHERE: a clause, or a column with an operator and a value.
 
         :param clause: the relation, or the column.
-        :param operator: an instance of a `BaseWhereOperator`, if `clause` is a column.
-        :param value: the value in the application's form.
+        :param operator: an instance of a subclass of `BaseWhereOperator`, if `clause` is a column.
+        :param value: the value as instances store it, if `clause` is a column.
         :param quote_field: False if the column's name is an expression, such as ``token("id")``.
         :raises StatementException: if `clause` is neither a `WhereClause` nor a column.
         """
@@ -231,7 +236,7 @@ class BaseCQLStatement(UnicodeMixin):
         return [*self.where_clauses, *self.conditionals]
 
     def get_context(self) -> dict[str, Any]:
-        """Return the values of the documented CQL, by the numbers of their markers."""
+        """Return the values of the documented form, by the numbers of their markers."""
         context: dict[str, Any] = {}
         for clause in self.clauses():
             clause.update_context(context)
@@ -242,11 +247,11 @@ class BaseCQLStatement(UnicodeMixin):
         return sum(clause.get_context_size() for clause in self.clauses())
 
     def update_context_id(self, i: int) -> None:
-        """Number the markers, starting with `i`, for a statement among others.
+        """Number the markers again, starting with `i`, for a statement that follows others.
 
         :param i: the number of the first marker.
         """
-        # The numbers are shifted: a clause may have several markers, whose order stays.
+        # Shift the numbers: a clause may have several markers, so they cannot be counted here.
         shift = i - self.context_id
         self.context_id = i
         self.context_counter += shift
@@ -263,10 +268,15 @@ class BaseCQLStatement(UnicodeMixin):
         return self._text(BaseClause.prepared, lambda value: PREPARED)
 
     def bound(self) -> list[Any]:
-        """Return the values for `prepared`."""
+        """Return the values for the markers of `prepared`, in the order of the CQL."""
         return [value for clause in self.clauses() for value in clause.bound()]
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
+        """Return the CQL in one of the two forms.
+
+        :param show: returns the CQL of a clause.
+        :param option: returns the CQL of a value that is in no clause, such as a TTL.
+        """
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -290,16 +300,17 @@ class SelectStatement(BaseCQLStatement):
     """A SELECT statement.
 
     :param table: the table's name in CQL, with its keyspace.
-    :param fields: the columns to read, or the name of one column; None for all.
-    :param count: read only the number of rows.
+    :param fields: the names of the columns to read, or of one column; None for all.
+    :param count: True to read only the number of rows.
     :param where: the relations of WHERE; None for none.
     :param order_by: the CQL of each ordering, or of a single ordering; None for the table's order.
     :param limit: the maximum number of rows; None or 0 for no limit.
-    :param allow_filtering: add ALLOW FILTERING: the server may read more rows than it returns.
+    :param allow_filtering: True to add ALLOW FILTERING: the server may read more rows than it
+        returns.
     :param distinct_fields: columns of the partition key whose distinct values are read; None to
         read rows.
     :param fetch_size: rows per page; None for the session's default.
-    :param ann: the vector that orders the rows by distance; None for no such ordering.
+    :param ann: the ordering by the distance from a vector; None for no such ordering.
     """
 
     __slots__ = (
@@ -350,7 +361,7 @@ class SelectStatement(BaseCQLStatement):
             parts.append(f"ORDER BY {show(self.ann)}")
         elif self.order_by and not self.count:
             parts.append(f"ORDER BY {', '.join(self.order_by)}")
-        # LIMIT 0 is an error in CQL; in the documented API it means no limit.
+        # A limit of 0 means no limit, as in cassandra-driver. CQL has no LIMIT 0.
         if self.limit:
             parts.append(f"LIMIT {option(self.limit)}")
         if self.allow_filtering:
@@ -361,7 +372,7 @@ class SelectStatement(BaseCQLStatement):
         return super().clauses() if self.ann is None else [*self.where_clauses, self.ann]
 
     def bound(self) -> list[Any]:
-        # LIMIT comes after WHERE, and so does its marker.
+        # The marker of LIMIT is the last one.
         return [*super().bound(), self.limit] if self.limit else super().bound()
 
 
@@ -401,7 +412,7 @@ class AssignmentStatement(BaseCQLStatement):
         """Add the assignment of a column: a clause, or a column and its value.
 
         :param clause: the assignment, or the column.
-        :param value: the value in the application's form, if `clause` is a column.
+        :param value: the value as instances store it, if `clause` is a column.
         :raises StatementException: if `clause` is neither an `AssignmentClause` nor a column.
         """
         if value is not NOT_SET and not isinstance(clause, AssignmentClause):
@@ -415,7 +426,7 @@ class AssignmentStatement(BaseCQLStatement):
 
     @property
     def is_empty(self) -> bool:
-        """Return True if the statement assigns no column."""
+        """True if the statement assigns no column."""
         return not self.assignments
 
     def clauses(self) -> list[BaseClause]:
@@ -443,11 +454,11 @@ class InsertStatement(AssignmentStatement):
 
     :param table: the table's name in CQL, with its keyspace.
     :param assignments: the assignments; None for none.
-    :param where: refused if it has relations: INSERT has no WHERE.
+    :param where: must be None or empty, because INSERT has no WHERE.
     :param ttl: seconds until the written values expire; None for the table's default.
     :param timestamp: a datetime (a naive datetime is local time), a timedelta from now, or
         microseconds; None for no timestamp.
-    :param if_not_exists: insert only if the row does not exist.
+    :param if_not_exists: True to insert only if the row does not exist.
     """
 
     __slots__ = ("if_not_exists",)
@@ -483,7 +494,7 @@ class InsertStatement(AssignmentStatement):
         return " ".join([*parts, *self._using(option)])
 
     def bound(self) -> list[Any]:
-        # USING comes after the values in an INSERT, and so do its markers.
+        # In an INSERT, USING comes after the values, so its markers come last.
         return [*super().bound(), *(value for _, value in self._options())]
 
 
@@ -501,7 +512,7 @@ class UpdateStatement(AssignmentStatement):
     :param timestamp: a datetime (a naive datetime is local time), a timedelta from now, or
         microseconds; None for no timestamp.
     :param conditionals: the conditions of IF; None for none.
-    :param if_exists: update only if the row exists.
+    :param if_exists: True to update only if the row exists.
     """
 
     __slots__ = ("if_exists",)
@@ -529,14 +540,16 @@ class UpdateStatement(AssignmentStatement):
         """Assign `value` to `column`, with the clause for the column's type.
 
         :param column: the `Column`.
-        :param value: its new value, or the part that `operation` adds or removes.
-        :param operation: for a collection: "add", "remove", "append", "prepend" or "update".
-        :param previous: the column's value before, if it is known.
+        :param value: the new value, or the elements that `operation` adds or removes.
+        :param operation: for a collection: "add", "remove", "append", "prepend" or "update"; None
+            to change it to `value`.
+        :param previous: the value that the column has in the database; None if it is not known.
         """
-        kind = getattr(column, "update_clause", None)
+        clause_class = getattr(column, "update_clause", None)
         clause: AssignmentClause
-        if kind is not None:
-            clause = kind(column.db_field_name, value, operation, previous)
+        if clause_class is not None:
+            clause = clause_class(column.db_field_name, value, operation, previous)
+            # Nothing has changed.
             if not clause.bound():
                 return
         elif getattr(column, "is_counter", False):
@@ -551,7 +564,7 @@ class UpdateStatement(AssignmentStatement):
         return " ".join([*parts, *self._where(show), *self._condition(show, self.if_exists)])
 
     def bound(self) -> list[Any]:
-        # USING comes before SET in an UPDATE, and so do its markers.
+        # In an UPDATE, USING comes before SET, so its markers come first.
         return [*(value for _, value in self._options()), *super().bound()]
 
 
@@ -565,7 +578,7 @@ class DeleteStatement(BaseCQLStatement):
     :param timestamp: a datetime (a naive datetime is local time), a timedelta from now, or
         microseconds; None for no timestamp.
     :param conditionals: the conditions of IF; None for none.
-    :param if_exists: delete only if the row exists.
+    :param if_exists: True to delete only if the row exists.
     """
 
     __slots__ = ("fields", "if_exists")
@@ -586,9 +599,9 @@ class DeleteStatement(BaseCQLStatement):
             self.add_field(field)
 
     def add_field(self, field: str | BaseDeleteClause) -> None:
-        """Delete a column, or the part of a column that a clause names.
+        """Add a column, or keys of a map, to what the statement deletes.
 
-        :param field: the name of a column, or a clause for a part of it.
+        :param field: the name of a column, or a clause.
         :raises StatementException: if `field` is neither.
         """
         if isinstance(field, str):
@@ -606,7 +619,7 @@ class DeleteStatement(BaseCQLStatement):
         parts = [f"DELETE {fields} FROM {self.table}" if fields else f"DELETE FROM {self.table}"]
         timestamp = self.timestamp_normalized
         if timestamp is not None:
-            # The documented CQL has these two spaces.
+            # The additional spaces are as in cassandra-driver.
             parts.append(f" USING TIMESTAMP {option(timestamp)} ")
         return " ".join([*parts, *self._where(show), *self._condition(show, self.if_exists)])
 

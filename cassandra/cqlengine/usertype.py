@@ -1,4 +1,4 @@
-"""User-defined types as classes."""
+"""`UserType`: user-defined types of CQL as classes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = [
 
 
 class UserTypeException(CQLEngineException):
-    """A user-defined type is used, or declared, wrongly."""
+    """A user-defined type is used or declared in a wrong way."""
 
 
 class UserTypeDefinitionException(UserTypeException):
-    """A user-defined type is declared wrongly."""
+    """A user-defined type is declared in a wrong way."""
 
 
 class _FieldDescriptor:
-    """A field: its value on instances, the column on the class."""
+    """The descriptor of a field: the value on an instance, the column on the class."""
 
     __slots__ = ("column", "name")
 
@@ -46,8 +46,8 @@ class _FieldDescriptor:
         values = instance._values
         value = values[self.name]
         if value is None and self.column.mutable:
-            # Stored below: otherwise `instance.tags.append(x)` would change a list that is not part
-            # of the instance.
+            # Make an empty collection and store it, so that `instance.tags.append(x)` changes the
+            # instance.
             value = self.column.to_python(None)
             if value is not None:
                 values[self.name] = value
@@ -57,7 +57,7 @@ class _FieldDescriptor:
         instance._values[self.name] = value
 
     def __delete__(self, instance: Any) -> None:
-        # CQL cannot delete a field of a single value, so a deleted field is null.
+        # Set it to null, because CQL has no other way to delete a field.
         instance._values[self.name] = None
 
 
@@ -69,13 +69,14 @@ class UserTypeMetaClass(type):
     ) -> UserTypeMetaClass:
         fields: dict[str, Column[Any]] = {}
         attrs.update(columns_of_annotations(name, attrs, UserTypeDefinitionException))
-        # Reversed, so that the first base has precedence, as in Python's attribute lookup.
+        # Collect the fields of the bases, then the class's own. The first base has precedence, as
+        # in Python's attribute lookup, so it comes last.
         for base in reversed(bases):
             fields.update(getattr(base, "__fields__", {}))
         declared = {n: v for n, v in attrs.items() if isinstance(v, Column)}
-        # The order matters: CREATE TYPE and the tuples of `from_value` follow it.
+        # In the order of declaration, which CREATE TYPE and the tuples of `from_value` follow.
         fields.update(sorted(declared.items(), key=lambda item: item[1].instance_counter))
-        # Copies, because naming a column changes it, and a base's column belongs to the base.
+        # Copy the columns: naming a column changes it, and a base's column belongs to the base.
         fields = {n: copy.copy(column) for n, column in fields.items()}
         names: set[str] = set()
         for field_name, column in fields.items():
@@ -99,9 +100,9 @@ class UserTypeMetaClass(type):
                 )
             names.add(column.db_field_name)
             attrs[field_name] = _FieldDescriptor(field_name, column)
+        # The name in the database is an attribute too, unless there is another attribute with that
+        # name.
         for field_name, column in fields.items():
-            # The name in the database is an attribute too, unless it is the name of another
-            # attribute.
             database_name = column.db_field_name
             if database_name not in attrs and not any(
                 hasattr(base, database_name) for base in bases
@@ -143,40 +144,38 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     @classmethod
     def type_name(cls) -> str:
-        """Return the type's CQL name."""
-        # In lower case, as servers store unquoted names.
+        """Return the type's name, in lower case as servers store it."""
         return (cls.__type_name__ or snake_case(cls.__name__)).lower()
 
     @classmethod
     def from_value(cls, value: object) -> Any:
-        """Return an instance for a row's value, which is a mapping or a tuple of the fields.
+        """Return an instance with the fields of `value`; None if `value` has no such fields.
 
-        None if the value is neither.
-
-        :param value: the row's value.
+        :param value: a mapping, a tuple, a named tuple, or an object with the fields as attributes.
         """
-        by_database = {column.db_field_name: name for name, column in cls.__fields__.items()}
-        # Checked before plain tuples: a named tuple is read by its names, in any order.
-        named = getattr(value, "_asdict", None)
-        if named is not None:
-            # A row's named tuple has other names for fields such as "Zip Code" or "class".
+        name_by_field = {column.db_field_name: name for name, column in cls.__fields__.items()}
+        # Check for a named tuple before a plain tuple: its fields are read by name.
+        as_dict = getattr(value, "_asdict", None)
+        if as_dict is not None:
+            # The driver's named tuples have other names for fields such as "Zip Code" or "class".
             names = getattr(value, "__database_names__", None)
-            value = named() if names is None else dict(zip(names, named().values(), strict=True))
+            items = as_dict()
+            value = items if names is None else dict(zip(names, items.values(), strict=True))
         if isinstance(value, Mapping):
             fields = {
-                by_database.get(str(key), str(key)): field_value
+                name_by_field.get(str(key), str(key)): field_value
                 for key, field_value in value.items()
             }
             return cls(**fields)
         if isinstance(value, tuple):
-            # Not strict: values written before ALTER TYPE added a field may be shorter.
+            # Not strict: a value that was written before ALTER TYPE added a field is shorter.
             return cls(**dict(zip(cls.__fields__, value, strict=False)))
         if all(hasattr(value, name) for name in cls.__fields__) and cls.__fields__:
             return cls(**{name: getattr(value, name) for name in cls.__fields__})
         return None
 
     def to_database(self) -> dict[str, Any]:
-        """Return the fields in the form that the driver takes, by their names in the database."""
+        """Return the fields in the form that is bound, by their names in the database."""
         return {
             column.db_field_name: None
             if self._values[name] is None
@@ -185,7 +184,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         }
 
     def validate(self) -> None:
-        """Check the fields, and convert them to the stored form.
+        """Check the fields, and convert them to the form that instances store.
 
         :raises ValidationError: if a field cannot hold its value.
         """
@@ -194,16 +193,19 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     @classmethod
     def register_for_keyspace(cls, keyspace: str) -> None:
-        """Read values of the type in rows of `keyspace` as instances of this class, in the driver's
-        sessions too.
+        """Read values of the type in rows of `keyspace` as instances of this class.
 
-        :param keyspace: its name.
+        This registers the class with the cluster, so it also applies to rows that you read without
+        the mapper.
+
+        :param keyspace: the name of the keyspace.
         """
         connection.register_udt(keyspace, cls.type_name(), cls)
 
     def has_changed_fields(self) -> bool:
-        """Return True if a field has changed since `reset_changed_fields`, or if that method was
-        never called.
+        """Return True if a field has changed since `reset_changed_fields` was called.
+
+        Also return True if that method was never called.
         """
         before = self._before
         if before is None:
@@ -216,28 +218,28 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         )
 
     def reset_changed_fields(self) -> None:
-        """Compare from now on with the present values."""
-        # Deep, because applications change lists and maps of a field in place.
+        """Make `has_changed_fields` compare with the current values from now on."""
+        # Copy the values, because applications change lists and maps of a field in place.
         self._before = {name: snapshot(value) for name, value in self._values.items()}
 
     def _copy(self, copiers: Mapping[str, Callable[[Any], Any] | None]) -> Any:
         """Return a copy whose fields change independently of this instance.
 
-        One of the two stays as it is, as the database's value, and the other one's fields count as
-        changed from now on if they differ.
+        Each of the two compares its fields with those of the other in `has_changed_fields`: the
+        mapper changes one of them and keeps the other as the database's value.
 
         :param copiers: functions that copy the values of the fields, by name; None for fields whose
-            values cannot change.
+            values cannot change in place.
         """
-        copied = copy.copy(self)
-        copied._values = values = {}
+        duplicate = copy.copy(self)
+        duplicate._values = values = {}
         for name, value in self._values.items():
-            # An instance of a subclass may have further fields.
+            # An instance of a subclass may have fields that are not in `copiers`.
             copier = copiers.get(name, snapshot)
             values[name] = value if value is None or copier is None else copier(value)
-        copied._before = self._values
+        duplicate._before = self._values
         self._before = values
-        return copied
+        return duplicate
 
     # -- as mapping -----------------------------------------------------------------------------
 
@@ -275,8 +277,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    # Instances are compared by values that may change: a hash would become wrong while a set holds
-    # the instance.
+    # Not hashable, because instances are equal if their values are, and the values may change.
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:

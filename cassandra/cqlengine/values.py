@@ -1,7 +1,7 @@
 """The state of an instance: the values of its columns, by their position in the model.
 
-An instance that was read and never touched has only the row's tuple. `Values` replaces the tuple
-when the application writes a value, or reads a collection, which may change in place.
+The state of an instance that was read is the tuple of its row. `Values` replaces the tuple when the
+application sets a value, or when it reads a collection, which it may then change in place.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ __all__ = ["SavedState", "Values", "changed_positions", "commit", "values_of", "
 class Values(list[Any]):
     """The values of an instance, by position.
 
-    `stored` has the database's values, or is None for a row that was never saved or read.
-    `explicit` and `exposed` are sets of positions, as bits: values that were written, and
-    collections that the application has read. `unknown` has the positions of defaults that no write
-    has included (an UPDATE of an instance that was never read only writes values that were set),
-    and of collections that were neither read nor written.
+    `stored` has the database's values as far as they are known; it is None if the row was never
+    saved or read. The other attributes are sets of positions, as bits:
+
+    * `explicit`: the application has set the value since the last save.
+    * `exposed`: the application has the value as an object that it may change in place.
+    * `unknown`: the value in the database is not known, although `stored` has one. An UPDATE of an
+      instance that was never read does not write its defaults.
     """
 
     __slots__ = ("explicit", "exposed", "options", "stored", "unknown")
@@ -42,7 +44,7 @@ class Values(list[Any]):
 
 
 class SavedState:
-    """The state of an instance before a write was added to a batch."""
+    """The state of an instance before its write was added to a batch."""
 
     __slots__ = ("_other", "_values")
 
@@ -51,7 +53,7 @@ class SavedState:
         self._other = (values.stored, values.explicit, values.unknown)
 
     def swap(self) -> None:
-        """Restore the state before the write; a second call undoes that."""
+        """Restore the state before the write. A second call restores the state after it."""
         values = self._values
         other = self._other
         self._other = (values.stored, values.explicit, values.unknown)
@@ -59,25 +61,23 @@ class SavedState:
 
 
 def values_of(instance: BaseModel) -> Values:
-    """Return the values of `instance`, ready to be changed."""
+    """Return the `Values` of an instance, which replace the tuple of its row if necessary."""
     row = instance._row
     if type(row) is Values:
         return row
-    # The row's tuple never changes, so it serves as the stored values without a copy.
+    # The tuple cannot change, so it becomes `stored` without a copy.
     values = instance._row = Values(row, row)
     return values
 
 
 def values_read(values: Values, position: int, isolated: Callable[[Any], Any]) -> Any:
-    """Return the value at `position`, a collection or similar, in a form that the application may
-    change.
+    """Return a collection or similar value as an object that the application may change in place.
 
-    :param isolated: returns the value of an instance for a stored value. The two must share nothing
-        that may change in place, because the stored value is compared with later.
+    :param isolated: makes the object from the stored value. The two must share nothing that may
+        change in place, because `changed_positions` compares them later.
     """
     bit = 1 << position
-    # Converted once: later reads must return the same object, which the application may have
-    # changed.
+    # Make the object only once: later reads return the same one, with the application's changes.
     if not values.exposed & bit:
         values[position] = isolated(values[position])
         values.exposed |= bit
@@ -88,8 +88,8 @@ def changed_positions(values: Values, mapping: Mapping) -> list[int]:
     """Return the positions of the values that differ from the database's."""
     stored = values.stored
     if stored is None:
-        # Defaults are not changes: they are written when the row is inserted. A null that was set
-        # is a change: the row may have a value.
+        # The row was never saved or read. Only what the application has set or changed in place is
+        # a change, and not the defaults. A null that it has set is one, because the row may exist.
         touched = values.explicit | values.exposed
         return [
             position
@@ -107,9 +107,9 @@ def changed_positions(values: Values, mapping: Mapping) -> list[int]:
         column = mapping.order[position]
         is_unknown = explicit and (column.is_null(value) or values.unknown >> position & 1)
         if is_unknown and not column.is_counter:
-            # A null that was set is written even if the known value is null: others may have
-            # written since, and a column that was not read is null here. A value that equals an
-            # unwritten default is written too.
+            # The application has set a null, or a value whose old value is not known: write it even
+            # if it equals `stored`. Another client may have written the column in the meantime, or
+            # the column was not read, or never written.
             positions.append(position)
             continue
         if column.mutable:
@@ -123,38 +123,40 @@ def changed_positions(values: Values, mapping: Mapping) -> list[int]:
 
 
 def _differs(column: Column[Any], value: object, before: object) -> bool:
+    """Compare two values of a column whose values may change in place."""
     if column.is_null(value) and column.is_null(before):
         return False
     return are_different(column.to_python(value), column.to_python(before))
 
 
 def commit(values: Values, mapping: Mapping, *, is_insert: bool) -> None:
-    """Mark the present values as the database's values.
+    """Make the current values the stored values, after a write.
 
     :param values: the values of an instance.
     :param mapping: the mapping of its model.
-    :param is_insert: whether all values were written, not only the changed values.
+    :param is_insert: True if all values were written, False if only the changed values were.
     """
+    # What was written is known now.
     if is_insert:
         values.unknown = 0
     elif values.stored is None:
         values.unknown = ~(values.explicit | values.exposed)
     else:
         values.unknown &= ~(values.explicit | values.exposed)
+    # Copy what the application may change in place: the stored values must not change with it.
     stored = list(values)
     exposed = values.exposed | values.explicit
     is_new = is_insert or values.stored is None
     for position in mapping.mutable:
         if values[position] is None and (is_insert or values.explicit >> position & 1):
             values.unknown |= 1 << position
-        # a copy: the application's changes of its own object must not change this copy
         if exposed >> position & 1:
             stored[position] = mapping.isolators[position](values[position])
-    for position, copied in mapping.copiers:
-        # Values of a new instance may be defaults, which nobody has read or written.
+    for position, copier in mapping.copiers:
+        # In a new instance also copy defaults, which are neither exposed nor explicit.
         if (is_new or exposed >> position & 1) and type(values[position]) not in IMMUTABLE_CLASSES:
-            stored[position] = copied(values[position])
-            # The application has this object, and may change it after later writes too.
+            stored[position] = copier(values[position])
+            # The application may change its object again after this write.
             values.exposed |= 1 << position
     values.stored = stored
     values.explicit = 0

@@ -48,9 +48,9 @@ class _TimestampError(CQLEngineException, ValueError):
 
 
 class BatchRequest(Request):
-    """A batch of prepared statements.
+    """The request for a batch of prepared statements.
 
-    :param entries: query strings, each with its values.
+    :param entries: (query string, values) for each statement.
     """
 
     __slots__ = ("batch_type", "entries")
@@ -74,7 +74,7 @@ class BatchRequest(Request):
         return [list(values) for _, values in self.entries]
 
     def texts(self) -> Sequence[str]:
-        # Batches often repeat one query string, which is prepared once.
+        # Without repetitions: a query string is prepared once, and batches often repeat one.
         return list(dict.fromkeys(text for text, _ in self.entries))
 
     def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
@@ -87,10 +87,10 @@ class BatchRequest(Request):
 
 
 class QueuedStatement:
-    """A statement of a batch, in the form that applications read.
+    """A statement of `BatchQuery.queries`: as cassandra-driver, it has ``str()`` and `get_context`.
 
     :param text: the CQL of the prepared statement.
-    :param values: its values.
+    :param values: the statement's values.
     """
 
     def __init__(self, text: str, values: Sequence[Any]) -> None:
@@ -99,7 +99,7 @@ class QueuedStatement:
 
     def __str__(self) -> str:
         numbers = count()
-        # A quoted name may have a question mark in it.
+        # Replace each ``?`` by a numbered marker, but not in quoted names.
         return re.sub(
             r'"(?:[^"]|"")*"|\?',
             lambda match: f"%({next(numbers)})s" if match[0] == "?" else match[0],
@@ -107,7 +107,7 @@ class QueuedStatement:
         )
 
     def get_context(self) -> dict[str, Any]:
-        """Return the values by the names of their markers in the CQL."""
+        """Return the values by the names of their markers in ``str(statement)``."""
         return {str(number): value for number, value in enumerate(self._values)}
 
 
@@ -118,11 +118,12 @@ class BatchQuery:
     the block ends with an exception; ``async with`` does so on a connection of `cassandra.aio`.
 
     :param batch_type: None for a logged batch, or a value of `BatchType`.
-    :param timestamp: for all statements without a timestamp: a datetime, or a timedelta from now.
-    :param consistency: a `ConsistencyLevel`.
-    :param execute_on_exception: execute even if the block ends with an exception.
-    :param timeout: seconds; None for no limit.
-    :param connection: the name of the connection; all statements must use it.
+    :param timestamp: the timestamp of statements without one: a datetime, or a timedelta from now.
+    :param consistency: a value of `ConsistencyLevel`; None for the connection's.
+    :param execute_on_exception: True to execute even if the block ends with an exception.
+    :param timeout: seconds; None for no limit; the session's by default.
+    :param connection: the name of the connection, which all statements must use; None for the
+        connection of the first statement.
     """
 
     warn_multiple_exec = True
@@ -148,7 +149,7 @@ class BatchQuery:
             )
         check_timestamp(timestamp)
         self.batch_type: str | None = batch_type
-        # Resolved now: all statements get the same timestamp.
+        # Compute it now, so that all statements get the same timestamp.
         self.timestamp = microseconds_of(timestamp)
         self.timeout = timeout
         self._consistency = consistency
@@ -156,19 +157,22 @@ class BatchQuery:
         self._has_connection = connection is not None
         self._execute_on_exception = execute_on_exception
         self._entries: list[tuple[str, Sequence[Any]]] = []
+        # The states of instances before their writes were added, to restore if the batch fails.
         self._saved_states: list[SavedState] = []
+        # The values of instances whose writes are added to this batch (`hold`).
         self._held_values: list[Values] = []
+        # True after a failure, while the states before the writes are restored.
         self._failed = False
         self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
         self._executed = False
         self._in_context = False
         self._conditional = False
 
-    # -- filling --------------------------------------------------------------------------------
+    # -- adding statements ----------------------------------------------------------------------
 
     @property
     def queries(self) -> list[QueuedStatement]:
-        """The statements that wait for execution, each with ``str()`` and `get_context`."""
+        """The statements that are not executed yet, each with ``str()`` and `get_context`."""
         return [QueuedStatement(text, values) for text, values in self._entries]
 
     def add_query(self, query: BaseCQLStatement) -> None:
@@ -197,14 +201,14 @@ class BatchQuery:
 
         :param text: the CQL, with ``?`` for its values.
         :param values: the values, in order.
-        :param conditional: True if the statement has an IF: executing the batch then raises if it
-            was not applied.
-        :param connection: the name of its connection; None for the default connection.
-        :param saved_state: the state of an instance that now counts as saved; the batch restores it
-            if it fails.
+        :param conditional: True if the statement has an IF: `execute` then raises an error if the
+            batch was not applied.
+        :param connection: the name of the statement's connection; None for the default connection.
+        :param saved_state: the state of the written instance before the write. The instance now
+            counts as saved; if the batch fails, it gets this state back.
         """
+        # The connection of the first statement is the batch's connection.
         if not self._entries and not self._has_connection:
-            # the first statement's connection is used for all statements
             self._connection = connection
         elif connection != self._connection and not (connection is None and self._has_connection):
             names = [str(name or DEFAULT_CONNECTION) for name in (connection, self._connection)]
@@ -212,24 +216,24 @@ class BatchQuery:
                 "all statements of a batch go to one connection: "
                 f"this one is for {names[0]}, the batch for {names[1]}"
             )
-        # The values are copied now: later changes of the instance are not part of this statement.
+        # Copy the values, because the application may change the instance's collections later.
         self._entries.append((text, [_snapshot(value) for value in values]))
         self._conditional = self._conditional or conditional
         if saved_state is not None:
             self._saved_states.append(saved_state)
 
     def hold(self, values: Values) -> None:
-        """Keep an instance in the batch until the batch is executed or its block ends.
+        """Remember an instance whose writes are added to this batch, to release it later.
 
-        :param values: the values of the instance, whose options name this batch.
+        :param values: the values of the instance; their options name this batch.
         """
         self._held_values.append(values)
 
     def _release_instances(self) -> None:
-        """Let the instances write without the batch again."""
-        instances_values, self._held_values = self._held_values, []
-        for values in instances_values:
-            # The application may have moved the instance to another batch.
+        """Remove the batch from the options of the instances, so that they write directly again."""
+        held_values, self._held_values = self._held_values, []
+        for values in held_values:
+            # The application may have put the instance into another batch.
             if values.options.batch is self:
                 values.options = values.options.with_changes(batch=None)
 
@@ -247,8 +251,8 @@ class BatchQuery:
         Callbacks are called in the order in which they were added.
 
         :param fn: the function.
-        :param args: its arguments.
-        :param kwargs: its keywords.
+        :param args: the arguments of `fn`.
+        :param kwargs: the keyword arguments of `fn`.
         :raises ValueError: if `fn` cannot be called.
         """
         if not callable(fn):
@@ -276,7 +280,7 @@ class BatchQuery:
                 stacklevel=4,
             )
         self._executed = True
-        # before the request: callbacks may write the instances that they receive
+        # Release the instances before callbacks are called: they may write instances directly.
         self._release_instances()
         if self._entries:
             request = BatchRequest(
@@ -286,7 +290,9 @@ class BatchQuery:
                 self._consistency,
                 self.timeout,
             )
-            if self._failed:  # once more: this attempt may succeed
+            # The application executes the batch again after a failure: the instances, whose states
+            # were restored, count as saved again.
+            if self._failed:
                 self._failed = False
                 for saved_state in self._saved_states:
                     saved_state.swap()
@@ -296,10 +302,10 @@ class BatchQuery:
                     check_applied(result)
             except BaseException:
                 self._failed = True
-                self._forget()
+                self._restore_instances()
                 raise
-            # Cleared only after success: the application may execute the same batch again after an
-            # error.
+            # Only clear these after success, because the application may execute the batch again
+            # after an error.
             self._saved_states.clear()
             self._entries.clear()
             self._conditional = False
@@ -314,10 +320,11 @@ class BatchQuery:
     def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
         if exc_type is None or self._execute_on_exception:
             self.execute()
-        # A failed execution has swapped already: a second swap would undo it.
+        # If the execution has failed, the instances are restored already: a second swap would undo
+        # that.
         elif not self._failed:
             self._failed = True
-            self._forget()
+            self._restore_instances()
 
     async def __aenter__(self) -> BatchQuery:
         return self
@@ -327,19 +334,20 @@ class BatchQuery:
             await self.aexecute()
         elif not self._failed:
             self._failed = True
-            self._forget()
+            self._restore_instances()
 
-    def _forget(self) -> None:
-        """Restore the instances, because nothing was written; in reverse order, for instances that
-        were saved twice.
-        """
+    def _restore_instances(self) -> None:
+        """Give the instances their states before the writes back, because nothing was written."""
         self._release_instances()
+        # In reverse order, for instances that were saved more than once.
         for saved_state in reversed(self._saved_states):
             saved_state.swap()
 
 
 def _snapshot(value: Any) -> Any:
-    """Return a copy of the value: the application may change collections and bytes in place."""
+    """Return a copy of a collection or bytearray, which the application may change in place, and
+    any other value as it is.
+    """
     if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
         return value
     return bytes(value) if isinstance(value, memoryview) else copy.deepcopy(value)

@@ -1,4 +1,4 @@
-"""Inserts many rows at once: all are validated first, then inserted by concurrent requests."""
+"""`create_many`: validates many rows, then inserts them by concurrent requests."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def creations(
         try:
             instance = _instance(model, row)
             values = values_of(instance)
-            # The instance's own options count too, as when it is saved.
+            # Options of the instance itself apply too, as when it is saved.
             if options is not DEFAULTS:
                 values.options = options.with_defaults(values.options)
             if values.options.timeout is not NOT_SET:
                 raise CQLEngineException(
                     "create_many takes the timeout of the session's profile, not an instance's"
                 )
-            # An instance may be of a subclass, or of the class of another keyspace.
+            # The instance may be of a subclass of the model, or of a class for another keyspace.
             instance_mapping = instance.__mapping__
             if instance_mapping.discriminator is not None:
                 instance_mapping.set_discriminator(values)
@@ -55,7 +55,8 @@ def creations(
         except (CQLEngineException, TypeError, ValueError) as error:
             raise _numbered(error, number) from error.__cause__
         instances.append(instance)
-    # the numbers of the rows that one connection gets with one consistency level
+    # Group the rows (by their numbers) that go to one connection with one consistency level. Rows
+    # of a batch are added to it instead.
     groups: dict[tuple[str | None, int | None], list[int]] = {}
     for number, instance in enumerate(instances):
         values = values_of(instance)
@@ -72,6 +73,7 @@ def creations(
             instance.__consistency__ if level is None else level,
         )
         groups.setdefault(group, []).append(number)
+    # Send each group, and collect the failed rows.
     failed: list[tuple[int, BaseException]] = []
     for (connection, level), numbers in groups.items():
         request = ManyRequests(
@@ -87,6 +89,10 @@ def creations(
 
 
 def _instance(model: Any, row: object) -> Any:
+    """Return the instance for a row, which is an instance already or a mapping of values.
+
+    :raises ValidationError: if the mapping has a name without a column.
+    """
     if isinstance(row, getattr(model, "__context_of__", model)):
         return row
     if not isinstance(row, Mapping):
@@ -95,7 +101,7 @@ def _instance(model: Any, row: object) -> Any:
             f"{model.__name__}"
         )
     mapping = model.__mapping__
-    # A misspelled name would lose a value in every row.
+    # Refuse unknown names: a misspelt name would lose a value of every row.
     unknown = [name for name in row if name not in mapping.columns]
     if unknown:
         raise ValidationError(
@@ -111,7 +117,7 @@ def _instance(model: Any, row: object) -> Any:
 def _send(
     instances: list[Any], numbers: list[int], request: ManyRequests
 ) -> Operation[list[tuple[int, BaseException]]]:
-    """Insert the rows of these numbers, and return the numbers of failed rows with their errors."""
+    """Insert the rows with these numbers; return (number, error) for each row that failed."""
     failed: list[tuple[int, BaseException]] = []
     outcomes = yield request
     for number, (succeeded, outcome) in zip(numbers, outcomes, strict=True):
@@ -131,6 +137,7 @@ def _send(
 
 
 def _drop_single_write_options(values: Values) -> None:
+    """Drop the timestamp and the conditions, which apply to one write."""
     options = values.options
     if options is not DEFAULTS and (options.is_conditional or options.timestamp is not None):
         values.options = options.for_later()

@@ -1,4 +1,4 @@
-"""Rows of querysets as tables: Arrow, pandas."""
+"""Methods of querysets that read rows into Arrow tables and pandas DataFrames."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["ColumnarReads"]
 
 
 class ColumnarReads:
-    """The methods of model querysets that read tables.
+    """The methods of model querysets that read rows into a table.
 
-    Values go from the pages into the table, without an instance for each row. Columns have the
-    attributes' names.
+    Values go from the pages into the table, without an instance for each row. The table's columns
+    have the names of the model's attributes.
     """
 
     def to_arrow(self, **options: Any) -> pyarrow.Table:
@@ -57,15 +57,15 @@ class ColumnarReads:
         return _renamed(await result.to_pandas(**options), names)
 
     def _listing(self: Any) -> tuple[ModelQuerySet[Any], list[str]]:
-        """Return the queryset that selects each column by its name, and the attributes' names."""
+        """Return a queryset that selects the columns explicitly, and their attributes' names."""
         if self._distinct:
             columns = self.model.__mapping__.columns.values()
             by_field = {column.db_field_name: column.column_name for column in columns}
             return self, [by_field[field] for field in self._distinct]
         names = list(self._listed or self._only_fields or self.model.__mapping__.names)
         names = [name for name in names if name not in self._defer_fields]
-        # Select columns that a filter fixes, too: an instance takes their values from the filter,
-        # but a table cannot.
+        # `values_list` also selects columns that a filter fixes. An instance gets their values from
+        # the filter, but a table needs them in the result.
         return self.all().values_list(*names), names
 
 

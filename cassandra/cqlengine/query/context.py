@@ -1,4 +1,4 @@
-"""`ContextQuery`: a model on another connection or keyspace, for a block."""
+"""`ContextQuery`: a ``with`` block in which models use another keyspace or connection."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["ContextQuery"]
 
 
 class ContextQuery:
-    """Creates classes of the models for another keyspace or connection.
+    """Creates classes like the models, for another keyspace or connection.
 
     ``with ContextQuery(Automobile, keyspace="test2") as A: A.objects.create(...)``. With several
-    models, ``as`` gets a tuple.
+    models, the value after ``as`` is a tuple of classes.
 
     :param args: the models.
-    :param kwargs: `keyspace` and `connection`.
-    :raises ValueError: without a model, or if an argument is not a model.
+    :param kwargs: `keyspace` and `connection`, the names to use.
+    :raises ValueError: if there is no model, or an argument is not a model.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -32,9 +32,8 @@ class ContextQuery:
             if not isinstance(model, type) or not hasattr(model, "__mapping__"):
                 raise ValueError("Models must be derived from base Model.")
         if connection is not None:
-            # An unknown name fails here, not at the first query of the block.
-            registered(connection)
-        # Copies: other threads continue to use the models with their own keyspace and connection.
+            registered(connection)  # raises an error here if the name is unknown
+        # Create new classes, because other threads continue to use the models themselves.
         self.models = [
             context_class(model, keyspace, connection, is_private=True) for model in args
         ]
@@ -42,7 +41,7 @@ class ContextQuery:
     def __enter__(self) -> Any:
         return self.models[0] if len(self.models) == 1 else tuple(self.models)
 
-    # Nothing needs to be undone: the models themselves were not changed.
+    # Nothing to undo, because the models themselves were not changed.
     def __exit__(self, *details: object) -> None:
         return None
 

@@ -1,7 +1,6 @@
-"""Writes of rows.
+"""Writes of rows: saving, updating and deleting instances.
 
-Writes come from instances, and from querysets without reading the row first. Each write is an
-operation (see `running`).
+Each write is an operation: a generator that yields its requests (`cassandra.cqlengine.running`).
 """
 
 from __future__ import annotations
@@ -51,7 +50,10 @@ Write = tuple[str, list[Any]]  # the CQL of a prepared statement, and its values
 
 
 def timestamp_of(options: Options, counters: bool = False) -> int | None:
-    """Return the timestamp of a statement in microseconds: its own, or the batch's."""
+    """Return the timestamp of a statement in microseconds: its own, or the batch's.
+
+    :param counters: True for a write of counters, to which the batch's timestamp does not apply.
+    """
     if options.timestamp is not None:
         return microseconds_of(options.timestamp)
     if options.batch is not None and not counters:  # servers refuse timestamps for counters
@@ -67,11 +69,13 @@ def execute_write(
     saved_state: SavedState | None = None,
     instance: BaseModel | None = None,
 ) -> Operation[None]:
-    """Execute a prepared write, or add it to the batch.
+    """Execute the CQL of a write, or add it to the batch.
 
+    :param saved_state: the state of the instance before the write, for the batch.
+    :param instance: the instance that is written; None for a write of a queryset.
     :raises LWTException: if the write is conditional and was not applied.
     """
-    # An instance may have a connection of its own.
+    # The instance may have its own `__connection__`.
     connection = options.connection or (model if instance is None else instance).__connection__
     if options.batch is not None:
         options.batch.add_bound(text, values, options.is_conditional, connection, saved_state)
@@ -95,7 +99,7 @@ def save(instance: BaseModel) -> Operation[BaseModel]:
         mapping.set_discriminator(values)
     instance.validate()
     stored = values.stored
-    # A changed key is another row: the old row stays, and a whole row is inserted.
+    # If the key has changed, the instance is another row: insert it. The old row stays.
     is_new = stored is None
     if stored is not None:
         for position in mapping.key_positions:
@@ -115,7 +119,7 @@ def execute_and_commit(
     """Execute the `write` of `instance`, and mark its values as stored.
 
     :param values: the instance's values.
-    :param is_insert: whether the write has all values, not only the changed values.
+    :param is_insert: True if the write has all values, False if it has only the changed values.
     """
     options = values.options
     saved_state = None if options.batch is None else SavedState(values)
@@ -124,20 +128,22 @@ def execute_and_commit(
 
 
 def insertion(mapping: Mapping, values: Values) -> Write:
-    """Return the INSERT of all values."""
+    """Return the INSERT of all values that are not null, and of nulls that the application has set.
+
+    Other nulls are not written, because each null leaves a tombstone.
+    """
     options = values.options
-    # Nulls are written only if the application set them, because each null leaves a tombstone.
     wires, null_checks = mapping.wires, mapping.null_checks
     explicit = values.explicit if values.stored is None else 0
-    mask = 0
+    mask = 0  # the positions of the written columns, as bits
     bound: list[Any] = []
     for position, value in enumerate(values):
         is_null = null_checks[position]
-        # None that was set is written as null: it deletes the row's value.
         if not (value is None or (is_null is not None and is_null(value))):
             wire = wires[position]
             bound.append(value if wire is None else wire(value))
             mask |= 1 << position
+        # A null that the application has set deletes the value in the database.
         elif explicit >> position & 1 and not mapping.order[position].primary_key:
             bound.append(None)
             mask |= 1 << position
@@ -177,7 +183,10 @@ def _insert_plan(
 
 
 def _check_keys(mapping: Mapping, values: Values, mask: int) -> None:
-    """Raise ValidationError for a key column without a value."""
+    """Raise ValidationError for a key column without a value.
+
+    :param mask: the positions of the written columns, as bits.
+    """
     for key_position, column in mapping.key_checks:
         if values[key_position] is not None:
             continue
@@ -187,7 +196,7 @@ def _check_keys(mapping: Mapping, values: Values, mask: int) -> None:
             if mask >> position & 1 and not c.primary_key
         ]
         if not column.partition_key and others and all(c.static for c in others):
-            continue  # a row with only static columns has no clustering key
+            continue  # only static columns are written, which belong to no clustering key
         raise ValidationError(f"{column.label} - None values are not allowed in the primary key")
 
 
@@ -199,14 +208,15 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
         for position in changed_positions(values, mapping)
         if not mapping.order[position].primary_key
     ]
+    # A new row of counters is written by an UPDATE of all counters.
     if values.stored is None and mapping.has_counter:
         changed = [position for position, column in enumerate(mapping.order) if column.is_counter]
     if not changed:
         return None
     _check_keys(mapping, values, sum(1 << position for position in changed))
-    # CQL refuses a clustering key in an UPDATE of static columns alone.
-    static = all(mapping.order[position].static for position in changed)
-    keys = mapping.partition_positions if static else mapping.key_positions
+    # CQL refuses a clustering key in an UPDATE of nothing but static columns.
+    only_static = all(mapping.order[position].static for position in changed)
+    keys = mapping.partition_positions if only_static else mapping.key_positions
     timestamp = timestamp_of(options, mapping.has_counter)
     table = mapping.table_name(options.keyspace)
     if all(_is_plain(mapping, values, position) for position in changed):
@@ -217,19 +227,21 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
         )
         for position in changed:
             _add_change(statement, mapping, values, position)
-        _add_rest(statement, mapping, values, keys, options)
+        _add_where_and_conditions(statement, mapping, values, keys, options)
         text, bound = statement.prepared(), statement.bound()
     return text, bound
 
 
 def _is_plain(mapping: Mapping, values: Values, position: int) -> bool:
+    """Return True if the change of a column is a plain assignment: ``SET name = ?``."""
     column = mapping.order[position]
     if column.is_counter:
         return False
     return column.update_clause is None or column.is_null(values[position])
 
 
-def _serialized(mapping: Mapping, position: int, value: object) -> Any:
+def _to_bind(mapping: Mapping, position: int, value: object) -> Any:
+    """Return a value of the column at `position` in the form that is bound."""
     wire = mapping.wires[position]
     if value is None or wire is None:
         return value
@@ -245,7 +257,7 @@ def _plain_update(
     keys: tuple[int, ...],
     timestamp: int | None,
 ) -> tuple[str, list[Any]]:
-    """Return the CQL and the values of an update that only assigns."""
+    """Return the CQL and the values of an update whose changes are all plain assignments."""
     conditions = tuple((clause.field, type(clause.operator)) for clause in options.conditionals)
     key = (
         "update", table, tuple(changed), keys, options.ttl is None, timestamp is None,
@@ -258,16 +270,16 @@ def _plain_update(
         )
         for position in changed:
             statement.add_assignment(AssignmentClause(mapping.order[position].db_field_name, None))
-        _add_rest(statement, mapping, values, keys, options)
+        _add_where_and_conditions(statement, mapping, values, keys, options)
         text = statement.prepared()
         plan = mapping.statement_plan(key, lambda: StatementPlan(text))
     bound: list[Any] = [] if options.ttl is None else [options.ttl]
     if timestamp is not None:
         bound.append(timestamp)
     for position in changed:
-        null = mapping.order[position].is_null(values[position])
-        bound.append(None if null else _serialized(mapping, position, values[position]))
-    bound += [_serialized(mapping, position, values[position]) for position in keys]
+        is_null = mapping.order[position].is_null(values[position])
+        bound.append(None if is_null else _to_bind(mapping, position, values[position]))
+    bound += [_to_bind(mapping, position, values[position]) for position in keys]
     bound += [clause.value for clause in options.conditionals]
     return plan.text, bound
 
@@ -275,6 +287,7 @@ def _plain_update(
 def _add_change(
     statement: UpdateStatement, mapping: Mapping, values: Values, position: int
 ) -> None:
+    """Add the change of one column to an UPDATE, with the clause for its type."""
     column, value = mapping.order[position], values[position]
     old_value = None if values.stored is None else values.stored[position]
     if column.is_counter:
@@ -282,25 +295,31 @@ def _add_change(
     elif column.is_null(value):
         statement.add_assignment(AssignmentClause(column.db_field_name, None))
     else:
-        # Null is an empty collection: added elements join those that others have written since.
+        # If the old value is known, write only the difference to it. If it is null, it counts as an
+        # empty collection: new elements are added to those that other clients have written since.
         is_known = values.stored is not None and column.update_clause is not None
+        # If the application has set a collection without knowing the row's value, assign it.
         if values.explicit >> position & 1 and values.unknown >> position & 1:
-            is_known = False  # assign instead of adding: the row's value is not known
-        previous = _serialized(mapping, position, column.to_python(old_value)) if is_known else None
-        statement.add_update(column, _serialized(mapping, position, value), previous=previous)
+            is_known = False
+        previous = _to_bind(mapping, position, column.to_python(old_value)) if is_known else None
+        statement.add_update(column, _to_bind(mapping, position, value), previous=previous)
 
 
-def _add_rest(
+def _add_where_and_conditions(
     statement: BaseCQLStatement,
     mapping: Mapping,
     values: Values,
     keys: tuple[int, ...],
     options: Options,
 ) -> None:
+    """Add the key to WHERE, and the conditions of the options to IF.
+
+    :param keys: the positions of the key columns.
+    """
     for position in keys:
         name = mapping.order[position].db_field_name
         statement.add_where(
-            WhereClause(name, _EQUALS, _serialized(mapping, position, values[position]))
+            WhereClause(name, _EQUALS, _to_bind(mapping, position, values[position]))
         )
     for clause in options.conditionals:
         statement.add_conditional_clause(
@@ -328,7 +347,11 @@ def check_changes(instance: BaseModel, changes: dict[str, Any]) -> None:
 
 
 def assign(instance: BaseModel, changes: dict[str, Any], checked: bool = False) -> None:
-    """Set the attributes that `changes` names."""
+    """Set attributes of an instance.
+
+    :param changes: the values by name.
+    :param checked: True if `check_changes` has been called already.
+    """
     if not checked:
         check_changes(instance, changes)
     for name, value in changes.items():
@@ -373,31 +396,28 @@ def delete(instance: BaseModel) -> Operation[None]:
     plan = mapping.statement_plans.get(key)
     if plan is None:
         statement = DeleteStatement(table, timestamp=timestamp, if_exists=options.if_exists)
-        _add_rest(statement, mapping, values, mapping.key_positions, options)
+        _add_where_and_conditions(statement, mapping, values, mapping.key_positions, options)
         text = statement.prepared()
         plan = mapping.statement_plan(key, lambda: StatementPlan(text))
     bound: list[Any] = [] if timestamp is None else [timestamp]
-    bound += [
-        _serialized(mapping, position, values[position]) for position in mapping.key_positions
-    ]
+    bound += [_to_bind(mapping, position, values[position]) for position in mapping.key_positions]
     bound += [clause.value for clause in options.conditionals]
     yield from execute_write(model, options, plan.text, bound, instance=instance)
 
 
 def run_custom_dmlquery(instance: Any, step: str) -> bool:
-    """Write `instance` with the `__dmlquery__` of its model, if the application has set its own
-    class.
+    """Write an instance by the application's own `__dmlquery__` class, if its model has one.
 
     :param instance: an instance of a model.
     :param step: "save", "update" or "delete".
-    :returns: False if the model uses `DMLQuery` itself.
+    :returns: False if the model uses `DMLQuery` itself: then nothing is written.
     """
-    kind = instance.__dmlquery__
-    if kind is DMLQuery:
+    query_class = instance.__dmlquery__
+    if query_class is DMLQuery:
         return False
     row = values_of(instance)
     options = row.options
-    query = kind(
+    query = query_class(
         type(instance),
         instance,
         batch=options.batch,
@@ -412,29 +432,29 @@ def run_custom_dmlquery(instance: Any, step: str) -> bool:
     try:
         getattr(query, step)()
     finally:
-        # Drop the options for a single write.
+        # Drop the timestamp and the conditions, which apply to one write.
         if options.timestamp is not None or options.is_conditional:
             row.options = options.for_later()
     return True
 
 
 class DMLQuery:
-    """The writes of one instance, with the given options.
+    """Writes one instance with the given options.
 
-    Applications use the methods of the instance. If a model's `__dmlquery__` is a subclass, it is
-    called for each write of an instance.
+    Applications usually call the methods of the instance. If they set a model's `__dmlquery__` to a
+    subclass of this class, each write of an instance calls a method of that subclass.
 
     :param model: the model's class.
-    :param instance: the instance to write; without one, writes raise ValidationError.
-    :param batch: the batch that collects the writes; None executes them.
+    :param instance: the instance to write; if it is None, writes raise ValidationError.
+    :param batch: the batch to which the writes are added; None to execute them.
     :param ttl: seconds until the written values expire; None for the table's default.
     :param consistency: a `ConsistencyLevel`; None for the connection's.
-    :param timestamp: of the writes: a datetime (a naive datetime is local time), a timedelta from
-        now, or microseconds.
-    :param if_not_exists: insert only if the row does not exist.
+    :param timestamp: the timestamp of the writes: a datetime (a naive datetime is local time), a
+        timedelta from now, or microseconds since 1970; None for none.
+    :param if_not_exists: True to insert only if the row does not exist.
     :param conditional: conditions of IF; None for none.
     :param timeout: seconds for a request; None for no limit; the session's by default.
-    :param if_exists: update or delete only if the row exists.
+    :param if_exists: True to update or delete only if the row exists.
     """
 
     def __init__(
@@ -476,7 +496,7 @@ class DMLQuery:
             raise ValidationError(f"there is no instance of {self.model.__name__} to write")
         values = values_of(self.instance)
         before = values.options
-        # The instance keeps its keyspace and its connection; all other options are this object's.
+        # Use the options of this object, but the keyspace and the connection of the instance.
         values.options = self._options.with_changes(
             keyspace=before.keyspace, connection=before.connection
         )

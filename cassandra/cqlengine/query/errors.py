@@ -1,4 +1,4 @@
-"""The errors of queries."""
+"""The errors of queries and writes, and `check_applied`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 class QueryException(CQLEngineException):
-    """A query is put together wrongly."""
+    """A query has filters or other arguments that it cannot have."""
 
 
 class DoesNotExist(QueryException):
@@ -31,17 +31,18 @@ class MultipleObjectsReturned(QueryException):
 
 
 class IfNotExistsWithCounterColumn(CQLEngineException):
-    """Counters take no IF NOT EXISTS."""
+    """IF NOT EXISTS was used on a table with counters."""
 
 
 class IfExistsWithCounterColumn(CQLEngineException):
-    """Counters take no IF EXISTS."""
+    """IF EXISTS was used on a table with counters."""
 
 
 class LWTException(CQLEngineException):
     """A lightweight transaction was not applied.
 
-    :param existing: the row in the server's response, by column name.
+    :param existing: the row in the server's response, by column name: "[applied]" and, depending on
+        the statement, the existing values.
     """
 
     def __init__(self, existing: dict[str, Any]) -> None:
@@ -63,7 +64,8 @@ def check_applied(result: Any) -> None:
     existing = result.one()
     if existing is None:
         raise LWTException({"[applied]": False})
-    # In concurrent executions on cassandra.aio, the session's row factory makes the rows.
+    # The row is a dict, except in concurrent executions on cassandra.aio: there it depends on the
+    # session's row factory.
     pairs = existing if isinstance(existing, Mapping) else zip(names, existing, strict=True)
     raise LWTException(dict(pairs))
 

@@ -28,12 +28,12 @@ __all__ = ["AbstractQueryableColumn", "ColumnQueryEvaluator", "filter_value"]
 
 
 def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object) -> Any:
-    """Return `value` in the form that is bound after `operator`.
+    """Return the value of a filter in the form that is bound.
 
-    :raises CQLEngineException: for None.
+    :raises CQLEngineException: if `value` is None, or not a list for ``IN``.
     :raises ValidationError: if `column` cannot hold `value`.
     """
-    # Servers refuse null in WHERE; only conditions of IF may compare with null.
+    # Servers refuse null in WHERE. Conditions of IF, which may be null, do not come here.
     if value is None:
         raise CQLEngineException(
             f"None values on filter are not allowed ({column.label} {operator})"
@@ -46,7 +46,7 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object
         return [column.to_filter(item) for item in value]
     if isinstance(operator, ContainsOperator):
         elements = column.sub_types
-        # CONTAINS compares the values of a map; CQL has CONTAINS KEY for its keys.
+        # For a map, CONTAINS compares its values: take the last column, that of the values.
         return elements[-1].to_filter(value) if elements else value
     return column.to_filter(value)
 
@@ -65,16 +65,18 @@ class AbstractQueryableColumn(UnicodeMixin):
         return str(self._column().cql)
 
     def in_(self, item: Iterable[Any]) -> WhereClause:
-        """Return the filter for columns that equal any value of `item`.
+        """Return the filter ``column IN item``.
 
         :param item: an iterable of values.
         """
         return self._clause(InOperator(), item)
 
     def contains_(self, item: object) -> WhereClause:
-        """Return the filter for collections with `item` as an element, or as a value of a map.
+        """Return the filter ``column CONTAINS item``.
 
-        :param item: the element.
+        It matches collections that have `item` as an element, and maps that have it as a value.
+
+        :param item: the element or value.
         """
         return self._clause(ContainsOperator(), item)
 
@@ -86,7 +88,7 @@ class AbstractQueryableColumn(UnicodeMixin):
         return self._clause(LikeOperator(), item)
 
     def ann_of(self, vector: object) -> AnnClause:
-        """Return the ordering by the distance to `vector`, for `order_by`.
+        """Return an ordering for `order_by`: by the distance of the column from `vector`.
 
         The column needs an index that supports vectors, and the queryset needs a `limit`.
 
@@ -116,7 +118,7 @@ class AbstractQueryableColumn(UnicodeMixin):
     def __le__(self, other: object) -> WhereClause:
         return self._clause(LessThanOrEqualOperator(), other)
 
-    # `==` returns a filter here, so sets and dicts cannot use it to compare.
+    # Not hashable: `==` returns a filter, so sets and dicts could not compare these objects.
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -124,7 +126,7 @@ AbstractQueryableColumn.__module__ = "cassandra.cqlengine.query"
 
 
 class ColumnQueryEvaluator(AbstractQueryableColumn):
-    """A column as an attribute of a model's class.
+    """A column as an attribute of a model's class, for filters: ``Model.age > 5``.
 
     :param column: the column to compare.
     """

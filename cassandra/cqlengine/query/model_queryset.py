@@ -56,7 +56,7 @@ T = TypeVar("T")
 _EQUALS = EqualsOperator()
 _PK_TOKEN = "pk__token"
 
-# The operations that `update` accepts after two underscores, by the column's clause.
+# The operations that `update` accepts after two underscores (``tags__add``), by update clause.
 _OPERATIONS = {
     SetUpdateClause: ("add", "remove"),
     ListUpdateClause: ("append", "prepend", "remove"),
@@ -79,8 +79,8 @@ def _result_objects(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list
 
 
 def split_operator(name: str) -> tuple[str, BaseWhereOperator]:
-    """Return the column's name and the operator of ``column__operator``."""
-    # Split from the right, because names of columns may contain two underscores themselves.
+    """Return the column's name and the operator of ``column__operator``; ``column`` means ``=``."""
+    # Split from the right, because the name of a column may contain two underscores.
     column, separator, symbol = name.rpartition("__")
     if not separator or not column:
         return name, _EQUALS
@@ -88,8 +88,9 @@ def split_operator(name: str) -> tuple[str, BaseWhereOperator]:
 
 
 def _quick_check(column: Any, operator: BaseWhereOperator) -> Callable[[Any], Any] | None:
-    """Return the function that converts a usual value for binding; None if the value needs more
-    checks.
+    """Return a function that checks a filter's value and converts it to the form that is bound.
+
+    It serves for values other than None and functions. None if the operator needs more checks.
     """
     if column is _PK_TOKEN or isinstance(operator, (InOperator, ContainsOperator)):
         return None
@@ -99,7 +100,7 @@ def _quick_check(column: Any, operator: BaseWhereOperator) -> Callable[[Any], An
 
 
 class SimpleQuerySet(AbstractQuerySet[ResultObject]):
-    """The queryset of a named table, whose columns are not known in advance."""
+    """The queryset of a named table, whose columns are not known."""
 
     def _terms_of(self, name: str, value: object) -> WhereClause:
         column, operator = split_operator(name)
@@ -136,6 +137,7 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
 class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     """The queryset of a model."""
 
+    # After `values_list`: the names of its columns (empty for all), and the value of `flat`.
     _listed: tuple[str, ...] | None = None
     _flat = False
 
@@ -147,9 +149,10 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
     def _terms_of(self, name: str, value: object) -> WhereClause:
         mapping = self.model.__mapping__
+        # Cached, because applications use the same few names.
         term = mapping.terms.get(name)
         if term is None:
-            column, operator = self._parsed(name)
+            column, operator = self._column_and_operator(name)
             term = mapping.terms[name] = (column, operator, _quick_check(column, operator))
         column, operator, check = term
         if check is not None and value is not None and not isinstance(value, QueryValue):
@@ -160,9 +163,15 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             raise QueryException(f"'{_PK_TOKEN}' is compared with a Token(...), not with {value!r}")
         return WhereClause(column.db_field_name, operator, filter_value(column, operator, value))
 
-    def _parsed(self, name: str) -> tuple[Any, BaseWhereOperator]:
+    def _column_and_operator(self, name: str) -> tuple[Any, BaseWhereOperator]:
+        """Return the column and the operator of a filter's keyword, such as ``age__gt``.
+
+        For ``pk__token``, `_PK_TOKEN` takes the place of the column.
+
+        :raises QueryException: if there is no such column.
+        """
         mapping = self.model.__mapping__
-        if name in mapping.columns:  # names may contain two underscores
+        if name in mapping.columns:  # the name of a column may contain two underscores
             return mapping.columns[name], _EQUALS
         if name == _PK_TOKEN:
             return _PK_TOKEN, _EQUALS
@@ -183,6 +192,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return column, operator
 
     def _token(self, column: Any, operator: BaseWhereOperator, value: Token) -> WhereClause:
+        """Return the filter ``token(partition key) operator token(values)``."""
         if column is not _PK_TOKEN:
             raise QueryException(
                 f"Token() values may only be compared to the '{_PK_TOKEN}' virtual column"
@@ -193,7 +203,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
                 f"Token() received {len(value.value)} arguments but model has {len(keys)} "
                 "partition keys"
             )
-        # A copy, because the application may use its Token for other models.
+        # Copy the Token, because the application may use it for other models too.
         token = Token(*value.value)
         token.value = tuple(key.validate(part) for key, part in zip(keys, value.value, strict=True))
         token.set_columns(keys)
@@ -211,16 +221,18 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return clause
 
     def _condition_of(self, name: str, value: object) -> ConditionalClause:
-        if value is None:  # null is a value in conditions
-            column, operator = self._parsed(name)
+        # Unlike a filter, a condition may compare with null.
+        if value is None:
+            column, operator = self._column_and_operator(name)
             return ConditionalClause(column.db_field_name, None, operator)
         return super()._condition_of(name, value)
 
     def _check_filters(self) -> None:
-        """Raise QueryException if servers would refuse the filters."""
+        """Raise QueryException if servers would refuse the filters without ALLOW FILTERING."""
         if self._allow_filtering or not self._where:
             return
         mapping = self.model.__mapping__
+        # One filter is enough by which servers find rows.
         for clause in self._where:
             if isinstance(clause.value, Token):
                 return
@@ -247,9 +259,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     # -- what is selected -----------------------------------------------------------------------
 
     def _fixed(self) -> list[tuple[int, Column[Any]]]:
-        """Return (position, column) for the filters that fix a column.
+        """Return (index of the filter, column) for each column that is fixed by a filter.
 
-        These columns are not selected.
+        These columns are not selected (see `cassandra.cqlengine.mapping`).
         """
         mapping = self.model.__mapping__
         return [
@@ -259,10 +271,11 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         ]
 
     def _fixes(self, clause: WhereClause) -> bool:
-        """Return True if instances can take their value of the column from the filter.
+        """Return True if the column need not be selected, because instances get its value from the
+        filter.
 
-        For collections, tuples and user-defined types, the bound value differs in form from an
-        instance's value: such columns are selected.
+        A collection, tuple or user-defined type has another form in the filter than in instances,
+        so such columns are selected.
         """
         if not clause.quote_field or not is_fixed(clause):
             return False
@@ -274,14 +287,16 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         is_narrowed = self._only_fields or self._defer_fields
         if self._listed is not None and (self._listed or not is_narrowed):
             return [mapping.columns[name].db_field_name for name in self._listed]
-        if not self._only_fields and not self._defer_fields and mapping.has_other_columns():
-            return []  # rows of subclasses have columns that this class does not know
+        # Rows of subclasses have columns that this class does not have: select all.
+        if not is_narrowed and mapping.has_other_columns():
+            return []
         fixed = {clause.field for clause in self._where if self._fixes(clause)}
-        if not self._only_fields and not self._defer_fields and not fixed:
+        if not is_narrowed and not fixed:
             return []
         names = [n for n in self._only_fields or mapping.names if n not in self._defer_fields]
+        # Always select the discriminator, from which the class of a row follows.
         if mapping.discriminator is not None and mapping.discriminator not in names:
-            names.append(mapping.discriminator)  # without it, the class of a row is not known
+            names.append(mapping.discriminator)
         fields = [mapping.columns[name].db_field_name for name in mapping.names if name in names]
         selected = [field for field in fields if field not in fixed]
         # CQL must select at least one column, even if the filters fix all columns.
@@ -318,10 +333,10 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             }
             return _ListRows(self.model, self._listed, self._flat, fixed)
         values = select.fixed_values(self._where)
-        return InstanceRows(self._of_rows(), select.fixed_names, values)
+        return InstanceRows(self._instance_class(), select.fixed_names, values)
 
-    def _of_rows(self) -> Any:
-        """Return the class of the instances, in the keyspace and on the connection of `using`."""
+    def _instance_class(self) -> Any:
+        """Return the class of the instances: the model, or its class for what `using` has set."""
         options = self._options
         if options.keyspace is None and options.connection is None:
             return self.model
@@ -347,13 +362,14 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return fields
 
     def values_list(self, *fields: str, **kwargs: Any) -> ModelQuerySet[Any]:
-        """Return a queryset of lists of values in the database's form, in the order of `fields`.
+        """Return a queryset whose rows are lists of values, in the order of `fields`.
 
-        Without fields the lists have all columns.
+        The values are in the database's form: `Column.to_python` is not called for them.
 
-        :param fields: the columns' names, as strings.
-        :param kwargs: ``flat=True``, with one field: the values themselves.
-        :raises TypeError: for other keywords, and for `flat` with several fields.
+        :param fields: the names of the columns; without names, the lists have all columns.
+        :param kwargs: ``flat=True`` returns the values themselves in place of lists of one value.
+            It needs exactly one field.
+        :raises TypeError: if another keyword is passed, or `flat` with several fields.
         """
         flat = kwargs.pop("flat", False)
         if kwargs:
@@ -370,7 +386,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
     def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
         name, order = super()._get_ordering_condition(colname)
-        if colname in self.model.__mapping__.columns:  # a minus sign may belong to the name
+        # A minus sign in front may be part of the column's name.
+        if colname in self.model.__mapping__.columns:
             name, order = colname, "ASC"
         column = self.model.__mapping__.columns.get(name)
         if column is None:
@@ -399,9 +416,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     def timestamp(self, timestamp: Timestamp) -> Self:
         """Return a queryset whose writes have this timestamp.
 
-        The timestamp is a datetime, a timedelta from now, or microseconds since 1970.
-
-        :param timestamp: a datetime, a timedelta, microseconds, or None for no timestamp.
+        :param timestamp: a datetime (a naive datetime is local time), a timedelta from now,
+            microseconds since 1970, or None for no timestamp.
         :raises TypeError: if it is of another type, such as the float of ``time.time()``.
         """
         check_timestamp(timestamp)
@@ -426,10 +442,12 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     # -- writing --------------------------------------------------------------------------------
 
     def create(self, **kwargs: Any) -> T:
-        """Insert a row and return its instance. Unlike `Model.create`, it ignores unknown names.
+        """Insert a row and return its instance.
 
-        :raises ValidationError: for values that columns cannot hold.
-        :raises LWTException: after `if_not_exists`, if the row exists.
+        Unlike `Model.create`, this ignores names without a column.
+
+        :raises ValidationError: if a column cannot hold its value.
+        :raises LWTException: if `if_not_exists` is set and the row exists.
         """
         instance: T = run(self.creation(kwargs, run_custom_dmlquery))
         return instance
@@ -448,10 +466,10 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         """Return the operation that inserts a row of `values`; it returns the instance.
 
         :param values: values by the attributes' names.
-        :param write: a function that writes the instance, or returns False if it does not; None to
-            write as usual.
+        :param write: called with the instance and "save". It writes the instance, or returns False
+            to have it written here. None to have it always written here.
         """
-        model, options = self._of_rows(), self._options
+        model, options = self._instance_class(), self._options
         mapping = model.__mapping__
         if mapping.has_own_init:
             instance = model(**values)
@@ -464,8 +482,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         if write is None or not write(instance, "save"):
             yield from save(instance)
         if options.is_conditional or options.timestamp is not None:
-            # Drop the options for this one statement; ttl, keyspace, connection and batch stay with
-            # the instance.
+            # Drop the conditions and the timestamp, which apply to one write. Other options, such
+            # as ttl and keyspace, stay with the instance.
             row.options = options.for_later()
         if options.batch is not None:
             options.batch.hold(row)
@@ -474,19 +492,21 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     def create_many(self, rows: Iterable[Mapping[str, Any] | T], concurrency: int = 100) -> list[T]:
         """Insert many rows by concurrent requests, and return their instances.
 
-        All rows are validated before the first row is sent. If requests fail, the others are
-        executed all the same, and the first error is raised: its ``row_number`` is the number of
-        its row (from 0), and its ``failed_rows`` has all failed rows with their errors.
+        All rows are validated before the first row is sent. If a request fails, the others are
+        executed all the same. Then the error of the first failed row is raised. Its ``row_number``
+        is the number of that row, from 0, and its ``failed_rows`` is a list of (number, error) of
+        all failed rows.
 
         :param rows: mappings of values by the attributes' names, or instances.
         :param concurrency: the maximum number of requests in flight.
-        :raises ValidationError: for values that columns cannot hold, and unknown names.
-        :raises LWTException: after `if_not_exists`, if a row exists.
+        :raises ValidationError: if a column cannot hold its value, or a name has no column.
+        :raises LWTException: if `if_not_exists` is set and a row exists.
         """
-        model: Any = self._of_rows()
-        if model.__dmlquery__ is not DMLQuery:  # the application's own class writes each instance
-            each: Any = rows
-            return [self.create(**dict(row)) for row in each]
+        model: Any = self._instance_class()
+        # The application's own class writes the instances one by one.
+        if model.__dmlquery__ is not DMLQuery:
+            mappings: Any = rows
+            return [self.create(**dict(row)) for row in mappings]
         instances: list[T] = run(creations(model, self._options, rows, concurrency))
         return instances
 
@@ -500,7 +520,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :param concurrency: the maximum number of requests in flight.
         """
         instances: list[T] = await arun(
-            creations(self._of_rows(), self._options, rows, concurrency)
+            creations(self._instance_class(), self._options, rows, concurrency)
         )
         return instances
 
@@ -512,11 +532,11 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     def update(self, **values: Any) -> None:
         """Write columns of the rows that match the filters, without reading them first.
 
-        :param values: ``column=value``; None deletes the value. For collections
-            ``column__operation=value`` too: `add` and `remove` for sets, `append`, `prepend` and
+        :param values: ``column=value``; None deletes the value. For collections you may also write
+            ``column__operation=value``: `add` and `remove` for sets, `append`, `prepend` and
             `remove` for lists, `update` and `remove` for maps.
-        :raises ValidationError: for unknown columns, columns of the primary key, and values
-            that columns cannot hold.
+        :raises ValidationError: if a name has no column, or a column of the primary key, or if a
+            column cannot hold its value.
         :raises LWTException: if the update is conditional and was not applied.
         """
         run(self._update(values))
@@ -549,6 +569,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         yield from execute_write(self.model, options, statement.prepared(), statement.bound())
 
     def _assigned(self, name: str) -> tuple[Column[Any], str | None]:
+        """Return the column and the operation of a keyword of `update`, such as ``tags__add``."""
         mapping = self.model.__mapping__
         column = mapping.columns.get(name)
         operation: str | None = None
@@ -575,8 +596,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 def _assign(
     statement: UpdateStatement, column: Column[Any], operation: str | None, value: object
 ) -> None:
-    """Add one assignment of a queryset's `update`."""
+    """Add one assignment of a queryset's `update` to the statement."""
     field = column.db_field_name
+    # A null deletes the value; an operation with None does nothing.
     if value is None or (operation is None and column.is_null(value)):
         if operation is not None:
             return
@@ -596,7 +618,10 @@ def _assign(
 
 
 def _map_change(column: Any, operation: str | None, value: Any) -> Any:
-    """Return the keys and values of a change of a map; a value of None deletes the key."""
+    """Return what an operation on a map binds: a set of keys to remove, or a dict to update.
+
+    In the dict, a value of None deletes the key.
+    """
     key_of, value_of = column.key_col.to_filter, column.value_col.to_filter
     if operation == "remove":
         return {key_of(key) for key in value}
@@ -608,7 +633,10 @@ def _map_change(column: Any, operation: str | None, value: Any) -> Any:
 
 
 class _ListRows:
-    """The row factory of `values_list`."""
+    """The row factory of `values_list`.
+
+    :param fixed: the values of the columns that are not selected, because a filter fixes them.
+    """
 
     __slots__ = ("_fixed", "_flat", "_model", "_names")
 
@@ -627,7 +655,7 @@ class _ListRows:
             values = []
             for column in columns:
                 field = column.db_field_name
-                # In the database's form: applications convert these values themselves.
+                # Do not call `to_python`: applications expect the database's form here.
                 values.append(row[index_of[field]] if field in index_of else self._fixed.get(field))
             lists.append(values[0] if self._flat else values)
         return lists

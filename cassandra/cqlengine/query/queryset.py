@@ -1,4 +1,4 @@
-"""QuerySets: queries that are built step by step, and executed when their rows are read."""
+"""`AbstractQuerySet`: a query that is built step by step, and executed when its rows are read."""
 
 from __future__ import annotations
 
@@ -38,19 +38,18 @@ DEFAULT_LIMIT = 10_000
 class AbstractQuerySet(Generic[T]):
     """The common base class of querysets of models and of named tables.
 
-    Each method that narrows the rows returns a new queryset. Rows are fetched page by page while
-    you iterate over them, and kept, so that a second iteration fetches nothing.
+    Methods such as `filter` return a new queryset. Rows are fetched page by page while you iterate
+    over them. The queryset keeps them, so a second iteration needs no request.
 
-    :param model: the model or named table whose rows it returns.
+    :param model: the model or named table whose rows the queryset returns.
     """
 
-    # Defaults that most querysets keep are class attributes, so that creating and copying a
-    # queryset is cheap.
+    # Defaults are class attributes, so that creating and copying a queryset is cheap.
     _options: Options = DEFAULTS
 
     @property
     def _connection(self) -> str | None:
-        # Applications set this attribute on their own querysets.
+        # Subclasses of applications set this attribute.
         return self._options.connection
 
     @_connection.setter
@@ -66,18 +65,20 @@ class AbstractQuerySet(Generic[T]):
     _defer_fields: tuple[str, ...] = ()
     _distinct: tuple[str, ...] = ()
     _fetch_size: Any = FETCH_SIZE_UNSET
+    # The rows that were read so far, an iterator over the other rows (None if there are no others),
+    # and the result that it reads. All are None before the request.
     _cache: list[Any] | None = None
     _pending: Iterator[Any] | None = None
     _result: Any = None
-    _count: int | None = None  # for subclasses, such as those of django-cassandra-engine
+    _count: int | None = None  # used by subclasses, such as those of django-cassandra-engine
 
     def __init__(self, model: Any) -> None:
         self.model = model
 
-    # -- what the kinds of querysets say --------------------------------------------------------
+    # -- implemented by subclasses --------------------------------------------------------------
 
     def _terms_of(self, name: str, value: object) -> WhereClause:
-        """Return the relation for the keyword `name` and its value."""
+        """Return the relation for a keyword of `filter` and its value."""
         raise NotImplementedError
 
     def _condition_of(self, name: str, value: object) -> ConditionalClause:
@@ -85,16 +86,18 @@ class AbstractQuerySet(Generic[T]):
         return ConditionalClause(clause.field, clause.value, clause.operator)
 
     def _factory(self, select: StatementPlan) -> Any:
-        """Return the row factory of `select`."""
+        """Return the row factory for the result of `select`."""
         raise NotImplementedError
 
     def _fields(self) -> list[str]:
-        """Return the columns to select; empty for all."""
+        """Return the names of the columns to select, in the database; an empty list for all."""
         return []
 
     def _select_plan(self, count: bool) -> StatementPlan:
-        """Return the statement plan of the select; raise QueryException if servers would refuse its
-        filters.
+        """Return the statement plan of the select.
+
+        :param count: True for a SELECT COUNT.
+        :raises QueryException: if servers would refuse the filters.
         """
         return StatementPlan(self._statement(count).prepared())
 
@@ -104,12 +107,13 @@ class AbstractQuerySet(Generic[T]):
         return str(self.model.column_family_name())
 
     def _partition_columns(self) -> Sequence[str]:
-        """Return the database's names of the partition key's columns."""
+        """Return the names of the partition key's columns in the database."""
         raise NotImplementedError
 
     # -- copies ---------------------------------------------------------------------------------
 
     def _copy(self) -> Self:
+        """Return a copy of the query, without the rows that were read."""
         queryset = object.__new__(type(self))
         queryset.__dict__.update(self.__dict__)
         if self._cache is not None:
@@ -172,8 +176,9 @@ class AbstractQuerySet(Generic[T]):
     ) -> Request:
         """Return the request of the select.
 
-        :param row_limit: the maximum number of rows to read, if it is less than the queryset's
-            limit.
+        :param factory: the row factory; None for the queryset's own.
+        :param row_limit: the maximum number of rows to read; None for the queryset's limit, which
+            also applies if it is less.
         """
         options = self._options
         if options.batch is not None:
@@ -201,7 +206,11 @@ class AbstractQuerySet(Generic[T]):
         )
 
     def _check_neighbours(self, row_limit: int | None, count: bool) -> None:
-        """Raise QueryException unless the statement limits the number of neighbours."""
+        """Check a statement that is ordered by ``ann_of``.
+
+        :raises QueryException: if there is no limit of the number of rows, or the statement counts
+            rows or is distinct.
+        """
         if count or self._distinct:
             raise QueryException(
                 "rows that are ordered by ann_of cannot be counted, or be distinct"
@@ -211,10 +220,10 @@ class AbstractQuerySet(Generic[T]):
                 "order_by(column.ann_of(...)) needs limit(n): how many neighbours are wanted"
             )
 
-    # -- narrowing ------------------------------------------------------------------------------
+    # -- filters, order and limits --------------------------------------------------------------
 
     def all(self) -> Self:
-        """Return a queryset of the same rows, which are fetched again."""
+        """Return a copy of the queryset, which fetches its rows itself."""
         return self._copy()
 
     def filter(self, *args: Any, **kwargs: Any) -> Self:
@@ -222,8 +231,8 @@ class AbstractQuerySet(Generic[T]):
 
         :param args: expressions, such as ``Model.age > 5``.
         :param kwargs: ``column=value`` or ``column__operator=value``.
-        :raises QueryException: for an unknown column, and for objects that are not filters.
-        :raises ValidationError: for a value that the column cannot hold.
+        :raises QueryException: if a column is unknown, or an argument is not a filter.
+        :raises ValidationError: if the column cannot hold the value.
         """
         queryset = self._copy()
         clauses = list(self._where)
@@ -237,6 +246,7 @@ class AbstractQuerySet(Generic[T]):
         return queryset
 
     def _checked(self, clause: WhereClause) -> WhereClause:
+        """Return a filter that was passed as an expression, after a check of its column."""
         return clause
 
     def __call__(self, *args: Any, **kwargs: Any) -> Self:
@@ -246,17 +256,17 @@ class AbstractQuerySet(Generic[T]):
         """Return a queryset whose update or delete is applied only if all conditions hold.
 
         :param args: conditions, such as ``Model.age > 5``.
-        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
         """
         return self._with_options(
             conditionals=(*self._options.conditionals, *self.conditions(*args, **kwargs))
         )
 
     def conditions(self, *args: Any, **kwargs: Any) -> tuple[ConditionalClause, ...]:
-        """Return the conditions for the arguments of `iff`.
+        """Return the conditions that `iff` would set for these arguments.
 
-        :param args: as in `iff`.
-        :param kwargs: as in `iff`.
+        :param args: as for `iff`.
+        :param kwargs: as for `iff`.
         """
         clauses: list[ConditionalClause] = []
         for clause in args:
@@ -294,8 +304,9 @@ class AbstractQuerySet(Generic[T]):
         return f"{escape_name(column)} {order}"
 
     def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
-        """Return the column's name in the database, and ASC or DESC; subclasses of applications
-        call this too.
+        """Return the column's name in the database, and ASC or DESC, for an argument of `order_by`.
+
+        Subclasses of applications call this method too.
         """
         return colname.removeprefix("-"), "DESC" if colname.startswith("-") else "ASC"
 
@@ -316,7 +327,7 @@ class AbstractQuerySet(Generic[T]):
         return queryset
 
     def fetch_size(self, v: int) -> Self:
-        """Return a queryset whose rows come in pages of `v`.
+        """Return a queryset that fetches `v` rows per page.
 
         :param v: rows per page.
         :raises QueryException: if `v` is less than 1.
@@ -332,7 +343,7 @@ class AbstractQuerySet(Generic[T]):
     def allow_filtering(self) -> Self:
         """Return a queryset with ALLOW FILTERING.
 
-        Servers then search through rows, which may take long.
+        Servers then read rows that do not match the filters too, which may take long.
         """
         queryset = self._copy()
         queryset._allow_filtering = True
@@ -383,17 +394,17 @@ class AbstractQuerySet(Generic[T]):
         return self._with_options(consistency=consistency)
 
     def timeout(self, timeout: float | None) -> Self:
-        """Return a queryset with this timeout, in seconds; None for no limit.
+        """Return a queryset with this timeout for each request.
 
-        :param timeout: the seconds.
+        :param timeout: seconds; None for no limit.
         """
         return self._with_options(timeout=timeout)
 
     def using(self, keyspace: str | None = None, connection: str | None = None) -> Self:
         """Return a queryset on another keyspace or connection.
 
-        :param keyspace: its name; None keeps the present keyspace.
-        :param connection: its name; None keeps the present connection.
+        :param keyspace: the name of the keyspace; None to keep the keyspace.
+        :param connection: the name of the connection; None to keep the connection.
         """
         changes: dict[str, Any] = {}
         if keyspace is not None:
@@ -409,7 +420,7 @@ class AbstractQuerySet(Generic[T]):
 
         :param batch_obj: a `BatchQuery`, or None for no batch.
         :raises CQLEngineException: if `batch_obj` is not a `BatchQuery`, or the queryset has a
-            timeout or a connection.
+            connection.
         """
         if batch_obj is not None and not isinstance(batch_obj, BatchQuery):
             raise CQLEngineException("batch_obj must be a BatchQuery instance or None")
@@ -420,16 +431,16 @@ class AbstractQuerySet(Generic[T]):
     # -- reading, blocking ----------------------------------------------------------------------
 
     def _start(self) -> list[Any]:
+        """Send the request, if that is not done yet, and return the list of rows read so far."""
         if self._cache is None:
             self._result = blocking(self._request())
-            # Set only after the request succeeded: a failed request is executed again at the next
-            # read.
+            # Set it only now: if the request fails, the next read sends it again.
             self._cache = []
             self._pending = iter(self._result)
         return self._cache
 
     def _fill(self, count: int | None = None) -> list[Any]:
-        """Fetch until `count` rows, or all rows, are there."""
+        """Read rows until there are `count`, or all if it is None, and return the list of rows."""
         rows = self._start()
         pending = self._pending
         if pending is None:
@@ -441,7 +452,7 @@ class AbstractQuerySet(Generic[T]):
             else:
                 rows.extend(islice(pending, max(count - len(rows), 0)))
         except BaseException:
-            # A new iterator over the result continues where the failed one stopped.
+            # The iterator has ended with the error. A new one continues at the next row.
             self._pending = iter(self._result)
             raise
         if count is not None and len(rows) < count:
@@ -449,7 +460,8 @@ class AbstractQuerySet(Generic[T]):
         return rows
 
     def __iter__(self) -> Iterator[T]:
-        # Read by index in the shared list: several loops over one queryset fetch each row once.
+        # Read from the list of rows by index, so that several loops over one queryset fetch each
+        # row only once.
         rows = self._start()
         index = 0
         while True:
@@ -463,6 +475,7 @@ class AbstractQuerySet(Generic[T]):
                     self._pending = None
                     return
                 except BaseException:
+                    # The iterator has ended with the error. A new one continues at the next row.
                     self._pending = iter(self._result)
                     raise
             yield rows[index]
@@ -476,8 +489,9 @@ class AbstractQuerySet(Generic[T]):
 
     def __getitem__(self, s: Any) -> Any:
         if isinstance(s, slice):
-            negative = any(end is not None and end < 0 for end in (s.start, s.stop, s.step))
-            needed = None if negative or s.stop is None else s.stop
+            # Negative indexes count from the end, so they need all rows.
+            is_negative = any(end is not None and end < 0 for end in (s.start, s.stop, s.step))
+            needed = None if is_negative or s.stop is None else s.stop
             return self._fill(needed)[s]
         index = int(s)
         rows = self._fill(None if index < 0 else index + 1)
@@ -489,11 +503,13 @@ class AbstractQuerySet(Generic[T]):
             ) from None
 
     def get(self, *args: Any, **kwargs: Any) -> T:
-        """Return the only row.
+        """Return the only row that matches the filters.
+
+        The errors are those of the model: ``Model.DoesNotExist``, which is also a `DoesNotExist`.
 
         :param args: conditions, such as ``Model.age > 5``.
-        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
-        :raises DoesNotExist: (of the model's class too) if no row matches.
+        :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
+        :raises DoesNotExist: if no row matches.
         :raises MultipleObjectsReturned: if several rows match.
         """
         rows = self.filter(*args, **kwargs) if args or kwargs else self
@@ -505,6 +521,7 @@ class AbstractQuerySet(Generic[T]):
         return row
 
     def _get(self) -> Operation[Any]:
+        # Two rows are enough to see that there is more than one.
         result = yield self._request(row_limit=2)
         rows = result.current_rows
         if len(rows) < 2 and result.has_more_pages:
@@ -553,9 +570,9 @@ class AbstractQuerySet(Generic[T]):
         return row
 
     def count(self) -> int:
-        """Return the number of rows, with SELECT COUNT: on many rows it is slow.
+        """Return the number of rows, by SELECT COUNT, which is slow for many rows.
 
-        With `distinct`, which servers do not count, the queryset reads all partition keys.
+        Servers cannot count with DISTINCT: after `distinct`, this reads all partition keys.
         """
         return run(self._counting())
 
@@ -578,14 +595,14 @@ class AbstractQuerySet(Generic[T]):
             yield row
 
     async def aall(self) -> list[T]:
-        """Return all rows in a list."""
+        """Return a list of all rows, on a connection of `cassandra.aio`."""
         return [row async for row in self]
 
     async def aget(self, *args: Any, **kwargs: Any) -> T:
-        """Return the only row, on a connection of `cassandra.aio`.
+        """Return the only row that matches the filters, on a connection of `cassandra.aio`.
 
         :param args: conditions, such as ``Model.age > 5``.
-        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
         """
         row: T = await arun(self.filter(*args, **kwargs)._get())
         return row
@@ -647,22 +664,20 @@ class AbstractQuerySet(Generic[T]):
 
 
 def _copied(clause: WhereClause) -> WhereClause:
-    """Return a copy of `clause`: a statement numbers its clauses, and the queryset's clauses must
-    not change.
-    """
+    """Return a copy of a filter for a statement, which numbers the markers of its clauses."""
     if isinstance(clause, IsNotNullClause):
         return type(clause)(clause.field)
     return WhereClause(clause.field, clause.operator, clause.value, clause.quote_field)
 
 
 def is_lookup(clause: WhereClause) -> bool:
-    """Return True if the filter finds rows by an index or a key, without searching through rows."""
-    # Compared by exact class, because LIKE and != derive from `=`.
+    """Return True if servers can use a key or an index of the filter's column to find rows."""
+    # Compare the exact class, because LIKE and != derive from `=`.
     return type(clause.operator) in (EqualsOperator, InOperator, ContainsOperator)
 
 
 def is_fixed(clause: WhereClause) -> bool:
-    """Return True if the filter fixes its column to one value."""
+    """Return True if the filter allows one value of its column, which the client knows."""
     return type(clause.operator) is EqualsOperator and not isinstance(clause.value, QueryValue)
 
 
