@@ -1,6 +1,6 @@
 """Methods of `Cluster` and `Session` that cassandra-driver has, implemented on top of the engine.
 
-The classes get them through `cassandra.cluster.compat_names`.
+The module `cassandra.cluster.compat_names` adds them to the classes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class CompatCluster:
-    """A base of `Cluster`."""
+    """Methods that `cassandra.cluster.Cluster` gets."""
 
     _run: Callable[..., Any]
     _core: Core | None
@@ -44,8 +44,9 @@ class CompatCluster:
         return self._executor
 
     def on_up(self, host: Host) -> None:
-        """Handle `host` as if the cluster had reported it up. The driver learns that without your
-        help.
+        """Handle `host` as if the cluster had reported it up.
+
+        You need not call this: the cluster reports the states of hosts to the driver.
 
         :param host: a `Host` of `Cluster.metadata`.
         """
@@ -54,8 +55,9 @@ class CompatCluster:
     def on_down(
         self, host: Host, is_host_addition: bool = False, expect_host_to_be_down: bool = False
     ) -> None:
-        """Handle `host` as if the cluster had reported it down. The driver learns that without your
-        help.
+        """Handle `host` as if the cluster had reported it down.
+
+        You need not call this: the cluster reports the states of hosts to the driver.
 
         :param host: a `Host` of `Cluster.metadata`.
         :param is_host_addition: accepted for compatibility; without effect.
@@ -64,7 +66,9 @@ class CompatCluster:
         self._notify("on_reported_down", host)
 
     def on_add(self, host: Host, refresh_nodes: bool = True) -> None:
-        """Read the node list again. The driver learns of new nodes without your help.
+        """Read the node list again.
+
+        You need not call this: the cluster reports new nodes to the driver.
 
         :param host: the `Host`.
         :param refresh_nodes: False to do nothing.
@@ -73,13 +77,16 @@ class CompatCluster:
             self.refresh_nodes()
 
     def on_remove(self, host: Host) -> None:
-        """Read the node list again. The driver learns of removed nodes without your help.
+        """Read the node list again.
+
+        You need not call this: the cluster reports removed nodes to the driver.
 
         :param host: the `Host`.
         """
         self.refresh_nodes()
 
     def _notify(self, method: str, host: Host) -> None:
+        """Call a method of the engine's host watch, on the event loop."""
         core = self._core
         if core is not None:
             core.loop.call_soon_threadsafe(getattr(core.hosts, method), host)
@@ -116,7 +123,7 @@ class CompatCluster:
 
 
 class CompatSession:
-    """A base of `Session`."""
+    """Methods that `cassandra.cluster.Session` gets."""
 
     cluster: Any
     set_keyspace: Callable[[str], None]
@@ -125,8 +132,8 @@ class CompatSession:
         """Call ``fn(*args, **kwargs)`` in a thread of `Cluster.executor` and return a future.
 
         :param fn: a function.
-        :param args: its arguments.
-        :param kwargs: its keyword arguments.
+        :param args: the arguments of `fn`.
+        :param kwargs: the keyword arguments of `fn`.
         :raises ConnectionShutdown: if the cluster is shut down.
         """
         if self.cluster.is_shutdown:
@@ -145,7 +152,7 @@ class CompatSession:
         """
         self.cluster.register_user_type(keyspace, user_type, klass)
 
-    # Assigned as methods: the session is their first parameter.
+    # These functions become methods: their first parameter is the session.
     execute_concurrent = concurrent.execute_concurrent
     execute_concurrent_with_args = concurrent.execute_concurrent_with_args
     execute_concurrent_async = concurrent.execute_concurrent_async

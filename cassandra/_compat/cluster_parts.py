@@ -1,6 +1,4 @@
-"""Names that applications import from `cassandra.cluster` because cassandra-driver imports them
-there.
-"""
+"""Helpers of cassandra-driver's module `cassandra.cluster` that some applications import."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ __all__ = [
     "run_in_executor",
 ]
 
-# In cassandra-driver, the event loops to choose from, and the import errors of unavailable ones.
-# This driver has a single event loop, which is always available.
+# In cassandra-driver, `conn_fns` has the functions that try to import an event loop, and `excs` the
+# errors of those that failed. Both are empty here: the only event loop is always available.
 conn_fns: tuple[Callable[[], Any], ...] = ()
 excs: list[BaseException] = []
 

@@ -1,6 +1,7 @@
-"""Parts of event loops that applications import from `cassandra.connection`.
+"""Parts of cassandra-driver's event loops that applications import from `cassandra.connection`.
 
-This driver uses asyncio instead. The parts that can work without an event loop do.
+This driver uses asyncio's event loop instead. Parts that need no event loop work as there; the
+others can be created, but not used.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ NONBLOCKING = (errno.EAGAIN, errno.EWOULDBLOCK)
 _LARGEST_BODY = 256 * 1024 * 1024  # bytes: native_protocol_v5.spec, section 2.4
 _ENGINE = "the driver's event loop has its own"
 
-_numbers = itertools.count()
+_numbers = itertools.count()  # the order of timers with the same end
 
 
 class Timer:
-    """Calls `callback` from `finish` after `timeout` seconds have passed.
+    """A timer: `finish` calls `callback` if `timeout` seconds have passed.
 
     :param timeout: seconds from now.
     """
@@ -60,7 +61,10 @@ class Timer:
         self.canceled = True
 
     def finish(self, time_now: float) -> bool:
-        """Call the callback if the time has come. Return True if the timer is done."""
+        """Call the callback if the timer has ended by `time_now`.
+
+        Return True if it was called, or if the timer was cancelled.
+        """
         if self.canceled:
             return True
         if time_now < self.end:
@@ -85,7 +89,7 @@ class TimerManager:
         return self._timers[0].end if self._timers else None
 
     def service_timeouts(self) -> float | None:
-        """Finish the timers whose time has come. Return the end of the next timer, or None."""
+        """Finish the timers that have ended by now. Return the end of the next timer, or None."""
         now = time.time()
         while self._timers and self._timers[0].finish(now):
             heapq.heappop(self._timers)
@@ -93,8 +97,9 @@ class TimerManager:
 
 
 class ConnectionHeartbeat(threading.Thread):
-    """In cassandra-driver, keeps idle connections alive. Here it can be created, but not
-    started.
+    """In cassandra-driver, the thread that keeps idle connections alive.
+
+    Here you can create it, but not start it.
     """
 
     def __init__(
@@ -113,7 +118,7 @@ class ConnectionHeartbeat(threading.Thread):
         """Do nothing: it was never started."""
 
 
-# These can be created, but not used.
+# You can create objects of these classes, but not use them.
 HeartbeatFuture = holder("HeartbeatFuture", "connection owner", "wait", _ENGINE)
 ResponseWaiter = holder(
     "ResponseWaiter", "connection num_responses fail_on_error", "deliver", _ENGINE

@@ -13,7 +13,7 @@ __all__ = ["ControlConnection", "ViewOfConnection"]
 
 
 class ViewOfConnection:
-    """Wraps a connection, and adds the cluster.
+    """Wraps a connection together with its cluster, for `cassandra.metadata.get_schema_parser`.
 
     :param connection: the control connection.
     :param cluster: the cluster that it belongs to.
@@ -89,8 +89,9 @@ class ControlConnection:
         preloaded_results: object = None,
         wait_time: float | None = None,
     ) -> bool:
-        """Wait until all live nodes have the same schema version. Return False if it takes too
-        long.
+        """Wait until all live nodes have the same schema version.
+
+        Return False if they do not have it within `wait_time`.
 
         :param connection: the connection to query; None for the control connection.
         :param preloaded_results: accepted for compatibility; the versions are always queried again.

@@ -1,7 +1,8 @@
 """Attributes of connections and pools in cassandra-driver, implemented on top of the engine.
 
-The classes of the engine get them through `cassandra.engine.compat_names`. They are for mocks,
-patches and inspection. Operations that only the engine's event loop may perform raise an error.
+The module `cassandra.engine.compat_names` adds them to the engine's classes, for applications that
+mock, patch or inspect connections and pools. A method that only the engine's event loop may perform
+raises an error.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ __all__ = ["CompatConnection", "CompatPool", "open_by_factory"]
 
 _LOOP_ONLY = "it belongs to the driver's event loop: use Session.execute or Session.execute_async"
 
-# Set while a user's `factory` runs. It opens a connection as the engine would.
+# Set while an application's own `factory` runs: the function by which the engine opens a
+# connection.
 _opening: contextvars.ContextVar[Callable[[EndPoint], Connection]] = contextvars.ContextVar(
     "cassandra_opening"
 )
@@ -46,8 +48,8 @@ class CompatConnection:
     def factory(cls, endpoint: EndPoint, timeout: float | None, *args: Any, **kwargs: Any) -> Any:
         """Open a connection for the cluster that is connecting.
 
-        The engine only calls it if your code replaces it, by a patch or in a subclass passed as
-        ``connection_class``. The replacement may call this method.
+        The engine calls a factory only if your code replaces this one, by a patch or in a subclass
+        that you pass as ``connection_class``. Your factory may call this method.
 
         :param endpoint: the node's `EndPoint`.
         :param timeout: the maximum number of seconds until the connection is open.
@@ -105,7 +107,7 @@ class CompatConnection:
     wait_for_responses = refusing("Connection.wait_for_responses()", _LOOP_ONLY)
 
 
-_OWN_FACTORY = vars(CompatConnection)["factory"].__func__
+_OWN_FACTORY = vars(CompatConnection)["factory"].__func__  # the factory that is not replaced
 
 
 async def open_by_factory(
@@ -114,11 +116,11 @@ async def open_by_factory(
     endpoint: EndPoint,
     *details: Any,
 ) -> Connection:
-    """Open a connection, by a user's `factory` if the connection class has one.
+    """Open a connection, by the application's own `factory` if its connection class has one.
 
-    A factory may block, so it runs in a thread.
+    The factory may block, so it runs in a thread.
 
-    :param open_one: opens a connection to an end point. It gets `details`, too.
+    :param open_one: opens a connection; called with the end point and `details`.
     :raises ConnectionException: if the factory returns something other than a connection, or raises
         OSError.
     """
@@ -127,14 +129,15 @@ async def open_by_factory(
         return await open_one(endpoint, *details)
     loop = asyncio.get_running_loop()
 
-    # Called in the factory's thread, which may block. The event loop continues.
+    # The factory calls this in its thread, and waits there while the event loop opens a connection.
     def opener(endpoint: EndPoint) -> Connection:
         return asyncio.run_coroutine_threadsafe(open_one(endpoint, *details), loop).result()
 
-    _opening.set(opener)  # only for this task; to_thread passes on the context
+    # This sets it for this task and, because to_thread copies the context, for the thread.
+    _opening.set(opener)
     try:
         connection = await asyncio.to_thread(factory, endpoint, settings.connect_timeout)
-    # A patched factory may raise socket errors. The engine treats them as a failed connection.
+    # The engine handles a socket error of the factory as a failed connection.
     except OSError as cause:
         raise ConnectionException(f"{endpoint} cannot be connected to: {cause}") from cause
     if not isinstance(connection, Connection):
@@ -179,7 +182,7 @@ class CompatPool:
         return self.state()
 
     def state(self) -> dict[str, Any]:
-        """Return the state as a dict."""
+        """Return the state as a dict. The engine's pools implement this."""
         raise NotImplementedError
 
     borrow_connection = refusing("HostConnection.borrow_connection()", _LOOP_ONLY)

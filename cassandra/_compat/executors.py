@@ -1,4 +1,4 @@
-"""The classes behind `execute_concurrent`, which some applications create themselves."""
+"""Classes of cassandra-driver for concurrent executions, which some applications use directly."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = [
 
 
 class ConcurrentExecutorListResults:
-    """A call of `execute_concurrent` that returns a list.
+    """Calls `execute_concurrent` and returns a list of results.
 
-    :param session: executes the statements.
+    :param session: the session that executes the statements.
     :param statements_and_params: (statement, parameters) pairs.
     :param execution_profile: a profile or its name; None for the default one.
     """
@@ -51,15 +51,15 @@ class ConcurrentExecutorListResults:
 
 
 class ConcurrentExecutorGenResults(ConcurrentExecutorListResults):
-    """A call of `execute_concurrent` that returns an iterator."""
+    """Calls `execute_concurrent` and returns an iterator over the results."""
 
     _generator = True
 
 
 class ConcurrentExecutorFutureResults(ConcurrentExecutorListResults):
-    """A call of `execute_concurrent_async`.
+    """Calls `execute_concurrent_async`.
 
-    :param future: gets the list of results, or the first error.
+    :param future: a future that gets the list of results, or the first error.
     """
 
     def __init__(
@@ -73,17 +73,18 @@ class ConcurrentExecutorFutureResults(ConcurrentExecutorListResults):
         self.future = future
 
     def execute(self, concurrency: int, fail_fast: bool) -> None:
-        """Start to execute the statements. The future completes when they have completed."""
+        """Start to execute the statements. The future completes when all of them have."""
         execute_concurrent_async(
             self.session, self._statements, concurrency, fail_fast, self._execution_profile
         ).add_done_callback(self._finish)
 
-    def _finish(self, done: Future[Any]) -> None:
-        error = done.exception()
+    def _finish(self, finished: Future[Any]) -> None:
+        """Copy the outcome of the execution to `future`."""
+        error = finished.exception()
         if error is not None:
             self.future.set_exception(error)
         else:
-            self.future.set_result(done.result())
+            self.future.set_result(finished.result())
 
 
 for _class in (

@@ -22,9 +22,9 @@ else:
 
 __all__ = ["GraphOptions", "graph_object_row_factory", "hand_over"]
 
-# For each module below `cassandra.datastax`: the name of a class, its base, the parameters that its
-# objects keep as attributes (with "=" if the default is None), and the methods that raise
-# NotImplementedError.
+# The classes of each module below `cassandra.datastax`: (name, base class, names of the parameters,
+# names of the methods). Objects have their parameters as attributes; "=" after a parameter means
+# that its default is None. The methods raise NotImplementedError.
 _CLASSES: dict[str, tuple[tuple[str, str, str, str], ...]] = {
     "graph.types": (
         ("Vertex", "Element", "id label type properties", ""),
@@ -85,10 +85,11 @@ _DATASTAX = "cassandra.datastax."
 
 
 def hand_over(public: str) -> Callable[[str], Any]:
-    """Add the names of a public module to it, and return its ``__getattr__``.
+    """Put the names that belong to a public module into it, and return its ``__getattr__``.
 
-    :param public: the module's ``__name__``.
+    :param public: the ``__name__`` of the public module, which imports this function.
     """
+    # These two have the names of all modules for graphs.
     is_whole = public in ("cassandra.graph", "cassandra.datastax.graph")
     homes = [_DATASTAX + module_name for module_name in _GRAPH] if is_whole else [public]
     public_names = {
@@ -135,7 +136,7 @@ class VertexProperty:
 
 
 class T:
-    """The attributes of an element that are not properties."""
+    """The names of the attributes of an element that are not properties, as in Gremlin."""
 
     id = "id"
     id_ = id
@@ -306,7 +307,7 @@ class DseGraph:
 
 
 class MonitorReporter:
-    """In cassandra-driver, reports a session to Insights. Here it can be created, but not started.
+    """In cassandra-driver, reports a session to Insights. Here you can create it, but not start it.
 
     :param interval_sec: seconds between reports; without effect.
     :param session: any session.
@@ -352,7 +353,7 @@ to_int = to_smallint = to_double = to_float = to_bigint
 
 
 def _create_classes() -> None:
-    """Create the classes in the table, and set the public module of each name."""
+    """Create the classes of `_CLASSES`, and set each ``__module__`` to the public module."""
     names = globals()
     for module, rows in _CLASSES.items():
         for name, base, parameters, refused in rows:

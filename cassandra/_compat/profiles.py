@@ -1,4 +1,7 @@
-"""Execution profiles for graphs, and the options of continuous paging."""
+"""Execution profiles for graphs, and the options of continuous paging, which are not supported.
+
+You can create them; using them raises an error.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ __all__ = [
 
 
 class _ProfileKey:
-    """The key of a profile. It does not equal any name of an application's profile."""
+    """The name of one of the driver's own profiles. It differs from every string."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,4 +1,7 @@
-"""Names of event loops, for code that chooses one. This driver only has asyncio's event loop."""
+"""Connection classes of cassandra-driver's event loops, for applications that choose one.
+
+This driver only has asyncio's event loop, so all of them mean the same.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,10 @@ __all__ = [
 
 
 class Reactor(Connection):
-    """A connection class of an event loop that this driver does not have.
+    """Base class of the connection classes of event loops that this driver does not have.
 
-    If you pass it as ``connection_class``, the driver uses its own connection class. A subclass may
-    define a ``factory``, through which connections are then opened.
+    If you pass one as ``connection_class``, the driver uses its own connection class. If a subclass
+    defines a ``factory``, the driver calls it to open connections.
 
     :param args: any arguments.
     :param kwargs: any keyword arguments.

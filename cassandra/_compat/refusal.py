@@ -17,12 +17,20 @@ INSIGHTS = "Insights are DataStax Enterprise's own, and this driver does not rep
 
 
 def refuse(subject: str, why: str = GRAPHS) -> NoReturn:
-    """Raise NotImplementedError for `subject`, with the reason."""
+    """Raise NotImplementedError.
+
+    :param subject: what is not supported, the subject of the message.
+    :param why: the reason.
+    """
     raise NotImplementedError(f"{subject} is not supported: {why}")
 
 
 def refusing(subject: str, why: str = GRAPHS) -> Callable[..., Any]:
-    """Return a function that accepts any arguments and raises NotImplementedError."""
+    """Return a function that accepts any arguments and raises NotImplementedError.
+
+    :param subject: the function's name, with the class and ``()`` if it is a method.
+    :param why: the reason.
+    """
 
     def refused(*args: object, **kwargs: object) -> NoReturn:
         refuse(subject, why)
@@ -38,17 +46,17 @@ def refusing(subject: str, why: str = GRAPHS) -> Callable[..., Any]:
 def holder(
     name: str, attributes: str, refused: str = "", why: str = GRAPHS, base: type = object
 ) -> Any:
-    """Return a class whose objects keep their parameters, and whose methods raise
+    """Return a class whose objects store their parameters, and whose methods raise
     NotImplementedError.
 
-    :param attributes: the parameters, which its objects have as attributes. "=" follows the names
-        whose default is None.
-    :param refused: the names of its methods.
+    :param attributes: the names of the parameters, separated by spaces. Objects have them as
+        attributes. A "=" after a name means that its default is None.
+    :param refused: the names of the methods, separated by spaces.
     """
     body: dict[str, Any] = {
         method: staticmethod(refusing(f"{name}.{method}()", why)) for method in refused.split()
     }
-    body["__doc__"] = "It keeps its parameters; its methods, if it has any, refuse use."
+    body["__doc__"] = "Stores its parameters. Its methods, if any, raise NotImplementedError."
     if attributes:
         kind = Parameter.POSITIONAL_OR_KEYWORD
         parameters = [
@@ -66,7 +74,7 @@ def holder(
             bound.apply_defaults()
             vars(self).update(bound.arguments)
 
-        # For `inspect` and editors.
+        # `inspect` and editors then show the parameters.
         __init__.__signature__ = Signature(  # type: ignore[attr-defined]
             [Parameter("self", kind), *parameters]
         )

@@ -33,7 +33,7 @@ __all__ = [
 ReplicationStrategyTypeType = type(ReplicationStrategy)
 
 
-# A table as a vertex of a graph, and as an edge with its two vertices.
+# In DataStax Enterprise, a table may be a vertex of a graph, or an edge between two vertices.
 VertexMetadata = holder("VertexMetadata", "keyspace_name table_name label_name")
 EdgeMetadata = holder(
     "EdgeMetadata",
@@ -57,6 +57,7 @@ _WHY = (
 
 
 def _parser(name: str, base: type) -> Any:
+    """Return a class for a schema parser of cassandra-driver, which cannot be used."""
     parameters = "connection timeout fetch_size metadata_request_timeout"
     return holder(name, parameters, "get_all_keyspaces", _WHY, base)
 
@@ -118,7 +119,8 @@ def get_schema_parser(
 
     :param connection: ``cluster.control_connection._connection``. The other arguments are accepted
         for compatibility.
-    :raises NotImplementedError: for any other connection, because the engine reads the schema.
+    :raises NotImplementedError: if `connection` is any other object, because only the engine reads
+        the schema.
     """
     if not isinstance(connection, ViewOfConnection):
         refuse("get_schema_parser()", _WHY)
@@ -128,7 +130,7 @@ def get_schema_parser(
 def get_column_from_system_local(
     connection: object, column_name: str, timeout: float, metadata_request_timeout: object
 ) -> NoReturn:
-    """Raise NotImplementedError: use a session to execute the query."""
+    """Raise NotImplementedError: execute the query on a session instead."""
     refuse("get_column_from_system_local()", _WHY)
 
 

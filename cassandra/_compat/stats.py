@@ -1,7 +1,8 @@
 """Counters for applications, compatible with the package scales, which cassandra-driver uses.
 
-`cassandra.metrics` exports these names. A collection is an object with an attribute for each stat.
-`cassandra.metrics.getStats` returns its values under the collection's name.
+`cassandra.metrics` exports these names. A *stat* is a descriptor for a number or a distribution. A
+collection is an object with an attribute for each stat, whose values
+`cassandra.metrics.getStats` returns under the collection's name.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ __all__ = ["IntStat", "PmfStat", "Stat", "StatsCollection", "collection", "init"
 
 
 class Stat:
-    """A number that a function computes on demand.
+    """A value of a collection, which a function computes at each access.
 
     :param name: the name in `getStats`.
-    :param func: called without arguments.
+    :param func: the function, called without arguments; None if the value is set by code.
     """
 
     def __init__(self, name: str, func: Callable[[], Any] | None = None) -> None:
@@ -49,7 +50,7 @@ class Stat:
 
 
 class IntStat(Stat):
-    """A number that application code increments, starting at 0.
+    """A number that the application increments, starting at 0.
 
     :param name: the name in `getStats`.
     """
@@ -79,7 +80,7 @@ class Distribution(RequestTimer):
 
 
 class PmfStat(Stat):
-    """A distribution of values. Use `Distribution.addValue` and `Distribution.time` to fill it.
+    """A distribution of values. Add values by `Distribution.addValue` and `Distribution.time`.
 
     :param name: the name in `getStats`.
     """
@@ -92,14 +93,14 @@ class PmfStat(Stat):
 
 
 class StatsCollection:
-    """Stats under one name.
+    """A collection of stats under one name.
 
     :param name: the key in `getStats`. Slashes at both ends are removed.
     :param stats: the stats. Each is an attribute of the collection under its own name.
     """
 
     def __init__(self, name: str, *stats: Stat) -> None:
-        # Descriptors belong to a class, so each collection gets its own class.
+        # Descriptors only work in a class, so each collection gets a class of its own.
         self.__class__ = type("StatsCollection", (StatsCollection,), {s.name: s for s in stats})
         self._stats = stats
         self._name = name.strip("/")
@@ -114,6 +115,7 @@ class StatsCollection:
 
 
 def _values(holder: object, stats: tuple[Stat, ...]) -> dict[str, Any]:
+    """Return the values that `stats` have on the object `holder`, by name."""
     values = {stat.name: stat.__get__(holder) for stat in stats}
     return {
         name: dict(value) if isinstance(value, Distribution) else value
@@ -148,12 +150,12 @@ class _OfObject:
 def init(obj: object, path: str | None = None) -> None:
     """Add the stats that the class of `obj` declares to `getStats`.
 
-    They are shown as long as the object exists.
+    `getStats` returns them as long as the object exists.
 
     :param obj: an object with a ``__dict__``.
     :param path: the key in `getStats`; None for the name of the class.
     """
     stats = _OfObject(obj)
-    # The object keeps the collection alive: the registry only has a weak reference.
+    # The registry has only a weak reference, so store the stats on the object to keep them alive.
     vars(obj)["_stats_of_object"] = stats
     metrics.register((path or type(obj).__name__).strip("/"), stats)

@@ -1,6 +1,7 @@
-"""Completion of a `ResponseFuture` whose completion methods a tracing library has wrapped.
+"""Completes a `ResponseFuture` whose methods for that a tracing library has wrapped.
 
-See `cassandra.cluster.final_hooks`.
+These methods are `_set_final_result` and `_set_final_exception`, as in cassandra-driver; see
+`cassandra.cluster.final_hooks`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ log = logging.getLogger("cassandra.cluster")
 def set_final_result(self: ResponseFuture, response: Any) -> None:
     """Complete the future with the rows of a page, or None if the result has no rows.
 
-    A wrapper may pass other rows than the response has. They replace the response's rows.
+    If the wrapper passes other rows than those of the response, they take their place.
     """
     if self._done:
         return
@@ -58,7 +59,8 @@ def finish_wrapped(future: ResponseFuture) -> None:
             future._set_final_result(future._handed_rows)
         else:
             future._set_final_exception(error)
-    # an error would end the event loop's thread, and all other requests with it
+    # Log an error of the wrapper and go on: it would end the event loop's thread, and with it all
+    # other requests.
     except BaseException:
         log.exception("a wrapper of the completion of %r failed", future)
     if not future._done:

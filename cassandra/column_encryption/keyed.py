@@ -1,4 +1,4 @@
-"""The common base of policies with keys: columns, their types, and hidden keys."""
+"""`KeyedPolicy`: the base class of encryption policies that have a key for each column."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class UnknownColumn(KeyError, ValueError):
 
 
 class ColData(NamedTuple):
-    """An encrypted column.
+    """The key and the type of an encrypted column.
 
-    :param key: the key or keys to encrypt with.
-    :param type: the `cassandra.cqltypes` class of its values.
+    :param key: the key or keys to encrypt with, in a form that the policy chooses.
+    :param type: the `cassandra.cqltypes` class of the column's values.
     """
 
     key: Any
@@ -45,7 +45,10 @@ class ColData(NamedTuple):
 
 
 class KeyedPolicy(ColumnEncryptionPolicy):
-    """Base of the policies that have a key for each column."""
+    """Base class of the policies that have a key for each column.
+
+    It knows which columns are encrypted, and informs prepared statements of changes.
+    """
 
     def __init__(self) -> None:
         require_cryptography()
@@ -55,8 +58,8 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         renewed(self)
 
     def _renew_locks(self) -> None:
-        # The lock is replaced in a forked child: a thread of the parent may have held it at the
-        # fork, and no bind in the child would return.
+        # Replace the lock in a forked child. The thread that held it does not exist there, so
+        # binding a value would wait for ever.
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -91,22 +94,24 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         """
         if obj is None:
             raise ValueError("Object supplied to encode_and_encrypt cannot be None")
-        kind = self.column_type(coldesc)
+        cql_type = self.column_type(coldesc)
         try:
-            data = kind.codec().encode(obj)
+            data = cql_type.codec().encode(obj)
         except (EncodeTypeError, EncodeValueError) as error:
+            type_name = cql_type.cql_parameterized_type()
             raise type(error)(
-                f"{place_of(coldesc)} is encrypted and takes {kind.cql_parameterized_type()}: this "
+                f"{place_of(coldesc)} is encrypted and takes {type_name}: this "
                 f"{type(obj).__name__} does not fit (values of encrypted columns are not shown)"
             ) from None
         return self.encrypt(coldesc, data)
 
     def follow(self, prepared: PreparedStatement) -> bool:
         """See `ColumnEncryptionPolicy.follow`."""
-        kind = type(self)
+        # A subclass that overrides one of these may encrypt further columns at any time.
+        cls = type(self)
         if (
-            kind.contains_column is not KeyedPolicy.contains_column
-            or kind.column_type is not KeyedPolicy.column_type
+            cls.contains_column is not KeyedPolicy.contains_column
+            or cls.column_type is not KeyedPolicy.column_type
         ):
             return False
         with self._lock:
@@ -114,6 +119,7 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         return True
 
     def _data_of(self, column: ColDesc) -> ColData:
+        """Return the key and the type of a column; raise UnknownColumn if it was not added."""
         data = self._columns.get(column)
         if data is not None:
             return data
@@ -127,9 +133,12 @@ class KeyedPolicy(ColumnEncryptionPolicy):
             f"Could not find column {place_of(column)} in {type(self).__name__}: {why}"
         )
 
-    def _keep(self, column: ColDesc, key: object, kind: object) -> None:
-        """Encrypt `column` from now on, also in statements that are already prepared."""
-        data = ColData(key, _type_named(kind, column))
+    def _keep(self, column: ColDesc, key: object, type_argument: object) -> None:
+        """Encrypt `column` from now on, also in statements that are already prepared.
+
+        :param type_argument: the CQL name of the type, or a class of `cassandra.cqltypes`.
+        """
+        data = ColData(key, _type_named(type_argument, column))
         with self._lock:
             # Replace the dict instead of changing it, because other threads may be reading it.
             self._columns = {**self._columns, ColDesc(*column): data}
@@ -142,8 +151,9 @@ class KeyedPolicy(ColumnEncryptionPolicy):
 
 
 def check_key(key: SecretKey | None, column: ColDesc) -> None:
-    """Raise TypeError or ValueError unless `key` has 256 bits. The error does not show its
-    bytes.
+    """Raise TypeError or ValueError unless `key` has 256 bits.
+
+    The message does not show the key.
     """
     if column is None:
         raise ValueError("coldesc must be a ColDesc, not None")
@@ -171,30 +181,35 @@ def require_cryptography() -> None:
 # -- types by their names --------------------------------------------------------------------------
 
 
-def _type_named(kind: object, column: ColDesc) -> Any:
-    """Return the `cassandra.cqltypes` class for the name of a CQL type, or the class itself.
+def _type_named(argument: object, column: ColDesc) -> Any:
+    """Return the `cassandra.cqltypes` class for the name of a CQL type.
 
-    :raises ValueError: if there is no such type. The message names the column.
+    :param argument: the name, or a class of `cassandra.cqltypes`, which is returned.
+    :param column: the column, for the error.
+    :raises ValueError: if there is no such type.
     """
-    if kind is None:
+    if argument is None:
         raise ValueError(f"{place_of(column)}: Type supplied to add_column cannot be None")
-    if isinstance(kind, CassandraTypeType):
-        return kind
+    if isinstance(argument, CassandraTypeType):
+        return argument
     try:
-        if not isinstance(kind, str):
+        if not isinstance(argument, str):
             raise ValueError("it is not a text")
-        (cql_type,) = _types_of(cqltype_to_python(kind))
+        (cql_type,) = _types_of(cqltype_to_python(argument))
         cql_type.codec()  # a list without an element type has no codec
     except (KeyError, ValueError, TypeError) as error:
         raise ValueError(
-            f"{place_of(column)}: Type {kind!r} is not a supported type: {error} "
+            f"{place_of(column)}: Type {argument!r} is not a supported type: {error} "
             "(user-defined types are passed as their class)"
         ) from None
     return cql_type
 
 
 def _types_of(nodes: Sequence[Any]) -> list[Any]:
-    """Return the types for nested lists of names, the format of `cqltype_to_python`."""
+    """Return the types for names in the format of `cqltype_to_python`.
+
+    There, the parameters of a type follow its name as a list: ``["map", ["text", "int"]]``.
+    """
     types: list[Any] = []
     index = 0
     while index < len(nodes):

@@ -48,14 +48,15 @@ AES256_BLOCK_SIZE_BYTES = AES256_BLOCK_SIZE // 8
 class AES256ColumnEncryptionPolicy(KeyedPolicy):
     """Encrypts with AES-256 in CBC mode: the format of cassandra-driver and scylla-driver.
 
-    A value consists of the initialization vector (16 bytes), and the padded and encrypted bytes. A
-    policy uses the same vector for all values. Equal values of a column therefore have equal bytes
-    on the server, and the server can find rows by them. Another policy object only finds them with
-    the same `iv`, but it can decrypt them with any `iv`.
+    An encrypted value consists of the initialization vector (16 bytes), and the padded and
+    encrypted bytes. A policy uses the same vector for all values. Equal values of a column
+    therefore have equal bytes on the server, so rows can be found by them. To find rows that
+    another policy object has written, a policy needs the same `iv`. To decrypt their values, it
+    does not.
 
-    CBC does not detect all changes. `AESGCMColumnEncryptionPolicy` does.
+    CBC does not detect all changes of a value. `AESGCMColumnEncryptionPolicy` does.
 
-    :param iv: 16 bytes; None chooses them at random.
+    :param iv: the initialization vector, 16 bytes; None for random bytes.
     :raises ValueError: if `iv` has another size.
     :raises DependencyException: if ``cryptography`` is not installed.
     """
@@ -67,8 +68,8 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
                 "This policy uses AES-256 with CBC mode and therefore expects a 128-bit "
                 f"initialization vector, not one of {len(iv) * 8} bits"
             )
-        self._has_drawn = iv is None
-        # Copy the bytes: changing a passed bytearray later must not change the encryption.
+        self._has_random_iv = iv is None
+        # Copy the bytes, because the application may pass a bytearray and change it later.
         self.iv = bytes(iv) if iv is not None else os.urandom(AES256_BLOCK_SIZE_BYTES)
         # Each policy has its own cache, so that no key outlives its policy.
         self._cipher = functools.lru_cache(maxsize=128)(_cbc)
@@ -83,7 +84,7 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         :raises ValueError: if the key has another size, or there is no such type.
         :raises TypeError: if the key is not bytes.
         """
-        # Replace `key` now: a traceback of an error below shows this function's variables.
+        # Hide the key in both variables, because error reports may show the variables of functions.
         secret = key = None if key is None else SecretKey(key)  # type: ignore[assignment]
         check_key(secret, coldesc)
         self._keep(coldesc, secret, type)
@@ -94,8 +95,8 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         :raises ValueError: if the column was not added.
         """
         encryptor = self._cipher(self._data_of(coldesc).key, self.iv).encryptor()
-        # PKCS #7: a whole block is added if the size is a multiple of the block size, so that the
-        # padding is never ambiguous.
+        # Padding by PKCS #7: there is always at least one byte of it, so a whole block is added if
+        # the size is a multiple of the block size.
         padding = AES256_BLOCK_SIZE_BYTES - len(obj_bytes) % AES256_BLOCK_SIZE_BYTES
         padded = obj_bytes + bytes((padding,)) * padding
         encrypted: bytes = encryptor.update(padded) + encryptor.finalize()
@@ -105,9 +106,9 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         """Return the original bytes of an encrypted value.
 
         :raises ValueError: if the column was not added.
-        :raises DecodeError: if the bytes were not encrypted with the column's key. It is a
-            ValueError. In 1 of 255 cases a wrong key is not detected, and the result is invalid for
-            its type, or a wrong value.
+        :raises DecodeError: if the bytes were not encrypted with the column's key; DecodeError is a
+            ValueError. A wrong key is not detected in 1 of 255 cases: the result is then a wrong
+            value, or not valid for the type.
         """
         data = self._data_of(coldesc)
         size = len(encrypted_bytes) - AES256_BLOCK_SIZE_BYTES
@@ -133,7 +134,8 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         """See `ColumnEncryptionPolicy.follow`."""
         columns = prepared.column_metadata
         keys = {ColDesc(*columns[index][:3]) for index in prepared.routing_key_indexes or ()}
-        for column in sorted(keys & self._columns.keys() if self._has_drawn else ()):
+        # With a random `iv`, another policy object cannot find the rows by their keys.
+        for column in sorted(keys & self._columns.keys() if self._has_random_iv else ()):
             log.warning(
                 "%s is encrypted and a column of the partition key, but the policy was made "
                 "without iv=: another program, or this one when it runs again, will not find "
@@ -148,6 +150,7 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
 
 
 def _cbc(key: SecretKey, iv: bytes) -> Any:
+    """Return the AES cipher in CBC mode for a key and an initialization vector."""
     ciphers = import_module("cryptography.hazmat.primitives.ciphers")
     algorithms, modes = ciphers.algorithms, ciphers.modes
     return ciphers.Cipher(algorithms.AES(key.reveal()), modes.CBC(iv))
@@ -155,17 +158,18 @@ def _cbc(key: SecretKey, iv: bytes) -> Any:
 
 # -- authenticated encryption ----------------------------------------------------------------------
 
-_FORMAT = b"\x01"
-_NONCE_SIZE = 12
-_TAG_SIZE = 16
+_FORMAT = b"\x01"  # the first byte of each value: the version of the format
+_NONCE_SIZE = 12  # bytes
+_TAG_SIZE = 16  # bytes
 
 
 class _Sealing(NamedTuple):
-    """Encrypts and decrypts values with one key.
+    """What is needed to encrypt and decrypt values of one column with one key.
 
-    :param cipher: the AESGCM of the key.
-    :param head: the bytes before the nonce: format, size and bytes of the key's id.
-    :param bound: the associated data, which is authenticated but not encrypted.
+    :param cipher: the AESGCM object of the key.
+    :param head: the bytes of a value before the nonce: the format, then the size of the key's id,
+        then the id.
+    :param bound: the associated data, which is authenticated but not stored in the value.
     """
 
     cipher: Any
@@ -177,14 +181,14 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
     """Encrypts with AES-256 in GCM mode, which detects every change of a value.
 
     Each value has a random nonce, so equal values have different bytes. The server cannot find rows
-    by them, and values for a column of the primary key are rejected. Keyspace, table, column and
-    key id are bound to each value, so a value cannot be moved to another column. It can be moved to
-    another row of the same column.
+    by them, so a column of the primary key cannot be encrypted. Keyspace, table, column and key id
+    are bound to each value: decrypting fails if somebody has moved a value to another column. A
+    value that was moved to another row of the same column is not detected.
 
     A column may have several keys. The newest key is used to write values. Values are read with the
     key whose id they contain. Do not write more than 2**32 values with one key.
 
-    A value consists of a byte 1, the size of the key id in a byte, the key id in UTF-8, the nonce
+    A value consists of the byte 1, the size of the key id in a byte, the key id in UTF-8, the nonce
     (12 bytes), the encrypted bytes, and the tag (16 bytes).
 
     :raises DependencyException: if ``cryptography`` is not installed.
@@ -210,8 +214,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
         self._keep(coldesc, {key_id: _sealing(secret, coldesc, key_id)}, type)
 
     def add_key(self, coldesc: ColDesc, key: bytes, key_id: str) -> None:
-        """Use a new key to write values of a column from now on. Existing keys can still read
-        values.
+        """Use a new key to write values of a column from now on. Existing keys still read values.
 
         :param coldesc: the `ColDesc` of a column that was added.
         :param key: the secret key, 32 bytes.
@@ -224,12 +227,12 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
             data = self._data_of(coldesc)
             if key_id in data.key:
                 raise ValueError(f"{place_of(coldesc)} has a key of the id {key_id!r} already")
-            # Create a new dict: threads that are encrypting continue with the old one.
+            # Create a new dict, because other threads may be reading the old one.
             keys = {**data.key, key_id: _sealing(secret, coldesc, key_id)}
             self._columns = {**self._columns, ColDesc(*coldesc): data._replace(key=keys)}
 
     def remove_key(self, coldesc: ColDesc, key_id: str) -> None:
-        """Remove a key. Do this when no value is left that was written with it.
+        """Remove a key. First make sure that no value is left that was written with it.
 
         :param coldesc: the `ColDesc` of the column.
         :param key_id: the id of the key.
@@ -237,7 +240,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
         """
         with self._lock:
             data = self._data_of(coldesc)
-            # Without any key, values could neither be written nor read.
+            # Refuse to remove the only key: values could then neither be written nor read.
             if key_id not in data.key or len(data.key) == 1:
                 existing = ", ".join(map(repr, data.key))
                 raise ValueError(
@@ -261,7 +264,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
         :param encrypted_bytes: a value as stored by the server.
         :raises DecodeError: if the bytes were not written by this type of policy.
         """
-        return self._opened(coldesc, encrypted_bytes)[0]
+        return self._parse_head(coldesc, encrypted_bytes)[0]
 
     def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
         """Return the encrypted form of `obj_bytes`, which differs at each call.
@@ -269,7 +272,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
         :raises ValueError: if the column was not added.
         """
         keys = self._data_of(coldesc).key
-        # The newest key is used. A dict keeps the order in which keys were added.
+        # Use the newest key: a dict keeps the order in which keys were added.
         sealing: _Sealing = keys[next(reversed(keys))]
         nonce = os.urandom(_NONCE_SIZE)
         sealed: bytes = sealing.cipher.encrypt(nonce, obj_bytes, sealing.bound)
@@ -280,11 +283,11 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
 
         :raises ValueError: if the column was not added.
         :raises DecodeError: if the value was written for another column or with another key, or if
-            it was changed. It is a ValueError.
+            it was changed; DecodeError is a ValueError.
         """
         from cryptography.exceptions import InvalidTag
 
-        key_id, offset = self._opened(coldesc, encrypted_bytes)
+        key_id, offset = self._parse_head(coldesc, encrypted_bytes)
         keys = self._data_of(coldesc).key
         sealing: _Sealing | None = keys.get(key_id)
         if sealing is None:
@@ -306,9 +309,12 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
             ) from None
         return plain
 
-    def _opened(self, column: ColDesc, data: bytes) -> tuple[str, int]:
-        """Return (key id, offset of the nonce) for an encrypted value."""
-        self._data_of(column)
+    def _parse_head(self, column: ColDesc, data: bytes) -> tuple[str, int]:
+        """Return (key id, offset of the nonce) for an encrypted value.
+
+        :raises DecodeError: if the value does not have the format of this policy.
+        """
+        self._data_of(column)  # raises an error if the column was not added
         if len(data) >= 2 and data[:1] == _FORMAT:
             offset = 2 + data[1]
             if len(data) >= offset + _NONCE_SIZE + _TAG_SIZE:
@@ -322,6 +328,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
 
 
 def _sealing(key: SecretKey | None, column: ColDesc, key_id: str) -> _Sealing:
+    """Prepare to encrypt and decrypt values of a column with a key."""
     AESGCM = import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM
 
     assert key is not None
@@ -330,7 +337,7 @@ def _sealing(key: SecretKey | None, column: ColDesc, key_id: str) -> _Sealing:
         raise ValueError(
             f"{place_of(column)}: a key id has 1 to 255 bytes, but {key_id!r} has {len(name)}"
         )
-    # Each part is preceded by its size, so that no two columns have the same associated data.
+    # Put the size in front of each name, so that no two columns have the same associated data.
     parts = [part.encode() for part in column] + [name]
     bound = b"turbocql column" + _FORMAT
     bound += b"".join(len(part).to_bytes(4, "big") + part for part in parts)

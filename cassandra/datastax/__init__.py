@@ -1,5 +1,5 @@
-"""Names of DataStax Enterprise's own features, for programs that import them in passing.
+"""Names of features of DataStax Enterprise, for applications that import them without using them.
 
-They can be imported and constructed. Graphs, continuous paging and Insights are not supported:
-using them raises NotImplementedError.
+You can import the names and create objects. Graphs, continuous paging and Insights are not
+supported: using them raises NotImplementedError.
 """

@@ -1,3 +1,4 @@
-"""Import paths of programs that choose an event loop: this driver has one, asyncio's, and each of
-these names means it.
+"""Modules from which applications import the connection class of an event loop.
+
+This driver has only asyncio's event loop, so all of these classes mean the same.
 """

@@ -1,7 +1,7 @@
 """Ready-made observers of requests: OpenTelemetry, a request logger, Prometheus, StatsD.
 
-Each is a `cassandra.observers.RequestObserver`, or reads the counts of an observer. Import each
-from its own module, because some of them need an extra package.
+Each one is a `cassandra.observers.RequestObserver`, or reports what such an observer has counted.
+Import each one from its own module, because some of them need another package.
 """
 
 from cassandra._foreign import check_files

@@ -26,9 +26,9 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 
 
 class Histogram:
-    """Counts of times by bucket. The last count is for times above all bounds.
+    """Counts times by bucket. The last count is of the times above all bounds.
 
-    :param bounds: the upper bounds of the buckets, rising, in seconds.
+    :param bounds: the upper bounds of the buckets in seconds, in ascending order.
     """
 
     __slots__ = ("bounds", "counts", "sum")
@@ -39,9 +39,9 @@ class Histogram:
         self.sum = 0.0
 
     def record(self, seconds: float) -> None:
-        """Add a time.
+        """Count a time.
 
-        :param seconds: the time.
+        :param seconds: the time in seconds.
         """
         self.counts[bisect_left(self.bounds, seconds)] += 1
         self.sum += seconds
@@ -52,7 +52,7 @@ class Histogram:
         return sum(self.counts)
 
     def cumulated(self) -> list[tuple[float, int]]:
-        """Return pairs of a bucket's upper bound and the number of times up to that bound."""
+        """Return (upper bound of a bucket, number of times up to that bound) for each bucket."""
         total = 0
         buckets = []
         for bound, count in zip((*self.bounds, float("inf")), list(self.counts), strict=True):
@@ -85,7 +85,7 @@ class HostCounters:
 
 
 class RequestCounters(RequestObserver):
-    """Counts requests: attempts by host, and outcomes in total.
+    """Counts attempts by host, and the outcomes of requests in total.
 
     Counting costs about 2 us a request. The numbers are written on the event loop, and may be read
     in any thread.
@@ -100,7 +100,8 @@ class RequestCounters(RequestObserver):
             raise ValueError(f"buckets must be positive and rise, but are {buckets!r}")
         self._bounds = bounds
         self._hosts: dict[Host, HostCounters] = {}
-        # Needed only to add new hosts: counting itself happens on one thread.
+        # Held to add and remove hosts, which other threads may read (`hosts`). Counting needs no
+        # lock, because only the event loop counts.
         self._lock = Lock()
         renewed(self)
         self.requests: dict[str, int] = {"success": 0}
@@ -111,6 +112,7 @@ class RequestCounters(RequestObserver):
         """The durations of whole requests, including all attempts and waits."""
 
     def _renew_locks(self) -> None:
+        """Replace the lock in a forked child, where the thread that held it does not exist."""
         self._lock = Lock()
 
     @property
@@ -121,11 +123,12 @@ class RequestCounters(RequestObserver):
             return dict(self._hosts)
 
     def _of(self, host: Host) -> HostCounters:
+        """Return the counters of a host, which are created at its first request."""
         # Look up without the lock first: nearly all requests go to known hosts.
         counters = self._hosts.get(host)
         if counters is None:
             with self._lock:
-                # Another thread may have added the host: then we use its counters.
+                # If another thread has just added the host, use its counters.
                 counters = self._hosts.setdefault(host, HostCounters(self._bounds))
         return counters
 
@@ -203,8 +206,7 @@ class RequestCounters(RequestObserver):
         error = request.error
         name = "success" if error is None else type(error).__name__
         self.requests[name] = self.requests.get(name, 0) + 1
-        # A finished request has a latency.
-        assert request.latency is not None
+        assert request.latency is not None  # every finished request has a latency
         self.durations.record(request.latency)
         # Every attempt sends the same frame.
         size = request.request_size
@@ -223,12 +225,12 @@ class HostGauges(NamedTuple):
     :param connections: the number of open connections.
     :param in_flight: requests that wait for a response.
     :param streams_free: the number of requests that could be sent immediately.
-    :param orphans: streams whose response nobody waits for any more.
+    :param orphans: streams that are still in use, although their requests were abandoned.
     :param waiting: requests that wait for a free stream.
     :param reconnections: the number of attempts to reconnect while the host was down; this only
         grows.
-    :param draining: connections that the host will close soon and that have requests in flight.
-        They are not included in `connections`.
+    :param draining: connections with requests in flight to a host that will close them soon. They
+        are not included in `connections`.
     :param graceful_disconnects: how often the host announced that it will stop soon; this only
         grows.
     """
@@ -252,8 +254,8 @@ class ClusterGauges(NamedTuple):
     :param sessions: the number of open sessions.
     :param prepared_statements: the number of prepared statements that the application holds.
     :param tablets: the number of ScyllaDB tablets whose replicas are known.
-    :param tablet_hits: requests to tables with tablets whose tablet was known.
-    :param tablet_misses: requests to tables with tablets whose tablet was not known.
+    :param tablet_hits: requests to tables with tablets for which the driver knew the tablet.
+    :param tablet_misses: requests to tables with tablets for which it did not.
     :param is_connected: True if there is a control connection.
     :param throttled: requests that wait for the throttler; 0 if there is no throttler.
     :param refused: requests rejected because the throttler's queue was full.
@@ -300,6 +302,7 @@ class ClusterGauges(NamedTuple):
 
 
 def _gauges_of(host: Host, sessions: Sequence[Any], core: Any) -> HostGauges:
+    """Read the gauges of one host, over all sessions."""
     pools = [pool for session in sessions if (pool := session.pools.get(host)) is not None]
     connections = list(_connections(pools))
     draining = [
@@ -309,6 +312,8 @@ def _gauges_of(host: Host, sessions: Sequence[Any], core: Any) -> HostGauges:
         if pool.host == host
         for connection in pool.open_connections()
     ]
+    # A connection's `in_flight` is the number of its streams in use. This includes orphans, whose
+    # requests were abandoned.
     orphans = sum(connection.orphans for connection in (*connections, *draining))
     used = sum(connection.in_flight for connection in connections)
     in_flight = used + sum(connection.in_flight for connection in draining) - orphans
@@ -316,7 +321,6 @@ def _gauges_of(host: Host, sessions: Sequence[Any], core: Any) -> HostGauges:
         host=host,
         is_up=bool(host.is_up),
         connections=len(connections),
-        # Orphans occupy streams, but nobody waits for them.
         in_flight=in_flight,
         streams_free=sum(connection.streams.limit for connection in connections) - used,
         orphans=orphans,

@@ -12,7 +12,7 @@ attempt with its host, duration and error. Handlers that write structured fields
 same data as a dict in ``record.request``.
 
 In an outage, thousands of requests may fail in the same way each second. The first one is logged at
-once. Those that follow are counted, and logged as one line for each `repeat_interval`.
+once. The following ones are counted, and one line for each `repeat_interval` reports their number.
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ from cassandra.query.statement import InterpolatedText
 
 __all__ = ["RequestLogger"]
 
-_MOST_ATTEMPTS = 10
-_MOST_STATEMENTS = 3  # of a batch that are logged
+_MOST_ATTEMPTS = 10  # maximum number of attempts in a line: the last ones
+_MOST_STATEMENTS = 3  # maximum number of statements of a batch in a line
 _ENCRYPTED = "<encrypted>"
-_MOST_REPEATED = 1000  # different failures that are counted at the same time
+_MOST_REPEATED = 1000  # maximum number of different failures that are counted at the same time
 
 
 class _Repeated:
-    """Failures that are like one that was logged.
+    """Counts the failures that are like one that was logged, until the interval ends.
 
-    :param until: when the interval ends.
+    `last` is the last request that failed in this way.
+
+    :param until: the end of the interval, as `time.monotonic` returns it.
     """
 
     __slots__ = ("count", "last", "until")
@@ -105,7 +107,7 @@ class RequestLogger(RequestObserver):
         )
 
     def __setattr__(self, name: str, value: object) -> None:
-        # Check now, and not at the first request, which did not cause the error.
+        # Check the value here, because a wrong one would only raise an error at the first request.
         if name == "slow" and value is not None:
             _check(name, value, None)
         elif name == "sample":
@@ -133,7 +135,10 @@ class RequestLogger(RequestObserver):
     # -- failures that repeat ----------------------------------------------------------------------
 
     def _is_repeated(self, error: BaseException, request: ObservedRequest) -> bool:
-        """Count a failed request; return False if it must be logged itself."""
+        """Return True if a request that failed in the same way was logged in this interval.
+
+        The request is then counted. Otherwise the caller has to log it, and an interval begins.
+        """
         text, is_prepared = request.texts[0] if request.texts else ("", False)
         if not is_prepared:
             text = without_values(text.template if isinstance(text, InterpolatedText) else text)
@@ -146,7 +151,9 @@ class RequestLogger(RequestObserver):
             if repeated.count == 1:
                 self._call_later(repeated.until - now, key)
             return True
-        if repeated is not None:  # there was no event loop to log it in time
+        # The interval is over, but there was no event loop on which `_end_interval` could be
+        # called.
+        if repeated is not None:
             self._log_repeated(repeated)
         elif len(self._repeated) >= _MOST_REPEATED:
             for other in [*self._repeated.values()]:
@@ -156,17 +163,19 @@ class RequestLogger(RequestObserver):
         return False
 
     def _call_later(self, delay: float, key: tuple[Any, ...]) -> None:
+        """Call `_end_interval` after `delay` seconds, if there is a running event loop."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return  # the next failure of this kind logs the count
+            return  # the next failure of this kind logs the count, in `_is_repeated`
         loop.call_later(delay, self._end_interval, key)
 
     def _end_interval(self, key: tuple[Any, ...]) -> None:
+        """Log how many requests have failed in this way since the last line."""
         repeated = self._repeated.get(key)
         if repeated is not None and repeated.count:
             self._log_repeated(repeated)
-            # While the outage lasts, each interval has one line.
+            # Begin the next interval. While the outage lasts, there is one line for each interval.
             self._repeated[key] = _Repeated(monotonic() + self.repeat_interval)
 
     def _log_repeated(self, repeated: _Repeated) -> None:
@@ -188,6 +197,10 @@ class RequestLogger(RequestObserver):
     # -- content of a line -------------------------------------------------------------------------
 
     def _fields(self, why: str, request: ObservedRequest) -> dict[str, Any]:
+        """Return the content of a line as a dict.
+
+        :param why: the reason for the line: "failed", "slow" or "sampled".
+        """
         fields: dict[str, Any] = {
             "reason": why,
             "seconds": round(request.latency or 0.0, 6),
@@ -207,7 +220,7 @@ class RequestLogger(RequestObserver):
         if request.speculations:
             fields["speculations"] = request.speculations
         if request.error is not None:
-            # Servers repeat parts of statements in their error messages.
+            # `error_text` leaves out server messages, which repeat parts of statements.
             fields["error"] = (
                 f"{type(request.error).__name__}: {_first_line(request.error)}"
                 if self.values
@@ -237,6 +250,7 @@ class RequestLogger(RequestObserver):
         return _short(summary, self.longest_text)
 
     def _values(self, statement: Any) -> dict[str, str]:
+        """Return the values of a bound statement by column, shortened, as strings."""
         if not isinstance(statement, BoundStatement):
             return {}
         policy = statement.prepared_statement.column_encryption_policy
@@ -252,6 +266,7 @@ class RequestLogger(RequestObserver):
 
 
 def _check(name: str, value: object, maximum: float | None) -> None:
+    """Raise an error unless `value` is a number from 0 to `maximum`; None for no maximum."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number, but is {value!r}")
     if not value >= 0 or (maximum is not None and value > maximum):
@@ -286,16 +301,16 @@ def _line(fields: dict[str, Any]) -> str:
         parts.append(f"the last of {count} that failed like this since the line before")
     if "error" in fields:
         parts.append(fields["error"])
-    where = [f"keyspace {fields['keyspace']}"] if fields["keyspace"] else []
+    details = [f"keyspace {fields['keyspace']}"] if fields["keyspace"] else []
     if "page" in fields:
-        where.append(f"page {fields['page']}")
-    parts.append(", ".join([*where, fields["consistency"]]))
+        details.append(f"page {fields['page']}")
+    parts.append(", ".join([*details, fields["consistency"]]))
     attempts = []
     for attempt in fields["attempts"]:
         seconds = f" {attempt['seconds']:.3f} s" if "seconds" in attempt else " no answer"
-        failed = f" {attempt['error']}" if "error" in attempt else ""
-        decided = f" ({attempt['decision']})" if "decision" in attempt else ""
-        attempts.append(f"{attempt['host']}{seconds}{failed}{decided}")
+        error = f" {attempt['error']}" if "error" in attempt else ""
+        decision = f" ({attempt['decision']})" if "decision" in attempt else ""
+        attempts.append(f"{attempt['host']}{seconds}{error}{decision}")
     parts.append("attempts: " + (", ".join(attempts) or "none"))
     if "values" in fields:
         parts.append(

@@ -39,9 +39,9 @@ _SCHEMA = "https://opentelemetry.io/schemas/1.33.0"
 _SYSTEM = "cassandra"
 # In seconds, as the conventions recommend for db.client.operation.duration.
 _BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
-# If this key is set in the context, instrumentations skip the call. The key is a fixed name.
+# OpenTelemetry's key in the context that tells instrumentations to create no span.
 _SUPPRESS = "suppress_instrumentation"
-# Stored values for a request that has no span and whose attributes are not known.
+# (span, common attributes) of a request for which `on_start` has created no span.
 _NOT_BEGUN = (None, None)
 
 _LEVELS = {
@@ -52,20 +52,20 @@ _LEVELS = {
 
 
 class OpenTelemetryObserver(RequestObserver):
-    """Creates a client span for each request, with an event for each attempt, and a duration
-    histogram.
+    """Creates a client span for each request, with an event for each attempt, and records the
+    durations of requests in a histogram.
 
-    The parent of a span is the caller's current span, whether the caller is a thread, a task or a
-    callback.
+    The parent of a span is the current span of the code that executes the statement, in a thread, a
+    task or a callback.
 
     :param tracer_provider: creates the tracer; None for the global provider.
     :param meter_provider: creates the meter; None for the global provider.
     :param spans: False to record only metrics.
     :param metrics: False to record only spans.
-    :param query_text: False to leave out ``db.query.text``. Values are never in it: literals are
-        replaced by ``?``, except in prepared statements, whose CQL your code wrote. The status of a
-        span has no values either: it shows an error's class, code and fields, but no server
-        message, which might repeat values.
+    :param query_text: False to leave out ``db.query.text``. This text has no values: literals are
+        replaced by ``?``. The CQL of a prepared statement is shown as your code wrote it. The
+        status of a span has no values either. It shows an error's class, code and fields, but not
+        the server's message, which might repeat values.
     """
 
     def __init__(
@@ -93,11 +93,11 @@ class OpenTelemetryObserver(RequestObserver):
         """
         if self._tracer is None or context.get_value(_SUPPRESS):
             return
-        begun = _at_start(request.traits, self._has_text)
+        start = _at_start(request.traits, self._has_text)
         span = self._tracer.start_span(
-            begun.name, kind=SpanKind.CLIENT, attributes=begun.attributes
+            start.name, kind=SpanKind.CLIENT, attributes=start.attributes
         )
-        request.storage[self] = (span, begun.common)
+        request.storage[self] = (span, start.common)
 
     def on_attempt(self, request: ObservedRequest, attempt: Attempt) -> None:
         """Add an event to the span.
@@ -121,7 +121,9 @@ class OpenTelemetryObserver(RequestObserver):
         """
         span = self._span(request)
         if span is not None:
-            span.add_event("retry", {"error.type": _kind(error), "turbocql.decision": decision})
+            span.add_event(
+                "retry", {"error.type": _type_name(error), "turbocql.decision": decision}
+            )
 
     def on_speculation(self, request: ObservedRequest, attempt: Attempt) -> None:
         """Add an event to the span.
@@ -154,22 +156,25 @@ class OpenTelemetryObserver(RequestObserver):
     # -- attributes --------------------------------------------------------------------------------
 
     def _span(self, request: ObservedRequest) -> Span | None:
+        """Return the request's span, or None if it has none or the span is not recorded."""
         span: Span | None = request.storage.get(self, _NOT_BEGUN)[0]
         return span if span is not None and span.is_recording() else None
 
 
 def _finish(span: Span, request: ObservedRequest, host_attributes: _HostAttributes | None) -> None:
+    """Set the attributes that are only known at the end of the request."""
     if host_attributes is not None:
         span.set_attributes(host_attributes.coordinator)
         if request.shard is not None:
             span.set_attribute("turbocql.shard", request.shard)
     if request.speculations:
         span.set_attribute("cassandra.speculative_execution.count", request.speculations)
-    if request.retries:  # the policy may have chosen another level
+    # The retry policy may have chosen another level than `on_start` has set.
+    if request.retries:
         span.set_attribute("cassandra.consistency.level", _level(request.consistency_level))
     error = request.error
     if error is not None:
-        span.set_attribute("error.type", _kind(error))
+        span.set_attribute("error.type", _type_name(error))
         code = code_of(error)
         if code is not None:
             span.set_attribute("db.response.status_code", code)
@@ -179,11 +184,12 @@ def _finish(span: Span, request: ObservedRequest, host_attributes: _HostAttribut
 def _of_metric(
     common: Mapping[str, Any], host_attributes: _HostAttributes | None, error: BaseException | None
 ) -> dict[str, Any]:
+    """Return the attributes of a duration."""
     attributes: dict[str, Any] = (
         {**common, **host_attributes.address} if host_attributes is not None else {**common}
     )
     if error is not None:
-        attributes["error.type"] = _kind(error)
+        attributes["error.type"] = _type_name(error)
         code = code_of(error)
         if code is not None:
             attributes["db.response.status_code"] = code
@@ -201,12 +207,13 @@ def _histogram(provider: MeterProvider | None) -> metrics.Histogram:
 
 
 class _Start(NamedTuple):
-    """The name and the attributes that a span starts with. Do not change them, because spans share
-    them.
+    """The name and the attributes of a span when it starts.
+
+    All spans of like requests share the dicts, so do not change them.
 
     :param name: the name of the span.
     :param attributes: the attributes of the span.
-    :param common: the attributes that the duration metric has, too.
+    :param common: those attributes that durations have too.
     """
 
     name: str
@@ -218,10 +225,15 @@ _starts: Bounded[tuple[tuple[Any, ...], bool], _Start] = Bounded(1000, 1 << 23)
 
 
 def _at_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
+    """Return the name and the attributes for a request; cached.
+
+    :param traits: `ObservedRequest.traits`.
+    :param has_text: True to include the CQL.
+    """
     start = _starts.get((traits, has_text))
     if start is None:
         start = _make_start(traits, has_text)
-        # The CQL of a statement may have megabytes.
+        # Estimate the memory: the CQL of a statement may have megabytes.
         _starts.keep((traits, has_text), start, 2000 + 3 * len(traits[0] or ""))
     return start
 
@@ -240,7 +252,7 @@ def _make_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
     if has_text and shape.text:
         attributes["db.query.text"] = shape.text
     if batch_size is not None and batch_size > 1:
-        # The conventions say that a batch of one statement is not a batch.
+        # By the conventions, a batch of one statement does not count as a batch.
         attributes["db.operation.batch.size"] = batch_size
     if page_size is not None:
         attributes["cassandra.page.size"] = page_size
@@ -257,7 +269,7 @@ def _level(level: int) -> str:
 
 
 def _of_shape(shape: Shape, keyspace: str | None) -> dict[str, Any]:
-    """Return a statement's attributes for spans and durations. Callers must not change them."""
+    """Return the attributes of a statement that spans and durations have."""
     attributes = {"db.system.name": _SYSTEM, "db.operation.name": shape.operation}
     if keyspace is None:
         keyspace = shape.keyspace
@@ -271,8 +283,8 @@ def _of_shape(shape: Shape, keyspace: str | None) -> dict[str, Any]:
 class _Hosts:
     """A cache of the attributes of hosts, for events, durations and spans.
 
-    The keys are ids of the host objects, because hosts and their UUIDs are slow to hash. Values
-    keep a reference to the host, so that the id stays valid.
+    The keys are the ``id()`` of the `Host` objects, because hosts and their UUIDs are slow to hash.
+    A value has a reference to its host, so no other object can get the same ``id()``.
     """
 
     def __init__(self) -> None:
@@ -281,12 +293,14 @@ class _Hosts:
     def attributes_of(self, host: Host) -> _HostAttributes:
         """Return the attributes of a host. Callers must not change them."""
         attributes = self._attributes.get(id(host))
+        # Build them again if the host has got another id or data centre.
         if (
             attributes is None
             or attributes.host_id is not host.host_id
             or attributes.dc is not host.datacenter
         ):
-            if len(self._attributes) >= _MOST_HOSTS:  # drop hosts that have left the cluster
+            # Most of so many hosts have left the cluster.
+            if len(self._attributes) >= _MOST_HOSTS:
                 self._attributes.clear()
             attributes = self._attributes[id(host)] = _host_attributes(host)
         return attributes
@@ -300,9 +314,9 @@ class _HostAttributes(NamedTuple):
 
     :param host: the host.
     :param host_id: the host's UUID when the attributes were built.
-    :param dc: its data centre at that time.
-    :param address: the attributes for events and durations.
-    :param coordinator: the attributes for spans.
+    :param dc: the host's data centre at that time.
+    :param address: the attributes of events and durations.
+    :param coordinator: the attributes of spans.
     """
 
     host: Host
@@ -326,10 +340,9 @@ def _host_attributes(host: Host) -> _HostAttributes:
     return _HostAttributes(host, host.host_id, host.datacenter, address, coordinator)
 
 
-def _kind(error: BaseException) -> str:
-    kind = type(error)
+def _type_name(error: BaseException) -> str:
+    """Return the name of an error's class, with its module unless that is builtins."""
+    cls = type(error)
     return (
-        kind.__qualname__
-        if kind.__module__ == "builtins"
-        else f"{kind.__module__}.{kind.__qualname__}"
+        cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
     )

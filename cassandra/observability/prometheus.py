@@ -43,7 +43,7 @@ __all__ = ["ClusterCollector"]
 
 log = logging.getLogger(__name__)
 
-# The clusters that have a collector.
+# The clusters that have a collector already.
 _with_collector: weakref.WeakSet[Any] = weakref.WeakSet()
 _HOST = ("cluster", "host", "datacenter", "rack")
 
@@ -51,12 +51,12 @@ _HOST = ("cluster", "host", "datacenter", "rack")
 class ClusterCollector(Collector):
     """Collects a cluster's counters and state whenever Prometheus scrapes.
 
-    The collector registers a request observer with the cluster. It does not keep a cluster alive
-    that your code has dropped.
+    The collector registers a request observer with the cluster. It has only a weak reference to the
+    cluster, so it does not keep the cluster alive.
 
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
     :param name: the value of the label ``cluster``; None for the cluster's own name. If two
-        clusters in a registry have the same name, ``-2`` is added to the second.
+        clusters in a registry have the same name, ``-2`` is added to that of the second.
     :param buckets: the upper bounds of the latency buckets, in seconds.
     :raises ValueError: if the bounds do not rise.
     """
@@ -78,7 +78,7 @@ class ClusterCollector(Collector):
         cluster.add_request_observer(self.counters)
 
     def describe(self) -> Iterator[Metric]:
-        """Return nothing, so that the registry does not collect just to learn the names."""
+        """Return nothing. Without this method, registering would call `collect` for the names."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
@@ -87,7 +87,8 @@ class ClusterCollector(Collector):
         If a registry has several collectors, the first one returns the metrics of all clusters, and
         the others return nothing, because each metric may be declared only once.
         """
-        # This must not be a generator: we search the call stack for the registry that called it.
+        # Not a generator: `_collectors_beside` looks for the registry in the call stack, so it must
+        # be called while the registry calls this method.
         collectors = _collectors_beside(self)
         return iter(()) if collectors[0] is not self else _metrics(_sources(collectors))
 
@@ -106,11 +107,12 @@ class _Source(NamedTuple):
 
 
 def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
-    """Return the collectors in the registry that is collecting now, in the order of
-    registration.
+    """Return all `ClusterCollector` objects of the registry that is collecting now.
+
+    They are in the order of their registration.
     """
-    # A registry does not tell its collectors who they are registered with, so we look for it in the
-    # call stack.
+    # A collector does not know its registry. So look in the call stack for the registry that has
+    # called `collect`.
     frame: FrameType | None = sys._getframe(2)
     for _ in range(_MOST_FRAMES):
         if frame is None:
@@ -128,22 +130,23 @@ def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
     return [collector]
 
 
-_MOST_FRAMES = 5  # deep enough for subclasses and wrappers
+_MOST_FRAMES = 5  # how deep to search; subclasses and wrappers add frames
 
 
 def _sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
+    """Read the counters and gauges of all clusters, and drop counters of hosts that have left."""
     sources: list[_Source] = []
     names: set[str] = set()
     for collector in collectors:
         cluster = collector._cluster()
         if cluster is None:
             continue
-        name = plain = collector._name or cluster.metadata.cluster_name or ""
-        # Two samples with the same labels would make the page invalid.
+        name = base_name = collector._name or cluster.metadata.cluster_name or ""
+        # Make the name unique: Prometheus refuses two samples with the same labels.
         number = 1
         while name in names:
             number += 1
-            name = f"{plain}-{number}"
+            name = f"{base_name}-{number}"
         names.add(name)
         counters = collector.counters
         gauges = ClusterGauges.of(cluster)
@@ -161,6 +164,7 @@ def _metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
 
 
 def _totals(sources: Sequence[_Source]) -> Iterator[Metric]:
+    """Yield the counts and durations of whole requests."""
     requests = _counter("requests", "Requests that are over, by outcome", "cluster", "outcome")
     for source in sources:
         for outcome, count in list(source.counters.requests.items()):
@@ -177,6 +181,7 @@ def _totals(sources: Sequence[_Source]) -> Iterator[Metric]:
 
 
 def _by_host(sources: Sequence[_Source]) -> Iterator[Metric]:
+    """Yield the counts and durations of attempts, by host."""
     hosts = [
         (_labels(source.name, host), counters)
         for source in sources
@@ -209,6 +214,7 @@ def _by_host(sources: Sequence[_Source]) -> Iterator[Metric]:
 
 
 def _gauges(sources: Sequence[_Source]) -> Iterator[Metric]:
+    """Yield the metrics of `ClusterGauges`, some of which are counters."""
     hosts = [
         (_labels(source.name, host_gauges.host), host_gauges)
         for source in sources
@@ -243,18 +249,18 @@ def _gauges(sources: Sequence[_Source]) -> Iterator[Metric]:
         ("schema_reads", "schema_reads", "Parts of the schema that were read again"),
         ("failed_schema_reads", "failed_schema_reads", "Those of them that failed"),
     ):
-        grown = _counter(metric, text, "cluster")
+        family_of_counters = _counter(metric, text, "cluster")
         for source in sources:
-            grown.add_metric([source.name], getattr(source.gauges, attribute))
-        yield grown
+            family_of_counters.add_metric([source.name], getattr(source.gauges, attribute))
+        yield family_of_counters
     for attribute, metric, text in (
         ("reconnections", "reconnection_attempts", "Tries to reach a host that was down"),
         ("graceful_disconnects", "graceful_disconnects", "Times that the host said it would stop"),
     ):
-        grown = _counter(metric, text, *_HOST)
+        family_of_counters = _counter(metric, text, *_HOST)
         for labels, gauges in hosts:
-            grown.add_metric(labels, getattr(gauges, attribute))
-        yield grown
+            family_of_counters.add_metric(labels, getattr(gauges, attribute))
+        yield family_of_counters
     lookups = _counter(
         "tablet_lookups", "Requests to tables with tablets, by outcome", "cluster", "outcome"
     )
@@ -265,6 +271,7 @@ def _gauges(sources: Sequence[_Source]) -> Iterator[Metric]:
 
 
 def _labels(name: str, host: Host) -> list[str]:
+    """Return the values of the labels `_HOST`."""
     return [name, str(host.endpoint), host.datacenter or "", host.rack or ""]
 
 
@@ -277,6 +284,7 @@ def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
 
 
 def _add(family: HistogramMetricFamily, labels: list[str], histogram: Histogram) -> None:
+    """Add a histogram as a sample of `family`."""
     buckets: list[tuple[str, float]] = [
         ("+Inf" if bound == float("inf") else str(bound), count)
         for bound, count in histogram.cumulated()

@@ -36,6 +36,7 @@ __all__ = ["StatsReporter"]
 
 log = logging.getLogger("cassandra.observers")
 
+# Characters that must not be in a part of a metric's name: dots, for example, separate the parts.
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 
 _GAUGES_OF_HOSTS = (
@@ -69,7 +70,7 @@ class StatsdClient(Protocol):
 
 
 class _Timed(RequestCounters):
-    """Counters that also send the duration of each request when it ends."""
+    """Request counters that also send the duration of each request to StatsD when it ends."""
 
     def __init__(self, client: StatsdClient, name: str) -> None:
         super().__init__()
@@ -109,7 +110,7 @@ class StatsReporter:
         for outcome, count in list(self.counters.requests.items()):
             self._count(f"requests.{_UNFIT.sub('_', outcome)}", count)
         for host, counters in self.counters.hosts.items():
-            name_prefix = _place(host)
+            name_prefix = _host_prefix(host)
             for name in ("attempts", "retries", "speculations", "bytes_out", "bytes_in"):
                 self._count(f"{name_prefix}.{name}", getattr(counters, name))
             for error, count in list(counters.errors.items()):
@@ -118,22 +119,22 @@ class StatsReporter:
         for host_gauges in gauges.hosts:
             for name in _GAUGES_OF_HOSTS:
                 self._client.gauge(
-                    f"{self._prefix}.{_place(host_gauges.host)}.{name}",
+                    f"{self._prefix}.{_host_prefix(host_gauges.host)}.{name}",
                     int(getattr(host_gauges, name)),
                 )
             for name in ("reconnections", "graceful_disconnects"):
-                self._count(f"{_place(host_gauges.host)}.{name}", getattr(host_gauges, name))
+                self._count(f"{_host_prefix(host_gauges.host)}.{name}", getattr(host_gauges, name))
         for name in ("refused", "schema_reads", "failed_schema_reads"):
             self._count(name, getattr(gauges, name))
         for name in ("sessions", "prepared_statements", "throttled", "tablets"):
             self._client.gauge(f"{self._prefix}.{name}", getattr(gauges, name))
 
     def _count(self, name: str, count: int) -> None:
-        # StatsD counters expect increments.
-        new = count - self._sent.get(name, 0)
-        if new:
+        """Send the difference of `count` to the value of the last report, as StatsD expects."""
+        difference = count - self._sent.get(name, 0)
+        if difference:
             self._sent[name] = count
-            self._client.incr(f"{self._prefix}.{name}", new)
+            self._client.incr(f"{self._prefix}.{name}", difference)
 
     def start(self, interval: float = 10.0) -> None:
         """Report every `interval` seconds, in a thread that ends with `stop` or with the cluster.
@@ -150,7 +151,7 @@ class StatsReporter:
             while not stopped.wait(interval):
                 try:
                     self.report()
-                except Exception:  # an error of the client: the next report may succeed
+                except Exception:  # raised by the client: the next report may succeed
                     log.exception("a report to StatsD failed")
 
         threading.Thread(target=work, name="cassandra-statsd", daemon=True).start()
@@ -162,6 +163,6 @@ class StatsReporter:
             stopped.set()
 
 
-def _place(host: Host) -> str:
-    # Dots separate the parts of a name.
+def _host_prefix(host: Host) -> str:
+    """Return the prefix of the names of a host's metrics."""
     return "hosts." + _UNFIT.sub("_", str(host.endpoint))

@@ -1,8 +1,8 @@
-"""Descriptions that are safe for logs and traces: CQL without values, operations, and errors.
+"""Descriptions of statements and errors that are safe for logs and traces.
 
-More people read logs and spans than may read the data of a table. A server repeats parts of a
-statement in its error messages, even a password. We therefore describe errors only by their class,
-the server's code, and their fields.
+Logs and spans are read by people who may not read the data of a table. So statements are described
+without their values. A server repeats parts of a statement in its error messages, even a password.
+So errors are described only by their class, the server's code, and their fields.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _table = pattern(_TABLE, re.VERBOSE | re.DOTALL | re.IGNORECASE)
 
 
 class Shape(NamedTuple):
-    """A statement as an operation on a table.
+    """A description of a statement: its operation, its table, and its CQL without values.
 
     :param operation: the first word of the statement, in capitals; BATCH for a batch.
     :param keyspace: the keyspace named in the CQL, or None.
@@ -94,7 +94,7 @@ class Shape(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """Operation and table, which name a group of similar statements."""
+        """The operation and the table: a name for similar statements."""
         if self.table is None:
             return self.operation
         return f"{self.operation} {self.keyspace + '.' if self.keyspace else ''}{self.table}"
@@ -104,20 +104,22 @@ def without_values(text: str) -> str:
     """Return CQL with ? in place of each literal, and without comments.
 
     Strings, numbers, blobs, UUIDs and durations are literals. Names stay, including names in double
-    quotes. White space becomes a single space. If quotes are missing or of the wrong kind
-    (``PASSWORD = "secret"``), more than the literal is left out.
+    quotes. White space becomes a single space. If a quote is missing, everything after the first
+    quote is left out. A value in double quotes (``PASSWORD = "secret"``) is left out too.
 
     :param text: the CQL. Only its first 16,384 characters are used.
     """
     if len(text) > _LONGEST:
         return _tokens.sub(_replaced, text[:_LONGEST]).strip() + "..."
     if any(match.lastgroup == "open" for match in _tokens.finditer(text)):
-        # A quote is missing, or was not doubled: the following words may be part of a value.
+        # A string has no end, because a quote is missing or was not doubled. So any word after the
+        # first quote may be part of a value: leave out the rest.
         text = text[: _quote.search(text).start()] + "'"  # type: ignore[union-attr]  # there is one
     return _tokens.sub(_replaced, text).strip()
 
 
 def _replaced(match: re.Match[str]) -> str:
+    """Return what takes the place of a token of `_TOKENS`."""
     kind = match.lastgroup
     if kind == "name":
         return match.group()
@@ -125,7 +127,7 @@ def _replaced(match: re.Match[str]) -> str:
 
 
 def shape_of(text: str, has_markers: bool = False) -> Shape:
-    """Return the shape of a statement.
+    """Return the description of a statement; cached.
 
     :param text: the CQL.
     :param has_markers: True for a prepared statement, whose CQL is shown unchanged.
@@ -133,7 +135,7 @@ def shape_of(text: str, has_markers: bool = False) -> Shape:
     shape = _shapes.get((text, has_markers))
     if shape is None:
         shape = _shape_of(text, has_markers)
-        # The strings of a shape are at most as long as the CQL, which may have megabytes.
+        # Estimate the memory: the CQL, which may have megabytes, and the strings of the shape.
         shape = _shapes.keep((text, has_markers), shape, 1000 + 3 * len(text))
     return shape
 
@@ -205,10 +207,10 @@ _LONGEST_ERROR = 500
 
 
 def code_of(error: BaseException) -> str | None:
-    """Return the server's code of an error, in the notation of the protocol specification.
+    """Return the server's code of an error, such as "0x1200".
 
     :param error: the error.
-    :returns: None if the error does not come from a server.
+    :returns: None if the error does not come from a server, or has no fixed code.
     """
     if isinstance(error, ErrorMessage):
         return f"0x{error.code & 0xFFFFFFFF:04x}"
@@ -234,6 +236,7 @@ def error_text(error: BaseException) -> str:
 
 
 def _about(error: BaseException) -> str:
+    """Return what follows the error's class in `error_text`, or ""."""
     if isinstance(error, NoHostAvailable):
         return _of_hosts(error)
     if isinstance(error, (*_OF_SERVER, OperationTimedOut)):
@@ -253,9 +256,10 @@ def _about(error: BaseException) -> str:
 
 
 def _of_hosts(error: NoHostAvailable) -> str:
+    """Describe the error of each host."""
     errors: Any = error.errors
     if not isinstance(errors, Mapping) or not errors:
-        # The message has no words of a server, so we may show its first line.
+        # Without errors of hosts, the message comes from the driver, so it may be shown.
         return str(error.args[0]).split("\n", 1)[0] if error.args else ""
     descriptions = [
         f"{host}: {error_text(error) if isinstance(error, BaseException) else type(error).__name__}"
@@ -265,6 +269,7 @@ def _of_hosts(error: NoHostAvailable) -> str:
 
 
 def _field(name: str, value: object) -> object:
+    """Return the value of an error's field, with names in place of numbers."""
     if name == "consistency":
         return consistency_value_to_name(value)  # type: ignore[arg-type]
     if name == "write_type":

@@ -1,4 +1,4 @@
-"""The path of secure connect bundles, which `Cluster` reads itself (its setting `cloud`)."""
+"""cassandra-driver's module for secure connect bundles. `Cluster` reads them (setting `cloud`)."""
 
 from cassandra._lazy import lazy_names
 

@@ -1,4 +1,6 @@
-"""Names of DataStax Enterprise's graphs: they can be imported and constructed, and refuse use."""
+"""Names of DataStax Enterprise's graphs. You can create objects; using them raises
+NotImplementedError.
+"""
 
 from cassandra._compat.graph import hand_over
 

@@ -1,4 +1,4 @@
-"""Serializers of graph values: names only, since graphs are not supported."""
+"""Serializers of graph values, whose methods raise NotImplementedError."""
 
 from cassandra._compat.graph import hand_over
 

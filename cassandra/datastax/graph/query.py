@@ -1,4 +1,4 @@
-"""Statements, options and row factories of graphs: they hold what a program gives them."""
+"""Statements, options and row factories of graphs. Statements cannot be executed."""
 
 from cassandra._compat.graph import hand_over
 

@@ -1,4 +1,4 @@
-"""Elements of graphs: plain holders of what a program gives them."""
+"""Elements of graphs: objects that only store the parameters with which they are created."""
 
 from cassandra._compat.graph import hand_over
 

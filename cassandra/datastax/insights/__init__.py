@@ -1,1 +1,1 @@
-"""Names of DataStax Enterprise's Insights: they can be imported, and refuse use."""
+"""Names of DataStax Enterprise's Insights, to which this driver does not report."""

@@ -1,4 +1,4 @@
-"""`MonitorReporter`, which reports nothing."""
+"""`MonitorReporter`, which you can create, but not start."""
 
 from cassandra._compat.graph import hand_over
 

@@ -1,4 +1,4 @@
-"""The questions that programs ask about Insights."""
+"""`version_supports_insights`, which returns False for every version."""
 
 from cassandra._compat.graph import hand_over
 

@@ -1,4 +1,4 @@
-"""Names of DataStax Enterprise's graph traversals: they can be imported, and refuse use."""
+"""Names of DataStax Enterprise's graph traversals. Using them raises NotImplementedError."""
 
 from cassandra._compat.graph import hand_over
 

@@ -1,4 +1,4 @@
-"""Predicates of graph traversals: names only, since graphs are not supported."""
+"""Names of predicates of graph traversals. Calling them raises NotImplementedError."""
 
 from cassandra._compat.graph import hand_over
 

@@ -1,4 +1,4 @@
-"""Batches of graph traversals: the name only, since graphs are not supported."""
+"""`TraversalBatch`, whose methods raise NotImplementedError: graphs are not supported."""
 
 from cassandra._compat.graph import hand_over
 
