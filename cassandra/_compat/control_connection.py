@@ -54,6 +54,7 @@ class ControlConnection:
         self._cluster: Any = cluster
 
     def _core(self) -> Core:
+        """Return the cluster's engine; raise an error if it is not connected."""
         core: Core | None = self._cluster._core
         if core is None:
             raise self._cluster._not_connected()

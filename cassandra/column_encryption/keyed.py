@@ -223,6 +223,7 @@ def _types_of(nodes: Sequence[Any]) -> list[Any]:
 
 
 def _type_of(name: str, parameters: list[Any] | None) -> Any:
+    """Return the type for one name with its parameters."""
     if parameters is None:
         return lookup_cqltype(name)
     if name == "frozen":

@@ -295,6 +295,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
             raise self._refusal(
                 coldesc, f"it was written with the key {key_id!r}, and known are {existing}"
             )
+        # `sealed` is the encrypted bytes with the tag, which the cipher checks.
         nonce, sealed = (
             encrypted_bytes[offset : offset + _NONCE_SIZE],
             encrypted_bytes[offset + _NONCE_SIZE :],

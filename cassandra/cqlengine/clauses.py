@@ -48,7 +48,7 @@ PREPARED = "?"
 
 
 class StatementException(Exception):
-    """A statement was given a clause or an argument that it cannot have."""
+    """A statement has been created with a clause or an argument that it cannot have."""
 
 
 class ValueQuoter(UnicodeMixin):
@@ -401,6 +401,7 @@ class ListUpdateClause(ContainerUpdateClause):
     def _extend_both_ends(
         self, name: str, before: list[Any], behind: list[Any]
     ) -> list[tuple[str, list[Any]]]:
+        """Return the assignments that add elements before and after the old elements."""
         clauses = []
         if before:
             clauses.append((f"{name} = {{}} + {name}", [before]))

@@ -401,6 +401,7 @@ def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
 def _type_operation(
     ks_name: str, type_model: object, connection: str | None, dry_run: bool
 ) -> Operation[list[str]]:
+    """Sync a type in one keyspace; return the statements."""
     _check_environment()
     changes = _Changes(connection, ks_name, dry_run)
     yield from _sync_type(type_model, changes)
@@ -458,6 +459,7 @@ def _check_class(model: object, base: type, function: str) -> None:
 
 
 def _check_model(model: object, function: str) -> None:
+    """Raise CQLEngineException unless `model` is a model class."""
     _check_class(model, BaseModel, function)
     if not isinstance(model, type) or not issubclass(model, BaseModel):
         raise CQLEngineException(f"Models must be derived from base Model, not {model!r}.")
@@ -596,6 +598,7 @@ async def async_table(
 def _drop_operation(
     model: type[BaseModel], keyspaces: Keyspaces, connections: Connections
 ) -> Operation[None]:
+    """Drop the table of a model in each keyspace, on each connection."""
     _check_environment()
     _check_model(model, "drop_table")
     for connection in _names(connections, "connections"):

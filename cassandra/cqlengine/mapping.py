@@ -214,6 +214,7 @@ class Mapping:
         return self._with_defaults(row)
 
     def _with_defaults(self, row: Values) -> Values:
+        """Set the defaults of columns for which the application has passed no value."""
         for position, column in self.defaults:
             # If the application has passed None, that has precedence over the default.
             if not row.explicit >> position & 1:
@@ -370,6 +371,7 @@ def context_class(
 
 
 def _context_class(origin: Any, keyspace: str | None, connection: Hashable | None) -> Any:
+    """Create a subclass of the model for another keyspace or connection."""
     names: dict[str, Any] = {
         "__module__": origin.__module__,
         "__qualname__": origin.__qualname__,

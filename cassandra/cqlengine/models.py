@@ -166,6 +166,7 @@ def _check_keys(
             )
     if not any(column.partition_key for column in keys):
         keys[0].partition_key = True
+    # Only clustering columns have an order.
     for column in columns.values():
         order = column.clustering_order
         if order is None:

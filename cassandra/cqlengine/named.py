@@ -148,6 +148,7 @@ class NamedTable:
         return f"{keyspace}.{self.name}"
 
     def _exists_in(self, keyspace: str) -> bool:
+        """Return True if the keyspace has a table or view with exactly this name."""
         try:
             metadata = get_cluster(self.__connection__).metadata.keyspaces.get(keyspace)
         except CQLEngineException:  # not connected: the application only wants to see the CQL

@@ -298,6 +298,7 @@ def _literal(name: str, value: object) -> str:
 
 
 def _quoted(value: object) -> str:
+    """Return a value as a CQL string."""
     if isinstance(value, bool):
         # In option maps all values are strings, even booleans.
         value = str(value).lower()

@@ -286,11 +286,13 @@ class BaseCQLStatement(UnicodeMixin):
         return str(self)
 
     def _where(self, show: Show) -> list[str]:
+        """Return the WHERE part in a list; an empty list if there are no relations."""
         if not self.where_clauses:
             return []
         return ["WHERE " + " AND ".join(show(clause) for clause in self.where_clauses)]
 
     def _condition(self, show: Show, if_exists: bool) -> list[str]:
+        """Return the IF part in a list; an empty list if there are no conditions."""
         if self.conditionals:
             return ["IF " + " AND ".join(show(clause) for clause in self.conditionals)]
         return ["IF EXISTS"] if if_exists else []
@@ -348,6 +350,7 @@ class SelectStatement(BaseCQLStatement):
         self.allow_filtering = allow_filtering
 
     def _selection(self) -> str:
+        """Return what follows SELECT."""
         if self.distinct_fields:
             names = ", ".join(escape_name(name) for name in self.distinct_fields)
             return f"DISTINCT COUNT({names})" if self.count else f"DISTINCT {names}"
@@ -443,6 +446,7 @@ class AssignmentStatement(BaseCQLStatement):
         return options
 
     def _using(self, option: Callable[[object], str]) -> list[str]:
+        """Return the USING part in a list; an empty list if there are no options."""
         options = self._options()
         if not options:
             return []

@@ -159,6 +159,7 @@ class Host(bases.HostBase):
         self._given_up = True
 
     def _mark_down(self) -> None:
+        """Set `is_up` to False, and remember the time if it was not False before."""
         if self.is_up is not False:
             self._down_since_ns = wall_time_ns()
         self.is_up = False

@@ -128,6 +128,7 @@ def keyspace_as_html(keyspace: KeyspaceMetadata) -> str:
 
 
 def _key(table: Any) -> str:
+    """Return the primary key of a table as CQL, without quotes."""
     partition = ", ".join(column.name for column in table.partition_key)
     clustering = "".join(f", {column.name}" for column in table.clustering_key)
     return f"({partition}){clustering}"

@@ -185,6 +185,7 @@ class RequestLogger(RequestObserver):
     # -- lines -------------------------------------------------------------------------------------
 
     def _log(self, level: int, why: str, request: ObservedRequest, repeated: int = 0) -> None:
+        """Log one line with its fields, unless the logger is not enabled for `level`."""
         if not self.logger.isEnabledFor(level):
             return
         fields = self._fields(why, request)
@@ -233,6 +234,7 @@ class RequestLogger(RequestObserver):
         return fields
 
     def _texts(self, request: ObservedRequest) -> str:
+        """Return the CQL of a request, for a batch that of its first statements."""
         texts = request.texts
         if request.batch_size is None:
             return self._text(*texts[0]) if texts else ""
@@ -242,6 +244,7 @@ class RequestLogger(RequestObserver):
         )
 
     def _text(self, text: str, is_prepared: bool) -> str:
+        """Return the CQL of one statement, shortened, and without literals if necessary."""
         if is_prepared or self.values:
             summary = " ".join(text.split())
         else:
@@ -283,6 +286,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _attempt(attempt: Any) -> dict[str, Any]:
+    """Return the fields of one attempt."""
     fields: dict[str, Any] = {"host": str(attempt.host.endpoint)}
     if attempt.latency is not None:
         fields["seconds"] = round(attempt.latency, 6)

@@ -197,6 +197,7 @@ def _of_metric(
 
 
 def _histogram(provider: MeterProvider | None) -> metrics.Histogram:
+    """Create the histogram of durations."""
     meter = metrics.get_meter(_SCOPE, __version__, provider, _SCHEMA)
     return meter.create_histogram(
         "db.client.operation.duration",
@@ -239,6 +240,7 @@ def _at_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
 
 
 def _make_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
+    """Build what `_at_start` returns."""
     text, is_prepared, keyspace, level, is_idempotent, batch_size, page_size, page_number = traits
     shape = _BATCH if text is None else shape_of(text, is_prepared)
     common = _of_shape(shape, keyspace)
@@ -327,6 +329,7 @@ class _HostAttributes(NamedTuple):
 
 
 def _host_attributes(host: Host) -> _HostAttributes:
+    """Build the attributes of a host."""
     endpoint = host.endpoint
     address: dict[str, Any] = {"server.address": str(endpoint.address)}
     port = getattr(endpoint, "port", None)

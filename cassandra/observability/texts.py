@@ -144,6 +144,7 @@ _shapes: Bounded[tuple[str, bool], Shape] = Bounded(1000, 1 << 23)
 
 
 def _shape_of(text: str, has_markers: bool) -> Shape:
+    """Build what `shape_of` returns."""
     bare = without_values(text)
     words = bare.split(None, 1)
     operation = words[0].upper().rstrip(";") if words else ""
@@ -158,6 +159,7 @@ def _shape_of(text: str, has_markers: bool) -> Shape:
 
 
 def _unquoted(name: str) -> str:
+    """Return a name of CQL as the server stores it."""
     name = name.strip()
     # The server converts unquoted names to lower case.
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()

@@ -129,6 +129,7 @@ class AdaptivePolicy(TokenAwarePolicy):
     # -- plans -------------------------------------------------------------------------------------
 
     def _make_planner(self) -> Planner | None:
+        """Return a planner that compares hosts by load; None while hosts are demoted."""
         if self._demoted:
             # The planner does not know about demotions, so each plan checks them in `_plan_slowly`.
             return None

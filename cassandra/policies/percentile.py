@@ -91,6 +91,7 @@ class LatencyTracker:
         return self._computed[percent]
 
     def _compute(self, percent: float, at_least: int) -> float | None:
+        """Compute a percentile over both windows."""
         counts = self._counts
         if self._previous is not None:
             counts = [current + old for current, old in zip(counts, self._previous, strict=True)]

@@ -188,6 +188,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         return router
 
     def _router_over_map(self, replica_map: ReplicaMap) -> Router:
+        """Return a router over `replica_map`, with the child policy's distances."""
         tier_of = self._tier_function()
         # None stands for a host that has tablets, but is not known (yet).
         tiers = [tier_of(host) if host is not None else _LEFT_OUT for host in replica_map.hosts()]
@@ -216,6 +217,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         return self._router_over_map(ring.ReplicaMap(ring.TokenRing([]), hosts, []))
 
     def _make_planner(self) -> Planner | None:
+        """Return a planner that uses the current routers."""
         return plans.Planner(
             self._metadata,
             self._routers,

@@ -182,7 +182,7 @@ Entry = str | BoundRow | BoundRows | TextRows | NamedRow
 
 
 def bind_rows(prepared: PreparedStatement, rows: object, is_plain: bool = False) -> RowsBlock:
-    """Bind all `rows` at once; see `BatchStatement.add_many`.
+    """Bind all `rows` into one block; see `BatchStatement.add_many`.
 
     :param is_plain: True if the rows hold plain CQL values: the session's converters are then not
         applied. They are never applied to tables.
@@ -435,7 +435,7 @@ class BatchStatement(Statement):
     def _add_first(self, statement: PreparedStatement, parameters: object) -> None:
         """Start a new entry with the first row of `statement`."""
         rows = BoundRows(statement, bind.RowsBlock(len(statement.bind_plan.columns)))
-        # Reserve memory only for the rows still to come; those before are in blocks of their own.
+        # Reserve memory only for the rows still to come: earlier entries have their own blocks.
         if self._reserved > self._count:
             rows.block.reserve(self._reserved - self._count)
         try:
@@ -615,6 +615,7 @@ class BatchStatement(Statement):
         return self
 
     def _check_size(self, count: int) -> None:
+        """Raise ValueError if `count` more statements do not fit into the batch."""
         if self._count + count > MAX_STATEMENTS:
             raise ValueError(
                 f"a batch holds at most {MAX_STATEMENTS} statements: "
@@ -671,6 +672,7 @@ class BatchStatement(Statement):
 
 
 def _is_lwt(entry: Entry) -> bool:
+    """Return True if an entry has a lightweight transaction."""
     if isinstance(entry, BoundRows):
         return entry.prepared.is_lwt()
     if isinstance(entry, BoundRow):

@@ -265,6 +265,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     def _columns_as_read(
         self, metadata: ResultMetadata, converters: Converters | None
     ) -> ResultMetadata:
+        """Return what `columns_as_read` returns, with the given converters."""
         policy = self.column_encryption_policy
         if policy is not None:
             metadata = decrypting(metadata, policy)

@@ -45,12 +45,13 @@ def snapshot(row: Any) -> Any:
     :param row: a sequence, a mapping or an object with attributes.
     """
     if isinstance(row, Mapping) and not isinstance(row, dict):
-        # Binding needs the names only, whatever the class of the mapping is.
+        # A dict will do, because binding only reads a mapping by its names.
         return {name: _copy_of(value) for name, value in row.items()}
     return _copy_of(row)
 
 
 def _copy_of(value: Any) -> Any:
+    """Return a copy of a value or of a row, or the object itself if no copy is needed."""
     cls = type(value)
     if cls in CONSTANTS:
         return value

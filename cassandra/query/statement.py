@@ -51,6 +51,7 @@ def _advice_on_values(argument: object) -> str:
 
 
 def _check_fetch_size(size: object) -> None:
+    """Warn if `size` is negative, and raise TypeError if it is a str or a float."""
     if size is FETCH_SIZE_UNSET:
         return
     if type(size) is int and size < 0:

@@ -213,6 +213,7 @@ class QueryTrace:
         deadline: float | None,
         clock: Callable[[], float],
     ) -> Any:
+        """Read the rows of this trace from a table of system_traces."""
         statement = SimpleStatement(
             f"SELECT {columns} FROM system_traces.{table} WHERE session_id = %s",
             consistency_level=level,

@@ -252,7 +252,7 @@ def _hints_of_fields(cls: type[Any]) -> dict[str, Any]:
     fields = {field.name for field in dataclasses.fields(cls)}
     hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
-        # Resolve the annotations of the fields in a class that has no others, but the same module.
+        # Resolve them in a new class of the same module that has only the fields' annotations.
         annotations = {
             name: hint for name, hint in inspect.get_annotations(base).items() if name in fields
         }
@@ -299,6 +299,7 @@ def _positional(cls: type[Any]) -> list[str]:
 
 
 def _dataclass_fields(cls: type[Any]) -> list[Field]:
+    """Return the parameters of the dataclass's __init__, in order."""
     hints = _hints(cls)
     nothing = dataclasses.MISSING
     # `dataclasses.fields` leaves out InitVar parameters, which __init__ takes too.
@@ -339,6 +340,7 @@ def _dict_maker(
 
 
 def _attrs_fields(cls: type[Any]) -> list[Field]:
+    """Return the parameters of the attrs class's __init__, in order."""
     hints = _hints(cls)
     return [
         Field(
@@ -449,6 +451,7 @@ _UNIONS = (typing.Union, types.UnionType)
 
 
 def _mismatch(cql_type: CqlType, annotation: object, column: str, field: str) -> TypeError:
+    """Return the error for a column whose type does not fit the field's annotation."""
     class_name = (
         getattr(annotation, "__qualname__", None) if typing.get_origin(annotation) is None else None
     )
@@ -554,6 +557,7 @@ def _fit_any(cql_type: CqlType, members: Sequence[Any], column: str, field: str)
 
 
 def _convert_to_first(converts: Sequence[Convert], value: object) -> Any:
+    """Convert a value to the first member of a union that accepts it."""
     errors: list[Exception] = []
     for convert in converts:
         try:
@@ -597,6 +601,7 @@ def _fit_one(cql_type: CqlType, annotation: object, column: str, field: str) -> 
 
 
 def _convert_by(convert: Convert, value: object) -> Any:
+    """Convert a value; a ValueError of the conversion becomes a `_Misfit`."""
     try:
         return convert(value)
     except ValueError as error:
@@ -604,6 +609,7 @@ def _convert_by(convert: Convert, value: object) -> Any:
 
 
 def _member_of(enum_class: type[enum.Enum], value: object) -> enum.Enum:
+    """Return the member of an enum whose value is `value`."""
     try:
         return enum_class(value)
     except ValueError as error:
@@ -623,6 +629,7 @@ def _refuse(cql_type: CqlType, annotation: object, column: str, field: str) -> C
 def _fit_list(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
+    """Return the conversion of a list to a list or tuple, with its elements converted."""
     if origin is tuple and (not arguments or arguments[-1:] == (...,)):
         element = _fit(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
         return tuple if element is None else partial(_collect, tuple, element)
@@ -635,6 +642,7 @@ def _fit_list(
 def _fit_set(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
+    """Return the conversion of a set to a set or frozenset, with its elements converted."""
     if origin not in _SETS:
         return _refuse(cql_type, annotation, column, field)
     make_set: Callable[[Any], Any] = frozenset if origin is frozenset else set
@@ -647,6 +655,7 @@ def _fit_set(
 def _fit_map(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
+    """Return the conversion of a map to a dict, with its keys and values converted."""
     if origin not in _MAPS:
         return _refuse(cql_type, annotation, column, field)
     key = value_of = None
@@ -664,6 +673,7 @@ def _fit_map(
 def _fit_tuple(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
+    """Return the conversion of a tuple, with each element converted to its own annotation."""
     if origin is not tuple and origin not in _LISTS[1:]:
         return _refuse(cql_type, annotation, column, field)
     subtypes = cql_type.subtypes
@@ -685,6 +695,7 @@ def _fit_tuple(
 def _fit_vector(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
+    """Return the conversion of a vector; only an annotation of tuple needs one."""
     # The setting `vector_type` decides if vectors are lists or arrays, so accept both as they are.
     if origin is tuple or origin in _LISTS:
         return (

@@ -97,6 +97,7 @@ class BaseCollectionColumn(Column[T]):
         return list(self.types)
 
     def _checked_size(self, value: Any) -> Any:
+        """Return `value`; raise ValidationError if it has too many elements."""
         if len(value) > MOST_ELEMENTS:
             raise ValidationError(
                 f"{self.label} has {len(value)} elements; a collection can have {MOST_ELEMENTS}"
@@ -255,6 +256,7 @@ def _refuse_string(column: Column[Any], value: object, noun: str, example: str) 
 
 
 def _iterable(column: BaseContainerColumn[Any], value: object) -> Iterable[Any]:
+    """Return `value`; raise ValidationError if it is a string or not iterable."""
     _refuse_string(column, value, column.cql_name, column.example)
     if not isinstance(value, Iterable):
         raise ValidationError(f"{column.label} {value!r} ({type(value)}) is not a collection")
@@ -404,6 +406,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         return f"frozen<{self.db_type}>"
 
     def _checked(self, value: object) -> Any:
+        """Return `value` if it is a collection with at most as many elements as the type."""
         _refuse_string(self, value, "tuple", "({},)")
         if not isinstance(value, Collection):
             raise ValidationError(f"{self.label} {value!r} is not a tuple")

@@ -273,6 +273,7 @@ class BatchQuery:
         await arun(self._operation())
 
     def _operation(self) -> Operation[None]:
+        """Execute the batch, then call the callbacks."""
         if self._executed and self.warn_multiple_exec:
             warnings.warn(
                 "Batch executed multiple times: "

@@ -166,6 +166,7 @@ def insertion(mapping: Mapping, values: Values) -> Write:
 def _insert_plan(
     mapping: Mapping, table: str, mask: int, options: Options, timestamp: int | None
 ) -> StatementPlan:
+    """Build the plan of an INSERT of the columns in `mask`."""
     assignments = [
         AssignmentClause(column.db_field_name, None)
         for position, column in enumerate(mapping.order)
@@ -492,6 +493,7 @@ class DMLQuery:
         return self
 
     def _run(self, operation: Callable[[BaseModel], Operation[Any]]) -> None:
+        """Run a write of the instance with the options of this object."""
         if self.instance is None:
             raise ValidationError(f"there is no instance of {self.model.__name__} to write")
         values = values_of(self.instance)

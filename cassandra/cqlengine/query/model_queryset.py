@@ -304,6 +304,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
     def _select_plan(self, count: bool) -> StatementPlan:
         mapping = self.model.__mapping__
+        # Everything that the CQL depends on, except the values of the filters.
         key = (
             "select",
             self._options.keyspace or self.model.__keyspace__ or default_keyspace(),
@@ -550,6 +551,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         await arun(self._update(values))
 
     def _update(self, values: dict[str, Any]) -> Operation[None]:
+        """Update the rows that match the filters."""
         if not values:
             return
         options, mapping = self._options, self.model.__mapping__

@@ -140,6 +140,7 @@ class AbstractQuerySet(Generic[T]):
     __hash__ = None  # type: ignore[assignment]
 
     def _state(self) -> tuple[Any, ...]:
+        """Return what ``==`` compares, besides the model."""
         where = [(c.field, str(c.operator), c.value) for c in self._where]
         return (
             where,
@@ -185,6 +186,7 @@ class AbstractQuerySet(Generic[T]):
             raise CQLEngineException(
                 "Only inserts, updates, and deletes are available in batch mode"
             )
+        # Collect the values in the order of the markers: WHERE, ORDER BY ... ANN OF, LIMIT.
         select = self._select_plan(count)
         values: list[Any] = []
         for clause in self._where:
@@ -380,6 +382,7 @@ class AbstractQuerySet(Generic[T]):
         return queryset
 
     def _checked_fields(self, fields: Sequence[str]) -> Sequence[str]:
+        """Return names of columns, after a check."""
         if isinstance(fields, str):
             raise QueryException(f"the fields are a list of names, not {fields!r}")
         return fields
@@ -541,6 +544,7 @@ class AbstractQuerySet(Generic[T]):
         return rows
 
     def _single(self, rows: Sequence[Any]) -> Any:
+        """Return the only row; raise DoesNotExist or MultipleObjectsReturned otherwise."""
         if not rows:
             raise self.model.DoesNotExist(f"{self._description()} does not exist")
         if len(rows) > 1:
@@ -643,6 +647,8 @@ class AbstractQuerySet(Generic[T]):
         yield from execute_write(self.model, self._options, statement.prepared(), statement.bound())
 
     def _delete_statement(self, timestamp: int | None) -> DeleteStatement:
+        """Return the DELETE; raise QueryException without a partition key."""
+        # Without the whole partition key, servers would refuse the DELETE.
         filtered = {
             clause.field
             for clause in self._where

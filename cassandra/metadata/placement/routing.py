@@ -110,6 +110,7 @@ class Routing:
         return self._compute_replicas(keyspace) if replica_map is _UNKNOWN else replica_map
 
     def _compute_replicas(self, keyspace: str) -> ReplicaMap | None:
+        """Return the replicas of a keyspace; keyspaces with equal replication share them."""
         strategy = self._replication_of(keyspace)
         if strategy is None:
             return None  # not cached: an application may look up any number of unknown names
@@ -216,6 +217,7 @@ class TokenMap:
         return list(replica_map.of_token(token.value)) if replica_map is not None else []
 
     def _replicas_of(self, keyspace: str) -> ReplicaMap | None:
+        """Return the replicas of a keyspace, cached until its replication changes."""
         strategy = self._metadata.replication_of(keyspace)
         if strategy is None:
             return None

@@ -148,6 +148,7 @@ class TabletMap:
         return row.first, row.last, replicas, row.version
 
     def _row(self, keyspace: str | None, table: str | None, token: int) -> _Row | None:
+        """Return the tablet that contains `token`, or None if it is not known."""
         tables = self._tables.get(keyspace) if keyspace is not None else None
         tablets = tables.get(table) if tables is not None and table is not None else None
         return tablets.find(token) if tablets is not None else None
@@ -264,7 +265,7 @@ class TabletMap:
         return number
 
     def _evict_oldest(self, keyspace: str, table: str) -> None:
-        """Drop the table that was added first, but not the given one."""
+        """Drop the tablets of the table that was added first, unless it is `table` itself."""
         # A dict keeps the order in which entries were added.
         for other in list(self._tables):
             for name in list(self._tables[other]):
@@ -317,6 +318,7 @@ class TabletMap:
                 self._remove(keyspace, name)
 
     def _remove(self, keyspace: str, table: str) -> None:
+        """Remove a table, and its keyspace if that has no other table."""
         tables = self._tables[keyspace]
         del tables[table]
         if not tables:

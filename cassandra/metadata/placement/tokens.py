@@ -255,6 +255,7 @@ class SortedRing:
         return ring
 
     def _take(self, token_class: type[Token], owner_of: dict[Any, int]) -> None:
+        """Set the attributes; `owner_of` has the number of the host that owns each token."""
         self._token_class = token_class
         # Two parallel lists, so that bisect compares values without a key function.
         self._values = sorted(owner_of)

@@ -317,6 +317,7 @@ def _set_flags(table_metadata: TableMetadataV3, source: TableSource) -> None:
 
 
 def _looks_compact(table_metadata: TableMetadataV3) -> bool:
+    """Return True if the columns are those of a static compact table."""
     return (
         any(column.is_static for column in table_metadata.columns.values())
         and len(table_metadata.clustering_key) == 1
@@ -504,6 +505,7 @@ def renewed_keyspace(
 
 
 def _settings(keyspace_metadata: KeyspaceMetadata) -> tuple[object, ...]:
+    """Return the settings of a keyspace that ALTER KEYSPACE can change."""
     return (
         keyspace_metadata.durable_writes,
         keyspace_metadata.replication_strategy,

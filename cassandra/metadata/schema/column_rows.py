@@ -104,6 +104,7 @@ def note_runs(rows_of: RowsOf, body: bytes, offset: int, count: int) -> None:
 
 
 def _add_run(rows_of: RowsOf, names: tuple[str, str], run: Runs) -> None:
+    """Add a run to those of its table."""
     tables = rows_of.setdefault(names[0], {})
     # A page may end in the middle of a table, so a table may have several runs.
     tables[names[1]] = tables.get(names[1], ()) + run
@@ -154,6 +155,7 @@ def columns_of(
     partition_key: list[tuple[int, ColumnMetadata]] = []
     clustering_key: list[tuple[int, ColumnMetadata]] = []
     others: list[ColumnMetadata] = []
+    # Each run has three items in `runs`.
     for index in range(0, len(runs), 3):
         body, offset, count = runs[index : index + 3]
         for _, _, name_cell, order, kind, position_cell, type_cell in _rows(body, offset, count):
@@ -177,6 +179,7 @@ def columns_of(
 
 
 def _position(cell: bytes | None, name: str) -> int:
+    """Return the position in a cell, which must have 4 bytes."""
     if cell is None or len(cell) != 4:
         raise bad_position(name, cell)
     return int.from_bytes(cell, "big", signed=True)

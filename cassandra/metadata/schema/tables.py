@@ -38,6 +38,7 @@ def primary_key_as_cql(
 
 
 def _clustering_order(clustering_key: Sequence[ColumnMetadata]) -> list[str]:
+    """Return the clause CLUSTERING ORDER BY in a list; an empty list if there is no key."""
     if not clustering_key:
         return []
     # List all columns, even ascending ones: servers reject an order for only some of them.

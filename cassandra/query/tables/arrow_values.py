@@ -105,6 +105,7 @@ def _sliced(array: pyarrow.Array, items: Any, ends: Sequence[int]) -> list[Any]:
 
 
 def _lists(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
+    """Return lists, sets and vectors as lists."""
     if type(array).__name__ not in _LISTS:
         return None
     first, ends = bounds(array)
@@ -141,6 +142,7 @@ def _memory(array: pyarrow.Array, cqltype: CqlType) -> memoryview | None:
 
 
 def _maps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
+    """Return maps as dicts, or as `Pairs` if a dict cannot hold the keys."""
     if type(array).__name__ == "MapArray":
         keys, items = array.keys, array.items
     elif type(array).__name__ in _LISTS and array.type.value_type.num_fields == 2:
@@ -167,6 +169,7 @@ def _tuples(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
 
 
 def _user_types(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
+    """Return user-defined types as tuples of their fields, which are found by name."""
     if type(array).__name__ != "StructArray":
         return None
     names = [field.name for field in array.type]
@@ -234,6 +237,7 @@ def _timestamps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
 
 
 def _durations(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
+    """Return intervals, durations and structs of three numbers as `Duration`."""
     name = type(array).__name__
     if name == "MonthDayNanoIntervalArray":
         return _mapped(array.to_pylist(), lambda value: Duration(*value))

@@ -241,6 +241,7 @@ def _or_none(convert: Convert | None) -> Convert:
 
 
 def _list_cells(cqltype: CqlType) -> Convert:
+    """Return a function that converts a cell with a list, a set, a vector or an array."""
     element = element_of(cqltype)
     each = cell_reader(element)
     # The letters of the NumPy types (durations, dates, objects, floats) whose values have to be
@@ -260,6 +261,7 @@ def _list_cells(cqltype: CqlType) -> Convert:
 
 
 def _map_cells(cqltype: CqlType) -> Convert:
+    """Return a function that converts a cell with a mapping or a list of pairs."""
     key, item = (_or_none(cell_reader(subtype)) for subtype in cqltype.subtypes)
     make_map = map_maker(cqltype.subtypes[0])
 
@@ -277,6 +279,7 @@ def _map_cells(cqltype: CqlType) -> Convert:
 
 
 def _tuple_cells(cqltype: CqlType) -> Convert:
+    """Return a function that converts a cell with a tuple, a list or a mapping."""
     each = [_or_none(cell_reader(subtype)) for subtype in cqltype.subtypes]
 
     def read(cell: object) -> object:
@@ -289,6 +292,7 @@ def _tuple_cells(cqltype: CqlType) -> Convert:
 
 
 def _udt_cells(cqltype: CqlType) -> Convert:
+    """Return a function that converts a cell with the fields by name or by position."""
     each = {
         name: _or_none(cell_reader(subtype))
         for name, subtype in zip(cqltype.fieldnames, cqltype.subtypes, strict=True)
