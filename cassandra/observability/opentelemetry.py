@@ -301,7 +301,7 @@ class _Hosts:
             or attributes.host_id is not host.host_id
             or attributes.dc is not host.datacenter
         ):
-            # Most of so many hosts have left the cluster.
+            # If there are so many, most hosts have left the cluster: begin again.
             if len(self._attributes) >= _MOST_HOSTS:
                 self._attributes.clear()
             attributes = self._attributes[id(host)] = _host_attributes(host)

@@ -301,7 +301,8 @@ class BatchStatement(Statement):
     def _statements_and_parameters(self) -> list[tuple[bool, str | bytes, Any]]:
         """A tuple (is prepared, query id or query string, parameters) for each statement.
 
-        Tracers read this attribute of cassandra-driver, and some applications assign it.
+        Tracers that are written for cassandra-driver read this attribute, and some applications
+        assign it.
         """
         triples: list[tuple[bool, str | bytes, Any]] = []
         for entry in self._entries:

@@ -45,8 +45,8 @@ __all__ = ["arrow_values"]
 _Reader: TypeAlias = "Callable[[pyarrow.Array, CqlType], list[Any] | None]"
 
 _DAY_MILLIS = 86_400_000
-# The `struct` format letters of plain numbers by the letter of their layout; and those of the Arrow
-# arrays with the same memory layout.
+# The format letters of `struct` for plain numbers: by the letter of Arrow's C data interface
+# (`Layout.format`), and by the class of the Arrow array.
 _NUMBERS = {"c": "b", "s": "h", "i": "i", "l": "q", "f": "f", "g": "d"}
 _NUMBER_ARRAYS = {
     "Int8Array": "b", "Int16Array": "h", "Int32Array": "i", "Int64Array": "q", "FloatArray": "f",
