@@ -264,7 +264,7 @@ class _OptionDescriptor:
 
 
 class TTLDescriptor(_OptionDescriptor):
-    """``ttl(seconds)``: the server deletes the written values after this time."""
+    """``ttl(seconds)``: how long the server keeps the written values."""
 
     name = "ttl"
 
