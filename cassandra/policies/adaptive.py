@@ -113,7 +113,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         self.demotion_time = demotion_time
         self._in_flight: Callable[[Host], int] = _no_requests
         self._time: Callable[[], float] = time.monotonic
-        self._latencies: dict[Host, _Latencies] = {}
+        self._answers: dict[Host, _Latencies] = {}  # the latencies of the answers of each host
         self._demoted: dict[Host, float] = {}  # the end of each demotion, by `_time`
         self._next_judgement = 0.0
 
@@ -231,9 +231,9 @@ class AdaptivePolicy(TokenAwarePolicy):
         :param host: the `Host`.
         :param seconds: from sending the request to receiving the response.
         """
-        latencies = self._latencies.get(host)
+        latencies = self._answers.get(host)
         if latencies is None:
-            latencies = self._latencies[host] = _Latencies()
+            latencies = self._answers[host] = _Latencies()
         latencies.add(seconds)
         now = self._time()
         if now >= self._next_judgement:
@@ -248,11 +248,11 @@ class AdaptivePolicy(TokenAwarePolicy):
                 del self._demoted[host]
                 # Start a new average: the slow responses before the demotion must not demote the
                 # host again.
-                new_latencies = self._latencies[host] = _Latencies()
+                new_latencies = self._answers[host] = _Latencies()
                 new_latencies.spared_until = now + self.demotion_time
         # Compare only hosts at the same distance.
         by_distance: dict[int, list[Host]] = {}
-        for host, latencies in self._latencies.items():
+        for host, latencies in self._answers.items():
             if latencies.count >= ENOUGH_ANSWERS:
                 by_distance.setdefault(self._child_policy.distance(host), []).append(host)
         for distance, hosts in by_distance.items():
@@ -265,14 +265,14 @@ class AdaptivePolicy(TokenAwarePolicy):
     def _demote_slow(self, hosts: list[Host], now: float) -> None:
         """Demote the slow ones of `hosts`, which are all at the same distance."""
         # The slowest first: if too many hosts are slow, only the slowest are demoted.
-        hosts.sort(key=lambda host: self._latencies[host].average, reverse=True)
-        fastest = self._latencies[hosts[-1]].average
+        hosts.sort(key=lambda host: self._answers[host].average, reverse=True)
+        fastest = self._answers[hosts[-1]].average
         # A host must exceed both limits: on a fast network, four times the fastest is still fast.
         limit = max(fastest * self.slow_factor, fastest + self.slow_floor)
         # Never demote more than half of the hosts, because the others must take the load.
         allowed = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
         for host in hosts:
-            latencies = self._latencies[host]
+            latencies = self._answers[host]
             if allowed <= 0 or latencies.average <= limit:
                 break
             if host not in self._demoted and latencies.spared_until <= now:
@@ -293,7 +293,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         super().on_remove(host)
 
     def _forget_latencies(self, host: Host) -> None:
-        self._latencies.pop(host, None)
+        self._answers.pop(host, None)
         self._demoted.pop(host, None)
 
 
