@@ -1,1 +1,1 @@
-"""A campaign of faults on real nodes, and a record of all acknowledged writes."""
+"""A campaign that causes faults on real nodes, and checks all acknowledged writes at the end."""

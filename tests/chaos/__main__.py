@@ -1,5 +1,7 @@
-"""``python -m tests.chaos --minutes 10`` exits with 1 if a write was lost or doubled, an answer
-went to a wrong request, or a request hung.
+"""Run a campaign: ``python -m tests.chaos --minutes 10``.
+
+It exits with 1 if a write was lost or applied twice, if an answer belonged to another request, or
+if a request never ended.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records all writes, and compares the record with the rows on the nodes."""
+"""Records the outcome of each write, and at the end compares the writes with the nodes' rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,20 @@ from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 
-LISTS = 50  # number of lists that numbers are appended to
+LISTS = 50  # rows with a list column; each odd number is appended to one of them
 
 
 class Verdict(NamedTuple):
-    """The result of comparing the record with the rows at the end."""
+    """The result of a campaign.
+
+    :param acknowledged: the number of acknowledged writes.
+    :param failed: the number of requests that raised an error.
+    :param reads: the number of reads.
+    :param lost: the numbers that were acknowledged, but are not in the tables.
+    :param doubled: the numbers that were appended more than once.
+    :param crossed: descriptions of answers that belonged to another request.
+    :param hung: descriptions of requests that did not end.
+    """
 
     acknowledged: int
     failed: int
@@ -37,7 +46,7 @@ class Verdict(NamedTuple):
 
 
 class Accountant:
-    """Records the outcome of each request. Methods may be called from any thread."""
+    """Counts and checks the outcomes of requests. All methods may be called from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -49,7 +58,7 @@ class Accountant:
         self.hung: list[str] = []
 
     def number(self) -> int:
-        """Return a number that has not been written yet."""
+        """Return a number that no earlier write has used."""
         with self._lock:
             self._next += 1
             return self._next
@@ -63,7 +72,7 @@ class Accountant:
             self.failed[type(error).__name__] += 1
 
     def note_read(self, requested: int, rows: list[tuple[int, str]]) -> None:
-        """Check that the answer is for the requested key, not for that of another request."""
+        """Check that the rows have the requested key, and do not belong to another request."""
         with self._lock:
             self.reads += 1
             if any(key != requested or value != str(requested) for key, value in rows):
@@ -74,7 +83,8 @@ class Accountant:
             self.hung.append(what)
 
     def close(self, session: Session) -> Verdict:
-        """Read everything back, and compare."""
+        """Read all rows, and compare them with the acknowledged writes."""
+        # Odd numbers were appended to lists, even numbers are keys of the table `t`.
         keys = SimpleStatement("SELECT k FROM t", consistency_level=ConsistencyLevel.ALL)
         keys_read = {row.k for row in session.execute(keys, timeout=60)}
         appended: Counter[int] = Counter()

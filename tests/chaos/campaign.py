@@ -1,4 +1,4 @@
-"""Load through the blocking and the asyncio API while nodes and the network fail in turns."""
+"""Sends requests through the blocking and the asyncio API while nodes and the network fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .accountant import LISTS, Accountant, Verdict
 from .network import Network
 
 TIMEOUT = 5.0  # seconds, for each request
-PATIENCE = 30.0  # seconds; a request that has not ended by then hangs
+PATIENCE = 30.0  # seconds; a request that takes longer counts as hung
 THREADS = 3
 TASKS = 20
 IN_FLIGHT = 30
@@ -49,7 +49,8 @@ def settings(network: Network) -> dict[str, Any]:
 def work(accountant: Accountant, source: random.Random) -> tuple[str, int, Any]:
     """Choose the next request: its statement, its number, and its values.
 
-    Odd numbers are appended to lists, so a repeated append shows. Even numbers are inserted.
+    Writes insert even numbers and append odd numbers to lists, where a repeated write shows. Reads
+    look for an even number.
     """
     if accountant.acknowledged and source.random() < 0.3:
         number = source.randrange(1, 1 + len(accountant.acknowledged)) * 2
@@ -61,7 +62,7 @@ def work(accountant: Accountant, source: random.Random) -> tuple[str, int, Any]:
 
 
 class Load:
-    """Sends requests through the blocking and the asyncio API until `stop`."""
+    """Sends requests through the blocking and the asyncio API until `stop` is called."""
 
     def __init__(self, network: Network, accountant: Accountant, seed: int) -> None:
         self._network = network
@@ -71,7 +72,7 @@ class Load:
         self.cluster = Cluster(**settings(network))
         self.session = self.cluster.connect("chaos")
         self._prepared = self._prepare(self.session)
-        targets = [self._block] * THREADS + [self._fly, self._await]
+        targets = [self._send_blocking] * THREADS + [self._send_callbacks, self._run_tasks]
         self._threads = [
             threading.Thread(target=target, args=(number,), daemon=True)
             for number, target in enumerate(targets)
@@ -90,8 +91,8 @@ class Load:
         else:
             self._accountant.note_written(number)
 
-    def _block(self, number: int) -> None:
-        """Make blocking calls in sequence."""
+    def _send_blocking(self, number: int) -> None:
+        """Make blocking calls, one after the other."""
         source = random.Random(self._seed + number)
         while not self._over.is_set():
             statement, about, values = work(self._accountant, source)
@@ -104,8 +105,8 @@ class Load:
             if time.monotonic() - began > PATIENCE:
                 self._accountant.note_hung(f"blocking {statement}")
 
-    def _fly(self, number: int) -> None:
-        """Keep many futures with callbacks in flight."""
+    def _send_callbacks(self, number: int) -> None:
+        """Keep many requests with callbacks in flight."""
         source = random.Random(self._seed + number)
         free = threading.Semaphore(IN_FLIGHT)
 
@@ -128,7 +129,7 @@ class Load:
             if not free.acquire(timeout=PATIENCE):
                 self._accountant.note_hung("futures at the end")
 
-    def _await(self, number: int) -> None:
+    def _run_tasks(self, number: int) -> None:
         asyncio.run(self._tasks(number))
 
     async def _tasks(self, number: int) -> None:
@@ -153,7 +154,7 @@ class Load:
             await asyncio.gather(*map(task, sources))
 
     def stop(self) -> None:
-        """End all requests; note those that hang."""
+        """Tell all threads to end, and record those that hang."""
         self._over.set()
         for thread in self._threads:
             thread.join(2 * PATIENCE)
@@ -162,7 +163,8 @@ class Load:
 
 
 def faults(local: LocalCluster, network: Network, source: random.Random) -> list[Fault]:
-    """Return the faults of one round, each with functions that begin and end the fault."""
+    """Return the faults of one round, each as (name, begin, end)."""
+    # Each lambda of a proxy's fault takes the fault as a default value, to keep it in the loop.
     index = source.randrange(NODES)
     node = index + 1
     of_network: list[Fault] = [
@@ -182,9 +184,7 @@ def faults(local: LocalCluster, network: Network, source: random.Random) -> list
 
 
 def slow_faults(local: LocalCluster) -> list[Fault]:
-    """Return the faults that take about a minute; a long campaign has each once, then some at
-    random.
-    """
+    """Return the faults that take about a minute, each as (name, begin, end)."""
 
     def restart_all() -> None:
         for node in range(1, 1 + NODES):
@@ -202,7 +202,7 @@ def slow_faults(local: LocalCluster) -> list[Fault]:
 
 
 def rounds(local: LocalCluster, network: Network, source: random.Random) -> Iterator[Fault]:
-    """Yield the faults: each slow fault after three quick ones, then one slow fault in twelve."""
+    """Yield faults without end: each slow fault after three quick ones, then one slow in twelve."""
     slow = slow_faults(local)
     for slow_fault in slow:
         yield from (source.choice(faults(local, network, source)) for _ in range(3))
@@ -220,9 +220,11 @@ def run(
 ) -> Verdict:
     """Run a campaign on three nodes.
 
-    :param seconds: for how long faults occur; the last round runs to its end. :param seed: decides
-    the order of faults and requests. :param local: the nodes, which all run. By default new nodes
-    are started.
+    :param seconds: for how long faults begin. The last fault is still ended.
+    :param seed: decides the order of the faults and requests.
+    :param say: gets a line about each fault.
+    :param local: three running nodes. By default new nodes are started.
+    :returns: the writes that were lost or doubled, and other results.
     """
     if local is None:
         with LocalCluster(NODES, "5.0.9") as local:

@@ -1,7 +1,7 @@
-"""The network between the driver and its nodes: each node has a proxy that fails on demand.
+"""The network between the driver and the nodes: a proxy for each node, which fails on demand.
 
-Unlike network namespaces, this works on every machine without privileges. The nodes use their own
-network, so they stay one cluster while the driver cannot reach some of them.
+Unlike network namespaces, proxies need no privileges. They are only between the driver and the
+nodes, so the nodes can still reach each other when the driver cannot reach them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.proxies import Relay
 
 
 class Places(EndPointFactory):
-    """Translates the nodes' addresses to those of the proxies."""
+    """Gives the driver the address of a node's proxy instead of the node's address."""
 
     def __init__(self, port_of: Callable[[str], int]) -> None:
         self._port_of = port_of
@@ -27,7 +27,7 @@ class Places(EndPointFactory):
 
 
 class Network:
-    """The proxies of all nodes, on a loop in another thread."""
+    """The proxies of all nodes. They run on an event loop in a thread."""
 
     def __init__(self, addresses: Sequence[str], port: int) -> None:
         self.addresses = list(addresses)
@@ -68,7 +68,7 @@ class Network:
         return Places(self._port_of)
 
     def _port_of(self, address: str) -> int:
-        """Return the port of a node's proxy; a node that joined gets a proxy now."""
+        """Return the port of a node's proxy. A node that has joined gets its proxy here."""
         with self._growing:
             if address not in self.addresses:
                 proxy = Relay((address, self._port))
@@ -82,11 +82,11 @@ class Network:
         return [DefaultEndPoint("127.0.0.1", proxy.port) for proxy in self.proxies]
 
     def call(self, function: Callable[[], None]) -> None:
-        """Call `function` on the loop."""
+        """Call `function` in the thread of the proxies' loop."""
         self._loop.call_soon_threadsafe(function)
 
     def set_fault(self, number: int, fault: str | None) -> None:
-        """Set or clear a fault of a node's proxy; the first node is number 0."""
+        """Set the fault of a node's proxy, or end it if `fault` is None. Numbers start at 0."""
 
         def change() -> None:
             self.proxies[number].fault = fault

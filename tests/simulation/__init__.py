@@ -1,17 +1,22 @@
-"""Simulated runs ("lives") of whole clusters in virtual time, each decided by its seed.
+"""Simulated runs of whole clusters in virtual time, called "lives".
 
+A life is a run of applications, the driver and fake nodes in one process. Its seed decides
+everything that happens in it, so a life that fails can be run again.
 ``python -m tests.simulation --seeds 200`` runs 200 lives; see `tests.simulation.__main__`.
 
-* `store`: nodes with a small store, which records each arrival and its keyspace. * `plan`: a life
-as data: settings, steps of clients, and faults, each one line. * `clients`: runs the steps, with
-the driver. * `mapped`, `mapped_table`: steps with the object mapper, and the table behind them. *
-`faults`: causes the faults. * `life`: creates the cluster of a plan, runs the plan, and returns its
-outcome. * `judge`: checks the rules that must always hold. * `shrink`: removes lines from a failing
-plan, as long as it still fails. * `known`: plans that once failed. * `mutants`: bugs that are put
-into the driver, to see that lives find them.
+* `store`: fake nodes with a small store. The store records each request and its keyspace.
+* `plan`: a life as data. Settings, steps of clients, and faults; each step and fault is one line.
+* `clients`: runs the steps of the clients with the driver.
+* `mapped`, `mapped_table`: the steps that use the object mapper, and the table that they use.
+* `faults`: causes the faults.
+* `life`: creates the cluster of a plan, runs the plan, and returns the outcome.
+* `judge`: checks the rules that must hold in every life.
+* `shrink`: removes lines from a failing plan, as long as the plan still fails.
+* `known`: plans that failed in the past.
+* `mutants`: bugs that can be put into the driver, to check that lives find them.
 
-Two packages on PyPI simulate asyncio, but do not fit here. simloom (0.5) needs Python 3.12, has no
-``start_tls`` and no local ports, and runs ready callbacks in any order, which asyncio never does,
-so correct code would fail. seedloop (0.4) has no streams, only messages between programs written
-for it.
+Two packages on PyPI simulate asyncio, but do not fit here. simloom (0.5) needs Python 3.12, and
+has no ``start_tls`` and no local ports. It also runs ready callbacks in any order, which asyncio
+never does, so correct code would fail. seedloop (0.4) has no streams, only messages between
+programs that were written for seedloop.
 """

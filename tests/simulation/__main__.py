@@ -1,17 +1,20 @@
 """Run many simulated lives: ``python -m tests.simulation --seeds 200``.
 
-* ``--seeds N``: the number of lives. ``--seed S``: the first seed; by default seeds are random, and
-printed. * ``--fixed N``: first run the seeds 0 to N - 1, and plans that once failed. *
-``--fixed-decide``: print a random seed that fails, but end with 0 if the fixed seeds pass: what a
-random seed finds is seldom a fault of the change that is tested. * ``--impl
-python`` or ``c``: the implementation; by default the driver's choice. * ``--replay S``: run one
-seed, and show its log. ``--shrink S``: make its plan small, and print it as a test. *
-``--mutants``: put each bug of `tests.simulation.mutants` into the driver, and report the seed that
-found it; ``--only NAME,NAME`` selects some. This uses the Python implementation by default; the
-compiled one supports only bugs in classes without compiled twins.
+* ``--seeds N``: the number of lives.
+* ``--seed S``: the first seed. By default the first seed is random, and is printed.
+* ``--fixed N``: first run the plans that failed in the past, and the seeds 0 to N - 1.
+* ``--fixed-decide``: print a random seed that fails, but exit with 0 if the fixed seeds pass. What a
+  random seed finds is seldom a fault of the change that is tested.
+* ``--impl python`` or ``c``: the implementation of the driver; by default the driver's choice.
+* ``--replay S``: run one seed, and print the log of its life.
+* ``--shrink S``: remove lines from the plan of a failing seed, and print the rest as a test.
+* ``--mutants``: put each bug of `tests.simulation.mutants` into the driver, and report the first
+  seed that finds it. The default here is the Python implementation. The compiled implementation
+  supports only bugs in classes that have no compiled twin.
+* ``--only NAME,NAME``: the names of the mutants to try.
 
-Each tenth seed runs twice, and both logs must be the same. A seed that fails is printed with the
-command that replays it, and the exit code is 1.
+Each seed that is divisible by ten runs twice, and the logs of both lives must be the same. For a
+seed that fails, the command that replays it is printed, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 REPORT_EVERY = 500  # lives
-MOST_SHOWN = 20  # failing seeds, each with its violations
+MOST_SHOWN = 20  # failing seeds whose violations are printed
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -52,7 +55,11 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def run_seed(seed: int, mutant: str | None = None) -> tuple[int, list[str], float]:
-    """Run one seed; return it, its violations, and the seconds that it took."""
+    """Run the life of one seed.
+
+    :param mutant: the name of a bug to put into the driver.
+    :returns: the seed, its violations, and the CPU seconds that the run took.
+    """
     from tests.simulation.life import live
     from tests.simulation.plan import drawn
 
@@ -75,7 +82,7 @@ def run_seed(seed: int, mutant: str | None = None) -> tuple[int, list[str], floa
 
 
 def _live_known() -> int:
-    """Run the plans that once failed; return how many fail again."""
+    """Run the plans that failed in the past; return how many of them fail now."""
     from tests.simulation.known import KNOWN
     from tests.simulation.life import live
 
@@ -94,7 +101,7 @@ def _run(fixed: Iterable[int], drawn: Iterable[int], jobs: int, *, fixed_decide:
     from cassandra._impl import implementation
 
     began = time.monotonic()
-    count, used = 0, 0.0
+    count, cpu_seconds = 0, 0.0
     deciding = set(fixed)
     failures = _live_known() if deciding else 0
     deciding_failures = failures
@@ -103,7 +110,7 @@ def _run(fixed: Iterable[int], drawn: Iterable[int], jobs: int, *, fixed_decide:
             run_seed, (*sorted(deciding), *drawn), chunksize=4
         ):
             count += 1
-            used += seconds
+            cpu_seconds += seconds
             if count % REPORT_EVERY == 0:
                 print(f"{count} lives so far, {failures} failed", flush=True)
             if not violations:
@@ -119,7 +126,7 @@ def _run(fixed: Iterable[int], drawn: Iterable[int], jobs: int, *, fixed_decide:
     took = time.monotonic() - began
     print(
         f"{count} lives on {implementation}: {failures} failed; {took:.0f} s, "
-        f"{used / max(count, 1):.3f} s of CPU each"
+        f"{cpu_seconds / max(count, 1):.3f} s of CPU each"
     )
     return 1 if deciding_failures else 0
 
@@ -153,8 +160,12 @@ def _shrink(seed: int) -> int:
     return 1
 
 
-def _find(name: str, jobs: int, limit: int) -> int | None:
-    """Return the first seed that fails with a mutant but not without it."""
+def _find_seed(name: str, jobs: int, limit: int) -> int | None:
+    """Return the first seed that fails only with the mutant; None if no seed below `limit` does.
+
+    A violation that the same seed also has without the mutant does not count. A request in the
+    wrong keyspace counts only for mutants that are about keyspaces.
+    """
     from tests.simulation.mutants import MUTANTS
     from tests.simulation.shrink import IN_ANOTHER_KEYSPACE, kind_of
 
@@ -179,7 +190,7 @@ def _mutants(jobs: int, limit: int, only: str | None) -> int:
         if mutant.is_compiled:
             print(f"{name:32} {'left out: it is compiled':28} {mutant.what}", flush=True)
             continue
-        seed = _find(name, jobs, limit)
+        seed = _find_seed(name, jobs, limit)
         survivors += seed is None
         how = f"found by seed {seed}" if seed is not None else f"NOT FOUND in {limit} seeds"
         print(f"{name:32} {how:28} {mutant.what}", flush=True)
@@ -188,7 +199,7 @@ def _mutants(jobs: int, limit: int, only: str | None) -> int:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command."""
+    """Run the command, and return its exit code."""
     arguments = _arguments(argv)
     if arguments.seeds is None:
         arguments.seeds = 1_000 if arguments.mutants else 100
@@ -202,7 +213,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments.mutants:
         arguments.impl = arguments.impl or "python"
     if arguments.impl is not None:
-        # This must happen before the driver is imported, so no module above imports it.
+        # The driver reads this variable when it is imported, so no module above may import it.
         os.environ["CASS_DRIVER_IMPL"] = arguments.impl
     if arguments.replay is not None:
         return _replay(arguments.replay)

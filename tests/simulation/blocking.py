@@ -1,7 +1,7 @@
 """The blocking API as coroutines: each call runs in its own simulated thread.
 
-So either API can run the steps of `clients`. If a step is cancelled, its thread goes on to its end,
-as in an application.
+With these classes, the steps in `clients` can use the blocking API like the asyncio API. If a step
+is cancelled, the thread of its call goes on until the call returns, as in an application.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ async def _called(function: Callable[..., Any], *arguments: Any, **options: Any)
 
 
 class BlockingCluster:
-    """A `Cluster` whose blocking methods are coroutines."""
+    """Wraps a `Cluster`, so that its blocking methods are coroutines."""
 
     def __init__(self, life: Life, settings: dict[str, Any]) -> None:
         self._cluster = Cluster(**settings)
@@ -35,12 +35,12 @@ class BlockingCluster:
         return getattr(self._cluster, name)
 
     async def connect(self, keyspace: str | None = None, wait_for_all: bool = False) -> Any:
-        """Return a new session."""
+        """Open a session, and wrap it."""
         session = await _called(self._cluster.connect, keyspace, wait_for_all)
         return _BlockingSession(self._life, session)
 
     async def shutdown(self) -> None:
-        """Close everything."""
+        """Close the cluster and its sessions."""
         await _called(self._cluster.shutdown)
 
     async def refresh_nodes(self) -> None:
@@ -53,7 +53,7 @@ class BlockingCluster:
 
 
 class _BlockingSession:
-    """A `Session` whose blocking methods are coroutines."""
+    """Wraps a `Session`, so that its blocking methods are coroutines."""
 
     def __init__(self, life: Life, session: Any) -> None:
         self._life = life
@@ -64,7 +64,10 @@ class _BlockingSession:
         return getattr(self._session, name)
 
     async def execute(self, *arguments: Any, **options: Any) -> _BlockingResult:
-        """Execute a request, using the ways of the blocking API in turn."""
+        """Execute a request in one of three ways, in turn.
+
+        The ways are `execute`, `execute_async` with `result`, and `execute_async` with callbacks.
+        """
         self._executions += 1
         way = self._executions % 3
         if way == 0:
@@ -76,14 +79,17 @@ class _BlockingSession:
         return _BlockingResult(await _called(future.result))
 
     async def _called_back(self, future: Any) -> None:
-        """Wait for a callback, which runs in the thread of the cluster's loop."""
+        """Wait until the future calls one of its callbacks, in the thread of the cluster's loop.
+
+        A result of several pages calls its callbacks for each page; any other must call once.
+        """
         loop = asyncio.get_running_loop()
-        over: asyncio.Future[None] = loop.create_future()
+        callback_ran: asyncio.Future[None] = loop.create_future()
         calls, is_paged = 0, False
 
-        def set_over() -> None:
-            if not over.done():
-                over.set_result(None)
+        def set_callback_ran() -> None:
+            if not callback_ran.done():
+                callback_ran.set_result(None)
 
         def on_end(_: object) -> None:
             nonlocal calls, is_paged
@@ -92,10 +98,10 @@ class _BlockingSession:
                 self._life.violate("a callback was called twice")
             is_paged = is_paged or future.has_more_pages
             if not loop.is_closed():
-                loop.call_soon_threadsafe(set_over)
+                loop.call_soon_threadsafe(set_callback_ran)
 
         await _called(future.add_callbacks, on_end, on_end)
-        await over
+        await callback_ran
 
     async def prepare(self, *arguments: Any) -> Any:
         """Prepare a statement."""
@@ -114,10 +120,10 @@ class _BlockingSession:
         return await _called(self._session.wait_for_schema_agreement, *arguments)
 
     async def load(self, *arguments: Any, **options: Any) -> None:
-        """Do nothing, because a load of the blocking API sleeps with `time.sleep`."""
+        """Do nothing: a blocking load calls `time.sleep`, which would stop virtual time."""
 
     async def execute_concurrent(self, pairs: Any, **options: Any) -> AsyncIterator[Any]:
-        """Execute many statements, in one thread."""
+        """Execute many statements in one thread, and yield their results."""
         pairs = list(pairs)
         for result in await _called(
             lambda: list(self._session.execute_concurrent(pairs, **options))
@@ -130,7 +136,7 @@ class _BlockingSession:
 
 
 class _BlockingResult:
-    """A `ResultSet` whose pages are fetched by coroutines."""
+    """Wraps a `ResultSet`, so that reading its pages does not block the loop."""
 
     def __init__(self, result: Any) -> None:
         self._result = result
@@ -139,7 +145,7 @@ class _BlockingResult:
         return getattr(self._result, name)
 
     async def get_query_trace(self, max_wait: float) -> Any:
-        """Read the trace."""
+        """Read the trace of the request."""
         return await _called(self._result.get_query_trace, max_wait)
 
     async def __aiter__(self) -> AsyncIterator[Any]:

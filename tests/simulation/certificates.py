@@ -1,7 +1,7 @@
 """TLS contexts for simulated lives.
 
-The key is an RSA key: elliptic curve signatures vary in length, and so would the segments of a
-life.
+The key is an RSA key, because elliptic curve signatures vary in length. So would the TCP segments
+of a life, which only the seed may decide.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DAY = datetime.timedelta(days=1)
 
 @functools.cache
 def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext] | None:
-    """Return the contexts of clients and of nodes; None without the package ``cryptography``."""
+    """Return the client context and the node context; None if ``cryptography`` is missing."""
     try:
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization

@@ -1,4 +1,4 @@
-"""The applications of a life: they run its steps, and record requests and results."""
+"""The applications of a life: they run the steps, and record their requests and results."""
 
 from __future__ import annotations
 
@@ -24,15 +24,20 @@ INSERT = "INSERT INTO w (k, op) VALUES (?, ?)"
 SELECT = "SELECT k, op, v, ks FROM w WHERE k = ? AND op = ?"
 COUNT = "UPDATE c SET n = n + 1 WHERE k = ? AND op = ?"
 
-# Errors that applications must expect while their cluster fails.
+# Errors that applications must expect while faults occur in their cluster.
 EXPECTED = (DriverException, OSError, asyncio.CancelledError, asyncio.TimeoutError)
-MOST_SECONDS = 300.0  # for any call; requests with a timeout end by that
-SLACK = 0.5  # seconds that a timeout may be late, apart from stalls: slots of 100 ms, busy moments
+MOST_SECONDS = 300.0  # a call that takes longer hangs; requests with a timeout end sooner
+# Seconds by which a timeout may be late, besides stalls of the loop: the driver's timers have slots
+# of 100 ms, and the loop may be busy.
+SLACK = 0.5
 
 
 @dataclass
 class Operation:
-    """One request, or one numbered part of a batch, a page or a generator."""
+    """One statement of a client: a request, or a statement of a batch or of a load.
+
+    Its number is a value in the statement, so the nodes know which operation they execute.
+    """
 
     number: int
     is_idempotent: bool
@@ -41,22 +46,22 @@ class Operation:
     is_acknowledged: bool = False
     what: str = ""
     is_bound: bool = False
-    """True if the keyspace was known at the beginning: the request may not run in another."""
+    """True if `keyspaces` is final. Otherwise each later USE of the session adds its keyspace."""
     cluster: Any = None
     request: int = 0
-    """The number of the first operation in its request."""
+    """The number of the first operation of the same request."""
     timestamp: int | None = None
     """The timestamp that the application set; None for a timestamp of the driver's generator."""
     begun: int = 0
     ended: int = 0
-    """Logical times of its beginning and end; 0 if the end is unknown."""
+    """Logical times at which the client began and ended it; `ended` is 0 if that is unknown."""
     earliest: int = 0
-    """Microseconds of the machine's clock at the beginning."""
+    """The time of the machine's clock at the beginning, in microseconds."""
 
 
 @dataclass(eq=False)
 class User:
-    """A session, its prepared statements, and the keyspaces that it may be in now."""
+    """A session with its prepared statements, and the keyspaces that it is being switched to."""
 
     cluster: Any
     session: Any
@@ -66,12 +71,18 @@ class User:
     """Numbers of the operations in flight."""
 
     def keyspaces(self) -> set[str]:
-        """Return the keyspaces in which a request that begins now may run."""
+        """Return the keyspaces in which a request may run that begins now.
+
+        While a USE is in flight, this is its keyspace or the session's current keyspace.
+        """
         return {self.session.keyspace or "", *self.switching.values()}
 
 
 class Clients:
-    """All users of a life."""
+    """All users of a life, and their operations.
+
+    Each ``do_`` method runs one kind of step in `plan.STEPS`.
+    """
 
     def __init__(self, life: Life) -> None:
         self.life = life
@@ -86,7 +97,7 @@ class Clients:
     # -- operations --------------------------------------------------------------------------------
 
     def begin(self, user: User, what: str, *, idempotent: bool, write: bool) -> Operation:
-        """Return a new operation of a user."""
+        """Create an operation of `user`, and return it."""
         self._number += 1
         operation = Operation(self._number, idempotent, user.keyspaces(), write, what=what)
         self.operations[operation.number] = operation
@@ -97,10 +108,11 @@ class Clients:
         return operation
 
     def begin_text(self, user: User, what: str, *, idempotent: bool, write: bool) -> Operation:
-        """Return a new operation for a statement without a keyspace name, executed at once.
+        """Like `begin`, for a statement that is sent at once and has no keyspace name.
 
-        The operation belongs to the session's keyspace at this moment, even if a USE is in flight
-        or begins later. A thread of the blocking API may run later.
+        Such an operation must run in the session's current keyspace, even if a USE is in flight or
+        begins later. With the blocking API, the thread that sends it may run later, so the keyspace
+        is not final yet.
         """
         operation = self.begin(user, what, idempotent=idempotent, write=write)
         if self.life.threads is None:
@@ -109,33 +121,33 @@ class Clients:
         return operation
 
     def end(self, user: User, *operations: Operation) -> None:
-        """Record that operations are over."""
+        """Record that operations have ended, and which keyspaces they may have run in."""
         for operation in operations:
             if not operation.is_bound:
                 operation.keyspaces |= user.keyspaces()
             self.close(user, operation)
 
     def close(self, user: User, *operations: Operation) -> None:
-        """Record that operations with known keyspaces are over."""
+        """Record that operations have ended, without changing their keyspaces."""
         for operation in operations:
             user.open.discard(operation.number)
-            # If the caller has given up, its thread may not have begun yet.
+            # If the caller was cancelled, its thread may send the request even later.
             if self.life.threads is None or operation.is_acknowledged:
                 operation.ended = self.next_moment()
 
     def next_moment(self) -> int:
-        """Return a number greater than all before, which gives the order of events."""
+        """Return the next logical time: a number that is greater than all earlier ones."""
         return next(self._moments)
 
     def note_keyspaces(self, user: User) -> None:
-        """Let operations in flight run in the current keyspaces, too."""
+        """Allow the operations in flight to run in the current keyspaces of their session, too."""
         for number in user.open:
             operation = self.operations[number]
             if not operation.is_bound:
                 operation.keyspaces |= user.keyspaces()
 
     def start(self, line: Line) -> None:
-        """Begin a step, and check that it ends."""
+        """Begin a step in a task, which checks that the step ends."""
         if line.what not in ("new_cluster",) and not self.users:
             return
         user = self.users[line.who % len(self.users)] if self.users else None
@@ -148,7 +160,8 @@ class Clients:
         life = self.life
         loop = life.loop
         began, stalled = loop.time(), life.stalled
-        # Callers of the blocking API may begin while the loop is stalled.
+        # Callers of the blocking API may begin while the loop is stalled: what is left of that
+        # stall also delays this step.
         stalled -= max(0.0, life.stalled_until - began)
         task = asyncio.ensure_future(work(user, line))
         limit = MOST_SECONDS
@@ -178,8 +191,8 @@ class Clients:
                 life.violate(f"{label} took {took:.2f} s with a time-out of {line.seconds} s")
 
     def check_error(self, label: str, error: BaseException) -> None:
-        """Check that an application may get this error."""
-        # The error is allowed if the node forgot the statement right after it was prepared.
+        """Check that an application may get this error: statements must be prepared again."""
+        # If the node forgets the statement right after it was prepared, the driver may give up.
         notes = getattr(error, "__notes__", ())
         if isinstance(error, PreparedQueryNotFound) and not any(
             "just prepared" in n for n in notes
@@ -187,11 +200,11 @@ class Clients:
             self.life.violate(f"{label} was not prepared again: {error}")
 
     def options(self, line: Line) -> dict[str, Any]:
-        """Return keywords of `Session.execute`."""
+        """Return the keyword arguments of `Session.execute`: the line's timeout, if it has one."""
         return {} if line.seconds < 0 else {"timeout": line.seconds}
 
     async def prepared(self, user: User, text: str) -> tuple[Any, frozenset[str]]:
-        """Return a prepared statement, and the keyspaces that it may belong to."""
+        """Return a prepared statement, and the keyspaces in which it may have been prepared."""
         cached = user.prepared.get(text)
         if cached is None:
             holder = self.begin_text(user, "prepare", idempotent=True, write=False)
@@ -206,7 +219,7 @@ class Clients:
     async def run(
         self, user: User, statement: Any, values: Any, operations: list[Operation], line: Line
     ) -> Any:
-        """Execute the statement of some operations, and mark them if it succeeds."""
+        """Execute the statement of some operations. If it succeeds, mark them as acknowledged."""
         try:
             result = await user.session.execute(statement, values, **self.options(line))
             for operation in operations:
@@ -342,9 +355,9 @@ class Clients:
             self.life.violate(f"op {operation.number} read the rows {seen}")
 
     async def do_scan(self, user: User, line: Line) -> None:
-        """Read a whole table: each row comes once, whatever must be requested again."""
+        """Read a whole table: each row must come once, even if ranges are requested again."""
         if self.life.plan.settings["scylla"] or self.life.threads is not None:
-            return  # the blocking API has no schema here, and sleeps with `time.sleep`
+            return  # simulated ScyllaDB has no schema, and a blocking scan calls `time.sleep`
         options = {} if line.seconds < 0 else {"timeout": line.seconds}
         scan = user.session.scan(
             SCANNED, ["id"], concurrency=1 + line.number % 5, page_size=2, **options
@@ -398,11 +411,12 @@ class Clients:
 
         def rows() -> Any:
             for number in range(25):
-                # A load may write its rows again, because the statement is an INSERT.
+                # A load repeats failed rows, because it takes an INSERT for idempotent.
                 operation = self.begin(user, line.what, idempotent=True, write=True)
                 operation.keyspaces = set(keyspaces)
                 operations.append(operation)
-                operation.request = operations[0].number  # a load groups rows
+                # A load may send several rows in one request.
+                operation.request = operations[0].number
                 yield number % 50, operation.number
 
         try:
@@ -501,18 +515,18 @@ class Clients:
         try:
             await cluster.connect()
         except ValueError:
-            pass  # the resource belongs to one cluster
+            pass  # expected: a throttler belongs to one cluster
         else:
             self.life.violate("two clusters share a throttler")
         finally:
             await cluster.shutdown()
 
     async def connect(self, cluster: Any, keyspace: str) -> None:
-        """Open one more session."""
+        """Open a session, and add its user."""
         session = await cluster.connect(keyspace, self.life.plan.settings["wait_for_all"])
         if not cluster.is_shutdown:
             self.users.append(User(cluster, session))
 
 
-# Steps of a single request, which its timeout ends. Steps that prepare first may take longer.
+# Steps that send one request, so they must end with its timeout. Other steps may prepare first.
 LIMITED = {"simple_write", "simple_read", "lwt"}

@@ -1,4 +1,7 @@
-"""The faults of a life: one method for each kind of fault, and its end."""
+"""The faults of a life: one ``do_`` method for each kind of fault in `plan.FAULTS`.
+
+Each method begins its fault, waits for the seconds of its line, and ends the fault.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Faults"]
 
-# Errors that an application must expect of a server, with the fate of the request.
+# Errors that a server may answer, with their fields. The third item says which requests get the
+# error, and what the store records for them:
+# - "unclear": any request; the node may have executed it.
+# - "refused": any request; the node has not executed it.
+# - "read": reads, "write": writes without a batch, "b": batches; the node may have executed them.
+# - "log": batches; the node has not executed them, since it could not write its batch log.
 _ERRORS: list[tuple[int, dict[str, Any], str]] = [
     (ErrorCode.OVERLOADED, {}, "unclear"),
     (ErrorCode.IS_BOOTSTRAPPING, {}, "unclear"),
@@ -49,7 +57,7 @@ _ERRORS: list[tuple[int, dict[str, Any], str]] = [
 
 
 class Faults:
-    """Causes the faults of a life."""
+    """Starts the faults of a life, and ends them."""
 
     def __init__(self, life: Life) -> None:
         self.life = life
@@ -58,17 +66,17 @@ class Faults:
         self._has_moved = False
 
     def start(self, line: Line) -> None:
-        """Begin a fault, which ends by itself after its time."""
+        """Begin a fault in a task, which ends the fault after its seconds."""
         self.life.log(f"fault {line.what} {line.who} for {line.seconds}")
         self.tasks.append(asyncio.ensure_future(getattr(self, f"do_{line.what}")(line)))
 
     def node(self, line: Line) -> Any:
-        """Return the node that a fault concerns."""
+        """Return the node that a line selects."""
         nodes = self.life.fake.nodes
         return nodes[line.who % len(nodes)]
 
     def heal(self) -> None:
-        """End all faults that are left."""
+        """End all faults that still last, and announce that all nodes are up."""
         life = self.life
         for task in self.tasks:
             task.cancel()
@@ -82,8 +90,9 @@ class Faults:
             node.accept_connections()
             node.start_reading()
             node.peers = [other for other in life.fake.nodes if other is not node]
-            # Hanging connections stay so, since heartbeats have to find them. But a request without
-            # a timeout waits for its answer as long as the connection lives.
+            # Silent connections stay silent, since heartbeats have to find them. But without a
+            # request timeout, a request would wait for a withheld answer as long as its connection
+            # lives. So such connections are closed.
             if life.plan.settings["request_timeout"] is None:
                 for connection in node.withholding:
                     connection.end(True)
@@ -91,7 +100,7 @@ class Faults:
         self.tell("STATUS_CHANGE", "UP")
 
     def tell(self, event_type: str, change: str) -> None:
-        """Have each node send an event about each other node."""
+        """Send an event about each node."""
         for node in self.life.fake.nodes:
             self.life.fake.tell(event_type, change, node)
 
@@ -204,7 +213,10 @@ class Faults:
             await self.do_crash(Line(line.at, line.what, number, line.seconds / 4, line.number))
 
     async def do_drain(self, line: Line) -> None:
-        """Announce that the node will stop, as in CEP-59; then stop, or stay after all."""
+        """Announce that the node will stop, as in CEP-59. Then stop it, or let it stay.
+
+        The node stays if the line's number is divisible by five.
+        """
         node = self.node(line)
         graceful = self.life.plan.settings.get("graceful")
         if not graceful or node.address in self._down or not node.is_running:
@@ -214,7 +226,7 @@ class Faults:
             node.say_drain()
             await asyncio.sleep(line.seconds)
             if line.number % 5:
-                node._drop(False)  # end the rest of the grace period
+                node._drop(False)  # close its connections now, not after the grace period
                 node.stop()
                 await asyncio.sleep(line.seconds / 2)
         finally:
@@ -253,13 +265,18 @@ class Faults:
         fake.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
         fake.tell("STATUS_CHANGE", "UP", node)
 
-    async def _restarted(self, nodes: list[Any], line: Line, change: Callable[[], None]) -> None:
-        """Stop nodes, change them, and start them again."""
+    async def _restart_changed(
+        self, nodes: list[Any], line: Line, change: Callable[[], None]
+    ) -> None:
+        """Stop the nodes, call `change` to change them, and start them again.
+
+        Afterwards the other nodes send the events that Cassandra sends for this.
+        """
         fake = self.life.fake
         if self._down.intersection(node.address for node in nodes):
             return
         if self.life.plan.settings["scylla"]:
-            return  # its state contains the nodes' addresses
+            return  # the simulated ScyllaDB state holds the nodes' addresses, and is not updated
         addresses = [node.address for node in nodes]
         self._down.update(addresses)
         old = [(node, node.address) for node in nodes]
@@ -270,7 +287,7 @@ class Faults:
         finally:
             self._down.difference_update(addresses)
             for node in nodes:
-                node.stop()  # `heal` may have started it already
+                node.stop()  # `heal` may have started it in the meantime
             if all(node in fake.nodes for node in nodes):
                 change()
             for node in nodes:
@@ -286,7 +303,7 @@ class Faults:
 
     async def do_move(self, line: Line) -> None:
         node = self.node(line)
-        # A program cannot find a cluster again that has left all known addresses.
+        # If all nodes moved, the application would know no address of the cluster any more.
         if len(self.life.fake.nodes) < 3 or self._down or self._has_moved:
             return
         self._has_moved = True
@@ -299,7 +316,7 @@ class Faults:
                 if (address := f"10.0.0.{number}") not in taken
             )
 
-        await self._restarted([node], line, change)
+        await self._restart_changed([node], line, change)
 
     async def do_swap(self, line: Line) -> None:
         nodes = self.life.fake.nodes
@@ -310,7 +327,7 @@ class Faults:
         def change() -> None:
             first.address, other.address = other.address, first.address
 
-        await self._restarted([first, other], line, change)
+        await self._restart_changed([first, other], line, change)
 
     async def do_replace(self, line: Line) -> None:
         node = self.node(line)
@@ -319,7 +336,7 @@ class Faults:
             node.host_id = uuid.UUID(int=5000 + line.number)
             node.tokens = (str(line.number * 7 + 1),)
 
-        await self._restarted([node], line, change)
+        await self._restart_changed([node], line, change)
 
     async def do_join(self, line: Line) -> None:
         if len(self.life.fake.nodes) < 5:
@@ -358,7 +375,7 @@ class Faults:
 
     async def do_peers_nulls(self, line: Line) -> None:
         class Ghost:
-            """A row of nulls except for the address, which gossip may leave behind."""
+            """A row of ``system.peers`` that has only an address, as gossip may leave behind."""
 
             address, port = "10.0.0.77", 9042
             datacenter = rack = host_id = schema_version = release_version = None
@@ -375,7 +392,12 @@ class Faults:
     # -- answers -----------------------------------------------------------------------------------
 
     async def _trouble(self, line: Line, count: int, answer: Callable[..., Any]) -> None:
-        """Answer the next requests of a node differently, for some time."""
+        """Ask `answer` what the node answers to its next requests, until the line's seconds end.
+
+        :param count: the number of requests to answer this way.
+        :param answer: gets the node and a request; returns (fate, answer), or None to let the node
+            answer as usual.
+        """
         node = self.node(line)
         left = count
 
@@ -404,16 +426,17 @@ class Faults:
             if fate in ("write", "b", "log") and (is_read or is_batch != (fate in ("b", "log"))):
                 return None
             if fate == "write" and fields.get("received"):
-                # One replica has the write, which a policy may count as a success.
+                # The write is on one replica, and a retry policy may ignore the error. So the store
+                # has to execute it: otherwise it would count as lost.
                 node.answer_of(request, "unclear")
                 return "again", error(code, **fields)
             outcome = "refused" if fate in ("refused", "log") else "unclear"
             return outcome, error(code, **fields)
 
-        await self._trouble(line, 1 + line.who % 8, self._once(answer))
+        await self._trouble(line, 1 + line.who % 8, self._if_accepted(answer))
 
     async def do_withhold(self, line: Line) -> None:
-        """Execute the requests, but do not answer."""
+        """Leave requests without an answer; if the line's number is odd, the node executes them."""
 
         def answer(node: Any, request: Request) -> tuple[str, None]:
             if request.connection not in node.withholding:
@@ -423,19 +446,20 @@ class Faults:
                 return "again", None
             return "unclear", None
 
-        await self._trouble(line, 1 + line.number % 20, self._once(answer))
+        await self._trouble(line, 1 + line.number % 20, self._if_accepted(answer))
 
     async def do_late(self, line: Line) -> None:
         def answer(node: Any, request: Request) -> tuple[str, Answer]:
+            # The node executes the request now, but sends the answer later.
             return "again", delay(0.05 + line.number / 300, node.answer_of(request, "done"))
 
-        await self._trouble(line, 1 + line.number % 20, self._once(answer))
+        await self._trouble(line, 1 + line.number % 20, self._if_accepted(answer))
 
     async def do_drip(self, line: Line) -> None:
         def answer(node: Any, request: Request) -> tuple[str, Answer]:
             return "again", dribble(node.answer_of(request, "done"), 1 + line.number % 7)
 
-        await self._trouble(line, 1, self._once(answer))
+        await self._trouble(line, 1, self._if_accepted(answer))
 
     async def do_cut_frame(self, line: Line) -> None:
         def answer(node: Any, request: Request) -> tuple[str, Answer]:
@@ -443,12 +467,13 @@ class Faults:
             how = ("close", "reset", "hang")[line.number % 3]
             return "again", half_frame(done, line.number % 11, how) if how else reset()
 
-        await self._trouble(line, 1, self._once(answer))
+        await self._trouble(line, 1, self._if_accepted(answer))
 
     @staticmethod
-    def _once(answer: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap `answer` to skip requests that the node would refuse, since it answers
-        those itself.
+    def _if_accepted(answer: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap `answer`, so that it returns None for requests that the node must refuse.
+
+        The node refuses requests with an unknown prepared statement or without a keyspace.
         """
 
         def checked(node: Any, request: Request) -> Any:
@@ -487,7 +512,7 @@ class Faults:
     async def do_stall(self, line: Line) -> None:
         life, seconds = self.life, line.seconds / 3
         life.stalled += seconds
-        # With the blocking API, stall one of the loops that the driver has made.
+        # With the blocking API, stall one of the loops that the driver has created.
         loops = [loop for loop in life.loop.children if not loop.is_closed()]
         if loops:
             loop = loops[line.who % len(loops)]
@@ -496,7 +521,7 @@ class Faults:
             self._stall(life.loop, seconds)
 
     async def do_clock(self, line: Line) -> None:
-        """Set the machine's clock ahead or back, by little or by minutes. Timers do not follow."""
+        """Set the machine's clock ahead or back, by seconds or by minutes. Timers are not moved."""
         life = self.life
         seconds = line.seconds * (1, -1, 100, -100)[line.number % 4]
         life.loop.step_wall_clock(seconds)

@@ -1,4 +1,4 @@
-"""Rules that must hold in every life."""
+"""Rules that must hold in every life. Each function records violations in the `Life`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ __all__ = [
 
 
 def check_pools(life: Life) -> None:
-    """Check that no pool has more connections than its size."""
+    """Check that no pool has more connections than it may have."""
     for user in life.clients.users:
         for pool in user.session.get_pools():
             size = pool.size
+            # A pool with shards opens the same number of connections to each shard, so the size is
+            # rounded up to a multiple of the number of shards.
             if pool.shards is not None:
                 shards = (
                     len(getattr(pool.shards, "connections", ())) or life.plan.settings["scylla"]
@@ -42,7 +44,7 @@ def check_pools(life: Life) -> None:
 
 
 def check_retries(life: Life) -> None:
-    """Check that a finished request has no retry scheduled."""
+    """Check that no retry is scheduled for a request that has ended."""
     for loop in [life.loop, *life.loop.children]:
         scheduled: list[Any] = getattr(loop, "_scheduled", [])
         for handle in scheduled:
@@ -53,7 +55,7 @@ def check_retries(life: Life) -> None:
 
 
 async def check_hosts(life: Life) -> None:
-    """Check that after all faults each host is used again, and each pool is full."""
+    """Check that, when all faults have ended, every host gets requests and every pool is full."""
     for user in list(life.clients.users):
         session, cluster = user.session, user.cluster
         addresses = {host.address for host in cluster.metadata.all_hosts()}
@@ -86,7 +88,11 @@ async def check_hosts(life: Life) -> None:
 
 
 def check_operations(life: Life) -> None:
-    """Check all requests that arrived."""
+    """Check each operation against the requests that arrived at the nodes.
+
+    An acknowledged write must have been executed, each request must run in an allowed keyspace,
+    a request that is not idempotent must not be repeated, and retries must keep the timestamp.
+    """
     store = life.store
     for number, operation in life.clients.operations.items():
         arrivals = store.arrivals.get(number, [])
@@ -103,17 +109,17 @@ def check_operations(life: Life) -> None:
                         f"{label} was sent again at {later.time:.3f} after it was {earlier.fate}"
                     )
         stamps = {arrival.timestamp for arrival in arrivals}
-        # A load writes a failed row again with another request.
+        # If a row of a load fails, the load writes it again in a new request with a new timestamp.
         if len(stamps) > 1 and operation.what != "load":
             life.violate(f"{label} came with the timestamps {sorted(map(str, stamps))}")
 
 
 def check_timestamps(life: Life) -> None:
-    """Check that the generator's timestamps increase, whatever happens to the machine's clock.
+    """Check that the timestamps of the driver's generator increase, whatever the clock does.
 
-    The generator belongs to a cluster. If a request began after another ended, its timestamp is
-    later; no two timestamps are the same. No timestamp is behind the clock, unless the clock was
-    set back.
+    Each cluster has its own generator. All timestamps of a cluster must differ, and a request
+    that began after another had ended must have the later timestamp. No timestamp may be behind
+    the machine's clock at the beginning of its request, unless the clock was set back later.
     """
     requests: dict[tuple[int, int], Operation] = {}
     latest: dict[int, int] = {}
@@ -153,7 +159,11 @@ def check_drains(life: Life) -> None:
 
 
 async def check_leftovers(life: Life) -> None:
-    """Check that nothing of the driver is left at the end."""
+    """Check that no task, thread or connection of the driver is left at the end.
+
+    Also check that nodes got only valid messages, and that the loop's exception handler was not
+    called.
+    """
     this_task = asyncio.current_task()
     for task in sorted(asyncio.all_tasks(), key=hash):
         if task is not this_task and task not in life.faults.tasks:
@@ -184,7 +194,7 @@ def check_timers(life: Life) -> None:
 
 
 def check_deadlines(life: Life) -> None:
-    """Check that no deadline exists while no request is in flight."""
+    """Check that the clusters have no request deadlines left while no request is in flight."""
     for cluster in life.clients.clusters:
         core = cluster._core
         if core is not None and not core.closed and len(core.timers):

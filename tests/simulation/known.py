@@ -1,6 +1,6 @@
-"""Plans that once failed, reduced by `tests.simulation.shrink`, so that fixed bugs stay fixed.
+"""Plans that failed in the past, made small by `tests.simulation.shrink`.
 
-The lane runs them before the fixed seeds.
+``--fixed`` runs them before the fixed seeds, so that a fixed bug does not come back.
 """
 
 from __future__ import annotations

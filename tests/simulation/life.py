@@ -1,4 +1,4 @@
-"""One life: the cluster of a plan is created, run, and judged."""
+"""One life: creates the cluster of a plan, runs the plan, and judges the result."""
 
 from __future__ import annotations
 
@@ -56,12 +56,15 @@ from tests.simulation.store import KEYSPACES, ScyllaStoreNode, Store, StoreNode
 __all__ = ["Life", "Outcome", "live"]
 
 _CONNECT_TRIES = 20
-_LONGEST = 3_600.0  # virtual seconds of a life; a life that ends takes at most half of that
+_LONGEST = 3_600.0  # virtual seconds after which a life hangs; others need at most half of that
 
 
 @dataclass
 class Outcome:
-    """The outcome of a life."""
+    """The outcome of a life: the rules that were violated, and its log.
+
+    `digest` is a hash of the log, `seconds` and `turns` are those of the simulated loop.
+    """
 
     seed: int
     violations: list[str] = field(default_factory=list)
@@ -73,7 +76,7 @@ class Outcome:
 
 
 class _Loop(SimulatedLoop):
-    """A loop whose clusters have connections with few streams."""
+    """A loop that can limit the streams of each connection of its clusters."""
 
     stream_limit: int | None = None
 
@@ -91,7 +94,7 @@ class _Loop(SimulatedLoop):
             async def limited(make: Callable[[], Any], *where: Any, **how: Any) -> None:
                 def make_limited() -> Any:
                     connection = make()
-                    # The control connection sends more requests than that at once.
+                    # The control connection sends more requests at once than the limit.
                     if not connection.is_control_connection:
                         connection.set_stream_limit(limit)
                     return connection
@@ -103,7 +106,7 @@ class _Loop(SimulatedLoop):
 
 
 class _Errors(logging.Handler):
-    """Collects the driver's log messages at ERROR."""
+    """Records a violation for each log message of the driver at ERROR."""
 
     def __init__(self, life: Life) -> None:
         super().__init__(logging.ERROR)
@@ -115,7 +118,7 @@ class _Errors(logging.Handler):
 
 
 class Life:
-    """The simulated cluster of a plan, its users, and its faults."""
+    """The simulated cluster of a plan, with its clients and faults."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -137,7 +140,7 @@ class Life:
             self.store.jitter = random.Random(f"{plan.seed}/store")
         self._tls = contexts() if settings.get("tls") else None
         self.clock_steps: list[tuple[int, int]] = []
-        """The time of the machine's clock after each step, with its logical time."""
+        """Each change of the machine's clock: the logical time, and the clock's new time."""
         self.fake = self._make_nodes()
         self.clients = Clients(self)
         self.faults = Faults(self)
@@ -145,11 +148,14 @@ class Life:
     # -- notes -------------------------------------------------------------------------------------
 
     def log(self, line: str) -> None:
-        """Add a line to the log of the life, which must be the same for the same seed."""
+        """Add a line to the life's log. Two lives of the same seed must have the same log."""
         self.outcome.lines.append(f"{self.loop.time():.6f} {line}")
 
     def violate(self, what: str, error: BaseException | None = None) -> None:
-        """Record a violation of a rule."""
+        """Record that a rule was violated.
+
+        :param error: the exception that shows it; its place in the code is added.
+        """
         if error is not None:
             where = traceback.extract_tb(error.__traceback__)[-1:]
             what = f"{what} ({', '.join(f'{frame.filename}:{frame.lineno}' for frame in where)})"
@@ -157,7 +163,7 @@ class Life:
         self.log(f"VIOLATION {what}")
 
     def note_clock(self) -> None:
-        """Record that the machine's clock was set."""
+        """Record the new time of the machine's clock, which was just set."""
         now = self.loop.wall_time_ns() // 1000
         self.clock_steps.append((self.clients.next_moment(), now))
         self.log(f"the clock says {now}")
@@ -229,9 +235,9 @@ class Life:
         return AdaptiveThrottler(10, 2, 100, 1000) if kind == "adaptive" else None
 
     def make_cluster(self, throttler: Any = None) -> aio.Cluster | BlockingCluster:
-        """Return a new cluster object with the settings of the life.
+        """Return a new cluster object of the driver with the settings of the plan.
 
-        :param throttler: another cluster's throttler; None creates a new one.
+        :param throttler: the throttler of another cluster. None creates a new throttler.
         """
         settings = self.plan.settings
         interval, timeout = settings["heartbeat"]
@@ -271,9 +277,7 @@ class Life:
 
     @property
     def longest_delay(self) -> float:
-        """Return the seconds after which each host must be used again, once all
-        faults have ended.
-        """
+        """Seconds within which the driver must use every host again after the last fault."""
         settings = self.plan.settings
         return float(
             settings["reconnection"][1] * 1.2
@@ -293,7 +297,7 @@ class Life:
         logger.addHandler(handler)
         logger.propagate = False
         logger.setLevel(logging.WARNING)
-        # Finalizers must not run in the middle, because the seed does not decide their moment.
+        # Finalizers must not run during the life, because the seed does not decide when they run.
         gc.disable()
         try:
             self.loop.run(self._live_bounded())
@@ -316,7 +320,8 @@ class Life:
         return outcome
 
     async def _live_bounded(self) -> None:
-        # We do not use `asyncio.wait_for`, because its task would look like a leftover.
+        # We do not use `asyncio.wait_for`: it may run the life in another task, which
+        # `check_leftovers` would report.
         task = asyncio.current_task()
         assert task is not None
         timer = self.loop.call_later(_LONGEST, self._give_up, task)
@@ -339,6 +344,7 @@ class Life:
         clients.clusters.append(cluster)
         for number in range(plan.settings["sessions"]):
             await self._connect(cluster, KEYSPACES[number])
+        # run each step and fault at its time
         began = self.loop.time()
         lines = sorted(
             [(line, clients.start) for line in plan.steps]
@@ -354,12 +360,13 @@ class Life:
         self.log("all is healed")
         self.faults.heal()
         await asyncio.sleep(0)
-        self.faults.heal()  # also undo the changes that ended faults have left
+        self.faults.heal()  # once more: the cancelled tasks of the faults may have changed nodes
         if plan.settings["abrupt"]:
-            # Requests in flight must end soon.
+            # Shut down while requests are in flight: they must end soon.
             await asyncio.sleep(self.loop.random.random() * 0.2)
             await self._end(closes=True)
             return
+            # let the requests end and the driver recover, and judge that
         if clients.tasks:
             await asyncio.wait(clients.tasks)
         await asyncio.sleep(self.longest_delay)
@@ -368,7 +375,7 @@ class Life:
         await self._end(closes=False)
 
     async def _connect(self, cluster: Any, keyspace: str) -> None:
-        """Open the first session, which may need some tries on a slow network."""
+        """Open the first session. On a slow network this may need several tries."""
         for left in range(_CONNECT_TRIES, 0, -1):
             try:
                 await asyncio.wait_for(self.clients.connect(cluster, keyspace), MOST_SECONDS)
@@ -398,5 +405,5 @@ class Life:
 
 
 def live(plan: Plan) -> Outcome:
-    """Run a plan."""
+    """Run a plan, and return the outcome of its life."""
     return Life(plan).live()

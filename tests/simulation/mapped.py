@@ -1,8 +1,8 @@
 """Steps of applications that use the object mapper.
 
-Each request of a step is an operation. A row has the number of the first operation in its key
-``op``, and the others follow in the order of `VERBS`, so that the store can derive the operation
-from the verb.
+Each request of a step is an operation. The key ``op`` of a row is the number of the first operation
+on this row. The other operations on it have the next numbers, in the order of `VERBS`, so the store
+can tell an operation from the row and the verb.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _MODELS = {keyspace: _model_of(keyspace) for keyspace in KEYSPACES}
 
 
 class Mapped:
-    """Runs the steps of a life that use the mapper.
+    """Runs the steps of a life that use the object mapper.
 
-    :param clients: all users of the life.
+    :param clients: the clients of the life.
     """
 
     def __init__(self, clients: Clients) -> None:
@@ -58,9 +58,9 @@ class Mapped:
         self._names.clear()
 
     def _connection(self, user: User) -> str:
-        """Return the name that a user's session has in the mapper's registry."""
+        """Return the name of a user's session in the mapper's registry; register it if needed."""
         if user not in self._names:
-            # Works for both APIs: `BlockingCluster` wraps the blocking session.
+            # `BlockingCluster` wraps the blocking session that the mapper needs.
             session = getattr(user.session, "_session", user.session)
             name = f"user {len(self._names)}"
             register_connection(name, session=session)
@@ -71,7 +71,7 @@ class Mapped:
         return _MODELS[keyspace].objects.using(connection=self._connection(user))
 
     def _begin(self, user: User, line: Line, keyspace: str, verbs: int = 1) -> list[Operation]:
-        """Return new operations for the first `verbs` verbs."""
+        """Return new operations, one for each of the first `verbs` verbs."""
         begun = [
             self._clients.begin(
                 user, line.what, idempotent=verb == "SELECT", write=verb != "SELECT"
@@ -84,7 +84,11 @@ class Mapped:
         return begun
 
     async def _call(self, owner: Any, name: str, *done: Operation, **values: Any) -> Any:
-        """Call a method of the mapper: the awaitable method, or the blocking method in a thread."""
+        """Call a method of the mapper, and mark the operations in `done` as acknowledged.
+
+        With the asyncio API this awaits the method with the prefix ``a``. With the blocking API it
+        calls the blocking method in a thread.
+        """
         if self._life.threads is None:
             result = await getattr(owner, f"a{name}")(**values)
         else:
@@ -117,7 +121,7 @@ class Mapped:
             self._clients.end(user, *operations)
 
     async def do_mapped_lwt(self, user: User, line: Line) -> None:
-        """Create an instance if it does not exist, and change it conditionally."""
+        """Create an instance if it does not exist, and update it if it has the created value."""
         keyspace = KEYSPACES[line.number % len(KEYSPACES)]
         objects, key = self._objects(user, keyspace), line.number % 50
         operations = self._begin(user, line, keyspace, 2)
@@ -131,7 +135,7 @@ class Mapped:
             self._clients.end(user, *operations)
 
     async def do_mapped_batch(self, user: User, line: Line) -> None:
-        """Create three instances with one request, with or without a relative timestamp."""
+        """Create three instances in one batch; if the line's number is odd, with a timestamp."""
         keyspace = KEYSPACES[line.number % len(KEYSPACES)]
         begun = [self._begin(user, line, keyspace)[0] for _ in range(3)]
         delay = datetime.timedelta(milliseconds=line.number) if line.number % 2 else None
@@ -152,7 +156,7 @@ class Mapped:
             self._clients.end(user, *begun)
 
     async def do_mapped_later(self, user: User, line: Line) -> None:
-        """Create an instance with a relative timestamp."""
+        """Create an instance whose timestamp is some milliseconds before or after now."""
         keyspace = KEYSPACES[line.number % len(KEYSPACES)]
         objects = self._objects(user, keyspace)
         begun = self._begin(user, line, keyspace)
@@ -168,7 +172,7 @@ class Mapped:
             self._clients.end(user, *begun)
 
     async def do_mapped_many(self, user: User, line: Line) -> None:
-        """Create many instances at once."""
+        """Create eight instances with `create_many`."""
         keyspace = KEYSPACES[line.number % len(KEYSPACES)]
         objects = self._objects(user, keyspace)
         begun = [self._begin(user, line, keyspace)[0] for _ in range(8)]
@@ -181,7 +185,10 @@ class Mapped:
     def _note_time(
         self, operations: list[Operation], delay: datetime.timedelta | None
     ) -> datetime.timedelta | None:
-        """Record the timestamp that a request built at this moment must have."""
+        """Record the timestamp that the nodes must get, and return `delay`.
+
+        The mapper adds `delay` to the current time when it builds the request, which must be now.
+        """
         if delay is not None:
             now = self._life.loop.wall_time_ns() // 1000
             for operation in operations:
@@ -191,7 +198,10 @@ class Mapped:
     async def _build_and_call(
         self, build: Callable[[], Any], name: str, done: list[Operation], **values: Any
     ) -> None:
-        """`_call` a method of the object that `build` returns, with no time between the two."""
+        """Call a method of the object that `build` returns, and mark the operations in `done`.
+
+        No virtual time passes between `build` and the call, so that both use the same time.
+        """
         if self._life.threads is None:
             await getattr(build(), f"a{name}")(**values)
         else:

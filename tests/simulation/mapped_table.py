@@ -1,6 +1,6 @@
-"""The table behind the steps that use the object mapper: ``m``, in each keyspace.
+"""The table ``m`` in each keyspace, which the steps with the object mapper use.
 
-Unlike other statements of a life, the mapper's statements name their keyspace.
+Unlike the other statements of a life, the mapper's statements name their keyspace.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["STAMP", "TABLE", "VERBS", "Write", "number_of", "prepared_of", "resu
 
 TABLE = "m"
 VERBS = ("INSERT", "UPDATE", "SELECT", "DELETE")
-"""The verbs of the requests about one row, in the order of their operations."""
+"""The verbs of the requests about one row, in the order of the numbers of their operations."""
 STAMP = "[timestamp]"
-"""The name of a bind marker for a timestamp."""
+"""The name that a bind marker after TIMESTAMP has in the metadata of a prepared statement."""
 
 _TABLE = re.compile(r"\b(?:INTO|FROM|UPDATE) (k[abc])\.m\b")
 _MARKER = re.compile(r'(?:"(\w+)" = |(TTL|TIMESTAMP|LIMIT) )\?')
@@ -27,23 +27,23 @@ _INSERTED = re.compile(r"\(([^)]*)\) VALUES")
 
 
 class Write(NamedTuple):
-    """The last write of a row: its timestamp, and the value; None if it was deleted."""
+    """The last write of a row: its timestamp and value. The value is None if it was a DELETE."""
 
     timestamp: int
     value: int | None
 
 
 def number_of(value: Any) -> int:
-    """Return the operation's number that a bound value contains."""
+    """Return the number in a bound value; -1 if the value is null or not set."""
     return int.from_bytes(value, "big", signed=True) if isinstance(value, bytes) else -1
 
 
 def prepared_of(
     text: str,
 ) -> tuple[str, list[tuple[str, str]], list[tuple[str, str]]] | None:
-    """Return the keyspace, the bind columns and the result's columns of a statement.
+    """Return what a PREPARE answers: the keyspace, the bind columns and the result's columns.
 
-    None if the statement is not about the table of the models.
+    Returns None if the statement does not use the table ``m``.
     """
     table = _TABLE.search(text)
     if table is None:
@@ -63,7 +63,10 @@ def result_of(
     values: Any,
     timestamp: int,
 ) -> Message:
-    """Execute a statement, where the greatest timestamp wins, and return its answer."""
+    """Execute a prepared statement on `cells`, and return the answer.
+
+    As in Cassandra, a write is ignored if the row has a write with the same or a later timestamp.
+    """
     text, names = prepared.query, [name for name, _ in prepared.columns]
     k, op = (number_of(values[names.index(name)]) for name in ("k", "op"))
     key = prepared.keyspace, k, op
@@ -83,7 +86,7 @@ def result_of(
         expected = None if "IF NOT EXISTS" in text else number_of(values[-1])
         if value != expected:
             return rows([("[applied]", "boolean")], [(False,)])
-        # For a conditional write, servers agree on a timestamp that is later than all before.
+        # Replicas give a conditional write a timestamp that is later than all earlier ones.
         timestamp = max(timestamp, old.timestamp + 1 if old is not None else 0)
     if old is None or timestamp > old.timestamp:
         new = None if text.startswith("DELETE") else number_of(values[names.index("v")])

@@ -1,8 +1,9 @@
-"""Bugs that are put into the driver, each of which lives must find.
+"""Bugs that can be put into the driver, to check that simulated lives find each of them.
 
-They replace functions of the Python modules. ``python -m tests.simulation --mutants`` uses the pure
-implementation by default; on the compiled one, bugs in classes with compiled twins are left out. A
-seed finds a mutant if its life has a kind of violation with the bug that it does not have without.
+A mutant replaces a function of a Python module. ``python -m tests.simulation --mutants`` uses the
+Python implementation by default. With the compiled implementation, mutants of classes that have a
+compiled twin are left out. A seed finds a mutant if its life violates a rule that the life of the
+same seed without the bug does not violate.
 """
 
 from __future__ import annotations
@@ -43,9 +44,13 @@ __all__ = ["MUTANTS", "Mutant"]
 
 
 class Mutant(NamedTuple):
-    """One bug: `make` takes the correct function, and returns the wrong one.
+    """One bug in a function of the driver.
 
-    Only a mutant that is about keyspaces counts as found by a request in another keyspace.
+    :param what: describes the bug.
+    :param owner: the class or module that the function belongs to.
+    :param name: the name of the function.
+    :param make: takes the correct function, and returns the wrong function.
+    :param is_about_keyspaces: if False, a request in the wrong keyspace does not count as found.
     """
 
     what: str
@@ -56,19 +61,19 @@ class Mutant(NamedTuple):
 
     @property
     def is_compiled(self) -> bool:
-        """Return True if a compiled class replaces the owner, so the mutant has no effect."""
+        """True if a compiled class replaces the owner, so that the mutant would have no effect."""
         twin = getattr(happy_path, getattr(self.owner, "__name__", ""), self.owner)
         return twin is not self.owner
 
     @contextlib.contextmanager
     def planted(self) -> Iterator[None]:
-        """Put the bug into the driver for a while."""
+        """Put the bug into the driver while the context is open."""
         original = vars(self.owner).get(self.name)
         setattr(self.owner, self.name, self.make(original or getattr(self.owner, self.name)))
         try:
             yield
         finally:
-            if original is None:  # a base class has it
+            if original is None:  # the owner had inherited the function
                 delattr(self.owner, self.name)
             else:
                 setattr(self.owner, self.name, original)
@@ -78,7 +83,7 @@ MUTANTS: dict[str, Mutant] = {}
 
 
 def mutant(what: str, owner: Any, name: str, keyspaces: bool = False) -> Callable[[Any], Any]:
-    """Register a function that turns a correct function into a wrong function."""
+    """Register the decorated function, which turns a correct function into a wrong one."""
 
     def register(make: Any) -> Any:
         MUTANTS[make.__name__] = Mutant(what, owner, name, make, keyspaces)
@@ -403,7 +408,7 @@ def drains_are_not_heard(right: Any) -> Any:
 @mutant("a draining pool takes requests", cores.Core, "_on_draining")
 def draining_pools_take_requests(right: Any) -> Any:
     def wrong(self: Any, host: Any, connection: Any) -> None:
-        # Only the control connection leaves the host.
+        # Leave only the control connection, but let the pools go on using the host.
         connection.is_draining = False
         self.control.leave(host)
 
@@ -457,9 +462,10 @@ def repreparations_are_lost(right: Any) -> Any:
 
 
 def _stamping(call: Callable[[Any, Callable[[], int]], int]) -> Callable[[Any], Any]:
-    """Return a wrong `read_from`, after which a generator gets timestamps from `call`.
+    """Return a wrong `read_from`, which makes the generator return the timestamps of `call`.
 
-    Compiled code does not call generators of the stock class, so they get another class.
+    `call` gets the generator and a function that returns its correct timestamp. The generator gets
+    another class, because compiled code does not call generators of the stock class.
     """
 
     class Wrong(MonotonicTimestampGenerator):

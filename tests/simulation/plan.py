@@ -1,7 +1,7 @@
-"""A life as data: its settings, the steps of clients, and the faults, one per line.
+"""A life as data: its settings, the steps of clients, and the faults.
 
-A plan is drawn from a seed. You can leave out a line without changing the others, so a plan that
-fails can be made small and printed as a test.
+Each step and each fault is one `Line`. A plan is drawn at random from a seed. You can leave out a
+line without changing the others, so that a failing plan can be made small and printed as a test.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.simulation.store import KEYSPACES
 
 __all__ = ["FAULTS", "STEPS", "Line", "Plan", "drawn"]
 
-# Virtual seconds in which clients work and faults occur.
+# Virtual seconds of a life in which clients work and faults occur.
 LENGTH = 12.0
 
 
@@ -23,10 +23,12 @@ LENGTH = 12.0
 class Line:
     """One step of a client, or one fault.
 
-    :param at: seconds after the clusters are connected. :param what: a key of `STEPS` or `FAULTS`.
-    :param who: number of a session or node; taken modulo their count. :param seconds: the duration
-    of a fault, or the timeout of a request; -1 for none. :param number: a further number, whose
-    meaning depends on `what`. :param cancel: seconds after which the caller gives up; -1 for never.
+    :param at: the time at which it begins, in seconds after the first clusters are connected.
+    :param what: a key of `STEPS` or `FAULTS`.
+    :param who: selects a session or node; taken modulo their count.
+    :param seconds: the duration of a fault, or the timeout of a request; -1 for no timeout.
+    :param number: a number whose meaning depends on `what`, for example a key.
+    :param cancel: seconds after which the caller cancels a step; -1 for never.
     """
 
     at: float
@@ -39,10 +41,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Plan:
-    """One life.
+    """The settings, steps and faults of one life.
 
-    :param seed: decides everything that the plan does not: latencies, order, jitter. :param
-    settings: see `tests.simulation.life`.
+    :param seed: decides what the plan does not say: latencies, the order of events, and jitter.
+    :param settings: the settings that `tests.simulation.life` reads.
     """
 
     seed: int
@@ -51,7 +53,7 @@ class Plan:
     faults: Sequence[Line] = ()
 
     def without(self, left_out: Sequence[Line]) -> Plan:
-        """Return the plan without some lines."""
+        """Return a copy of the plan without the lines in `left_out`."""
         return replace(
             self,
             steps=[line for line in self.steps if line not in left_out],
@@ -59,7 +61,7 @@ class Plan:
         )
 
     def as_test(self, violations: Sequence[str]) -> str:
-        """Return the source of a test that lives this plan."""
+        """Return the source of a test that runs this plan, with some violations as comments."""
         lines = [
             f"def test_seed_{self.seed}() -> None:",
             *(f"    # {violation[:90]}" for violation in violations[:3]),
@@ -78,10 +80,10 @@ class Plan:
         return "\n".join(lines)
 
 
-# The steps of clients, with their relative frequency.
+# The kinds of steps, with their relative frequency.
 STEPS = {
-    "write": 16,  # a prepared INSERT, idempotent
-    "write_once": 10,  # the same, not idempotent
+    "write": 16,  # a prepared INSERT, marked as idempotent
+    "write_once": 10,  # the same INSERT, not marked as idempotent
     "simple_write": 8,
     "count": 6,  # an UPDATE of a counter, never idempotent
     "read": 16,
@@ -92,7 +94,7 @@ STEPS = {
     "pages": 5,
     "scan": 2,
     "concurrent": 4,  # execute_concurrent
-    "burst": 4,  # many at once
+    "burst": 4,  # thirty requests at once
     "load": 1,
     "trace": 1,
     "prepare": 3,
@@ -108,32 +110,32 @@ STEPS = {
     "refresh": 1,
     "resize": 1,
     "agreement": 0.5,
-    "mapped": 4,  # the object mapper
+    "mapped": 4,  # this and the following steps use the object mapper
     "mapped_lwt": 1.5,
     "mapped_batch": 2,
     "mapped_later": 1.5,
     "mapped_many": 1,
 }
 
-# The faults, with their relative frequency.
+# The kinds of faults, with their relative frequency.
 FAULTS = {
     "refuse": 2,
-    "hang": 2,  # accepts connections, but does not answer
+    "hang": 2,  # the node accepts connections, but does not answer
     "drop_syns": 2,
     "reset_one": 3,
     "reset_all": 2,
     "fin_all": 2,
-    "silence": 3,  # one connection
+    "silence": 3,  # the node stops answering on one connection
     "partition": 3,
-    "partition_in": 2,  # nothing reaches the node
+    "partition_in": 2,  # nothing reaches the node, but the node's bytes arrive
     "partition_out": 2,
     "slow_reader": 2,
-    "crash": 3,  # closes with RST, and comes back without prepared statements
-    "power": 3,  # loses power: the connections are not closed
+    "crash": 3,  # connections are reset, and the node comes back without prepared statements
+    "power": 3,  # the node loses power: its connections are not closed
     "rolling": 2,
-    "drain": 4,  # announces that it will stop, and stops (CEP-59), or stays after all
+    "drain": 4,  # the node announces that it will stop (CEP-59); then it stops, or stays
     "rolling_drain": 2,
-    "forget": 4,  # all prepared statements
+    "forget": 4,  # the node forgets all prepared statements
     "event_down": 2,
     "event_up": 2,
     "event_both": 2,
@@ -161,7 +163,7 @@ FAULTS = {
 }
 
 
-# Steps that are most likely to leave something behind if they are cancelled half-way.
+# Steps that may leave something behind if they are cancelled, so they are cancelled more often.
 _ENDS = {"new_session", "close_session", "new_cluster", "close_cluster"}
 
 
@@ -201,7 +203,7 @@ def _settings(draws: random.Random) -> dict[str, Any]:
         "blocking": draws.random() < 0.2,
         "tls": draws.random() < 0.1,
         "jitter": draws.random() < 0.4,
-        "graceful": not scylla and draws.random() < 0.6,  # nodes announce that they will stop
+        "graceful": not scylla and draws.random() < 0.6,  # nodes support GRACEFUL_DISCONNECT
     }
 
 
@@ -215,7 +217,7 @@ def _step(draws: random.Random, number: int, cancels: bool) -> Line:
     share = 0.3 if what in _ENDS else 0.04
     cancel = round(draws.random() ** 3 * 2.0, 4) if cancels and draws.random() < share else -1.0
     if cancel >= 0 and what in _ENDS:
-        cancel /= 20  # while the request is in flight, which is not long
+        cancel /= 20  # these steps are short: cancel while their requests are in flight
     return Line(
         round(draws.random() * LENGTH, 4),
         what,
@@ -234,7 +236,7 @@ def _fault(draws: random.Random) -> Line:
 
 
 def drawn(seed: int) -> Plan:
-    """Draw the plan of a seed."""
+    """Return the plan that is drawn at random from a seed."""
     draws = random.Random(f"{seed}/plan")
     settings = _settings(draws)
     count = draws.choice((20, 60, 120))

@@ -1,4 +1,4 @@
-"""Removes lines from a failing plan, as long as it fails in the same way."""
+"""Makes a failing plan small: removes lines as long as the plan fails in the same way."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _MOST_LIVES = 400
 
 
 def kind_of(violation: str) -> str:
-    """Return a violation without its numbers, for comparisons."""
+    """Return a violation with ``#`` for its numbers, so that violations can be compared.
+
+    All violations about a wrong keyspace are of one kind.
+    """
     if " ran in [" in violation or " read from k" in violation or "No keyspace" in violation:
         return IN_ANOTHER_KEYSPACE
     return _VARIES.sub("#", violation)[:60]
@@ -26,9 +29,13 @@ def kind_of(violation: str) -> str:
 def shrunk(
     plan: Plan, violations: Sequence[str], live: Callable[[Plan], Outcome]
 ) -> tuple[Plan, Outcome | None]:
-    """Return the smallest plan found that still has one of the kinds of violations.
+    """Return the smallest plan found that still fails, and its outcome.
 
+    It tries to leave out half of the lines, then smaller groups, and single lines at the end.
+
+    :param violations: the violations of `plan`. A smaller plan must have one of the same kind.
     :param live: runs a plan.
+    :returns: the outcome is None if no line could be left out.
     """
     kinds = {kind_of(violation) for violation in violations}
     lives = 0

@@ -1,9 +1,9 @@
-"""Nodes with a store that records each arrival, and the keyspace in which it ran.
+"""Nodes with a store that records each request that arrives, and the keyspace it runs in.
 
-The tables are the same in each keyspace, and statements name no keyspace. As on a real server, a
-statement runs in the keyspace of the request (protocol 5), otherwise in that of the connection. A
-prepared statement runs in the keyspace in which it was prepared, which is part of its id. So a
-request in the wrong keyspace works without an error, and only the store notices.
+The tables are the same in each keyspace, and the statements name no keyspace. As on a real server,
+a statement runs in the keyspace of the request (protocol 5), otherwise in the keyspace of the
+connection. A prepared statement runs in the keyspace in which it was prepared, which is part of the
+statement's id. So a request in the wrong keyspace succeeds, and only the store notices the mistake.
 
 Each statement contains the number of the client's operation: ``op``.
 """
@@ -43,9 +43,9 @@ __all__ = ["KEYSPACES", "Arrival", "ScyllaStoreNode", "Store", "StoreNode", "Tro
 KEYSPACES = ("ka", "kb", "kc")
 PAGES_ROWS = 20
 SCANNED = "big.t0"
-"""The only table in the schema: a scan must know its key."""
+"""The only table in the schema of the nodes; a scan needs the schema to know the table's key."""
 SCANNED_ROWS = 40
-_RANGE = "token("  # part of the scan's statements
+_RANGE = "token("  # only the statements of a scan contain this
 
 _OP = re.compile(r"\bop = (\d+)|VALUES \(\d+, (\d+)\)|CREATE TABLE t(\d+)")
 _TRACE = re.compile(r"FROM system_traces\.(sessions|events) WHERE session_id = (\S+)")
@@ -72,10 +72,16 @@ _READ = [("k", "int"), ("op", "int"), ("v", "int"), ("ks", "text")]
 
 
 class Arrival(NamedTuple):
-    """One arrival of an operation at a node.
+    """The arrival of one operation at a node.
 
-    :param fate: "done"; "refused" if the node has told the client that it was not executed;
-    "unclear" if it was or may have been executed, but the client got no answer or an error.
+    :param time: the virtual time, in seconds.
+    :param node: the address of the node.
+    :param op: the number of the operation.
+    :param keyspace: the keyspace that the statement runs in; empty if none is set.
+    :param timestamp: the write timestamp in microseconds; None if the client sent none.
+    :param fate: "done" if the node executed it; "refused" if the node told the client that it did
+        not; "unclear" if the client got no answer, or an error after which it may have been
+        executed.
     """
 
     time: float
@@ -87,13 +93,15 @@ class Arrival(NamedTuple):
 
 
 Trouble = Callable[["Request"], "tuple[str, Answer | None] | None"]
-"""Takes an application's request; returns None to answer as usual, or (fate, answer). If the answer
-is None, the node stays silent.
+"""Takes an application's request, and returns None to let the node answer as usual.
+
+Otherwise it returns (fate, answer): the fate is that of the `Arrival`, or "again" if the store has
+recorded the arrival already. If the answer is None, the node does not answer.
 """
 
 
 class Store:
-    """The state that all nodes of a cluster share."""
+    """The data and the records that all nodes of a cluster share."""
 
     def __init__(self, now: Callable[[], float], log: Callable[[str], None]) -> None:
         self.now = now
@@ -102,39 +110,40 @@ class Store:
         self.applied: dict[int, int] = {}
         self.values: dict[tuple[str, int], int] = {}
         self.cells: dict[tuple[str, int, int], Write] = {}
-        """The rows of the mapper, by keyspace and key."""
+        """The rows of the object mapper's table, by keyspace, ``k`` and ``op``."""
         self.late: list[str] = []
-        """Requests on connections that had been announced to close."""
+        """Faults: requests on connections whose client knew that they would be closed."""
         self.jitter: random.Random | None = None
-        """Draws the time until a request is executed; None executes it at once."""
+        """Draws the delay before a node executes a request; None for no delay."""
         self.altered = 0
-        """How often the table that clients read got another column."""
+        """How many columns have been added to the table that clients read."""
 
     def arrive(
         self, request: Request, op: int, keyspace: str, fate: str, timestamp: int | None
     ) -> None:
-        """Record an arrival."""
+        """Record that an operation arrived at a node."""
         node = request.connection.node.address
         arrival = Arrival(self.now(), node, op, keyspace, timestamp, fate)
         self.arrivals.setdefault(op, []).append(arrival)
         self.log(f"{node} op {op} in {keyspace or '-'}: {fate}")
 
     def apply(self, op: int, keyspace: str, key: int) -> None:
-        """Execute a write."""
+        """Record that a write was executed, and store its value."""
         self.applied[op] = self.applied.get(op, 0) + 1
         self.values[keyspace, key] = op
 
     def read_columns(self) -> list[tuple[str, str]]:
-        """Return the current columns of a read."""
+        """Return the current columns of the table that clients read."""
         return [*_READ, *((f"more{number}", "int") for number in range(self.altered))]
 
 
 def _token_of(row: int) -> int:
+    # Spread the rows evenly over the range of the murmur3 tokens.
     return -(2**63) + (2 * row + 1) * 2**63 // SCANNED_ROWS
 
 
 def op_of(text: str, values: Any, prepared: Prepared | None) -> int | None:
-    """Return the number of the operation that a statement belongs to."""
+    """Return the number of the operation that a statement belongs to; None if it has none."""
     if prepared is not None:
         names = [name for name, _ in prepared.columns]
         if "op" not in names:
@@ -146,16 +155,17 @@ def op_of(text: str, values: Any, prepared: Prepared | None) -> int | None:
 
 
 def timestamp_of(request: Request, values: Any, prepared: Prepared | None) -> int | None:
-    """Return the timestamp of a statement: its own, or that of its request."""
+    """Return the timestamp of a write: from its bind marker, otherwise from the request."""
     names = [name for name, _ in prepared.columns] if prepared is not None else []
     return number_of(values[names.index(STAMP)]) if STAMP in names else request.timestamp
 
 
 class _AfterDrain:
-    """The requests on a connection after the node announced that it will close it.
+    """Finds new requests on a connection whose client has been told that it will be closed.
 
-    If a stream is used twice since then, the client has read an answer that was sent after the
-    event. So it has read the event, however slow or broken the network is.
+    If a stream id is used twice after the announcement, the client has read the first answer on
+    that stream, which was sent after the announcement. So the client has read the announcement,
+    however slow the network is.
     """
 
     def __init__(self) -> None:
@@ -163,12 +173,12 @@ class _AfterDrain:
         self.prepared: set[str] = set()
 
     def is_late(self, request: Request) -> bool:
-        """Return True if the client has sent a new request nevertheless."""
+        """Return True if the client had read the announcement, and sent a new request anyway."""
         is_second = request.stream in self.streams
         self.streams.add(request.stream)
         if request.opcode == Opcode.PREPARE:
             self.prepared.add(request.query or "")
-        # A request that was in flight may be prepared and sent again.
+        # The driver may prepare the statement of an earlier request again, and repeat the request.
         is_again = bool(self.prepared) and (
             request.opcode == Opcode.BATCH or request.query in self.prepared
         )
@@ -176,20 +186,20 @@ class _AfterDrain:
 
 
 class _Stored(FakeNode):
-    """A node with a store."""
+    """A node that records and executes requests in a `Store`."""
 
     after_drain: dict[ServerConnection, _AfterDrain]
-    """The connections that GRACEFUL_DISCONNECT was sent to."""
+    """For each connection that GRACEFUL_DISCONNECT was sent to: the requests since then."""
     store: Store
     troubles: list[Trouble]
     withholding: list[ServerConnection]
-    """Connections on which a request got no answer."""
+    """Connections on which the node has left a request without an answer."""
     lag: float = 0.0
-    """Extra seconds for each answer."""
+    """Seconds by which each answer is delayed."""
     use_lag: float = 0.0
     """Seconds between the execution of a USE and its answer."""
     prepare_lag: float = 0.0
-    """Extra seconds for PREPARE."""
+    """Seconds by which the answer to a PREPARE is delayed, in addition to `lag`."""
 
     # -- statements --------------------------------------------------------------------------------
 
@@ -229,14 +239,14 @@ class _Stored(FakeNode):
         return Message(Opcode.RESULT, prepared.body)
 
     def say_drain(self) -> None:
-        """Announce to all registered clients that their connections will be closed."""
+        """Send GRACEFUL_DISCONNECT to all clients that registered for it, and begin to drain."""
         for connection in self.connections:
             if DRAIN_EVENT in connection.event_types:
                 self.after_drain.setdefault(connection, _AfterDrain())
         self.drain()
 
     def _note_late(self, request: Request) -> None:
-        """Record a request if its client was told to send no more."""
+        """Record a fault if a client sends a new request after GRACEFUL_DISCONNECT."""
         since = self.after_drain.get(request.connection)
         if since is None or request.opcode not in (*_USER, Opcode.PREPARE):
             return
@@ -278,8 +288,8 @@ class _Stored(FakeNode):
             outcome = trouble(request)
             if outcome is not None:
                 fate, answer = outcome
-                if fate != "again":  # otherwise it was recorded when it was executed
-                    self._arrives(request, fate)
+                if fate != "again":  # the store recorded it when it was executed
+                    self._record(request, fate)
                 if answer is not None:
                     answer.perform(request)
                 return
@@ -288,7 +298,7 @@ class _Stored(FakeNode):
 
     @staticmethod
     def _traced(table: str, op: int) -> Message:
-        """Return the rows of a system_traces table for an operation."""
+        """Return the rows of a ``system_traces`` table for an operation."""
         if table == "events":
             return rows(_EVENTS, [("done", _EVENT_ID, "10.0.0.1", 7, "a thread")])
         return rows(_SESSIONS, [(7, f"op {op}", 0, "10.0.0.1", {}, "10.1.0.1")])
@@ -298,7 +308,7 @@ class _Stored(FakeNode):
             request.opcode == Opcode.QUERY and (request.query or "").upper().startswith("USE ")
         )
 
-    def _arrives(self, request: Request, fate: str) -> None:
+    def _record(self, request: Request, fate: str) -> None:
         for text, values, prepared, keyspace in self._parts(request):
             op = op_of(text, values, prepared)
             if op is not None:
@@ -307,7 +317,10 @@ class _Stored(FakeNode):
                 )
 
     def _parts(self, request: Request) -> list[tuple[str, Any, Prepared | None, str]]:
-        """Return the statements of a request: text, values, preparation, keyspace."""
+        """Return the statements of a request as (text, values, prepared, keyspace).
+
+        An EXECUTE whose prepared statement the node does not know is left out.
+        """
         default_keyspace = request.keyspace or request.connection.keyspace or ""
         if request.opcode != Opcode.BATCH:
             pairs = [(request.query_id, request.query, request.values)]
@@ -322,17 +335,18 @@ class _Stored(FakeNode):
             if query_id is not None and prepared is None:
                 continue
             keyspace = prepared.keyspace if prepared is not None else default_keyspace
-            # The statement may have become known after the request came, which has no text then.
+            # A request has no text if its statement was not yet prepared when it arrived.
             text = prepared.query if prepared is not None else text
             parts.append((text or "", values, prepared, keyspace))
         return parts
 
     def answer_of(self, request: Request, fate: str = "done") -> Answer:
-        """Execute a request, and return its answer."""
+        """Execute a request, record it with the given fate, and return its answer."""
         count = len(request.statements) if request.opcode == Opcode.BATCH else 1
         parts = self._parts(request)
         if len(parts) < count:
-            # Look the statements up again: the node may have forgotten some since the request came.
+            # The node does not know a prepared statement, which it may have forgotten since the
+            # request arrived: say so, with its id.
             ids = [statement.query_id for statement in request.statements] or [request.query_id]
             return self._unprepared(
                 next(query_id for query_id in ids if query_id and query_id not in self._prepared)
