@@ -1,8 +1,7 @@
-"""Forks a process whose threads constantly execute, connect, register callbacks and read the
-schema.
+"""Forks a process while its threads execute, connect, register callbacks and read the schema.
 
 Each child must be able to create a cluster, to get an error when it uses the parent's cluster, and
-to exit by itself.
+to exit without hanging.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ EXECUTING = 3
 
 
 class Load:
-    """Threads that use one session, and a thread that creates clusters, until `stop`."""
+    """Threads that use one session, and a thread that creates clusters, until `stop` is called."""
 
     def __init__(self, address: str, port: int) -> None:
         self._place = address, port
         self._cluster = Cluster([address], port=port)
         self.session = self._cluster.connect()
         self._ended = threading.Event()
-        works = [self._execute] * EXECUTING + [self._register, self._look, self._connect]
+        actions = [self._execute] * EXECUTING + [self._register, self._read_schema, self._connect]
         self._threads = [
-            threading.Thread(target=self._repeat, args=(work,), daemon=True) for work in works
+            threading.Thread(target=self._repeat, args=(work,), daemon=True) for work in actions
         ]
         for thread in self._threads:
             thread.start()
@@ -52,7 +51,7 @@ class Load:
             future.add_callbacks(_nothing, _nothing)
         future.result()
 
-    def _look(self) -> None:
+    def _read_schema(self) -> None:
         self._cluster.refresh_schema_metadata(0)
         for keyspace in self._cluster.metadata.keyspaces.values():
             keyspace.export_as_string()
@@ -73,7 +72,7 @@ def _nothing(outcome: Any) -> None:
 
 
 def child(load: Load, address: str, port: int) -> None:
-    """Run the checks of a forked child; return if all went well."""
+    """Check in a forked child that the driver works there; raise an error if it does not."""
     try:
         load.session.execute("SELECT 1")
     except ConnectionShutdown:
@@ -93,7 +92,7 @@ def child(load: Load, address: str, port: int) -> None:
 
 
 def has_ended(pid: int, patience: float) -> bool:
-    """Return True if the child ended well and in time; kill it otherwise."""
+    """Return True if the child exits with 0 within `patience` seconds. Kill it if it hangs."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -103,7 +102,8 @@ def has_ended(pid: int, patience: float) -> bool:
                 print(f"a child ended with {code}", file=sys.stderr)
             return code == 0
         time.sleep(0.002)
-    # faulthandler first prints its stacks, which show where it waits.
+    # On SIGUSR1, the child's faulthandler prints the stacks of its threads, which show where it
+    # hangs.
     os.kill(pid, signal.SIGUSR1)
     time.sleep(1)
     os.kill(pid, signal.SIGKILL)
@@ -113,9 +113,8 @@ def has_ended(pid: int, patience: float) -> bool:
 
 def run(count: int) -> int:
     """Return how many of `count` children hung or failed."""
-    warnings.simplefilter(
-        "ignore", DeprecationWarning
-    )  # the warning of Python 3.12 and newer about forks of processes with threads
+    # Python 3.12 and newer warn about forks of processes with threads.
+    warnings.simplefilter("ignore", DeprecationWarning)
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     hung = 0
     with node() as (address, port):
@@ -128,12 +127,12 @@ def run(count: int) -> int:
                     sys.exit(0)  # run the exit handlers
                 hung += not has_ended(pid, PATIENCE)
         finally:
-            if os.getpid() == load_pid:
+            if os.getpid() == parent_pid:
                 load.stop()
     return hung
 
 
-load_pid = os.getpid()
+parent_pid = os.getpid()
 
 if __name__ == "__main__":
     main("forks under load", run)

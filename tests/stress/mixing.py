@@ -1,6 +1,9 @@
-"""Thirty-two threads use the same session in every way at a time: blocking calls, futures,
-callbacks that send further requests, short timeouts, connections that break. Each call must end,
-with the answer to its own request. Then three threads do the same, whose requests are not batched.
+"""Many threads use one session in every way at the same time.
+
+They make blocking calls, use futures, send further requests in callbacks, set short timeouts, and
+break connections. Each call must end, with the answer to its own request. First this is done with
+32 threads, whose requests are sent in batches, then with 3 threads that send each request by
+themselves.
 """
 
 from __future__ import annotations
@@ -20,20 +23,20 @@ from tests.stress.serving import PATIENCE, main, node
 
 THREADS = 32
 FEW_THREADS = 3
-PER_COUNT = 50  # calls of each thread
-RARELY = 0.002
+PER_COUNT = 50  # calls of each thread for each unit of ``--count``, if there are `THREADS` threads
+RARELY = 0.002  # probability that a call breaks the connections
 LONG = 20.0  # seconds
-FAIR = {"done", "ConnectionException", "ConnectionShutdown", "OperationTimedOut"}
+FAIR = {"done", "ConnectionException", "ConnectionShutdown", "OperationTimedOut"}  # no faults
 
 _NAMES = "SELECT keyspace_name FROM system_schema.keyspaces"
 
 
 class WrongAnswer(Exception):
-    """Raised for an answer to another request."""
+    """Raised if an answer belongs to another request."""
 
 
 class Mix:
-    """The work of each thread, and its outcomes."""
+    """The calls of the threads, and a count of their outcomes."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -42,10 +45,10 @@ class Mix:
         self.unended = 0
         self._lock = threading.Lock()
 
-    def check(self, rows: Any, wants_names: bool) -> None:
-        """Check that answers about `system_schema` have rows, and others have none."""
+    def check(self, rows: Any, expects_names: bool) -> None:
+        """Check that a query of the keyspaces has 20 rows, and any other answer none."""
         count = len(list(rows or ()))
-        if (count == 20) != wants_names:
+        if (count == 20) != expects_names:
             raise WrongAnswer(f"{count} rows")
 
     def blocking(self, chance: random.Random) -> None:
@@ -63,7 +66,7 @@ class Mix:
             self.check(future.result(), wants_rows)
 
     def callback(self, chance: random.Random) -> None:
-        """Run a chain in which each callback sends another request, in the loop's thread."""
+        """Send a chain of requests: each callback, in the loop's thread, sends the next one."""
         over = threading.Event()
         outcomes: list[Any] = []
         left = chance.randrange(1, 5)
@@ -92,7 +95,7 @@ class Mix:
         self.check(outcomes[0], True)
 
     def many(self, chance: random.Random) -> None:
-        """Execute many statements, ordinary and others, and read all or some of the outcomes."""
+        """Execute many statements concurrently, and read all or some of the outcomes."""
         wants = [chance.random() < 0.7 for _ in range(20)]
         outcomes = execute_concurrent(
             self.session,
@@ -108,11 +111,11 @@ class Mix:
             self.check(outcome, wants_rows)
 
     def hurried(self, chance: random.Random) -> None:
-        """Execute with a timeout that is often too short."""
+        """Execute a statement with a timeout that is often too short."""
         self.check(self.session.execute(self.select, timeout=chance.uniform(0, 0.02)), True)
 
     def breaking(self, chance: random.Random) -> None:
-        """Break a connection that all threads use."""
+        """Rarely, abort all connections of the session."""
         if chance.random() > RARELY:
             return
         loop = self.session._loop_thread.loop
@@ -146,9 +149,9 @@ class Mix:
 
 
 def wait_while_calls_end(threads: list[threading.Thread], mix: Mix) -> int:
-    """Wait until all threads have ended, or no call has ended for `PATIENCE` seconds.
+    """Wait until all threads have ended, or until no call has ended for `PATIENCE` seconds.
 
-    A busy machine makes the threads slow, which is not a fault.
+    A total time limit would fail on a busy machine, where calls are slow but not hung.
 
     :returns: the number of threads that hang.
     """
@@ -164,7 +167,10 @@ def wait_while_calls_end(threads: list[threading.Thread], mix: Mix) -> int:
 
 
 def use(server: tuple[str, int], thread_count: int, calls: int) -> int:
-    """Return the number of hung threads plus late or wrong calls."""
+    """Use a new session in `thread_count` threads.
+
+    :returns: the number of hung threads, wrong or late calls, and deadlines that were not removed.
+    """
     with Cluster([server[0]], port=server[1]) as cluster:
         mix = Mix(cluster.connect())
         threads = [
@@ -174,7 +180,7 @@ def use(server: tuple[str, int], thread_count: int, calls: int) -> int:
         for thread in threads:
             thread.start()
         hung = wait_while_calls_end(threads, mix)
-        # NoHostAvailable, while the driver reconnects to the only host.
+        # NoHostAvailable is expected while the driver reconnects to the only host.
         wrong = {
             what: times
             for what, times in mix.outcomes.items()
@@ -182,7 +188,7 @@ def use(server: tuple[str, int], thread_count: int, calls: int) -> int:
         }
         if wrong or hung:
             print(wrong, mix.outcomes, flush=True)
-        # No deadline may be left after a call has ended.
+        # The session must remove each call's deadline when the call ends.
         timers = mix.session._engine.timers
         end = time.monotonic() + PATIENCE
         while len(timers) and time.monotonic() < end:
@@ -191,8 +197,9 @@ def use(server: tuple[str, int], thread_count: int, calls: int) -> int:
 
 
 def run(count: int) -> int:
-    """Return the number of faults in all sessions: of many threads, and of a few that write by
-    themselves.
+    """Return the number of faults with many threads, and with few threads.
+
+    With IDLE_AFTER = -1, a thread sends its requests by itself instead of leaving them to the loop.
     """
     wrong = 0
     with node() as server:

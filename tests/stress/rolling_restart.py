@@ -1,12 +1,12 @@
-"""A rolling restart of three nodes under load, with real sockets: no request may fail.
+"""Restarts three nodes one after the other under load, with real sockets: no request may fail.
 
 python -m tests.stress.rolling_restart [--rate 20000] [--rounds 2] [--hard]
 
-The fake nodes run in another process. They announce that they will stop (GRACEFUL_DISCONNECT), wait
-for requests in flight, stop, and come back. Statements are not idempotent, so the driver may not
-send any of them twice. With ``--hard`` the nodes announce nothing, to show the effect of the event.
-The program exits with 1 if a request failed, or if the nodes got more or fewer requests than were
-made.
+The fake nodes run in another process. A node announces that it will stop (GRACEFUL_DISCONNECT),
+waits for the requests in flight, stops, and starts again. The statement is not idempotent, so the
+driver may not send a request twice. With ``--hard``, nodes stop without an announcement, which
+shows the effect of the event. The program exits with 1 if a request failed, or if the nodes
+executed more or fewer requests than were sent.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from cassandra.testing.fake import FakeCluster, FakeNode, Opcode
 
 INSERT = "INSERT INTO t (k) VALUES (?)"
 VOID = b"\0\0\0\1"
-TICK = 0.005  # seconds
-GRACE = 20.0  # seconds that a node waits for its clients
+TICK = 0.005  # seconds between two bursts of requests
+GRACE = 20.0  # seconds that a stopping node waits for its clients to close their connections
 
 
 class QuickNode(FakeNode):
-    """A node that answers an EXECUTE without parsing it."""
+    """A node that answers every EXECUTE with a void result, without parsing the request."""
 
     executed = 0
 
@@ -45,7 +45,11 @@ class QuickNode(FakeNode):
 
 
 def serve(hard: bool) -> None:
-    """Run the nodes, and obey the commands on standard input, one per line."""
+    """Run the nodes in this process.
+
+    Each line of standard input is a command and the index of a node: stop, start or count. The
+    answer is the number of requests that all nodes have executed.
+    """
     with FakeCluster(3, node_class=QuickNode, graceful_disconnect=not hard) as nodes:
         print(nodes.port, *nodes.contact_points, flush=True)
         for line in sys.stdin:
@@ -62,7 +66,7 @@ def serve(hard: bool) -> None:
 
 
 class Load:
-    """Requests at a steady rate, whether answers come or not."""
+    """Sends requests at a steady rate, without waiting for answers."""
 
     def __init__(self, session: aio.Session, rate: int) -> None:
         self.session = session
@@ -73,7 +77,7 @@ class Load:
         self.is_over = False
 
     async def run(self, prepared: Any) -> None:
-        """Make requests until `is_over`, and wait for the last of them."""
+        """Send requests until `is_over` is set, and wait for the last answers."""
         begun = time.monotonic()
         pending: set[asyncio.Future[Any]] = set()
         while not self.is_over:
@@ -89,7 +93,7 @@ class Load:
             await asyncio.wait(pending)
 
     def done(self, begun: float, pending: set[asyncio.Future[Any]]) -> Any:
-        """Return a callback that counts an outcome."""
+        """Return a callback that counts the outcome of a request that began at `begun`."""
 
         def count(future: asyncio.Future[Any]) -> None:
             pending.discard(future)
@@ -101,12 +105,12 @@ class Load:
 
 
 async def drive(nodes: subprocess.Popen[str], options: argparse.Namespace) -> int:
-    """Run the load while each node is restarted; return the exit status."""
+    """Restart each node in turn under load; return the exit status."""
     assert nodes.stdin is not None
     assert nodes.stdout is not None
     port, *addresses = nodes.stdout.readline().split()
 
-    async def tell(command: str) -> int:
+    async def send_command(command: str) -> int:
         assert nodes.stdin is not None
         assert nodes.stdout is not None
         nodes.stdin.write(command + "\n")
@@ -126,14 +130,14 @@ async def drive(nodes: subprocess.Popen[str], options: argparse.Namespace) -> in
         for number in range(3 * options.rounds):
             await asyncio.sleep(1.0)
             host = cluster.metadata.get_host(addresses[number % 3], int(port))
-            await tell(f"stop {number % 3}")
+            await send_command(f"stop {number % 3}")
             await asyncio.sleep(1.0)
-            await tell(f"start {number % 3}")
-            while not host or not host.is_up:  # noqa: ASYNC110 (nothing tells of it here)
+            await send_command(f"start {number % 3}")
+            while not host or not host.is_up:  # noqa: ASYNC110 (no event to wait for here)
                 await asyncio.sleep(0.05)
         load.is_over = True
         await task
-        executed = await tell("count 0")
+        executed = await send_command("count 0")
     print(
         f"{load.made:,} requests in {load.seconds:.1f} s ({load.made / load.seconds:,.0f}/s), "
         f"{3 * options.rounds} restarts: {dict(load.outcomes)}, the nodes executed {executed:,}; "

@@ -1,6 +1,4 @@
-"""Shared parts of the stress programs: a node in another process, the choice of the loop, the count
-of hung calls.
-"""
+"""Parts that the stress programs share: a node in another process, and the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 30.0  # seconds; a call that has not ended by then hangs
+PATIENCE = 30.0  # seconds; a call that takes longer counts as hung
 
 SELECT = "SELECT k, v FROM stress.t WHERE k = ?"
 INSERT = "INSERT INTO stress.t (k, v) VALUES (?, ?)"
@@ -23,17 +21,21 @@ ALTER = "ALTER KEYSPACE ks0"
 
 
 def rows_of(key: int) -> list[tuple[int, str]]:
-    """Return the node's answer to `SELECT` for a key: 0 to 9 rows."""
+    """Return the rows that the node answers to `SELECT` for a key: 0 to 9 rows."""
     return [(key, f"{key}.{number}") for number in range(key % 10)]
 
 
 def _serve() -> None:
-    """Run the node until standard input ends."""
+    """Run a fake node until standard input ends.
+
+    It counts the rows that are inserted, and the sum of their keys, and returns both for `ARRIVED`.
+    `ALTER` changes a keyspace, and sends the event of a schema change.
+    """
     from cassandra.testing import FakeNode
     from cassandra.testing.fake import BatchStatement, Request, paged, rows, schema_change, void
 
     columns = [("k", "int"), ("v", "text")]
-    arrived = [0, 0]
+    inserted = [0, 0]
     factors = itertools.count(2)
 
     def select(request: Request) -> Any:
@@ -46,8 +48,8 @@ def _serve() -> None:
         for part in parts:
             key = part.values[0]
             assert isinstance(key, bytes)
-            arrived[0] += 1
-            arrived[1] += int.from_bytes(key, "big")
+            inserted[0] += 1
+            inserted[1] += int.from_bytes(key, "big")
         return void()
 
     def keyspace(number: int, factor: int) -> dict[str, Any]:
@@ -59,29 +61,35 @@ def _serve() -> None:
         }
 
     def alter(request: Request) -> Any:
-        served.schema["system_schema.keyspaces"][0] = keyspace(0, next(factors))
-        served.send_event("SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "ks0")
+        fake_node.schema["system_schema.keyspaces"][0] = keyspace(0, next(factors))
+        fake_node.send_event("SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "ks0")
         return schema_change("UPDATED", "KEYSPACE", "ks0")
 
-    with FakeNode() as served:
-        served.schema = {"system_schema.keyspaces": [keyspace(number, 1) for number in range(20)]}
-        served.prime_prepare(SELECT, columns[:1], columns, pk_indexes=[0])
-        served.prime(SELECT, select)
-        served.prime_prepare(INSERT, columns, pk_indexes=[0])
-        served.prime(INSERT, insert)
-        served.prime(ALTER, alter)
-        served.prime(
-            ARRIVED, lambda request: rows([("count", "bigint"), ("total", "bigint")], [arrived])
+    with FakeNode() as fake_node:
+        fake_node.schema = {
+            "system_schema.keyspaces": [keyspace(number, 1) for number in range(20)]
+        }
+        fake_node.prime_prepare(SELECT, columns[:1], columns, pk_indexes=[0])
+        fake_node.prime(SELECT, select)
+        fake_node.prime_prepare(INSERT, columns, pk_indexes=[0])
+        fake_node.prime(INSERT, insert)
+        fake_node.prime(ALTER, alter)
+        fake_node.prime(
+            ARRIVED, lambda request: rows([("count", "bigint"), ("total", "bigint")], [inserted])
         )
-        print(served.address, served.port, flush=True)
+        print(fake_node.address, fake_node.port, flush=True)
         sys.stdin.read()
 
 
 @contextmanager
 def node() -> Iterator[tuple[str, int]]:
-    """Yield (address, port) of a fake node, which ends with this process at the latest."""
+    """Yield (address, port) of a fake node in another process.
+
+    The node stops with the context, or if this process dies.
+    """
     owner = os.getpid()
-    server = subprocess.Popen(  # no context manager: a forked child would wait in it too
+    # We do not use Popen as a context manager: a forked child would wait for the node at its exit.
+    server = subprocess.Popen(
         [sys.executable, "-m", "tests.stress.serving"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -98,8 +106,10 @@ def node() -> Iterator[tuple[str, int]]:
 
 
 def main(what: str, run: Callable[[int], int]) -> None:
-    """Parse the command line, call ``run(count)`` for the number of hung calls, and exit with 1 if
-    there are any.
+    """Call ``run(count)`` with the count of the command line, and exit with 1 if a call hung.
+
+    :param what: says what is repeated `count` times.
+    :param run: returns the number of calls that hung or failed.
     """
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("--count", type=int, default=1000, help="how many of them")
@@ -110,9 +120,10 @@ def main(what: str, run: Callable[[int], int]) -> None:
     )
     options = parser.parse_args()
     if options.loop == "asyncio":
-        sys.modules["uvloop"] = None  # type: ignore[assignment]  # importing it is an ImportError then
+        # With None in its place, importing uvloop raises ImportError, so the driver uses asyncio.
+        sys.modules["uvloop"] = None  # type: ignore[assignment]
     elif options.loop == "uvloop":
-        import uvloop  # noqa: F401 - it must be there
+        import uvloop  # noqa: F401 - fail now if it is missing
     hung = run(options.count)
     print(f"{options.count} {what}, {options.loop or 'default loop'}: {hung} hung", flush=True)
     sys.exit(1 if hung else 0)

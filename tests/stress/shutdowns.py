@@ -1,5 +1,6 @@
-"""Shuts down clusters that sixteen threads or tasks use without timeouts: each caller must get an
-error.
+"""Shuts down clusters while sixteen threads or tasks use them without timeouts.
+
+Each caller must get an error.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ CALLERS = 16
 
 
 def _calls(session: Any, cluster: Any) -> Sequence[Callable[[], Any]]:
-    """Return one call for each caller, which repeats it until it fails.
+    """Return one function for each caller, which calls it until it fails.
 
-    The statements name their keyspace, because `use` changes the session's keyspace, and a request
-    made without one is refused then.
+    The statements name their keyspace. Without a name, the driver would refuse a prepared statement
+    after `use` has changed the session's keyspace.
     """
     execute = lambda: session.execute("SELECT 1 FROM ks.t", timeout=None)  # noqa: E731
     prepare = lambda: session.prepare("SELECT ? FROM ks.t")  # noqa: E731
@@ -33,7 +34,7 @@ def _calls(session: Any, cluster: Any) -> Sequence[Callable[[], Any]]:
 
 
 def blocking(server: tuple[str, int]) -> int:
-    """Shut a cluster down; return how many callers got no error, or a wrong error."""
+    """Shut down a cluster of the blocking API; return how many callers hung or failed wrongly."""
     cluster = Cluster([server[0]], port=server[1])
     session = cluster.connect()
     begun = threading.Semaphore(0)
@@ -57,7 +58,7 @@ def blocking(server: tuple[str, int]) -> int:
 
 
 async def awaiting(server: tuple[str, int]) -> int:
-    """Do the same for tasks of one loop."""
+    """Do the same as `blocking` for tasks of the asyncio API."""
     cluster = aio.Cluster([server[0]], port=server[1])
     session = await cluster.connect()
     turns = 0
@@ -82,7 +83,7 @@ async def awaiting(server: tuple[str, int]) -> int:
 
 
 def run(count: int) -> int:
-    """Return how many callers hung or got a wrong error; half of the shutdowns use each API."""
+    """Return how many callers hung or got a wrong error. The shutdowns use both APIs in turn."""
     hung = 0
     with node() as server:
         loop = new_event_loop()

@@ -1,10 +1,11 @@
-"""Threads share everything that they may share: statements, types, row plans, blocks, profiles,
-maps of tablets, timers, one session. Each value, byte and row is compared with the result of a
-single thread, and each call must end.
+"""Threads share every object that threads may share: statements, types, sessions and so on.
+
+Each value, byte string and row is compared with the result of a single thread, and each call must
+end.
 
 python -m tests.stress.threads --threads 8 --minutes 10
 
-This is mainly for interpreters without the GIL; the output says whether there was one.
+This is mainly for interpreters without the GIL. The output says whether the GIL was enabled.
 """
 
 from __future__ import annotations
@@ -49,15 +50,15 @@ KINDS: list[tuple[str, str, Callable[[random.Random], Any]]] = [
 
 
 class StatementA(PreparedStatement):
-    """A subclass as an application may define it."""
+    """A subclass of a prepared statement, as an application may define it."""
 
 
 class StatementB(PreparedStatement):
-    """Another subclass, with a property in place of an attribute."""
+    """Another subclass, which has a property."""
 
     @property
     def own(self) -> int:
-        """Return something."""
+        """Return any value."""
         return 1
 
 
@@ -71,7 +72,7 @@ CONTAINERS: dict[str, Any] = {
 
 
 def type_of(kind: str) -> Any:
-    """Return the class of a CQL type."""
+    """Return the driver's class for a CQL type."""
     if "<" not in kind:
         return cqltypes.lookup_casstype(TYPES[kind])
     outer, inner = kind.rstrip(">").split("<")
@@ -81,19 +82,19 @@ def type_of(kind: str) -> Any:
 
 
 def columns() -> list[ColumnMetadata]:
-    """Return columns of all kinds."""
+    """Return columns of all types in `KINDS`."""
     return [ColumnMetadata("ks", "t", name, type_of(kind)) for name, kind, _ in KINDS]
 
 
 def prepared(kind: type[PreparedStatement], columns: list[ColumnMetadata]) -> Any:
-    """Return a prepared statement of a class."""
+    """Return a prepared statement of the given class."""
     statement = kind(columns, b"id", [0], "INSERT ...", "ks", VERSION, None, b"", False)
     statement.table_keyspace, statement.table = "ks", "t"
     return statement
 
 
 def plain(value: Any) -> Any:
-    """Return a value in a form that compares with the bound value."""
+    """Convert the driver's collections to built-in ones, which equal the bound values."""
     if isinstance(value, SortedSet):
         return set(value)
     if isinstance(value, OrderedMapSerializedKey):
@@ -102,7 +103,7 @@ def plain(value: Any) -> Any:
 
 
 class Work:
-    """The objects that the threads share, and the work of each thread."""
+    """The objects that the threads share, and the actions of the threads."""
 
     def __init__(self, mix: Mix, cluster: Cluster, profile: ExecutionProfile) -> None:
         chance = random.Random(1)
@@ -114,7 +115,7 @@ class Work:
         ]
         self.rows = [tuple(make(chance) for _, _, make in KINDS) for _ in range(ROWS)]
         self.blocks: list[bytes] = [self.statements[0].bind(row).block.data for row in self.rows]
-        self.known = set(self.blocks)
+        self.expected_blocks = set(self.blocks)
         page = b"".join(self.blocks)
         self.page = len(self.rows).to_bytes(4, "big") + page
         self.metadata = ResultMetadata(self.columns)
@@ -131,10 +132,11 @@ class Work:
         self.outcomes: Counter[str] = Counter()
         self.select = mix.session.prepare(SELECT)
         self.insert = mix.session.prepare(INSERT)
+        # [number of rows, sum of their keys], for rows sent and rows acknowledged
         self.sent, self.acknowledged = [0, 0], [0, 0]  # rows, and the sum of their keys
 
     def bind(self, chance: random.Random) -> None:
-        """Bind with statements of several classes, whose settings other threads change."""
+        """Bind rows with statements whose settings other threads change; compare the bytes."""
         for _ in range(50):
             index = chance.randrange(ROWS)
             statement = chance.choice(self.statements)
@@ -146,7 +148,7 @@ class Work:
                 raise WrongAnswer("bound bytes")
 
     def change(self, chance: random.Random) -> None:
-        """Change objects that other threads read at the same time."""
+        """Change settings of objects that other threads read at the same time."""
         statement = chance.choice(self.statements)
         statement.consistency_level = chance.choice([None, 1, 4, 6])
         statement.custom_payload = {str(chance.random()): b"x"}
@@ -157,7 +159,7 @@ class Work:
         self.profile.request_timeout = chance.uniform(10, 20)
 
     def decode(self, chance: random.Random) -> None:
-        """Read a page with a plan that several threads use for the first time."""
+        """Decode a page with a row plan, which several threads may use for the first time."""
         if chance.random() < 0.3:
             self.metadata = ResultMetadata(self.columns)
         plan = self.metadata.row_plan
@@ -168,7 +170,7 @@ class Work:
             raise WrongAnswer("decoded rows")
 
     def encode(self, chance: random.Random) -> None:
-        """Encode and decode single values with shared types."""
+        """Serialize and deserialize single values with shared types."""
         for _ in range(50):
             index = chance.randrange(len(KINDS) - 1)
             column, value = self.columns[index], self.rows[chance.randrange(ROWS)][index]
@@ -177,32 +179,33 @@ class Work:
                 raise WrongAnswer("a value's way there and back")
 
     def append(self, chance: random.Random) -> None:
-        """Append rows to a block that others append to and read."""
+        """Append rows to a block to which other threads append, and read one of its rows."""
         plan = self.statements[0].bind_plan
-        if self.shared.count > 20_000:  # large enough; a new block starts without rows
+        if self.shared.count > 20_000:  # keep the block at a reasonable size
             return
         for _ in range(20):
             plan.bind_into(self.shared, self.rows[chance.randrange(ROWS)], VERSION)
         with self.lock:
             self.appended += 20
         index = chance.randrange(self.shared.count)
-        if self.shared.row(index).data not in self.known:
+        if self.shared.row(index).data not in self.expected_blocks:
             raise WrongAnswer("a row of a block")
 
     def place(self, chance: random.Random) -> None:
-        """Add tablets, look them up, and remove them."""
+        """Add tablets to the map, look one up, and sometimes remove all of them."""
         first = chance.randrange(-100, 100) * 1000
-        pair = (
+        replica = (
+            # a tuple of (host id: uuid, shard: int), as ScyllaDB sends it for each replica
             (28).to_bytes(4, "big") + (16).to_bytes(4, "big") + self.host.host_id.bytes
             + (4).to_bytes(4, "big") + chance.randrange(9).to_bytes(4, "big")
         )  # fmt: skip
-        listed = (1).to_bytes(4, "big") + len(pair).to_bytes(4, "big") + pair
+        replicas = (1).to_bytes(4, "big") + len(replica).to_bytes(4, "big") + replica
         payload = b"".join(
             len(bound).to_bytes(4, "big") + bound
             for bound in (
                 first.to_bytes(8, "big", signed=True),
                 (first + 1000).to_bytes(8, "big", signed=True),
-                listed,
+                replicas,
             )
         )
         self.tablets.learn("ks", chance.choice("tu"), payload)
@@ -215,12 +218,12 @@ class Work:
             self.tablets.take_hosts([self.host])
 
     def refresh(self, chance: random.Random) -> None:
-        """Refresh the schema while other threads plan queries with it."""
+        """Rarely refresh the schema, while other threads plan queries with it."""
         if chance.random() < 0.02:
             self.cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
 
     def alter(self, chance: random.Random) -> None:
-        """Change a keyspace; the server notifies all listeners."""
+        """Alter a keyspace, of which the server sends an event; or check its replication."""
         if chance.random() < 0.2:
             self.mix.session.execute(ALTER, timeout=LONG)
         else:
@@ -229,7 +232,7 @@ class Work:
                 raise WrongAnswer("a keyspace's replication")
 
     def pages(self, chance: random.Random) -> None:
-        """Read a result in pages, and check that each page follows the page before it."""
+        """Read a result in small pages, and check that it has all rows in order."""
         key = chance.randrange(1000)
         bound = self.select.bind((key,))
         bound.fetch_size = chance.randrange(1, 5)
@@ -238,7 +241,7 @@ class Work:
             raise WrongAnswer("pages")
 
     def many(self, chance: random.Random) -> None:
-        """Execute one statement with many values that determine the answers."""
+        """Execute one statement with many keys, and check that each answer belongs to its key."""
         keys = [chance.randrange(1000) for _ in range(20)]
         outcomes = execute_concurrent_with_args(
             self.mix.session, self.select, [(key,) for key in keys], raise_on_first_error=False
@@ -250,7 +253,7 @@ class Work:
                 raise WrongAnswer("an answer to other values")
 
     def batch(self, chance: random.Random) -> None:
-        """Write rows in a batch, which the node counts."""
+        """Write rows in a batch. The node counts the rows that arrive."""
         keys = [chance.randrange(1000) for _ in range(chance.randrange(1, 10))]
         batch = BatchStatement()
         for key in keys:
@@ -265,7 +268,7 @@ class Work:
             counted[1] += sum(keys)
 
     def written(self) -> bool:
-        """Return True if all acknowledged rows have arrived, and no rows that were not sent."""
+        """Return True if the node has all acknowledged rows, and no rows that were not sent."""
         arrived = self.mix.session.execute(ARRIVED, timeout=LONG).one()
         return all(
             least <= count <= upper
@@ -273,13 +276,13 @@ class Work:
         )
 
     def execute(self, chance: random.Random) -> None:
-        """Use one of the ways to execute with a session."""
+        """Make one of the calls of `Mix`."""
         mix = self.mix
         ways = [mix.blocking, mix.future, mix.callback, mix.many, mix.hurried, mix.breaking]
         chance.choices(ways, [8, 5, 3, 1, 1, 1])[0](chance)
 
     def cancelled(self, chance: random.Random) -> None:
-        """Cancel tasks of an asyncio session in this thread half-way."""
+        """Rarely run an asyncio session in this thread, and cancel half of its requests."""
         if chance.random() > 0.05:
             return
         asyncio.run(self._tasks(chance))
@@ -303,7 +306,7 @@ class Work:
                 self.mix.check(outcome.all(), True)
 
     def run(self, seed: int, end: float) -> None:
-        """Run the methods in turn until the time is over."""
+        """Call the methods in random order until the time `end`."""
         chance = random.Random(seed)
         ways: list[Callable[[random.Random], None]] = [
             self.bind, self.change, self.decode, self.encode, self.append, self.place, self.execute,
@@ -324,7 +327,7 @@ class Work:
 
 
 def main() -> None:
-    """Run the threads, print their counts, and exit with 1 if anything was wrong."""
+    """Run the threads, print their outcomes, and exit with 1 if anything was wrong or hung."""
     parser = argparse.ArgumentParser(description="threads that share what threads may share")
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--minutes", type=float, default=1.0)
@@ -348,16 +351,18 @@ def main() -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
+            # The threads end at `end`, except those that hang.
             thread.join(max(0.0, end - time.monotonic()) + PATIENCE)
         hung = sum(thread.is_alive() for thread in threads)
         rows = work.shared.rows()
-        if len(rows) != work.appended or {row.data for row in rows} - work.known:
+        # The shared objects must be complete, and no deadline may be left.
+        if len(rows) != work.appended or {row.data for row in rows} - work.expected_blocks:
             work.outcomes["WRONG rows of the block"] += 1
         if not hung and not work.written():
             work.outcomes["WRONG rows of batches"] += 1
         timers = work.mix.session._engine.timers
-        late = time.monotonic() + PATIENCE
-        while len(timers) and time.monotonic() < late:
+        give_up_at = time.monotonic() + PATIENCE
+        while len(timers) and time.monotonic() < give_up_at:
             time.sleep(0.01)
     wrong = {what: times for what, times in work.outcomes.items() if what.startswith("WRONG")}
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
