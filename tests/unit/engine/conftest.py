@@ -22,7 +22,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def far() -> Iterator[FakeCluster]:
-    """Yield one node in the local data centre and two in another."""
+    """Yield one node in the data centre "east", where clients are local, and two in "west"."""
     with FakeCluster({"east": 1, "west": 2}) as cluster:
         cluster.prime(READ, number(1))
         yield cluster

@@ -1,4 +1,4 @@
-"""Helpers of the fault tests: a session on fake nodes, a policy with a known order, host events."""
+"""Helpers for tests with faults: sessions on fake nodes, a fixed order of hosts, host events."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class InOrder(RoundRobinPolicy):
 
 
 class HostEvents(HostStateListener):
-    """Records ("up", address) and so on; `expect` waits for an event."""
+    """Records host events such as ("up", address). `expect` waits for one of them."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []
@@ -61,19 +61,19 @@ class HostEvents(HostStateListener):
         self._note("remove", host)
 
     async def expect(self, kind: str, address: str) -> None:
-        """Wait for an event, and forget all events up to it."""
+        """Wait until an event has come; then forget it and all earlier events."""
 
-        async def look() -> None:
+        async def wait() -> None:
             while (kind, address) not in self.seen:
                 self._changed.clear()
                 await self._changed.wait()
 
-        await asyncio.wait_for(look(), WAIT)
+        await asyncio.wait_for(wait(), WAIT)
         del self.seen[: self.seen.index((kind, address)) + 1]
 
 
 def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
-    """Return the default profile: hosts in order, and `settings`."""
+    """Return a default profile that tries hosts in order, with other settings of `settings`."""
     return {
         EXEC_PROFILE_DEFAULT: ExecutionProfile(**{"load_balancing_policy": InOrder(), **settings})
     }
@@ -81,9 +81,7 @@ def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
 
 @contextmanager
 def three_nodes() -> Iterator[FakeCluster]:
-    """Yield three nodes; statements go to the first node first. Each answers `READ` with its
-    position.
-    """
+    """Yield three nodes, each of which answers `READ` with its index."""
     with FakeCluster(3) as cluster:
         for index, node in enumerate(cluster.nodes):
             node.prime(READ, number(index))
@@ -95,8 +93,9 @@ def three_nodes() -> Iterator[FakeCluster]:
 async def connected(
     nodes: FakeNode | FakeCluster, profile_settings: dict[str, Any] | None = None, **settings: Any
 ) -> AsyncIterator[tuple[aio.Cluster, aio.Session]]:
-    """Yield a cluster and a session with a pool to each node; hosts that go down are tried again
-    every 10 ms, for ever.
+    """Yield a cluster and a session with a pool to each node.
+
+    The driver tries hosts that are down every 10 ms, without end.
     """
     points = [nodes.address] if isinstance(nodes, FakeNode) else nodes.contact_points
     defaults = {
@@ -110,13 +109,13 @@ async def connected(
 
 
 def number(value: int) -> Message:
-    """Return one row with one int."""
+    """Return a result of one row with one int."""
     return rows([("k", "int")], [(value,)])
 
 
 @pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
 async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
-    """Yield a node of each protocol version; it behaves correctly unless a test changes it."""
+    """Yield a node for each protocol version. Its clients must send only valid messages."""
     with FakeNode(max_version=request.param) as running:
         running.prime(OTHER, number(1))
         yield running
@@ -124,29 +123,29 @@ async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
 
 
 def local_address(connection: Any) -> Any:
-    """Return the local address of a connection, which is the node's `peer`."""
+    """Return the address of the client's end; on the node, it is the connection's `peer`."""
     return connection._transport.get_extra_info("sockname")
 
 
 def only_connection(session: aio.Session) -> Any:
-    """Return the only connection of a session to one node."""
+    """Return the connection of a session that has one pool with one connection."""
     (pool,) = session._engine.pools.values()
     (connection,) = pool.connections
     return connection
 
 
 async def thread(function: Any, *args: Any) -> Any:
-    """Run a blocking call of a fake node beside the loop."""
+    """Call a blocking function of a fake node in a thread, so that the loop goes on."""
     node = getattr(function, "__self__", None)
     if isinstance(node, FakeNode) and function.__name__ == "wait_for":
-        return await node.wait_until(*args)  # also in virtual time
+        return await node.wait_until(*args)  # works in virtual time, too
     if isinstance(node, Hold) and isinstance(asyncio.get_running_loop(), SimulatedLoop):
         await until_on_loop(lambda: len(node.held) >= (args[0] if args else 1))
     return await asyncio.wait_for(asyncio.to_thread(function, *args), WAIT + 1)
 
 
 async def fails(awaitable: Any) -> BaseException:
-    """Return the exception that `awaitable` ends with, in time."""
+    """Return the exception that `awaitable` raises. It must do so within `WAIT` seconds."""
     try:
         result = await asyncio.wait_for(awaitable, WAIT)
     except asyncio.TimeoutError:
@@ -157,7 +156,7 @@ async def fails(awaitable: Any) -> BaseException:
 
 
 def control_node(nodes: FakeCluster) -> FakeNode | None:
-    """Return the node of the control connection: the one with a registered connection."""
+    """Return the node that has the control connection: its connection registers for events."""
     for node in nodes.nodes:
         if any(connection.event_types for connection in node.connections):
             return node
@@ -165,19 +164,19 @@ def control_node(nodes: FakeCluster) -> FakeNode | None:
 
 
 class Never:
-    """A reconnection policy without attempts."""
+    """A reconnection policy that makes no attempt."""
 
     def new_schedule(self) -> Any:
         return iter(())
 
 
 def pooled(session: Any) -> set[str]:
-    """Return the addresses that the session has connections to."""
+    """Return the addresses of the hosts to which the session has pools."""
     return {host.address for host in session.get_pool_state()}
 
 
 def reads(node: FakeNode | FakeCluster, table: str) -> list[str]:
-    """Return the queries of one schema table."""
+    """Return the queries that read a table of `system_schema`."""
     return [
         str(request.query)
         for request in node.requests

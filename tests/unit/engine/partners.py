@@ -1,4 +1,4 @@
-"""Fakes of connections and rows for tests of single parts of the engine, without I/O."""
+"""Fakes of connections and rows, for tests of parts of the engine without I/O."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 VERSION = 5
 
-# Values of the engine's own settings, which are not in the table; there are no contact points.
+# Engine settings that are not in the table of cluster settings. There are no contact points.
 OWN: dict[str, Any] = {
     "endpoints": [],
     "named_endpoints": [],
@@ -41,7 +41,7 @@ OWN: dict[str, Any] = {
 
 
 def host(address: str, is_up: bool | None = True) -> Host:
-    """Return a host whose state is known."""
+    """Return a host that is up or down; if `is_up` is None, its state is unknown."""
     new_host = Host(DefaultEndPoint(address), SimpleConvictionPolicy)
     if is_up is not None:
         (new_host.set_up if is_up else new_host.set_down)()
@@ -49,7 +49,7 @@ def host(address: str, is_up: bool | None = True) -> Host:
 
 
 def settings(**changed: Any) -> Settings:
-    """Return settings of the engine: the defaults of the table, and `OWN`."""
+    """Return engine settings: the defaults of the table and `OWN`, changed by `changed`."""
     table = ClusterSettings._table
     values = {name: setting.default for name, setting in table.items()} | {"tls": None}
     engine_values = {name: value for name, value in changed.items() if name not in values}
@@ -58,7 +58,7 @@ def settings(**changed: Any) -> Settings:
 
 
 def connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
-    """Return a fake connection that cannot send; the code that sends on it is faked too."""
+    """Return a fake connection that cannot send. Tests also fake the functions that send on it."""
     stand_in = SimpleNamespace(
         endpoint=DefaultEndPoint(address),
         version=VERSION,
@@ -85,10 +85,10 @@ def connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
 
 
 class Tables:
-    """Answers queries from the tables of a node that is not started.
+    """Answers queries from the system tables of a fake node that is not started.
 
-    :param answers: alternative answers by a part of the query: an error to raise, rows, or a
-    function that returns either.
+    :param answers: replace an answer, by a part of the query: an error to raise, a list of rows, or
+        a function that returns one of them.
     """
 
     def __init__(self, node: FakeNode | None = None, **answers: Any) -> None:
@@ -97,7 +97,7 @@ class Tables:
         self.asked: list[tuple[Any, str]] = []
 
     async def rows(self, connection: Any, query: str) -> list[dict[str, Any]]:
-        """Return rows, like `InternalQueries.rows`."""
+        """Return the rows of the answer, like `InternalQueries.rows`."""
         self.asked.append((connection, query))
         await asyncio.sleep(0)
         for text, answer in self.answers.items():
@@ -110,7 +110,7 @@ class Tables:
         return rows
 
     async def pages(self, connection: Any, query: str) -> AsyncIterator[Any]:
-        """Yield pages, like `InternalQueries.pages`."""
+        """Yield one page, like `InternalQueries.pages`."""
         self.asked.append((connection, query))
         await asyncio.sleep(0)
         yield self._page(query)
@@ -128,11 +128,11 @@ class Tables:
 
 
 def spawn(coroutine: Coroutine[Any, Any, T], /) -> asyncio.Task[T]:
-    """Start a task, like `Core.spawn`."""
+    """Start a task for the coroutine, like `Core.spawn`."""
     return asyncio.ensure_future(coroutine)
 
 
 async def turns(count: int = 20) -> None:
-    """Let the loop turn `count` times."""
+    """Let the event loop run `count` times, so that callbacks and tasks go on."""
     for _ in range(count):
         await asyncio.sleep(0)

@@ -1,4 +1,7 @@
-"""Nodes behind the proxies of a private network: routes, their changes, TLS, shards, all APIs."""
+"""Nodes behind the proxies of a private network: `ClientRoutesConfig` gives the proxies' addresses.
+
+The tests cover reading the routes and their changes, TLS, shards, and both APIs.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,7 @@ def test_all_pools_go_through_the_proxies(
 ) -> None:
     for node in nodes.nodes:
         assert pool_connections(node) == proxies[node.host_id].now == 3
-    # Requests still go to the shard of their partition.
+    # Through a proxy, too, each request goes to the shard of its partition.
     prepared = session.prepare(TEXT)
     for key in range(200):
         session.execute(prepared, (key,))
@@ -84,7 +87,7 @@ def test_all_pools_go_through_the_proxies(
     assert (arrivals.right, arrivals.counted) == (200, 200)
 
 
-async def test_the_asyncio_face(nodes: FakeCluster, proxies: Proxies) -> None:
+async def test_asyncio_sessions_use_the_proxies(nodes: FakeCluster, proxies: Proxies) -> None:
     async with aio.Cluster(**settings_of(nodes)) as cluster:
         session = await cluster.connect(wait_for_all_pools=True)
         await asyncio.to_thread(until, lambda: all_connected(cluster))
@@ -99,11 +102,13 @@ def test_hosts_have_their_own_addresses(nodes: FakeCluster, session: Session) ->
         assert isinstance(host.endpoint, ClientRoutesEndPoint)
         assert host.endpoint.host_id == host.host_id
         assert str(host.endpoint) == f"{host.address} (host_id={host.host_id})"
-        # Events identify nodes by their addresses.
+        # Events name nodes by their own addresses, so the host must be found by that address.
         assert session.cluster.metadata.get_host(host.address) is host
 
 
-def test_queries_and_registrations_of_routes(nodes: FakeCluster, session: Session) -> None:
+def test_the_driver_reads_routes_and_registers_for_their_changes(
+    nodes: FakeCluster, session: Session
+) -> None:
     queries = [
         request.query
         for request in nodes.requests
@@ -123,7 +128,9 @@ def test_queries_and_registrations_of_routes(nodes: FakeCluster, session: Sessio
     assert "CLIENT_ROUTES_CHANGE" in control.event_types
 
 
-def test_without_the_setting_nothing_of_it_is_asked(nodes: FakeCluster, proxies: Proxies) -> None:
+def test_without_the_setting_no_route_is_read_and_no_event_registered(
+    nodes: FakeCluster, proxies: Proxies
+) -> None:
     with Cluster(nodes.contact_points, port=nodes.port) as cluster:
         cluster.connect(wait_for_all_pools=True)
         (control,) = [
@@ -137,7 +144,7 @@ def test_without_the_setting_nothing_of_it_is_asked(nodes: FakeCluster, proxies:
         assert not any(proxy.opened for proxy in proxies.values())
 
 
-def test_a_server_without_routes_says_so() -> None:
+def test_connect_to_a_server_without_routes_names_the_version_needed() -> None:
     with (
         FakeCluster(1, scylla=Scylla(2, client_routes=False)) as nodes,
         Cluster(**settings_of(nodes)) as cluster,
@@ -150,7 +157,7 @@ def test_a_server_without_routes_says_so() -> None:
         assert not nodes[0].malformed
 
 
-def test_a_node_without_a_route_is_reached_where_it_says_it_is(
+def test_a_node_without_a_route_is_reached_at_its_own_address(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
     lonely = nodes[2]
@@ -163,7 +170,7 @@ def test_a_node_without_a_route_is_reached_where_it_says_it_is(
         assert proxies[nodes[1].host_id].now == 3
 
 
-def test_other_connections_rows_do_not_count(nodes: FakeCluster, proxies: Proxies) -> None:
+def test_routes_with_other_connection_ids_are_ignored(nodes: FakeCluster, proxies: Proxies) -> None:
     for node in nodes.nodes:
         nodes.scylla.route("another", node.host_id, "192.0.2.1", 1)
     with Cluster(**settings_of(nodes)) as cluster:
@@ -182,7 +189,7 @@ def test_an_override_is_the_contact_point_and_the_address_of_all_routes(
         assert cluster.contact_points == ["127.0.0.1"]
         cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
-        # The control connection came through the discovery port.
+        # The control connection went through the proxy of the first node, too.
         assert [proxies[node.host_id].now for node in nodes.nodes] == [4, 3, 3]
     config = ClientRoutesConfig([ClientRouteProxy("c1", "127.0.0.1"), ClientRouteProxy("c2")])
     assert Cluster(["127.0.0.2"], client_routes_config=config).contact_points == ["127.0.0.2"]
@@ -209,7 +216,7 @@ def reopen(session: Session, node: FakeNode) -> None:
 
 
 @pytest.mark.slow
-def test_new_connections_take_the_new_route(
+def test_new_connections_use_the_changed_route(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
     node = nodes[1]
@@ -220,7 +227,7 @@ def test_new_connections_take_the_new_route(
         assert host is not None
         address = (other.address, other.port)
         until(lambda: host.endpoint.resolve() == address)
-        # Open connections stay, and the host is the same.
+        # Open connections stay on the old route, and the host object is the same.
         assert (proxies[node.host_id].now, other.opened) == (3, 0)
         assert session.cluster.metadata.get_host(node.address) is host
         proxies[node.host_id].close()
@@ -229,10 +236,8 @@ def test_new_connections_take_the_new_route(
         other.close()
 
 
-def test_a_node_that_was_lost_is_tried_at_once_by_its_new_route(
-    nodes: FakeCluster, proxies: Proxies
-) -> None:
-    """A lost node is tried by its new route at once, not after the long reconnection delay."""
+def test_a_new_route_to_a_lost_node_is_tried_at_once(nodes: FakeCluster, proxies: Proxies) -> None:
+    """A changed route ends the wait for the next reconnection attempt, here of ten minutes."""
     policy = ConstantReconnectionPolicy(600, None)
     with Cluster(**settings_of(nodes, reconnection_policy=policy)) as cluster:
         cluster.connect(wait_for_all_pools=True)
@@ -250,7 +255,7 @@ def test_a_node_that_was_lost_is_tried_at_once_by_its_new_route(
             other.close()
 
 
-def test_changes_of_other_connections_are_not_followed(
+def test_changes_for_other_connection_ids_cause_no_reading(
     nodes: FakeCluster, session: Session
 ) -> None:
     nodes.scylla.route("another", nodes[0].host_id, "192.0.2.1", 1)
@@ -259,8 +264,10 @@ def test_changes_of_other_connections_are_not_followed(
     host = session.cluster.metadata.get_host(nodes[0].address)
     assert host is not None
     until(lambda: host.endpoint.resolve() == ("192.0.2.1", 1))
-    again = len([request for request in nodes.requests if "client_routes" in (request.query or "")])
-    assert again == count + 1
+    count_after = len(
+        [request for request in nodes.requests if "client_routes" in (request.query or "")]
+    )
+    assert count_after == count + 1
 
 
 def test_a_node_that_joins_is_reached_by_its_route(nodes: FakeCluster, session: Session) -> None:
@@ -275,7 +282,7 @@ def test_a_node_that_joins_is_reached_by_its_route(nodes: FakeCluster, session: 
         proxy.close()
 
 
-def test_routes_are_read_again_with_the_control_connection(
+def test_a_new_control_connection_reads_the_routes_again(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
     cluster = session.cluster
@@ -284,7 +291,7 @@ def test_routes_are_read_again_with_the_control_connection(
     node = nodes.node_at(endpoint.address)
     other = Proxy(nodes[2])
     try:
-        # No event is sent, so the driver must notice the change when it reads the routes.
+        # Without listed nodes no event is sent, so the driver learns of the change only by reading.
         nodes.scylla.nodes.clear()
         nodes.scylla.route("c1", nodes[2].host_id, other.address, other.port)
         (control,) = [connection for connection in node.connections if connection.event_types]
@@ -299,10 +306,14 @@ def test_routes_are_read_again_with_the_control_connection(
 # -- shards ----------------------------------------------------------------------------------------
 
 
-def test_the_client_s_port_chooses_the_shard_only_if_that_is_asked_for(
+def test_the_shard_aware_port_is_used_only_with_advanced_shard_awareness(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
-    """The proxies here do not keep it, so that the fake node puts connections on any shard."""
+    """Without `advanced_shard_awareness`, connections go to the normal port of the node.
+
+    With it, they go to the shard-aware port, and the client's port decides the shard. This works
+    only if the proxy keeps the client's port.
+    """
     with Cluster(**settings_of(nodes)) as cluster:
         cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
@@ -310,7 +321,7 @@ def test_the_client_s_port_chooses_the_shard_only_if_that_is_asked_for(
         assert ports == {nodes.port}
     direct = {node.host_id: node for node in nodes.scylla.nodes}
     for host_id, node in direct.items():
-        # This route leads to the shard-aware port, and keeps the client's port.
+        # This route leads directly to the shard-aware port, so the client's port is kept.
         nodes.scylla.route("c1", host_id, node.address, node.shard_aware_port)
     config = ClientRoutesConfig([ClientRouteProxy("c1")], advanced_shard_awareness=True)
     with Cluster(**settings_of(nodes, client_routes_config=config)) as cluster:
@@ -324,7 +335,7 @@ def test_the_client_s_port_chooses_the_shard_only_if_that_is_asked_for(
                 if connection.peer and connection.peer[1] % 3 == connection.shard
             ]
             assert len(pooled) == 3
-            assert len(chosen) >= 2  # the first request could not know the shard
+            assert len(chosen) >= 2  # the first connection is opened before the shards are known
             assert all(connection.local_port == node.shard_aware_port for connection in pooled)
 
 
@@ -344,7 +355,7 @@ def contexts(material: TlsMaterial) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     return server, client
 
 
-def test_tls_takes_the_ports_of_tls(material: TlsMaterial) -> None:
+def test_with_tls_the_tls_port_of_a_route_is_used(material: TlsMaterial) -> None:
     server, client = contexts(material)
     with FakeCluster(2, scylla=Scylla(2), ssl_context=server) as nodes:
         proxies = {node.host_id: Proxy(node) for node in nodes.nodes}
@@ -358,7 +369,7 @@ def test_tls_takes_the_ports_of_tls(material: TlsMaterial) -> None:
             proxy.close()
 
 
-def test_rows_without_the_port_of_tls(material: TlsMaterial) -> None:
+def test_with_tls_a_route_without_a_tls_port_is_an_error(material: TlsMaterial) -> None:
     server, client = contexts(material)
     with FakeCluster(1, scylla=Scylla(2), ssl_context=server) as nodes:
         nodes.scylla.route("c1", nodes[0].host_id, "127.0.0.1", 9001)
@@ -370,9 +381,10 @@ def test_rows_without_the_port_of_tls(material: TlsMaterial) -> None:
         assert "All 1 route rows failed validation" in str(caught.value)
 
 
-def test_names_in_certificates(material: TlsMaterial) -> None:
-    """Certificates do not contain the proxies' names, so a name is checked only if it is
-    configured.
+def test_check_hostname_needs_a_configured_server_hostname(material: TlsMaterial) -> None:
+    """With routes, `check_hostname` needs a configured `server_hostname`.
+
+    The certificates of nodes do not contain the names of the proxies.
     """
     checking = ssl.create_default_context()
     config = ClientRoutesConfig([ClientRouteProxy("c1")])
@@ -389,7 +401,7 @@ def test_names_in_certificates(material: TlsMaterial) -> None:
     Cluster(client_routes_config=config, ssl_context=checking)
 
 
-# -- parts -----------------------------------------------------------------------------------------
+# -- the classes -----------------------------------------------------------------------------------
 
 A, B = uuid.UUID(int=1), uuid.UUID(int=2)
 
@@ -410,10 +422,10 @@ def routes(*ids: str) -> ClientRoutes:
     return ClientRoutes(ClientRoutesConfig([ClientRouteProxy(proxy_id) for proxy_id in ids]))
 
 
-def test_a_node_keeps_its_connection_while_there_is_a_row_for_it() -> None:
+def test_a_node_keeps_its_connection_id_while_a_row_has_it() -> None:
     client_routes = routes("b", "a")
     assert client_routes.take([row("a", A, "pa", 1), row("b", A, "pb", 2)], tls=False)
-    assert client_routes.location_of(A) == ("pa", 1)  # the first row's, not the first proxy's
+    assert client_routes.location_of(A) == ("pa", 1)  # of the first row, not of the first id
     assert client_routes.take([row("b", A, "pb", 2), row("a", A, "pa", 3)], tls=False)
     assert client_routes.location_of(A) == ("pa", 3)
     assert not client_routes.take([row("b", A, "pb", 2), row("a", A, "pa", 3)], tls=False)
@@ -434,28 +446,28 @@ def test_a_node_keeps_its_connection_while_there_is_a_row_for_it() -> None:
         row("a", A, "p", 70000),
     ],
 )
-def test_rows_that_cannot_be_used(wrong: dict[str, Any]) -> None:
+def test_invalid_route_rows_are_skipped_unless_all_are_invalid(wrong: dict[str, Any]) -> None:
     client_routes = routes("a")
     assert client_routes.take([wrong, row("a", B, "p", 2)], tls=False)
     assert client_routes.location_of(B) == ("p", 2)
     assert client_routes.location_of(A) is None
     with pytest.raises(ConnectionException, match="All 2 route rows failed validation"):
         client_routes.take([wrong, wrong], tls=False)
-    assert client_routes.location_of(B) == ("p", 2)  # the known route stays
+    assert client_routes.location_of(B) == ("p", 2)  # the old route stays
 
 
-def test_which_events_concern_a_cluster() -> None:
+def test_events_concern_only_the_configured_connection_ids() -> None:
     client_routes = routes("a", "b")
     assert client_routes.concerns(["b", "x"])
     assert client_routes.concerns([])  # the event does not name a connection
     assert not client_routes.concerns(["x"])
 
 
-def test_quotes_in_the_id_of_a_connection() -> None:
+def test_quotes_in_a_connection_id_are_doubled() -> None:
     assert routes("it's").query.endswith("IN ('it''s')")
 
 
-def test_end_points() -> None:
+def test_an_end_point_resolves_to_its_route_and_compares_by_host() -> None:
     client_routes = routes("a")
     point = ClientRoutesEndPoint(A, client_routes, "10.0.0.1")
     assert (point.address, point.port, point.resolve()) == ("10.0.0.1", 9042, ("10.0.0.1", 9042))
@@ -501,7 +513,7 @@ def test_wrong_settings(make: Callable[[], object], error: type[Exception]) -> N
         make()
 
 
-def test_the_names() -> None:
+def test_change_types_and_reprs() -> None:
     assert ClientRoutesChangeType("UPDATE_NODES") is ClientRoutesChangeType.UPDATE_NODES
     client_proxy = proxy("a", "b")
     assert repr(client_proxy) == "ClientRouteProxy(connection_id='a', connection_addr_override='b')"

@@ -1,4 +1,4 @@
-"""The order of the control connection's steps, without a socket."""
+"""The steps of the control connection and their order, on fakes without a socket."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from tests.unit.engine.partners import connection, host, settings, spawn, turns
 A, B = DefaultEndPoint("10.0.0.1"), DefaultEndPoint("10.0.0.2")
 
 
-class AtOnce:
-    """A reconnection policy whose next attempt is always due."""
+class NoDelay:
+    """A reconnection policy whose attempts are due at once."""
 
     def new_schedule(self) -> Iterator[float]:
         while True:
@@ -37,7 +37,10 @@ class AtOnce:
 
 
 class ControlParts:
-    """Fakes of everything that a control connection uses; `happened` lists its steps in order."""
+    """Fakes of everything that a control connection uses.
+
+    The `ControlConnection` calls their methods, which record each step in `happened`, in order.
+    """
 
     def __init__(self, *endpoints: EndPoint, **changed: Any) -> None:
         self.happened: list[Any] = []
@@ -47,7 +50,7 @@ class ControlParts:
         self.metadata = Metadata()
         usual = {
             "endpoints": list(endpoints) or [A],
-            "reconnection_policy": AtOnce(),
+            "reconnection_policy": NoDelay(),
             "topology_event_refresh_window": 0.0,
         }
         self.settings = settings(**usual | changed)
@@ -68,7 +71,7 @@ class ControlParts:
         self.control.on_adopted = lambda connection: self.happened.append("adopted")
 
     def fail(self, step: str, *errors: Exception) -> None:
-        """Make a step fail, once for each error."""
+        """Make the next calls of a step raise these errors, one each."""
         self.errors[step] = list(errors)
 
     def step(self, name: str) -> None:
@@ -115,166 +118,166 @@ class ControlParts:
             await turns(1)
 
 
-async def test_the_first_connection_step_by_step() -> None:
-    world = ControlParts()
-    await world.control.connect()
+async def test_the_first_connect_makes_all_steps_in_order() -> None:
+    parts = ControlParts()
+    await parts.control.connect()
     steps = ["open 10.0.0.1", "prepare", "REGISTER", "read", "schema", "adopted", "take"]
-    assert world.happened == steps
-    assert world.control.connection is world.opened[0]
-    assert world.control.current_host is world.control.host
-    assert world.control.required() is world.opened[0]
+    assert parts.happened == steps
+    assert parts.control.connection is parts.opened[0]
+    assert parts.control.current_host is parts.control.host
+    assert parts.control.required() is parts.opened[0]
 
 
 @pytest.mark.parametrize("step", ["prepare", "REGISTER", "read", "schema"])
 async def test_a_step_that_fails_leads_to_the_next_contact_point(step: str) -> None:
-    world = ControlParts(A, B)
-    world.fail(step, ConnectionException("lost"))
-    await world.control.connect()
-    assert [connection.closed for connection in world.opened] == [True, False]
-    assert world.control.connection is world.opened[1]
+    parts = ControlParts(A, B)
+    parts.fail(step, ConnectionException("lost"))
+    await parts.control.connect()
+    assert [connection.closed for connection in parts.opened] == [True, False]
+    assert parts.control.connection is parts.opened[1]
 
 
-async def test_errors_of_all_contact_points_are_told() -> None:
-    world = ControlParts(A, B)
-    world.fail("open 10.0.0.1", OSError("no route"))
-    world.fail("open 10.0.0.2", ValueError("of a resolver"))
+async def test_no_host_available_has_the_errors_of_all_contact_points() -> None:
+    parts = ControlParts(A, B)
+    parts.fail("open 10.0.0.1", OSError("no route"))
+    parts.fail("open 10.0.0.2", ValueError("of a resolver"))
     with pytest.raises(NoHostAvailable) as failure:
-        await world.control.connect()
+        await parts.control.connect()
     assert set(failure.value.errors) == {str(A), str(B)}
     with pytest.raises(ConnectionException, match="no control connection"):
-        world.control.required()
+        parts.control.required()
 
 
-async def test_refused_credentials_are_not_tried_at_the_next_one() -> None:
-    world = ControlParts(A, B)
+async def test_refused_credentials_are_not_tried_at_the_next_contact_point() -> None:
+    parts = ControlParts(A, B)
     for endpoint in (A, B):
-        world.fail(f"open {endpoint.address}", AuthenticationFailed("bad password"))
+        parts.fail(f"open {endpoint.address}", AuthenticationFailed("bad password"))
     with pytest.raises(LoginRefused):
-        await world.control.connect()
-    assert len(world.happened) == 1
+        await parts.control.connect()
+    assert len(parts.happened) == 1
 
 
-async def test_a_lost_connection_moves_and_catches_up() -> None:
-    world = ControlParts(A)
-    await world.control.connect()
-    world.happened.clear()
-    world.opened[0].close(ConnectionException("lost"))
-    assert world.control.current_host is None
-    await world.until("look again")
+async def test_after_a_loss_another_connection_is_opened_and_all_is_read_again() -> None:
+    parts = ControlParts(A)
+    await parts.control.connect()
+    parts.happened.clear()
+    parts.opened[0].close(ConnectionException("lost"))
+    assert parts.control.current_host is None
+    await parts.until("look again")
     steps = ["open 10.0.0.1", "prepare", "REGISTER", "read", "adopted", "take"]
-    assert world.happened == [("failure", "10.0.0.1"), *steps, "schema moved", "look again"]
+    assert parts.happened == [("failure", "10.0.0.1"), *steps, "schema moved", "look again"]
 
 
-async def test_the_end_of_a_connection_that_was_replaced_is_no_loss() -> None:
-    world = ControlParts()
-    await world.control.connect()
-    first = world.opened[0]
+async def test_a_replaced_connection_that_closes_again_is_ignored() -> None:
+    parts = ControlParts()
+    await parts.control.connect()
+    first = parts.opened[0]
     first.close(ConnectionException("lost"))
-    await world.until("look again")
-    world.happened.clear()
-    world.control._on_closed(first, ConnectionException("once more"))
+    await parts.until("look again")
+    parts.happened.clear()
+    parts.control._on_closed(first, ConnectionException("once more"))
     await turns()
-    assert world.happened == []
+    assert parts.happened == []
 
 
-async def test_tries_go_on_until_a_host_answers() -> None:
-    world = ControlParts()
-    await world.control.connect()
+async def test_attempts_continue_until_a_host_answers() -> None:
+    parts = ControlParts()
+    await parts.control.connect()
     errors: list[Exception] = [OSError("down"), ValueError("a fault"), DriverException("refused")]
-    world.fail("open 10.0.0.1", *errors)
-    world.opened[0].close()
-    while world.control.connection is None:
-        world.control.on_host_up()
+    parts.fail("open 10.0.0.1", *errors)
+    parts.opened[0].close()
+    while parts.control.connection is None:
+        parts.control.on_host_up()
         await turns(1)
-    assert world.happened.count("open 10.0.0.1") == 5
+    assert parts.happened.count("open 10.0.0.1") == 5
 
 
-async def test_a_host_that_comes_up_ends_the_wait() -> None:
-    class Never(AtOnce):
+async def test_a_host_that_comes_up_ends_the_reconnection_delay() -> None:
+    class Never(NoDelay):
         def new_schedule(self) -> Iterator[float]:
             return iter([3600.0])
 
-    world = ControlParts(reconnection_policy=Never())
-    await world.control.connect()
-    world.fail("open 10.0.0.1", OSError("down"))
-    world.opened[0].close()
+    parts = ControlParts(reconnection_policy=Never())
+    await parts.control.connect()
+    parts.fail("open 10.0.0.1", OSError("down"))
+    parts.opened[0].close()
     await turns()
-    assert world.control.connection is None
-    world.control.on_host_up()
+    assert parts.control.connection is None
+    parts.control.on_host_up()
     await turns()
-    assert world.control.connection is not None
+    assert parts.control.connection is not None
 
 
 # -- events ----------------------------------------------------------------------------------------
 
 
 async def test_events_go_to_their_handlers() -> None:
-    world = ControlParts()
-    await world.control.connect()
+    parts = ControlParts()
+    await parts.control.connect()
     body = string("STATUS_CHANGE") + string("UP") + inet("10.0.0.9", 9042)
-    world.opened[0].on_event(EVENT, 0, body)
-    assert world.happened[-1] == {"change_type": "UP", "address": ("10.0.0.9", 9042)}
+    parts.opened[0].on_event(EVENT, 0, body)
+    assert parts.happened[-1] == {"change_type": "UP", "address": ("10.0.0.9", 9042)}
 
 
-async def test_a_burst_of_changes_is_one_reading() -> None:
-    world = ControlParts()
-    await world.control.connect()
-    world.happened.clear()
+async def test_a_burst_of_topology_events_causes_one_reading() -> None:
+    parts = ControlParts()
+    await parts.control.connect()
+    parts.happened.clear()
     for _ in range(10):
-        world.control.on_topology_change({})
-    await world.until("take")
+        parts.control.on_topology_change({})
+    await parts.until("take")
     await turns()
-    assert world.happened == ["read", "take"]
+    assert parts.happened == ["read", "take"]
 
 
-async def test_changes_are_not_followed_if_reading_is_switched_off() -> None:
-    world = ControlParts(topology_event_refresh_window=-1)
-    world.control.on_topology_change({})
-    assert world.control._debouncer.due is None
-    world = ControlParts()
-    world.enabled = False
-    world.control.on_topology_change({})
-    assert world.control._debouncer.due is None
+async def test_topology_events_cause_no_reading_if_it_is_switched_off() -> None:
+    parts = ControlParts(topology_event_refresh_window=-1)
+    parts.control.on_topology_change({})
+    assert parts.control._debouncer.due is None
+    parts = ControlParts()
+    parts.enabled = False
+    parts.control.on_topology_change({})
+    assert parts.control._debouncer.due is None
 
 
-async def test_a_reading_that_fails_gives_the_connection_up() -> None:
-    world = ControlParts()
-    await world.control.connect()
-    world.fail("read", DriverException("overloaded"))
-    world.control.on_topology_change({})
-    await world.until("look again")
-    assert [connection.closed for connection in world.opened] == [True, False]
+async def test_a_failed_reading_replaces_the_connection() -> None:
+    parts = ControlParts()
+    await parts.control.connect()
+    parts.fail("read", DriverException("overloaded"))
+    parts.control.on_topology_change({})
+    await parts.until("look again")
+    assert [connection.closed for connection in parts.opened] == [True, False]
 
 
-async def test_a_reading_that_is_asked_for() -> None:
-    world = ControlParts()
-    await world.control.connect()
-    await world.control.refresh_nodes(rebuild=True)
-    assert world.happened[-2:] == ["read", "take, rebuild"]
+async def test_refresh_nodes_reads_and_rebuilds() -> None:
+    parts = ControlParts()
+    await parts.control.connect()
+    await parts.control.refresh_nodes(rebuild=True)
+    assert parts.happened[-2:] == ["read", "take, rebuild"]
 
 
 # -- end -------------------------------------------------------------------------------------------
 
 
-async def test_a_closed_one_does_not_come_back() -> None:
-    world = ControlParts()
-    await world.control.connect()
-    world.control.on_topology_change({})
-    world.control.close()
+async def test_after_close_no_connection_is_opened() -> None:
+    parts = ControlParts()
+    await parts.control.connect()
+    parts.control.on_topology_change({})
+    parts.control.close()
     await turns()
-    assert world.opened[0].closed
-    assert world.happened[-1] == "take"
+    assert parts.opened[0].closed
+    assert parts.happened[-1] == "take"
     with pytest.raises(ConnectionShutdown):
-        world.control.required()
+        parts.control.required()
 
 
-async def test_a_connection_that_comes_after_the_end_is_closed() -> None:
-    world = ControlParts()
+async def test_a_connection_that_opens_during_close_is_closed() -> None:
+    parts = ControlParts()
 
     async def shut_down(connection: Any, local: Host) -> None:
-        world.control.close()
+        parts.control.close()
 
-    world.on_connected = shut_down  # type: ignore[method-assign]
-    await world.control.connect()
-    assert world.opened[0].closed
-    assert world.control.connection is None
+    parts.on_connected = shut_down  # type: ignore[method-assign]
+    await parts.control.connect()
+    assert parts.opened[0].closed
+    assert parts.control.connection is None

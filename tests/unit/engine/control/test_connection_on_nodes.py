@@ -74,7 +74,7 @@ async def test_a_control_connection_that_does_not_answer_is_left(nodes: FakeClus
         await until_on_loop(lambda: control_node(nodes) not in (None, node))
 
 
-async def test_changes_without_a_control_connection_are_found(
+async def test_a_node_added_while_all_nodes_were_down_is_found(
     nodes: FakeCluster,
 ) -> None:
     async with connected(nodes) as (cluster, _):
@@ -88,7 +88,7 @@ async def test_changes_without_a_control_connection_are_found(
         await events.expect("add", added.address)
 
 
-async def test_the_control_connection_keeps_away_from_ignored_hosts(
+async def test_the_control_connection_does_not_use_ignored_hosts(
     far: FakeCluster,
 ) -> None:
     policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.datacenter == "east")
@@ -101,10 +101,10 @@ async def test_the_control_connection_keeps_away_from_ignored_hosts(
         assert [str(endpoint) for endpoint in contacts.candidates()] == [far[0].endpoint]
 
 
-async def test_changes_while_the_control_connection_moved_are_found(
+async def test_a_host_that_came_back_while_the_control_connection_moved_is_used(
     far: FakeCluster,
 ) -> None:
-    """A host that came back while no control connection was open is used again."""
+    """When the control connection is back, a host that came back in the meantime is used again."""
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
     async with connected(far, {"load_balancing_policy": policy}) as (cluster, _):
         core = cluster._core
@@ -140,8 +140,9 @@ async def test_hosts_are_tried_at_once_when_the_control_connection_is_back() -> 
 
 
 def an_hour_between_tries(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Let the control connection wait an hour after a failed attempt; the event reports the first
-    failure.
+    """Make each wait for the next attempt of the control connection an hour long.
+
+    :returns: an event that is set when the first attempt has failed.
     """
     tries = asyncio.Event()
 
@@ -156,9 +157,7 @@ def an_hour_between_tries(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
 async def test_the_control_connection_comes_back_with_the_first_host(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first host that is up again brings the control connection back, which might wait for
-    minutes.
-    """
+    """A host that comes up ends the wait of the control connection, here of an hour."""
     tries = an_hour_between_tries(monkeypatch)
     with FakeNode() as node:
         async with connected(node) as (cluster, _):
@@ -175,8 +174,9 @@ async def test_the_control_connection_comes_back_with_the_first_host(
 async def test_the_control_connection_comes_back_with_any_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Any new connection brings the control connection back, since no host may have been marked
-    down.
+    """A new pool connection ends the wait of the control connection, here of an hour.
+
+    A lost control connection alone does not mark the host as down, so there may be no "up" event.
     """
     tries = an_hour_between_tries(monkeypatch)
     with FakeNode() as node:
@@ -193,9 +193,9 @@ async def test_the_control_connection_comes_back_with_any_connection(
             await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
 
 
-@pytest.mark.simulated(False)  # waits in a thread
-async def test_a_control_connection_that_is_lost_while_it_moves_is_made_again() -> None:
-    """If the control connection is lost during a slow address translation, it is opened again."""
+@pytest.mark.simulated(False)  # the translator waits in a thread
+async def test_a_control_connection_lost_during_address_translation_is_reopened() -> None:
+    """A control connection that is lost during a slow address translation is opened again."""
     with FakeCluster(2) as nodes:
         lost, gone = threading.Event(), threading.Event()
 
@@ -215,7 +215,7 @@ async def test_a_control_connection_that_is_lost_while_it_moves_is_made_again() 
 
             async def watched(endpoint: Any, target: Any = None, is_control: bool = False) -> Any:
                 connection = await open_connection(endpoint, target, is_control)
-                # Pools and the control connection replace this callback with their own.
+                # The pool or the control connection that owns it replaces this callback later.
                 connection.on_closed = lambda *_: gone.set()
                 return connection
 
@@ -229,9 +229,10 @@ async def test_a_control_connection_that_is_lost_while_it_moves_is_made_again() 
             )
 
 
-async def test_an_event_that_was_due_while_the_control_connection_moved_is_followed() -> None:
-    """An event during the move of the control connection is obeyed: it may be newer
-    than the rows.
+async def test_an_event_during_a_move_causes_a_second_reading() -> None:
+    """After an event that arrives while the control connection moves, the nodes are read again.
+
+    The rows that are read during the move may be older than the event.
     """
 
     def readings(node: FakeNode) -> int:
@@ -250,20 +251,20 @@ async def test_an_event_that_was_due_while_the_control_connection_moved_is_follo
             await node.wait_until(lambda node: readings(node) == before + 2)
 
 
-async def test_a_control_connection_that_never_lasts_is_no_storm(
+async def test_a_control_connection_that_is_often_lost_follows_the_policy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("cassandra.engine.control.connection.SHORT_LIFE", 3600.0)
     with FakeNode() as node:
-        taken: list[float] = []
+        delays: list[float] = []
 
-        class Noted:
+        class RecordingPolicy:
             def new_schedule(self) -> Any:
                 while True:
-                    taken.append(0.0)
+                    delays.append(0.0)
                     yield 0.0
 
-        async with connected(node, reconnection_policy=Noted()) as (cluster, _):
+        async with connected(node, reconnection_policy=RecordingPolicy()) as (cluster, _):
             assert cluster._core is not None
             control = cluster._core.control
             for _ in range(10):
@@ -271,12 +272,11 @@ async def test_a_control_connection_that_never_lasts_is_no_storm(
                 assert control.connection is not None
                 control.connection.close(ConnectionException("lost"))
             await until_on_loop(lambda: control.connection is not None)
-            # The first three are reopened at once, each of the others after the schedule's next
-            # delay.
-            assert len(taken) == 7
+            # The first three are reopened at once; for the other seven, the policy gives the delay.
+            assert len(delays) == 7
 
 
-async def test_an_event_while_the_control_connection_is_made_is_acted_on_afterwards() -> None:
+async def test_a_node_added_during_a_move_is_read_afterwards() -> None:
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (cluster, _):
             core = cluster._core

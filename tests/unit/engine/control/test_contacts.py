@@ -1,4 +1,4 @@
-"""The hosts at which the control connection is tried."""
+"""The order in which the control connection tries hosts and contact points."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_the_contact_points_come_in_any_order() -> None:
     assert {frozenset(order) for order in orders} == {frozenset((A, B, C, D))}
 
 
-async def test_a_service_is_asked_if_there_are_no_contact_points() -> None:
+async def test_without_contact_points_find_endpoints_is_called() -> None:
     assert await contacts(find_endpoints=lambda: [A]).first() == [A]
     assert await contacts(endpoints=[B], find_endpoints=lambda: [A]).first() == [B]
 
@@ -42,11 +42,11 @@ async def test_hosts_that_are_up_come_first_and_contact_points_last() -> None:
         [host(str(A.address), False), host(str(B.address)), host(str(C.address))]
     )
     contact_points = contacts(metadata, ignored="10.0.0.3", endpoints=[A, D], named_endpoints=[D])
-    # Their order is random each time.
+    # The order of the hosts is random: B is always first, since it is the only host that is up.
     assert all(contact_points.candidates() == [B, A, D] for _ in range(50))
 
 
-async def test_a_service_that_fails_leaves_what_is_known() -> None:
+async def test_if_find_endpoints_fails_the_contact_points_stay() -> None:
     def broken() -> Any:
         raise OSError("unreachable")
 

@@ -1,4 +1,4 @@
-"""Requests go over the control connection if no pool can take them."""
+"""Requests over the control connection when no pool can send them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cassandra.policies import RoundRobinPolicy
 from cassandra.testing.fake import FakeNode, error, rows
 from cassandra.testing.fake.refusals import ErrorCode
 
-Member = ControlConnectionQueryFallback
+Mode = ControlConnectionQueryFallback
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def node() -> Iterator[FakeNode]:
 
 
 class EmptyPlans(RoundRobinPolicy):
-    """A policy with empty query plans, as if all pools were closed."""
+    """A policy with empty query plans: requests find no host, as if all pools were closed."""
 
     def make_query_plan(self, working_keyspace: Any = None, query: Any = None) -> Any:
         return iter(())
@@ -41,12 +41,12 @@ def cluster_with_mode(node: FakeNode, mode: Any, **settings: Any) -> Cluster:
     )
 
 
-@pytest.mark.parametrize("member", Member)
-def test_settings(member: Member) -> None:
+@pytest.mark.parametrize("member", Mode)
+def test_the_setting_is_a_mode_and_disabled_by_default(member: Mode) -> None:
     assert fallback_of(member) is member
-    assert Cluster().allow_control_connection_query_fallback is Member.Disabled
+    assert Cluster().allow_control_connection_query_fallback is Mode.Disabled
     cluster = Cluster(allow_control_connection_query_fallback=None)
-    assert cluster.allow_control_connection_query_fallback is Member.Disabled
+    assert cluster.allow_control_connection_query_fallback is Mode.Disabled
 
 
 @pytest.mark.parametrize("wrong", [True, False, "yes", "Fallback", 1])
@@ -55,13 +55,13 @@ def test_other_settings_are_refused(wrong: Any) -> None:
         Cluster(allow_control_connection_query_fallback=wrong)
 
 
-def test_disabled(node: FakeNode) -> None:
-    with cluster_with_mode(node, Member.Disabled) as cluster, pytest.raises(NoHostAvailable):
+def test_without_the_fallback_no_host_is_available(node: FakeNode) -> None:
+    with cluster_with_mode(node, Mode.Disabled) as cluster, pytest.raises(NoHostAvailable):
         cluster.connect().execute("SELECT 1")
 
 
 def test_fallback_serves_what_no_pool_can_take(node: FakeNode) -> None:
-    with cluster_with_mode(node, Member.Fallback) as cluster:
+    with cluster_with_mode(node, Mode.Fallback) as cluster:
         session = cluster.connect()
         result = session.execute("SELECT 1")
         assert result.one() == (1,)
@@ -72,15 +72,15 @@ def test_fallback_serves_what_no_pool_can_take(node: FakeNode) -> None:
 
 def test_fallback_prefers_pools(node: FakeNode) -> None:
     with cluster_with_mode(
-        node, Member.Fallback, load_balancing_policy=RoundRobinPolicy()
+        node, Mode.Fallback, load_balancing_policy=RoundRobinPolicy()
     ) as cluster:
         cluster.connect().execute("SELECT 1")
         assert not node.queries("SELECT 1")[0].connection.event_types
 
 
-def test_no_pools_at_all(node: FakeNode) -> None:
+def test_with_skip_pool_creation_one_connection_serves_all(node: FakeNode) -> None:
     policy = RoundRobinPolicy()
-    with cluster_with_mode(node, Member.SkipPoolCreation, load_balancing_policy=policy) as cluster:
+    with cluster_with_mode(node, Mode.SkipPoolCreation, load_balancing_policy=policy) as cluster:
         session = cluster.connect("ks")
         for _ in range(3):
             assert session.execute("SELECT 1").one() == (1,)
@@ -88,9 +88,9 @@ def test_no_pools_at_all(node: FakeNode) -> None:
         assert [request.query for request in node.queries()].count('USE "ks"') == 1
 
 
-def test_startup_goes_on_without_a_pool(node: FakeNode) -> None:
+def test_connect_succeeds_without_a_pool(node: FakeNode) -> None:
     with cluster_with_mode(
-        node, Member.Fallback, load_balancing_policy=RoundRobinPolicy()
+        node, Mode.Fallback, load_balancing_policy=RoundRobinPolicy()
     ) as cluster:
         cluster.connect().shutdown()
         # The control connection stays open, but the node accepts no further connection.
@@ -101,11 +101,11 @@ def test_startup_goes_on_without_a_pool(node: FakeNode) -> None:
         assert node.queries("SELECT 1")[-1].connection.keyspace == "ks"
 
 
-async def test_in_asyncio(node: FakeNode) -> None:
+async def test_asyncio_sessions_use_the_fallback(node: FakeNode) -> None:
     cluster = aio.Cluster(
         [node.address],
         port=node.port,
-        allow_control_connection_query_fallback=Member.SkipPoolCreation,
+        allow_control_connection_query_fallback=Mode.SkipPoolCreation,
     )
     async with cluster:
         session = await cluster.connect("ks")
@@ -113,8 +113,8 @@ async def test_in_asyncio(node: FakeNode) -> None:
         assert node.opened == 1
 
 
-def test_one_keyspace_for_all_sessions(node: FakeNode) -> None:
-    with cluster_with_mode(node, Member.SkipPoolCreation) as cluster:
+def test_sessions_on_the_control_connection_must_share_a_keyspace(node: FakeNode) -> None:
+    with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
         first, same, other = cluster.connect("ks"), cluster.connect("ks"), cluster.connect("else")
         first.execute("SELECT 1")
         same.execute("SELECT 1")
@@ -130,7 +130,7 @@ def test_one_keyspace_for_all_sessions(node: FakeNode) -> None:
 
 
 def test_use_is_refused(node: FakeNode) -> None:
-    with cluster_with_mode(node, Member.SkipPoolCreation) as cluster:
+    with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
         session = cluster.connect()
         with pytest.raises(InvalidRequest, match="USE"):
             session.execute("USE ks")
@@ -138,17 +138,17 @@ def test_use_is_refused(node: FakeNode) -> None:
             session.set_keyspace("ks")
 
 
-def test_a_named_host_is_meant(node: FakeNode) -> None:
-    with cluster_with_mode(node, Member.SkipPoolCreation) as cluster:
+def test_a_request_for_a_given_host_does_not_use_the_fallback(node: FakeNode) -> None:
+    with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
         session = cluster.connect()
         (host,) = cluster.metadata.all_hosts()
         with pytest.raises(NoHostAvailable):
             session.execute("SELECT 1", host=host)
 
 
-def test_retries_end(node: FakeNode) -> None:
+def test_on_the_fallback_an_error_is_not_retried(node: FakeNode) -> None:
     node.prime("SELECT 2", error(ErrorCode.OVERLOADED))
-    with cluster_with_mode(node, Member.SkipPoolCreation) as cluster:
+    with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
         session = cluster.connect()
         with pytest.raises(Exception, match=r"[Oo]verloaded"):
             session.execute("SELECT 2")

@@ -1,4 +1,4 @@
-"""The engine's own small requests: answers, refusals, timeouts and pages, without a socket."""
+"""The queries of the engine itself: results, errors, timeouts and pages, without a socket."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXT = "SELECT a FROM t"
 
 
 def rows(*numbers: int, state: bytes | None = None) -> tuple[int, int, bytes]:
-    """Return a page of rows with one int."""
+    """Return a RESULT of rows with one int column, and the paging state `state`."""
     flags = int32(1 | (2 if state is not None else 0)) + int32(1)
     page = value(state) if state is not None else b""
     specs = string("ks") + string("t") + string("a") + short(9)
@@ -29,7 +29,7 @@ def rows(*numbers: int, state: bytes | None = None) -> tuple[int, int, bytes]:
 
 
 class Peer:
-    """Fake connection that returns the answers in order, and repeats the last one."""
+    """A fake connection that returns `answers` in order. The last answer is repeated."""
 
     def __init__(self, *answers: Any, **attributes: Any) -> None:
         self.sent: list[tuple[int, bytes, float | None]] = []
@@ -49,14 +49,14 @@ def internal_queries(**changed: Any) -> InternalQueries:
     return InternalQueries(settings(control_connection_timeout=3.5, **changed))
 
 
-async def test_the_message_that_answers() -> None:
+async def test_send_returns_the_decoded_message() -> None:
     peer = Peer((SUPPORTED, 0, b"\0\0"))
     answer = await internal_queries().send(peer.connection, OPTIONS, b"", "OPTIONS")
     assert type(answer).__name__ == "SupportedMessage"
     assert peer.sent == [(OPTIONS, b"", 3.5)]
 
 
-async def test_rows_are_dicts_read_at_one() -> None:
+async def test_rows_returns_dicts_and_reads_at_consistency_one() -> None:
     peer = Peer(rows(5, 7))
     assert await internal_queries().rows(peer.connection, TEXT) == [{"a": 5}, {"a": 7}]
     ((opcode, body, timeout),) = peer.sent
@@ -65,14 +65,14 @@ async def test_rows_are_dicts_read_at_one() -> None:
     assert body[: 4 + len(text) + 2] == int32(len(text)) + text + short(1)
 
 
-async def test_no_answer_in_time_says_what_was_asked() -> None:
+async def test_a_timeout_names_the_query() -> None:
     peer = Peer(asyncio.TimeoutError())
     with pytest.raises(OperationTimedOut, match=r"10\.0\.0\.1:9042 did not answer 'SELECT a FROM"):
         await internal_queries().query(peer.connection, TEXT)
     assert not peer.connection.closed
 
 
-async def test_a_refusal_is_the_servers_error() -> None:
+async def test_an_error_of_the_server_is_raised() -> None:
     peer = Peer((ERROR, 0, int32(0x2200) + string("no such table")))
     with pytest.raises(InvalidRequest, match="no such table"):
         await internal_queries().rows(peer.connection, TEXT)
@@ -80,7 +80,7 @@ async def test_a_refusal_is_the_servers_error() -> None:
 
 
 @pytest.mark.parametrize("answer", [(READY, 0, b""), (RESULT, 0, int32(9)), (RESULT, 0, b"")])
-async def test_a_wrong_answer_closes_the_connection(answer: Any) -> None:
+async def test_an_unexpected_message_closes_the_connection(answer: Any) -> None:
     peer = Peer(answer)
     with pytest.raises(ProtocolError):
         await internal_queries().query(peer.connection, TEXT)
@@ -95,7 +95,7 @@ async def pages_of(peer: Peer, **changed: Any) -> list[list[tuple[Any, ...]]]:
     return [page.decode(tuples) async for page in pages]
 
 
-async def test_pages_go_on_with_the_state_of_the_one_before() -> None:
+async def test_each_page_is_requested_with_the_previous_paging_state() -> None:
     peer = Peer(rows(1, 2, state=b"next"), rows(3))
     assert await pages_of(peer, schema_metadata_page_size=2) == [[(1,), (2,)], [(3,)]]
     first, second = (body for _, body, _ in peer.sent)
@@ -104,7 +104,7 @@ async def test_pages_go_on_with_the_state_of_the_one_before() -> None:
     assert int32(2) + value(b"next") in second
 
 
-async def test_the_same_page_again_and_again_is_an_error() -> None:
+async def test_a_paging_state_that_repeats_is_an_error() -> None:
     peer = Peer(rows(1, state=b"same"))
     with pytest.raises(ProtocolError, match="has no end"):
         await pages_of(peer)
@@ -133,7 +133,7 @@ class RecordingQueries(InternalQueries):
         (SimpleNamespace(is_scylla=True), True),
     ],
 )
-async def test_only_scylladb_is_told_of_a_time_limit(features: Any, limited: bool) -> None:
-    noting = RecordingQueries(metadata_request_timeout=datetime.timedelta(seconds=2))
-    assert len([page async for page in noting.pages(connection(features=features), TEXT)]) == 1
-    assert noting.texts == [TEXT + (" USING TIMEOUT 2000ms" if limited else "")]
+async def test_only_queries_to_scylladb_get_using_timeout(features: Any, limited: bool) -> None:
+    queries = RecordingQueries(metadata_request_timeout=datetime.timedelta(seconds=2))
+    assert len([page async for page in queries.pages(connection(features=features), TEXT)]) == 1
+    assert queries.texts == [TEXT + (" USING TIMEOUT 2000ms" if limited else "")]

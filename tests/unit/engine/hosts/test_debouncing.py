@@ -1,4 +1,4 @@
-"""A burst of events causes one action, which comes soon and is not postponed for ever."""
+"""A burst of events causes one action, which is delayed only for a limited time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from cassandra.engine.hosts.debouncing import REFRESH_DELAY, Debouncer, spread
 
 
-async def test_a_burst_is_one_action(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_burst_of_events_causes_one_action(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cassandra.engine.hosts.debouncing.REFRESH_DELAY", 0.0)
     acted = asyncio.Event()
     calls: list[None] = []
@@ -35,7 +35,7 @@ async def test_the_action_waits_for_the_rest_of_the_burst() -> None:
     timer.cancel()
 
 
-async def test_no_event_puts_the_action_off_beyond_the_window() -> None:
+async def test_later_events_delay_the_action_at_most_by_the_window() -> None:
     window = REFRESH_DELAY / 10  # shorter than the delay after the last event
     timer = Debouncer(lambda: window, lambda: None)
     before = asyncio.get_running_loop().time()
@@ -50,7 +50,7 @@ async def test_no_event_puts_the_action_off_beyond_the_window() -> None:
     assert timer.due is None
 
 
-async def test_without_a_window_the_action_comes_at_once() -> None:
+async def test_with_a_negative_window_the_action_comes_at_once() -> None:
     acted = asyncio.Event()
     timer = Debouncer(lambda: -1.0, acted.set)
     before = asyncio.get_running_loop().time()
@@ -60,7 +60,7 @@ async def test_without_a_window_the_action_comes_at_once() -> None:
     await acted.wait()
 
 
-def test_clients_spread_but_not_for_long() -> None:
+def test_spread_is_a_short_random_delay() -> None:
     assert spread(0.0) == 0.0
     assert {0 <= spread(3600.0) <= REFRESH_DELAY for _ in range(100)} == {True}
     assert {0 <= spread(0.01) <= 0.01 for _ in range(100)} == {True}

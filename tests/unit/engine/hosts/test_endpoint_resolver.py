@@ -17,7 +17,7 @@ ROW = {"host_id": ID, "rpc_address": "10.0.0.1"}
 
 
 class Threads:
-    """Fake of `Connector.in_thread` that records its use."""
+    """A fake of `Connector.in_thread` that counts its calls."""
 
     def __init__(self) -> None:
         self.used = 0
@@ -32,21 +32,23 @@ def resolver(known_host: Any = None, factory: Any = None, threads: Any = None) -
     return EndpointResolver(factory or DefaultEndPointFactory(9042), threads or Threads(), by_id)  # type: ignore[arg-type]
 
 
-async def test_the_address_that_was_connected_to_counts() -> None:
-    through = DefaultEndPoint("192.168.0.9")
-    assert await resolver().of_local(through, ROW) is through
-    # The host is known under this very address, or under another address than it advertises.
-    assert await resolver(host("192.168.0.9")).of_local(through, ROW) is through
-    assert await resolver(host("172.16.0.1")).of_local(through, ROW) is through
+async def test_the_local_node_has_the_address_that_was_connected_to() -> None:
+    contact = DefaultEndPoint("192.168.0.9")
+    assert await resolver().of_local(contact, ROW) is contact
+    # So it is if the host is known under this address, or under yet another one.
+    assert await resolver(host("192.168.0.9")).of_local(contact, ROW) is contact
+    assert await resolver(host("172.16.0.1")).of_local(contact, ROW) is contact
 
 
-async def test_a_node_that_is_known_by_its_own_address_keeps_it() -> None:
-    through = DefaultEndPoint("192.168.0.9")
-    endpoint = await resolver(host("10.0.0.1")).of_local(through, ROW)
+async def test_a_host_known_by_its_advertised_address_keeps_it() -> None:
+    contact = DefaultEndPoint("192.168.0.9")
+    endpoint = await resolver(host("10.0.0.1")).of_local(contact, ROW)
     assert endpoint == DefaultEndPoint("10.0.0.1")
 
 
-async def test_a_name_of_several_nodes_is_not_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_with_several_addresses_is_not_a_nodes_end_point(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def resolved(*args: Any, **kwargs: Any) -> Any:
         return [(0, 0, 0, "", (f"10.0.0.{n}", 9042)) for n in (1, 2)]
 
@@ -55,16 +57,18 @@ async def test_a_name_of_several_nodes_is_not_a_place(monkeypatch: pytest.Monkey
     assert endpoint == DefaultEndPoint("10.0.0.1")
 
 
-async def test_a_name_of_one_node_is(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_with_one_address_is_a_nodes_end_point(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def resolved(*args: Any, **kwargs: Any) -> Any:
         return [(0, kind, 0, "", ("192.168.0.9", 9042)) for kind in (1, 2)]
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolved)
-    through = DefaultEndPoint("node.example")
-    assert await resolver().of_local(through, ROW) is through
+    contact = DefaultEndPoint("node.example")
+    assert await resolver().of_local(contact, ROW) is contact
 
 
-async def test_a_factory_that_names_each_node_is_always_asked() -> None:
+async def test_a_factory_that_names_each_node_makes_the_local_end_point() -> None:
     class Factory(DefaultEndPointFactory):
         names_each_node = True
 

@@ -1,4 +1,4 @@
-"""The node list is read from the system tables of a node that is not started."""
+"""Reading the node list from the system tables of a fake node that is not started."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.engine.partners import Tables, connection, settings
 
 
 class Routes:
-    """Fake `RouteWatch` that records its calls."""
+    """A fake `RouteWatch` that records its calls."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -53,7 +53,7 @@ async def test_the_nodes_and_the_cluster_are_read() -> None:
     assert node_list._metadata.cluster_name == first.cluster_name
 
 
-async def test_older_servers_are_asked_for_the_older_table_from_then_on() -> None:
+async def test_without_peers_v2_the_table_peers_is_read_from_then_on() -> None:
     first, second = nodes(2)
     first.has_peers_v2 = False
     tables = Tables(first)
@@ -66,29 +66,29 @@ async def test_older_servers_are_asked_for_the_older_table_from_then_on() -> Non
     assert tables_read == ["peers_v2", "peers", "peers"]
 
 
-async def test_a_node_without_a_row_of_its_own_is_not_ready() -> None:
+async def test_a_node_without_a_local_row_is_not_ready() -> None:
     (node,) = nodes(1)
     through = connection(node.address)
     with pytest.raises(ConnectionException, match="not ready"):
         await reader(Tables(node, local=[])).read(through, through.endpoint)
 
 
-async def test_rows_of_nodes_that_join_or_leave_are_left_out() -> None:
+async def test_incomplete_rows_of_peers_are_left_out() -> None:
     (node,) = nodes(1)
-    half = {"peer": "10.0.0.9", "host_id": uuid.uuid4()}
+    incomplete = {"peer": "10.0.0.9", "host_id": uuid.uuid4()}
     through = connection(node.address)
-    read = await reader(Tables(node, peers=[half])).read(through, through.endpoint)
+    read = await reader(Tables(node, peers=[incomplete])).read(through, through.endpoint)
     assert [host.address for host in read.hosts] == [node.address]
 
 
-async def test_other_refusals_of_the_server_are_errors() -> None:
+async def test_other_errors_of_the_server_are_raised() -> None:
     (node,) = nodes(1)
     through = connection(node.address)
     with pytest.raises(InvalidRequest):
         await reader(Tables(node, local=InvalidRequest("no"))).read(through, through.endpoint)
 
 
-async def test_routes_are_read_first() -> None:
+async def test_prepare_reads_the_routes_and_read_reads_them_again() -> None:
     (node,) = nodes(1)
     routes = Routes()
     node_list = reader(Tables(node), routes)

@@ -1,4 +1,4 @@
-"""Attempts to reach a host: their schedule, their end, and their reports, without a host."""
+"""A `Reconnector`: the schedule, end and reports of its attempts, without a host."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ class Delays(ReconnectionPolicy):
 
 
 class Watch:
-    """Records the reports of a `Reconnector`; `outcomes` are the outcomes of the attempts, in
-    order.
+    """Fake of the host watch: records what a `Reconnector` calls.
+
+    :param outcomes: the outcomes of the attempts, in order: an exception to raise, or a result.
     """
 
     def __init__(self, *outcomes: Any) -> None:
         self.outcomes = list(outcomes)
-        self.told: list[Any] = []
+        self.calls: list[Any] = []
         self.task: asyncio.Task[None] | None = None
 
     def spawn_tries(self, tries: Reconnector) -> asyncio.Task[None]:
@@ -42,124 +43,122 @@ class Watch:
         return self.task
 
     async def try_once(self, host: Any) -> bool:
-        self.told.append("try")
+        self.calls.append("try")
         outcome = self.outcomes.pop(0)
         if isinstance(outcome, BaseException):
             raise outcome
         return bool(outcome)
 
     def on_try_failed(self, host: Any, error: Exception) -> None:
-        self.told.append(error)
+        self.calls.append(error)
 
     def on_tries_ended(self, host: Any) -> None:
-        self.told.append("ended")
+        self.calls.append("ended")
 
     def forget_tries(self, tries: Reconnector) -> None:
-        self.told.append("forgotten")
+        self.calls.append("forgotten")
 
 
-def tries(watch: Watch, *delays: float) -> Reconnector:
+def reconnector_for(watch: Watch, *delays: float) -> Reconnector:
     return Reconnector(watch, HOST, Delays(*delays))
 
 
-async def over(watch: Watch) -> list[Any]:
+async def calls_at_end(watch: Watch) -> list[Any]:
     assert watch.task is not None
     await asyncio.wait_for(watch.task, 5)
-    return watch.told
+    return watch.calls
 
 
-async def test_tries_go_on_until_one_succeeds() -> None:
+async def test_attempts_continue_until_one_succeeds() -> None:
     watch = Watch(DOWN, OSError("no route"), True)
-    tries(watch, 0, 0, 0, 0)
-    outcomes = await over(watch)
+    reconnector_for(watch, 0, 0, 0, 0)
+    outcomes = await calls_at_end(watch)
     assert outcomes[:2] == ["try", DOWN]
     assert isinstance(outcomes[3], OSError)
     assert outcomes[4:] == ["try", "forgotten"]
 
 
-async def test_a_try_that_is_not_the_last_goes_on() -> None:
+async def test_an_attempt_that_returns_false_is_repeated() -> None:
     watch = Watch(False, True)
-    tries(watch, 0, 0, 0)
-    assert await over(watch) == ["try", "try", "forgotten"]
+    reconnector_for(watch, 0, 0, 0)
+    assert await calls_at_end(watch) == ["try", "try", "forgotten"]
 
 
-async def test_the_end_of_the_schedule_is_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_end_of_the_schedule_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     watch = Watch(DOWN, DOWN)
-    tries(watch, 0, 0)
-    assert await over(watch) == ["try", DOWN, "try", DOWN, "ended", "forgotten"]
+    reconnector_for(watch, 0, 0)
+    assert await calls_at_end(watch) == ["try", DOWN, "try", DOWN, "ended", "forgotten"]
     assert "10.0.0.1:9042 is given up" in caplog.text
 
 
 async def test_refused_credentials_are_not_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     watch = Watch(AuthenticationFailed("wrong password"), True)
-    tries(watch, 0, 0)
-    assert await over(watch) == ["try", "ended", "forgotten"]
+    reconnector_for(watch, 0, 0)
+    assert await calls_at_end(watch) == ["try", "ended", "forgotten"]
     assert "does not accept the credentials" in caplog.text
 
 
-async def test_an_hour_is_cut_short_if_the_cluster_says_that_the_host_is_up() -> None:
+async def test_hurry_ends_the_wait_for_the_next_attempt() -> None:
     watch = Watch(DOWN, True)
-    reconnector = tries(watch, 3600, 3600)
+    reconnector = reconnector_for(watch, 3600, 3600)
     for _ in range(2):
         await turns()
         reconnector.hurry()
-    assert await over(watch) == ["try", DOWN, "try", "forgotten"]
+    assert await calls_at_end(watch) == ["try", DOWN, "try", "forgotten"]
 
 
-async def test_one_hurry_is_one_try() -> None:
+async def test_each_hurry_causes_one_attempt() -> None:
     watch = Watch(DOWN, True)
-    reconnector = tries(watch, 3600, 3600)
+    reconnector = reconnector_for(watch, 3600, 3600)
     reconnector.hurry()
     await turns()
-    assert watch.told == ["try", DOWN]
+    assert watch.calls == ["try", DOWN]
     reconnector.stop()
     with pytest.raises(asyncio.CancelledError):
-        await over(watch)
-    assert watch.told[-1] == "forgotten"
+        await calls_at_end(watch)
+    assert watch.calls[-1] == "forgotten"
 
 
-async def test_a_mistake_in_a_programs_schedule_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_exception_of_the_policy_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(ReconnectionPolicy):
         def new_schedule(self) -> Iterator[float]:
             raise ZeroDivisionError
 
     watch = Watch()
     Reconnector(watch, HOST, Broken())
-    assert await over(watch) == ["forgotten"]
+    assert await calls_at_end(watch) == ["forgotten"]
     assert "reconnecting to 10.0.0.1:9042 failed" in caplog.text
 
 
-async def test_an_event_that_the_host_is_up_begins_the_schedule_anew() -> None:
-    """An event that the host is up restarts the schedule, because its port may listen a moment
-    later.
-    """
+async def test_hurry_begins_a_new_schedule() -> None:
+    """After an "up" event the schedule begins again, as the port may listen a moment later."""
     watch = Watch(DOWN, DOWN, True)
     reconnector = Reconnector(watch, HOST, Delays(0, 0, 3600, 3600))
     await turns(6)
-    await until_on_loop(lambda: watch.told.count("try") == 2)
+    await until_on_loop(lambda: watch.calls.count("try") == 2)
     reconnector.hurry()
-    assert await over(watch) == ["try", DOWN, "try", DOWN, "try", "forgotten"]
+    assert await calls_at_end(watch) == ["try", DOWN, "try", DOWN, "try", "forgotten"]
 
 
-async def test_a_try_that_comes_too_early_is_followed_by_those_of_a_new_schedule() -> None:
+async def test_after_a_failed_attempt_of_hurry_the_new_schedule_goes_on() -> None:
     watch = Watch(DOWN, DOWN, True)
     reconnector = Reconnector(watch, HOST, OnceSlow())
     await turns(6)
-    reconnector.hurry()  # this attempt fails, too
-    assert await over(watch) == ["try", DOWN, "try", DOWN, "try", "forgotten"]
+    reconnector.hurry()  # the attempt that follows at once fails, too
+    assert await calls_at_end(watch) == ["try", DOWN, "try", DOWN, "try", "forgotten"]
 
 
-async def test_an_event_that_the_host_is_down_begins_the_schedule_anew() -> None:
+async def test_restart_schedule_begins_a_new_schedule() -> None:
     watch = Watch(True)
     reconnector = Reconnector(watch, HOST, OnceSlow())
     await turns(6)
-    assert watch.told == []
+    assert watch.calls == []
     reconnector.restart_schedule()
-    assert await over(watch) == ["try", "forgotten"]
+    assert await calls_at_end(watch) == ["try", "forgotten"]
 
 
 class OnceSlow(ReconnectionPolicy):
-    """A policy whose first schedule waits for an hour; later schedules do not wait."""
+    """A policy whose first schedule waits for an hour, while later schedules do not wait."""
 
     def __init__(self) -> None:
         self.schedules = 0

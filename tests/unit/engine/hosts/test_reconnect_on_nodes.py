@@ -1,4 +1,4 @@
-"""Hosts that go down and come back, requests while they are down, and conviction."""
+"""Hosts that go down and come back, requests while they are down, and conviction policies."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_all_hosts_go_down_and_come_back(nodes: FakeCluster) -> None:
 
 
 async def until_answered(session: aio.Session) -> None:
-    """Send requests until an answer comes."""
+    """Repeat a request until it is answered."""
     while True:
         try:
             await session.execute(SAFE)
@@ -82,7 +82,7 @@ async def until_answered(session: aio.Session) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_flapping_host_keeps_nobody_waiting(nodes: FakeCluster) -> None:
+async def test_requests_succeed_while_a_host_is_flapping(nodes: FakeCluster) -> None:
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
@@ -113,7 +113,7 @@ async def test_a_host_that_does_not_answer_heartbeats_goes_down(nodes: FakeClust
         assert (await session.execute(SAFE)).one().k == 0
 
 
-async def test_a_host_that_is_down_at_connect_is_used_when_it_comes(nodes: FakeCluster) -> None:
+async def test_a_host_that_is_down_at_connect_is_used_when_it_comes_up(nodes: FakeCluster) -> None:
     await thread(nodes[1].stop)
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
@@ -144,7 +144,7 @@ async def test_statements_are_prepared_on_a_host_that_comes_back(nodes: FakeClus
 async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
     nodes: FakeCluster,
 ) -> None:
-    """A connection that is being opened for a host that came back is closed by the shutdown."""
+    """The shutdown also closes a connection that is being opened for a pool."""
     async with connected(nodes) as (cluster, _):
         events = HostEvents()
         cluster.register_listener(events)
@@ -152,7 +152,7 @@ async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
         await events.expect("down", nodes[1].address)
         nodes[1].forget_requests()
         held = hold(message(Opcode.READY, b""))
-        # The first connection only checks whether the host answers; then the pool opens its own.
+        # STARTUP number one is a connection that checks the host; number two is the pool's.
         nodes[1].prime(
             lambda request: (
                 request.opcode == Opcode.STARTUP and nodes[1].count(Opcode.STARTUP) == 2
@@ -186,7 +186,7 @@ async def test_a_used_host_of_another_data_centre_comes_back(far: FakeCluster, t
 
 
 class ConvictsThirdFailure(ConvictionPolicy):
-    """A policy that convicts a host at the third failure in a row."""
+    """A policy that convicts a host after three failures in a row."""
 
     def __init__(self, host: Any) -> None:
         super().__init__(host)
@@ -214,13 +214,13 @@ async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
             assert host is not None
             assert host.conviction_policy is not None
             assert core is not None
-            # After one failure the host is not convicted, but has no connections for the moment.
+            # After one failure the host is not convicted, but its pool is gone.
             session._engine.remove_pool(host)
             core.hosts.on_connection_failure(host, OSError("broken"))
             await until_on_loop(lambda: victim.address in pooled(session))
             assert events.seen == []
             assert host.conviction_policy.failures == 0
-            # Now the host is down for longer.
+            # Now the failures go on, so the host is convicted.
             await thread(nodes.stop_node, victim, False)
             await events.expect("down", victim.address)
             await thread(nodes.start_node, victim, False)
@@ -228,10 +228,8 @@ async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
             assert host.conviction_policy.failures == 0
 
 
-async def test_a_host_whose_pool_fails_when_it_answers_again_is_tried_further() -> None:
-    """A host stays scheduled if its pool fails: a node that just started may not know
-    the keyspace.
-    """
+async def test_a_host_whose_new_pool_fails_is_tried_again() -> None:
+    """If a new pool fails, the host is tried again: it may not know the keyspace yet."""
     with FakeCluster(2) as nodes:
         nodes.prime(READ, number(1))
         async with connected(nodes) as (cluster, session):
@@ -247,10 +245,8 @@ async def test_a_host_whose_pool_fails_when_it_answers_again_is_tried_further() 
             assert victim.address in pooled(session)
 
 
-async def test_a_session_that_loses_a_host_alone_gets_it_back() -> None:
-    """A session that alone loses its pool to a host opens a new pool, although the
-    host stays up.
-    """
+async def test_a_session_that_alone_loses_a_pool_opens_it_again() -> None:
+    """If one session loses its pool to a host that stays up, it opens a new pool."""
     with FakeCluster(2) as nodes:
         nodes.prime(READ, number(1))
         async with connected(nodes) as (cluster, session):
@@ -260,9 +256,8 @@ async def test_a_session_that_loses_a_host_alone_gets_it_back() -> None:
             cluster.register_listener(events)
             core, victim = cluster._core, nodes[1]
             assert core is not None
-            await until_on_loop(
-                lambda: core.sessions._following is None
-            )  # wait until the effects of connecting are over
+            # wait until the effects of connecting are over
+            await until_on_loop(lambda: core.sessions._following is None)
             victim.prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"), 1)
             (pool,) = (
                 pool
@@ -276,12 +271,14 @@ async def test_a_session_that_loses_a_host_alone_gets_it_back() -> None:
             assert events.seen == []
 
 
-async def test_a_host_that_is_given_up_without_being_convicted_is_down(far: FakeCluster) -> None:
-    class Merciful(ConvictsThirdFailure):
+async def test_a_host_without_further_attempts_is_forced_down(far: FakeCluster) -> None:
+    class NeverConvicts(ConvictsThirdFailure):
         def add_failure(self, connection_exc: BaseException) -> bool:
             return False
 
-    async with connected(far, conviction_policy_factory=Merciful, reconnection_policy=Never()) as (
+    async with connected(
+        far, conviction_policy_factory=NeverConvicts, reconnection_policy=Never()
+    ) as (
         cluster,
         _,
     ):

@@ -1,4 +1,4 @@
-"""The table of host states, without a host: the effect of each event in each state."""
+"""The table of host states: what each event does in each state, without a host."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_rules_for_every_state() -> None:
     for state, event, facts, after, actions in every_transition():
         details = (state, event, facts, actions)
         assert len(set(actions)) == len(actions), details
-        # No report is sent twice, and none repeats a known state.
+        # No report is sent twice, and the cluster is not told what it already knows.
         assert (Action.MARK_UP in actions) <= (state.up is not Up.UP), details
         assert (Action.MARK_DOWN in actions) <= (not state.up.is_down), details
         assert not {Action.MARK_UP, Action.MARK_DOWN} <= set(actions), details

@@ -1,4 +1,4 @@
-"""Status events of the cluster: the last report counts, and only for known hosts."""
+"""Status events of the cluster: the last event of a burst counts, and only for known hosts."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from tests.unit.engine.partners import host, settings, turns
 
 
 class RecordingWatch:
-    """Acts on status events, and receives questions about unknown hosts."""
+    """A fake of the host watch: records the status events, and the unknown addresses to read."""
 
     def __init__(self) -> None:
         self.known = True
-        self.told: list[tuple[str, str]] = []
+        self.calls: list[tuple[str, str]] = []
 
     def knows(self, host: Host) -> bool:
         return self.known
 
     def on_reported_up(self, host: Host) -> None:
-        self.told.append(("up", host.address))
+        self.calls.append(("up", host.address))
 
     def on_reported_down(self, host: Host) -> None:
-        self.told.append(("down", host.address))
+        self.calls.append(("down", host.address))
 
     def read_nodes(self, event: Mapping[str, Any]) -> None:
-        self.told.append(("read", event["address"][0]))
+        self.calls.append(("read", event["address"][0]))
 
 
 def status_event(change: str, address: str = "10.0.0.1", port: int = 9042) -> dict[str, Any]:
@@ -38,15 +38,15 @@ def status_event(change: str, address: str = "10.0.0.1", port: int = 9042) -> di
 
 
 @pytest.fixture
-def heard() -> RecordingWatch:
+def watch() -> RecordingWatch:
     return RecordingWatch()
 
 
-def status_events(heard: RecordingWatch, window: float = 0.0) -> StatusEvents:
+def status_events(watch: RecordingWatch, window: float = 0.0) -> StatusEvents:
     metadata = Metadata()
     metadata._replace_hosts([host("10.0.0.1"), host("10.0.0.2")])
     return StatusEvents(
-        settings(status_event_refresh_window=window), metadata, heard, heard.read_nodes
+        settings(status_event_refresh_window=window), metadata, watch, watch.read_nodes
     )
 
 
@@ -55,52 +55,55 @@ async def wait_for_all(events: StatusEvents) -> None:
         await turns()
 
 
-async def test_the_last_word_of_a_burst_counts(heard: RecordingWatch) -> None:
-    events = status_events(heard)
+async def test_the_last_event_of_a_burst_counts(watch: RecordingWatch) -> None:
+    events = status_events(watch)
     for change in ("UP", "DOWN", "UP", "DOWN"):
         events.on_event(status_event(change))
     events.on_event(status_event("UP", "10.0.0.2"))
-    # A node that comes up may have been replaced.
-    assert heard.told == [("read", "10.0.0.1")] * 2 + [("read", "10.0.0.2")]
-    heard.told.clear()
+    # A node that comes up may have been replaced, so the node list is read, too.
+    assert watch.calls == [("read", "10.0.0.1")] * 2 + [("read", "10.0.0.2")]
+    watch.calls.clear()
     await wait_for_all(events)
-    assert sorted(heard.told) == [("down", "10.0.0.1"), ("up", "10.0.0.2")]
+    assert sorted(watch.calls) == [("down", "10.0.0.1"), ("up", "10.0.0.2")]
 
 
-async def test_a_host_is_known_by_its_address_too(heard: RecordingWatch) -> None:
-    """A host is also found by its address alone: nodes report the port that they listen on, which a
-    translator may have changed.
+async def test_an_event_with_another_port_finds_the_host_by_its_address(
+    watch: RecordingWatch,
+) -> None:
+    """A host is found by its address, too, if the port in the event is another.
+
+    Nodes report the port that they listen on, which a translator may have changed.
     """
-    events = status_events(heard)
+    events = status_events(watch)
     events.on_event(status_event("DOWN", port=19042))
     await wait_for_all(events)
-    assert heard.told == [("down", "10.0.0.1")]
+    assert watch.calls == [("down", "10.0.0.1")]
 
 
-async def test_a_stranger_has_the_node_list_read(heard: RecordingWatch) -> None:
-    status_events(heard).on_event(status_event("UP", "10.9.9.9"))
-    assert heard.told == [("read", "10.9.9.9")]
+async def test_an_event_of_an_unknown_node_reads_the_node_list(watch: RecordingWatch) -> None:
+    status_events(watch).on_event(status_event("UP", "10.9.9.9"))
+    assert watch.calls == [("read", "10.9.9.9")]
 
 
-async def test_a_host_that_has_left_meanwhile_is_let_be(heard: RecordingWatch) -> None:
-    events = status_events(heard)
+async def test_an_event_of_a_host_that_has_left_is_dropped(watch: RecordingWatch) -> None:
+    events = status_events(watch)
     events.on_event(status_event("DOWN"))
-    heard.known = False
+    watch.known = False
     await wait_for_all(events)
-    assert heard.told == []
+    assert watch.calls == []
 
 
-async def test_a_negative_window_switches_status_events_off(heard: RecordingWatch) -> None:
-    events = status_events(heard, window=-1)
+async def test_a_negative_window_switches_status_events_off(watch: RecordingWatch) -> None:
+    events = status_events(watch, window=-1)
     events.on_event(status_event("UP"))
     events.on_event(status_event("UP", "10.9.9.9"))
     assert not events._waiting
-    assert heard.told == []
+    assert watch.calls == []
 
 
-async def test_no_event_is_passed_on_after_close(heard: RecordingWatch) -> None:
-    events = status_events(heard)
+async def test_no_event_is_passed_on_after_close(watch: RecordingWatch) -> None:
+    events = status_events(watch)
     events.on_event(status_event("DOWN"))
     events.close()
     await turns()
-    assert heard.told == []
+    assert watch.calls == []

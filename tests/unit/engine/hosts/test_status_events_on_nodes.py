@@ -1,4 +1,4 @@
-"""Servers report hosts by events and by rows of the node list."""
+"""Hosts on fake nodes follow the events of servers and the rows of the node list."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ from tests.waiting import until_on_loop
 pytestmark = pytest.mark.simulated
 
 
-@pytest.mark.parametrize("tells_of_new_nodes", [True, False])
-async def test_a_node_that_was_replaced_is_another_host(tells_of_new_nodes: bool) -> None:
-    """A node with another host id is another host, whatever its address. Some servers send only
-    DOWN and UP.
+@pytest.mark.parametrize("sends_new_node", [True, False])
+async def test_a_node_that_was_replaced_is_another_host(sends_new_node: bool) -> None:
+    """A node with the address of a lost node, but another host id, becomes another host.
+
+    Some servers send only DOWN and UP, and no NEW_NODE.
     """
     with FakeCluster(2) as nodes:
         windows: Any = {
@@ -56,7 +57,7 @@ async def test_a_node_that_was_replaced_is_another_host(tells_of_new_nodes: bool
             await events.expect("down", replaced.address)
             replaced.host_id = uuid.UUID(int=99)
             await thread(nodes.start_node, replaced)
-            if tells_of_new_nodes:
+            if sends_new_node:
                 await thread(nodes.tell, "TOPOLOGY_CHANGE", "NEW_NODE", replaced)
             await until_on_loop(
                 lambda: cluster.metadata.get_host_by_host_id(replaced.host_id) is not None
@@ -71,8 +72,8 @@ async def test_a_node_that_was_replaced_is_another_host(tells_of_new_nodes: bool
             assert len(cluster.metadata.all_hosts()) == 2
 
 
-async def test_rows_of_half_a_node_are_ignored(nodes: FakeCluster) -> None:
-    """Rows without tokens are ignored: a node that joins or has left leaves such rows behind."""
+async def test_rows_without_tokens_are_ignored(nodes: FakeCluster) -> None:
+    """Rows without tokens are ignored. Nodes that join or have left leave such rows behind."""
     for node in nodes.nodes:
         node.peers = [*node.peers, FakeNode("127.0.0.99", nodes.port, tokens=())]
     async with connected(nodes) as (cluster, session):
@@ -95,7 +96,7 @@ async def test_nodes_that_join_and_leave(nodes: FakeCluster) -> None:
         assert (await session.execute(SAFE)) is not None
 
 
-async def test_a_storm_of_events_is_one_reading(nodes: FakeCluster) -> None:
+async def test_a_storm_of_events_causes_few_readings(nodes: FakeCluster) -> None:
     async with connected(nodes) as (cluster, _):
         node = control_node(nodes)
         assert node is not None
@@ -111,7 +112,7 @@ async def test_a_storm_of_events_is_one_reading(nodes: FakeCluster) -> None:
         assert 1 <= len(readings) <= 3
 
 
-async def test_an_event_that_a_host_is_down_is_not_believed_while_it_answers(
+async def test_a_down_event_of_a_host_that_answers_is_ignored(
     nodes: FakeCluster,
 ) -> None:
     async with connected(nodes) as (_, session):
@@ -143,7 +144,7 @@ async def test_schema_events_and_events_of_unknown_types(
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-async def test_hosts_that_are_not_used_follow_events_without_a_connection(
+async def test_unused_hosts_follow_events_without_a_connection(
     far: FakeCluster,
 ) -> None:
     policy = DCAwareRoundRobinPolicy("east")
@@ -152,7 +153,7 @@ async def test_hosts_that_are_not_used_follow_events_without_a_connection(
         assert core is not None
         events = HostEvents()
         cluster.register_listener(events)
-        # Any of the contact points may have been used first.
+        # The control connection may use any host, so choose a node without it.
         victim = next(
             node
             for node in far.nodes[1:]
@@ -168,7 +169,7 @@ async def test_hosts_that_are_not_used_follow_events_without_a_connection(
         assert pooled(session) == {far[0].address}
 
 
-# -- one address, another node; one node, another address ------------------------------------------
+# -- another node at the same address, and a node at another address -------------------------------
 
 
 async def test_another_node_under_the_same_address_is_another_host() -> None:
@@ -185,18 +186,19 @@ async def test_another_node_under_the_same_address_is_another_host() -> None:
             assert after is not None
             assert after is not before
             await until_on_loop(lambda: after.is_up is True)
-            # Listeners get each event once, and in order.
+            # Listeners get each event once, in this order.
             assert events.seen == [(kind, replaced.address) for kind in ("remove", "add", "up")]
             assert any(host is after for host in session.get_pool_state())
             assert before is not None
             assert before.is_up is False
 
 
-async def test_a_node_that_the_control_connection_finds_under_another_address_has_moved(
+async def test_a_node_found_under_a_new_address_has_moved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If only the contact point leads to a node with a new address, as when all pods of a
-    Kubernetes cluster get new addresses, the host is moved.
+    """If a node is found under a new address through a contact point, its host gets this address.
+
+    This happens if all pods of a Kubernetes cluster get new addresses.
     """
     with FakeCluster(2) as nodes:
         old, new = nodes.nodes
@@ -219,9 +221,10 @@ async def test_a_node_that_the_control_connection_finds_under_another_address_ha
             assert (await session.execute(SAFE)).one().k == 7
 
 
-async def test_a_node_that_is_reached_by_another_of_its_names_stays_the_same_host() -> None:
-    """If a node is reached by another of its names, its own row has the known address, so it is the
-    same host.
+async def test_a_node_reached_by_another_address_stays_the_same_host() -> None:
+    """A node that is reached by another of its addresses stays the same host.
+
+    The row of the node itself has the address that the driver knows.
     """
     with FakeNode() as node:
         async with connected(node) as (cluster, _):
@@ -241,10 +244,10 @@ async def test_a_node_that_is_reached_by_another_of_its_names_stays_the_same_hos
             assert events.seen == []
 
 
-# -- a node in another place -----------------------------------------------------------------------
+# -- a node in another data centre -----------------------------------------------------------------
 
 
-async def test_policies_place_a_node_anew_that_has_changed_its_rack_or_data_centre(
+async def test_policies_follow_a_node_to_another_data_centre(
     far: FakeCluster,
 ) -> None:
     policy = DCAwareRoundRobinPolicy("east")
@@ -263,11 +266,11 @@ async def test_policies_place_a_node_anew_that_has_changed_its_rack_or_data_cent
         await cluster.refresh_nodes()
         assert host not in set(policy.make_query_plan())
         await until_on_loop(lambda: len(pooled(session)) == 1)
-        # For the application no host was added or removed: the host was there at connect.
+        # No host was added or removed, so listeners get no event.
         assert events.seen == []
 
 
-async def test_a_node_that_moves_to_the_own_data_centre_while_it_is_down_is_tried(
+async def test_a_node_that_moves_to_the_local_data_centre_while_down_is_tried(
     far: FakeCluster,
 ) -> None:
     async with connected(far, {"load_balancing_policy": DCAwareRoundRobinPolicy("east")}) as (

@@ -1,4 +1,4 @@
-"""A newly read node list is compared with the known hosts."""
+"""`NodeList` compares the rows of the node list with the hosts that the driver knows."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def hosts_of(*rows: Any) -> list[Any]:
     return read(list(rows)).hosts
 
 
-@pytest.mark.parametrize("lacking", ["host_id", "data_center", "rack", "tokens", "rpc_address"])
-def test_half_a_row_is_ignored(lacking: str) -> None:
+@pytest.mark.parametrize("missing", ["host_id", "data_center", "rack", "tokens", "rpc_address"])
+def test_a_row_with_a_missing_column_is_incomplete(missing: str) -> None:
     _, complete_row = row(FIRST, "10.0.0.1")
     assert is_complete(complete_row)
     assert is_complete({**complete_row, "rpc_address": None, "native_address": "10.0.0.1"})
-    assert not is_complete({**complete_row, lacking: None})
+    assert not is_complete({**complete_row, missing: None})
 
 
-def test_a_host_takes_what_its_row_says() -> None:
+def test_update_host_copies_the_row_and_reports_changes() -> None:
     updated = host("10.0.0.1")
     assert update_host(updated, row(FIRST, "10.0.0.1", peer="10.9.9.9", release_version="4.1.0")[1])
     assert (updated.host_id, updated.datacenter, updated.rack) == (FIRST, "dc1", "r1")
@@ -44,18 +44,18 @@ def test_a_host_takes_what_its_row_says() -> None:
     tokens = updated.tokens
     assert not update_host(updated, row(FIRST, "10.0.0.1")[1])
     assert updated.tokens is tokens
-    assert updated.release_version == "4.1.0"  # a missing column changes nothing
+    assert updated.release_version == "4.1.0"  # a column that is missing changes nothing
     assert update_host(updated, row(FIRST, "10.0.0.1", rack="r2")[1])
 
 
-def test_the_first_row_is_the_node_that_was_asked() -> None:
+def test_the_first_row_is_the_local_node() -> None:
     node_list = read([row(FIRST, "10.0.0.1"), row(SECOND, "10.0.0.2")])
     assert node_list.local is node_list.hosts[0]
     assert node_list.added == node_list.hosts
     assert (node_list.removed, node_list.relocated) == ([], [])
 
 
-def test_a_node_keeps_its_host() -> None:
+def test_a_node_with_the_same_id_and_address_keeps_its_host() -> None:
     before = hosts_of(row(FIRST, "10.0.0.1"), row(SECOND, "10.0.0.2"))
     node_list = read([row(FIRST, "10.0.0.1"), row(THIRD, "10.0.0.3")], before)
     assert node_list.hosts[0] is before[0]
@@ -70,7 +70,7 @@ def test_another_address_or_another_id_is_another_host() -> None:
     assert node_list.removed == before
 
 
-def test_a_node_in_another_rack_is_told_of() -> None:
+def test_a_node_in_another_rack_is_relocated() -> None:
     before = hosts_of(row(FIRST, "10.0.0.1"))
     node_list = read([row(FIRST, "10.0.0.1", rack="r2")], before)
     assert node_list.relocated == before

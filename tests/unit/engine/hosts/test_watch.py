@@ -1,4 +1,4 @@
-"""The watch of hosts collects facts and performs actions, without a connection."""
+"""`HostWatch` learns about hosts and marks them up or down, without a connection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ LOST = ConnectionException("lost")
 
 
 class WatchedHosts:
-    """A watch over two hosts, with one session whose pools the test sets."""
+    """A `HostWatch` of two hosts, which sees this object as a session and as a listener.
+
+    The test sets the session's pools, and the error of an attempt to reach a host.
+    """
 
     def __init__(self, **changed: Any) -> None:
         self.first, self.second = host("10.0.0.1"), host("10.0.0.2")
@@ -86,46 +89,46 @@ class WatchedHosts:
 
 
 async def test_a_host_that_is_lost_is_tried_until_it_answers() -> None:
-    world = WatchedHosts()
-    world.probe_error = LOST
-    world.watch.on_connection_failure(world.first, LOST)
-    assert world.events == [("down", "10.0.0.1")]
-    while not world.probed:
+    watched = WatchedHosts()
+    watched.probe_error = LOST
+    watched.watch.on_connection_failure(watched.first, LOST)
+    assert watched.events == [("down", "10.0.0.1")]
+    while not watched.probed:
         await turns(1)
-    world.probe_error = None
-    await world.settle()
-    assert world.events == [("down", "10.0.0.1"), ("up", "10.0.0.1")]
-    assert world.first in world.pools
+    watched.probe_error = None
+    await watched.settle()
+    assert watched.events == [("down", "10.0.0.1"), ("up", "10.0.0.1")]
+    assert watched.first in watched.pools
 
 
 async def test_a_host_with_a_pool_is_not_down() -> None:
-    world = WatchedHosts()
-    world.pools[world.first] = object()
-    world.watch.on_connection_failure(world.first, LOST)
-    world.watch.on_reported_down(world.first)
-    assert world.events == []
+    watched = WatchedHosts()
+    watched.pools[watched.first] = object()
+    watched.watch.on_connection_failure(watched.first, LOST)
+    watched.watch.on_reported_down(watched.first)
+    assert watched.events == []
 
 
-async def test_tries_end_with_the_schedule_and_the_host_is_given_up() -> None:
-    world = WatchedHosts()
-    world.probe_error = LOST
-    world.watch.on_connection_failure(world.first, LOST)
-    await world.settle()
-    assert world.probed == ["10.0.0.1"] * 3
-    assert world.first.state == "forced down"
-    world.probe_error = None
-    world.watch.on_reported_up(world.first)
-    await world.settle()
-    assert world.first.is_up
+async def test_at_the_end_of_the_schedule_the_host_is_forced_down() -> None:
+    watched = WatchedHosts()
+    watched.probe_error = LOST
+    watched.watch.on_connection_failure(watched.first, LOST)
+    await watched.settle()
+    assert watched.probed == ["10.0.0.1"] * 3
+    assert watched.first.state == "forced down"
+    watched.probe_error = None
+    watched.watch.on_reported_up(watched.first)
+    await watched.settle()
+    assert watched.first.is_up
 
 
-async def test_refused_credentials_end_the_tries() -> None:
-    world = WatchedHosts()
-    world.probe_error = AuthenticationFailed("no")
-    world.watch.on_connection_failure(world.first, LOST)
-    await world.settle()
-    assert world.probed == ["10.0.0.1"]
-    assert world.first.state == "forced down"
+async def test_refused_credentials_end_the_attempts() -> None:
+    watched = WatchedHosts()
+    watched.probe_error = AuthenticationFailed("no")
+    watched.watch.on_connection_failure(watched.first, LOST)
+    await watched.settle()
+    assert watched.probed == ["10.0.0.1"]
+    assert watched.first.state == "forced down"
 
 
 async def test_statements_are_prepared_on_a_host_before_it_counts_as_served() -> None:
@@ -135,51 +138,56 @@ async def test_statements_are_prepared_on_a_host_before_it_counts_as_served() ->
         prepared.append(host.address)
 
     for reprepare in (True, False):
-        world = WatchedHosts(reprepare_on_up=reprepare)
-        world.watch.prepare_on = prepare
-        assert await world.watch.bring_up(world.first)
+        watched = WatchedHosts(reprepare_on_up=reprepare)
+        watched.watch.prepare_on = prepare
+        assert await watched.watch.bring_up(watched.first)
     assert prepared == ["10.0.0.1"]
 
 
 def read(*hosts: Host, existing: list[Host]) -> NodeList:
     """Return a node list with these hosts."""
-    ids = {each: each.host_id or uuid.uuid4() for each in hosts}
-    rows: Any = [(each.endpoint, {"host_id": ids[each], "tokens": each.tokens}) for each in hosts]
-    return NodeList(rows, existing, {each.endpoint: each for each in hosts}.__getitem__)
+    ids = {node_host: node_host.host_id or uuid.uuid4() for node_host in hosts}
+    rows: Any = [
+        (node_host.endpoint, {"host_id": ids[node_host], "tokens": node_host.tokens})
+        for node_host in hosts
+    ]
+    return NodeList(
+        rows, existing, {node_host.endpoint: node_host for node_host in hosts}.__getitem__
+    )
 
 
-async def test_the_node_list_brings_and_takes_hosts() -> None:
-    world = WatchedHosts()
+async def test_a_new_node_list_adds_and_removes_hosts() -> None:
+    watched = WatchedHosts()
     new = host("10.0.0.3", is_up=None)
-    world.watch.take_node_list(read(world.first, new, existing=world.metadata.all_hosts()))
-    assert world.events == [("remove", "10.0.0.2"), ("add", "10.0.0.3")]
-    await world.settle()
-    assert new in world.pools
-    assert world.events[-1] == ("up", "10.0.0.3")
-    assert not world.watch.knows(world.second)
+    watched.watch.take_node_list(read(watched.first, new, existing=watched.metadata.all_hosts()))
+    assert watched.events == [("remove", "10.0.0.2"), ("add", "10.0.0.3")]
+    await watched.settle()
+    assert new in watched.pools
+    assert watched.events[-1] == ("up", "10.0.0.3")
+    assert not watched.watch.knows(watched.second)
 
 
-async def test_the_placement_is_computed_again_if_tokens_change_or_that_is_asked_for() -> None:
-    world = WatchedHosts()
-    world.metadata.partitioner = "org.apache.cassandra.dht.Murmur3Partitioner"
-    world.first.tokens, world.second.tokens = ("0",), ("100",)
+async def test_the_placement_is_computed_again_only_on_changes_or_with_rebuild() -> None:
+    watched = WatchedHosts()
+    watched.metadata.partitioner = "org.apache.cassandra.dht.Murmur3Partitioner"
+    watched.first.tokens, watched.second.tokens = ("0",), ("100",)
 
     def take(rebuild: bool) -> int:
-        hosts = world.metadata.all_hosts()
-        world.watch.take_node_list(read(*hosts, existing=hosts), rebuild)
-        return world.metadata.placement_version
+        hosts = watched.metadata.all_hosts()
+        watched.watch.take_node_list(read(*hosts, existing=hosts), rebuild)
+        return watched.metadata.placement_version
 
     first = take(False)
     assert take(False) == first
     assert take(True) == first + 1
 
 
-async def test_no_event_counts_after_close() -> None:
-    world = WatchedHosts()
-    world.probe_error = LOST
-    world.watch.on_connection_failure(world.first, LOST)
-    world.watch.close()
+async def test_after_close_failures_are_ignored() -> None:
+    watched = WatchedHosts()
+    watched.probe_error = LOST
+    watched.watch.on_connection_failure(watched.first, LOST)
+    watched.watch.close()
     await turns()
-    world.watch.on_connection_failure(world.second, LOST)
-    assert world.events == [("down", "10.0.0.1")]
-    assert world.probed == []
+    watched.watch.on_connection_failure(watched.second, LOST)
+    assert watched.events == [("down", "10.0.0.1")]
+    assert watched.probed == []

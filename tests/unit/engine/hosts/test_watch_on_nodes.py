@@ -1,4 +1,4 @@
-"""Hosts in the engine: names and addresses, translators, listeners, and latencies."""
+"""Hosts on fake nodes: policies, removals, listeners, names, translators, and latencies."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.waiting import until_on_loop
 pytestmark = pytest.mark.simulated
 
 
-async def test_a_policy_that_comes_later_knows_which_hosts_are_down(far: FakeCluster) -> None:
+async def test_a_policy_that_is_added_later_knows_which_hosts_are_down(far: FakeCluster) -> None:
     slowly = ConstantReconnectionPolicy(3600, None)
     async with connected(far, reconnection_policy=slowly) as (cluster, _):
         down, spare = (host for host in cluster.metadata.all_hosts() if host.datacenter == "west")
@@ -100,8 +100,9 @@ async def test_listeners_may_be_registered_before_the_first_connect() -> None:
 
 
 class Resolver:
-    """An event loop whose resolver returns some addresses for a name; one of them drops every
-    packet.
+    """An event loop whose resolver returns several addresses for each name.
+
+    A connection to 192.0.2.1 never opens, as if the network dropped each packet.
     """
 
     def __init__(self, loop: Any, addresses: list[str]) -> None:
@@ -125,7 +126,7 @@ class Resolver:
 @pytest.mark.slow
 @pytest.mark.parametrize("unreachable", ["192.0.2.1", "127.0.0.99"], ids=["drops", "refuses"])
 @pytest.mark.simulated(False)
-async def test_an_address_of_a_name_that_cannot_be_reached_does_not_hide_the_others(
+async def test_a_name_with_an_unreachable_address_is_reached_at_another_one(
     unreachable: str,
 ) -> None:
     with FakeNode() as node:
@@ -138,7 +139,7 @@ async def test_an_address_of_a_name_that_cannot_be_reached_does_not_hide_the_oth
             connection.close()
 
 
-async def test_when_no_address_of_a_name_answers_the_error_names_it() -> None:
+async def test_if_no_address_of_a_name_answers_the_error_has_the_name() -> None:
     with FakeNode() as node:
         async with connected(node) as (cluster, _):
             core = cluster._core
@@ -169,7 +170,7 @@ class Translates(AddressTranslator):
 
 
 @pytest.mark.simulated(False)
-async def test_a_translator_may_block_it_does_not_run_on_the_loop() -> None:
+async def test_a_translator_does_not_run_on_the_loop() -> None:
     translator = Translates()
     with FakeCluster(3) as nodes:
         async with connected(nodes, address_translator=translator) as (cluster, _):
@@ -178,7 +179,7 @@ async def test_a_translator_may_block_it_does_not_run_on_the_loop() -> None:
     assert set(translator.loops) == {None}
 
 
-async def test_a_translator_that_gives_no_address_is_named() -> None:
+async def test_if_a_translator_returns_no_address_the_error_names_it() -> None:
     with FakeCluster(2) as nodes:
         cluster = aio.Cluster(
             [nodes[0].address], port=nodes.port, address_translator=Translates("")
@@ -194,13 +195,13 @@ async def test_a_translator_that_gives_no_address_is_named() -> None:
 
 
 class Refusals(RequestObserver):
-    """Records the hosts of refusals, and whether they had a latency."""
+    """Records the address of each host that refuses a request, and whether it took any time."""
 
     def __init__(self, events: list[tuple[str, bool]]) -> None:
-        self._told = events
+        self._refusals = events
 
     def on_refusal(self, host: Host, seconds: float) -> None:
-        self._told.append((host.address, seconds > 0))
+        self._refusals.append((host.address, seconds > 0))
 
 
 @pytest.mark.parametrize(
@@ -217,8 +218,9 @@ class Refusals(RequestObserver):
 )
 @pytest.mark.simulated(False)
 async def test_which_answers_count_as_latencies(answer: Any, counts: bool) -> None:
-    """Refusals do not count as latencies, or an overloaded host that refuses at once would look
-    fast.
+    """An answer that refuses the request does not count as a latency of the host.
+
+    Otherwise an overloaded host that refuses at once would look fast.
     """
     with FakeNode() as node:
         node.prime(READ, answer)
@@ -228,12 +230,14 @@ async def test_which_answers_count_as_latencies(answer: Any, counts: bool) -> No
         ):
             core = cluster._core
             assert core is not None
-            worked: list[Any] = []
+            counted: list[Any] = []
             refused: list[Any] = []
-            core.observe_latencies(lambda host, seconds: worked.append((host.address, seconds > 0)))
+            core.observe_latencies(
+                lambda host, seconds: counted.append((host.address, seconds > 0))
+            )
             core.observe_requests(Refusals(refused))
             await asyncio.wait({asyncio.ensure_future(session.execute(READ))})
-            assert (worked, refused) == (
+            assert (counted, refused) == (
                 [(node.address, True)][: int(counts)],
                 [(node.address, True)][: int(not counts)],
             )

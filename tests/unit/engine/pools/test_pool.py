@@ -1,4 +1,4 @@
-"""Connections that a pool no longer gives to requests are closed, whatever their peer does."""
+"""Connection pools: retired connections, orphaned requests, the waiting queue, and refilling."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.simulated
 SLOW = "SELECT slow"
 
 
-async def test_a_retired_connection_of_a_silent_peer_is_closed_by_its_heartbeat() -> None:
+async def test_heartbeats_close_a_retired_connection_whose_node_is_silent() -> None:
     with FakeNode() as node:
         node.prime(SLOW, silence())
         async with connected(
@@ -61,7 +61,7 @@ async def test_a_retired_connection_of_a_silent_peer_is_closed_by_its_heartbeat(
             await until_on_loop(lambda: len(pool.open_connections()) == len(pool.connections))
 
 
-async def test_the_last_request_that_is_given_up_closes_a_retired_connection() -> None:
+async def test_a_retired_connection_closes_when_its_last_request_is_cancelled() -> None:
     with FakeNode() as node:
         node.prime(SLOW, silence())
         async with connected(node, connections_per_host=2, idle_heartbeat_interval=0) as (
@@ -82,7 +82,7 @@ async def test_the_last_request_that_is_given_up_closes_a_retired_connection() -
             assert pool.open_connections() == pool.connections
 
 
-async def test_a_retired_connection_takes_no_request_that_waits_for_room() -> None:
+async def test_a_retired_connection_sends_no_waiting_request() -> None:
     with FakeNode() as node:
         held = hold(number(1))
         node.prime(SLOW, held)
@@ -118,7 +118,7 @@ async def test_a_time_out_names_the_statement_and_the_host() -> None:
 
 
 async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) -> None:
-    """Requests in flight on a replaced connection go on; the connection is closed after them."""
+    """A connection with many orphaned requests is replaced, and closed after its last request."""
     late, going_on = hold(number(13)), hold(number(7))
     node.prime(READ, late)
     node.prime("go on", going_on)
@@ -140,8 +140,8 @@ async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) ->
         assert before.closed
 
 
-async def test_a_connection_that_has_nothing_but_orphans_is_replaced(node: FakeNode) -> None:
-    """A connection with only orphaned requests is replaced, although no answer triggers a check."""
+async def test_a_connection_with_only_orphans_is_replaced(node: FakeNode) -> None:
+    """A connection that has only orphaned requests is replaced, although it gets no answers."""
     node.prime(READ, silence())
     async with connected(node) as (_, session):
         only_connection(session).set_stream_limit(10)
@@ -150,7 +150,7 @@ async def test_a_connection_that_has_nothing_but_orphans_is_replaced(node: FakeN
         assert (await session.execute(OTHER, timeout=2.0)).one().k == 1
 
 
-async def test_requests_that_wait_for_room_time_out(node: FakeNode) -> None:
+async def test_requests_that_wait_for_a_free_stream_time_out(node: FakeNode) -> None:
     held = hold(number(7))
     node.prime(READ, held)
     async with connected(node) as (_, session):
@@ -166,7 +166,7 @@ async def test_requests_that_wait_for_room_time_out(node: FakeNode) -> None:
         assert len(node.queries(OTHER)) == 1
 
 
-async def test_no_more_requests_wait_for_room_than_may(
+async def test_max_waiting_requests_limits_the_queue(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cassandra.engine.pools.pool.DROP_INTERVAL", 0.0)
@@ -182,7 +182,7 @@ async def test_no_more_requests_wait_for_room_than_may(
         (error,) = failure.errors.values()
         assert isinstance(error, NoConnectionsAvailable)
         assert "2 requests wait already, as many as may (max_waiting_requests)" in str(error)
-        # A cancelled request leaves its place in the queue to another.
+        # A cancelled request leaves its place in the queue to a later one.
         waiting[0].cancel()
         later = session.execute(OTHER)
         held.release_all()
@@ -191,7 +191,7 @@ async def test_no_more_requests_wait_for_room_than_may(
         assert len(node.queries(OTHER)) == 2
 
 
-async def test_a_connection_too_many_ends_with_its_last_request() -> None:
+async def test_a_surplus_connection_closes_after_its_last_request() -> None:
     with FakeNode() as node:
         held = hold(number(7))
         node.prime(READ, held)
@@ -210,7 +210,7 @@ async def test_a_connection_too_many_ends_with_its_last_request() -> None:
             assert not only_connection(session).closed
 
 
-async def test_a_pool_that_shrinks_while_it_opens_keeps_its_size() -> None:
+async def test_a_pool_that_shrinks_while_it_fills_has_the_smaller_size() -> None:
     with FakeNode() as node:
         async with connected(node) as (cluster, session):
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 6)
@@ -222,7 +222,7 @@ async def test_a_pool_that_shrinks_while_it_opens_keeps_its_size() -> None:
             await node.wait_until(lambda node: len(node.connections) == 3)
 
 
-async def test_a_pool_that_lacks_connections_gets_them_by_the_reconnection_policy() -> None:
+async def test_missing_connections_are_opened_by_the_reconnection_policy() -> None:
     with FakeNode() as node:
         schedules = []
 
@@ -254,7 +254,7 @@ async def test_a_pool_that_lacks_connections_gets_them_by_the_reconnection_polic
 HOST = Host(DefaultEndPoint("127.0.0.1"))
 
 
-def opened() -> Connection:
+def new_connection() -> Connection:
     return Connection(HOST.endpoint, 4, asyncio.get_running_loop())
 
 
@@ -263,7 +263,7 @@ def is_filled(pool: HostPool) -> bool:
 
 
 def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(0.0)) -> HostPool:
-    """Return a pool that opens missing connections without delay, and is closed when it fails."""
+    """Return a pool that opens missing connections at once. If it fails, it is closed."""
 
     def fails(pool: HostPool, error: Exception) -> None:
         pool.close(error)
@@ -273,13 +273,14 @@ def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(
 
 
 @pytest.mark.parametrize("after", [0, 1], ids=["before the pool has it", "after"])
-async def test_a_pool_is_not_ready_with_a_connection_that_is_lost_at_once(after: int) -> None:
-    """A pool is not ready if its connection is lost at once; otherwise the host would stay up
-    without connections.
+async def test_filling_fails_if_the_only_connection_is_lost_at_once(after: int) -> None:
+    """If the first connection is lost at once, filling fails.
+
+    Otherwise the host would stay up without a connection.
     """
 
     async def lost(host: Any) -> Connection:
-        connection = opened()
+        connection = new_connection()
         error = ConnectionException("lost")
         if after:
             asyncio.get_running_loop().call_soon(connection.close, error)
@@ -293,15 +294,15 @@ async def test_a_pool_is_not_ready_with_a_connection_that_is_lost_at_once(after:
     pool.close()
 
 
-async def test_a_pool_replaces_a_connection_that_is_lost_while_others_are_opened() -> None:
-    first, may_go_on, connected_hosts = opened(), asyncio.Event(), []
+async def test_a_connection_lost_while_others_open_is_replaced() -> None:
+    first, may_go_on, connected_hosts = new_connection(), asyncio.Event(), []
 
     async def open_connection(host: Any) -> Connection:
         connected_hosts.append(host)
         if len(connected_hosts) == 1:
             return first
         await may_go_on.wait()
-        return opened()
+        return new_connection()
 
     pool = pool_of(2, open_connection)
     filling = asyncio.ensure_future(pool.fill())
@@ -314,7 +315,7 @@ async def test_a_pool_replaces_a_connection_that_is_lost_while_others_are_opened
     pool.close()
 
 
-async def test_a_host_that_dropped_connections_at_once_is_used_again_when_it_keeps_them() -> None:
+async def test_a_host_that_dropped_each_connection_is_used_when_it_keeps_one() -> None:
     with FakeNode() as node:
         node.prime(READ, number(7))
         async with connected(node) as (_, session):
@@ -332,23 +333,21 @@ async def test_a_host_that_dropped_connections_at_once_is_used_again_when_it_kee
                 while True:
                     try:
                         return await session.execute(READ)
-                    except (
-                        ConnectionException,
-                        NoHostAvailable,
-                    ):  # of the connection that was dropped last
+                    # The connection may be the last one that the node drops.
+                    except (ConnectionException, NoHostAvailable):
                         await asyncio.sleep(0)
 
             assert (await asyncio.wait_for(answer(), WAIT)).one().k == 7
 
 
-async def test_a_pool_whose_further_connections_never_last_is_no_storm(
+async def test_connections_that_are_often_lost_are_reopened_by_the_policy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("cassandra.engine.pools.pool.SHORT_LIFE", 3600.0)
     delays: list[float] = []
 
     async def open_connection(host: Any) -> Connection:
-        return opened()
+        return new_connection()
 
     def schedule() -> Iterator[float]:
         delays.append(0.0)
@@ -358,8 +357,8 @@ async def test_a_pool_whose_further_connections_never_last_is_no_storm(
     await pool.fill()
     for _ in range(6):
         pool.connections[-1].close(ConnectionException("lost"))
-        # A loss before the task has ended is one more reason to fill the pool.
+        # If a connection is lost before the filling task has ended, the task fills once more.
         await until_on_loop(lambda: len(pool.connections) == 2 and is_filled(pool))
-    # The first two are reopened at once, each of the others after a delay.
+    # The first two are reopened at once; for the other four, the policy gives the delay.
     assert len(delays) == 4
     pool.close()

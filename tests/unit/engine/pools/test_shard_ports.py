@@ -1,4 +1,4 @@
-"""Local ports that lead to a shard."""
+"""Local ports: their remainder by the number of shards decides the shard of a connection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_ports_lead_to_their_shard(shard: int, shards: int) -> None:
     assert next(DefaultShardAwarePortGenerator.generate(shard, shards)) % shards == shard
 
 
-def test_ports_that_make_no_sense() -> None:
+def test_empty_ranges_and_unknown_shards() -> None:
     assert list(ShardAwarePortGenerator(50_000, 50_001).generate(5, 100)) == []
     with pytest.raises(ValueError, match="50002"):
         ShardAwarePortGenerator(50_002, 50_001)
@@ -36,13 +36,13 @@ def server() -> Iterator[tuple[str, int]]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that were free a moment ago."""
+    """Return local ports that were free a moment ago."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server(("", 0))) for _ in range(count)]
         return [sock.getsockname()[1] for sock in sockets]
 
 
-async def test_a_connection_comes_from_the_first_port_that_is_free(server: tuple[str, int]) -> None:
+async def test_a_connection_uses_the_first_free_port(server: tuple[str, int]) -> None:
     loop = asyncio.get_running_loop()
     taken, free = free_ports(2)
     with socket.socket() as holder:
@@ -53,13 +53,13 @@ async def test_a_connection_comes_from_the_first_port_that_is_free(server: tuple
             assert sock.getpeername() == server
 
 
-async def test_no_port_is_free(server: tuple[str, int]) -> None:
+async def test_without_a_free_port_the_error_is_eaddrinuse(server: tuple[str, int]) -> None:
     with pytest.raises(OSError, match="no local port of the range is free") as refused:
         await connected_to_shard(asyncio.get_running_loop(), *server, [])
     assert refused.value.errno == errno.EADDRINUSE
 
 
-async def test_an_address_that_refuses_is_not_tried_from_other_ports() -> None:
+async def test_if_the_address_refuses_no_other_port_is_tried() -> None:
     (closed, *local) = free_ports(3)
     tried: list[int] = []
 

@@ -1,4 +1,4 @@
-"""The choice of a connection by shard, and the payload for tablets, in both implementations."""
+"""Choosing a connection by shard, and payloads with tablets, in both implementations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MIN, MAX = -(1 << 63), (1 << 63) - 1
 
 
 class Connection:
-    """Fake connection with a real stream table of the implementation."""
+    """A fake connection with a real stream table of the implementation under test."""
 
     def __init__(self, twins: Any, wire_format: int = 4) -> None:
         writer = twins.frame.FrameWriter(4)
@@ -33,7 +33,7 @@ def table(twins: Any, count: int = 4, ignore_msb: int = 0) -> Any:
     return twins.happy_path.ShardTable(count, ignore_msb, twins.tablets.TabletMap())
 
 
-def test_shards_of_tokens(twins: Any) -> None:
+def test_the_table_computes_the_shard_of_a_token(twins: Any) -> None:
     chooser = random.Random(5)
     for _ in range(500):
         count, ignore_msb = chooser.randrange(1, 300), chooser.randrange(64)
@@ -91,7 +91,7 @@ def routing_bytes(host: Any, shard: int, version: int = 0) -> bytes:
 HOST = SimpleNamespace(host_id=uuid.UUID(int=9))
 
 
-def test_the_shard_of_the_ring_of_the_tablet_or_any(twins: Any) -> None:
+def test_the_shard_comes_from_the_token_or_the_tablet(twins: Any) -> None:
     session = session_of(twins)
     tablets = session.core.metadata.tablets
     tablets.take_hosts([HOST])
@@ -107,26 +107,29 @@ def test_the_shard_of_the_ring_of_the_tablet_or_any(twins: Any) -> None:
 
     expected = shard_of(murmur3(b"key"), 4, 0)
     assert chosen(b"key") == expected
-    # If nothing is known, the least busy connection is chosen.
+    # If neither shard nor tablet is known, the least busy connection is chosen.
     for connection in connections[:2]:
         connection.streams.send(object(), 7, 0, b"")
     assert chosen(None) == 2
     tablets.learn("ks", "t", routing_bytes(HOST, 1))
     assert chosen(b"key") == 1
     assert (tablets.hits, tablets.misses) == (1, 0)
-    # For another table of the keyspace, or a host without a replica, any shard will do.
+    # For another table of the keyspace, or a host without a replica, the least busy is chosen.
     assert chosen(b"key", table="unknown") == 2
     assert tablets.misses == 1
     assert chosen(b"key", host=SimpleNamespace(host_id=None)) == 2
-    # A shard without capacity does not delay the request.
+    # If the connection of the shard is busy, the request goes to another shard at once.
     connections[1].streams.paused = True
     assert chosen(b"key") == 2
     pool.shards = None
     assert chosen(b"key") == 2
 
 
-def test_a_shard_that_the_node_does_not_have(twins: Any) -> None:
-    """A tablet may name a shard that the node lost when it came back with fewer shards."""
+def test_a_tablet_with_a_shard_that_the_node_does_not_have(twins: Any) -> None:
+    """If a tablet names a shard that the node no longer has, another connection is chosen.
+
+    A node may come back with fewer shards.
+    """
     session = session_of(twins)
     tablets = session.core.metadata.tablets
     tablets.take_hosts([HOST])
@@ -139,7 +142,7 @@ def test_a_shard_that_the_node_does_not_have(twins: Any) -> None:
     assert request.choose(HOST, pool) is connection
 
 
-def test_the_version_is_shown_in_turn(twins: Any) -> None:
+def test_requests_send_the_parts_of_the_version_in_turn(twins: Any) -> None:
     session = session_of(twins)
     tablets = session.core.metadata.tablets
     version = 0xFEDC_BA98_7654_3210
@@ -151,9 +154,10 @@ def test_the_version_is_shown_in_turn(twins: Any) -> None:
     assert {unknown.version_block() & 0xF for _ in range(16)} == {0}
 
 
-def test_a_message_shows_the_version_as_an_attribute(twins: Any) -> None:
-    """The version is an attribute of messages, since listeners and handlers may encode changed
-    messages.
+def test_the_version_block_is_an_attribute_of_the_message(twins: Any) -> None:
+    """The version block of a tablet is an attribute of the message before it is encoded.
+
+    Listeners and handlers may encode changed messages.
     """
     session = session_of(twins)
     message = SimpleNamespace(tablet_version_block=None)
@@ -182,7 +186,7 @@ def test_a_message_shows_the_version_as_an_attribute(twins: Any) -> None:
 
 
 @pytest.mark.parametrize("flags", [0, 4])
-def test_an_answer_that_tells_of_a_tablet_is_the_usual_one(twins: Any, flags: int) -> None:
+def test_an_answer_with_a_tablet_finishes_the_request(twins: Any, flags: int) -> None:
     session = session_of(twins)
     tablets = session.core.metadata.tablets
     body: Any = SimpleNamespace(decodes=False, depends=False)

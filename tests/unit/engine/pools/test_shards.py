@@ -1,4 +1,4 @@
-"""Requests reach the shards of ScyllaDB nodes: ports, NAT, changing nodes, all APIs."""
+"""Requests reach the shards of fake ScyllaDB nodes: ports, NAT, changed nodes, both APIs."""
 
 from __future__ import annotations
 
@@ -69,19 +69,21 @@ def warm(nodes: FakeCluster, execute: Callable[[int], Any], count: int = 1000) -
 
 
 def shards_at(node: Any) -> int:
-    """Return the number of a node's shards."""
+    """Return the number of shards of a node."""
     return int(node.shards)
 
 
 def shards_of(node: Any) -> list[int]:
-    """Return the shard of each connection of the pools."""
+    """Return the shards of the node's pool connections, in order."""
     return sorted(connection.shard for connection in node.connections if not connection.event_types)
 
 
 # -- connections -----------------------------------------------------------------------------------
 
 
-def test_a_connection_to_each_shard_through_its_port(nodes: FakeCluster, cluster: Cluster) -> None:
+def test_each_shard_has_a_connection_through_the_shard_aware_port(
+    nodes: FakeCluster, cluster: Cluster
+) -> None:
     assert cluster.is_shard_aware()
     assert cluster.shard_aware_stats() == {
         node.endpoint: {"shards_count": node.shards, "connected": node.shards}
@@ -90,8 +92,8 @@ def test_a_connection_to_each_shard_through_its_port(nodes: FakeCluster, cluster
     for node in nodes.scylla.nodes:
         connections = [connection for connection in node.connections if not connection.event_types]
         assert sorted(connection.shard for connection in connections) == list(range(node.shards))
-        # The first connection could not know the port; all others came through the shard-aware
-        # port.
+        # Before the first connection the driver does not know the shard-aware port. All other
+        # connections use it.
         by_port = [
             connection
             for connection in connections
@@ -103,7 +105,7 @@ def test_a_connection_to_each_shard_through_its_port(nodes: FakeCluster, cluster
         )
 
 
-def test_hosts_tell_of_their_shards(nodes: FakeCluster, cluster: Cluster) -> None:
+def test_hosts_have_sharding_info(nodes: FakeCluster, cluster: Cluster) -> None:
     info_by_host = {host.host_id: host.sharding_info for host in cluster.metadata.all_hosts()}
     for node in nodes.scylla.nodes:
         info = info_by_host[node.host_id]
@@ -147,11 +149,11 @@ def test_options_are_checked() -> None:
     with pytest.raises(ValueError, match="70000"):
         Cluster(shard_aware_options={"local_ports": (1, 70000)})
     options = ShardAwareOptions({"local_ports": (50000, 50100)}, disable=True)
-    again = ShardAwareOptions(options)
-    assert (again.disable, again.local_ports) == (True, (50000, 50100))
+    copy = ShardAwareOptions(options)
+    assert (copy.disable, copy.local_ports) == (True, (50000, 50100))
 
 
-def test_local_ports_are_chosen_from_the_range_and_taken_ones_are_skipped(
+def test_local_ports_are_free_ports_of_the_range(
     nodes: FakeCluster,
 ) -> None:
     low, high = 61_000, 61_200
@@ -162,7 +164,7 @@ def test_local_ports_are_chosen_from_the_range_and_taken_ones_are_skipped(
             sock.bind(("0.0.0.0", port))  # without SO_REUSEADDR the port is exclusive
             sock.listen()
         except OSError:
-            # A connection that just closed has the port, which may soon be free again.
+            # A connection that was just closed may still hold the port.
             sock.close()
         else:
             taken[port] = sock
@@ -200,7 +202,7 @@ async def test_without_a_free_port_the_error_says_so() -> None:
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6 here")
-async def test_source_ports_of_ipv6() -> None:
+async def test_the_local_port_over_ipv6_leads_to_the_shard() -> None:
     loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_INET6) as listener:
         try:
@@ -216,7 +218,7 @@ async def test_source_ports_of_ipv6() -> None:
             assert sock.getsockname()[1] % 7 == 3
 
 
-def test_the_port_of_tls(tmp_path: Any) -> None:
+def test_with_tls_the_shard_aware_tls_port_is_used(tmp_path: Any) -> None:
     material = TlsMaterial.make(str(tmp_path), "required")
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(material.client_certificate, material.client_key)
@@ -246,7 +248,7 @@ def test_several_connections_to_each_shard(nodes: FakeCluster) -> None:
             node.wait_for(lambda fake: shards_of(fake) == [*range(shards_at(fake))])
 
 
-def test_a_shard_that_is_lost_is_opened_again(nodes: FakeCluster, cluster: Cluster) -> None:
+def test_a_lost_connection_to_a_shard_is_opened_again(nodes: FakeCluster, cluster: Cluster) -> None:
     node = nodes.scylla.nodes[0]
     opened = node.opened
     victim = next(
@@ -278,7 +280,7 @@ def test_a_node_comes_back_with_another_number_of_shards(
     assert nodes.scylla.arrivals.right == nodes.scylla.arrivals.counted == 300
 
 
-def test_behind_a_nat_there_is_no_storm() -> None:
+def test_behind_a_nat_few_connections_are_opened() -> None:
     with scylla(shards=7, rewrites_ports=True) as nodes:
         described(nodes)
         with Cluster(**settings_of(nodes)) as cluster:
@@ -291,13 +293,14 @@ def test_behind_a_nat_there_is_no_storm() -> None:
             assert arrivals.wrong_node == 0
             stats = cluster.shard_aware_stats()
             assert len(stats) == 3
-        # One of them is the control connection.
+        # Seven connections are those of the pool, and one may be the control connection.
         assert all(node.opened <= 14 for node in nodes.nodes)
 
 
-def test_behind_a_nat_the_ordinary_port_fills_what_is_missing() -> None:
-    """Behind a NAT the ordinary port assigns shards in turn, so all are reached
-    within the limit.
+def test_behind_a_nat_the_normal_port_reaches_all_shards() -> None:
+    """Behind a NAT, the normal port assigns shards in turn, so each shard gets a connection.
+
+    The driver opens at most eight connections to a node for that.
     """
     with scylla(shards=4, rewrites_ports=True) as nodes:
         with Cluster(**settings_of(nodes)) as cluster:
@@ -306,7 +309,7 @@ def test_behind_a_nat_the_ordinary_port_fills_what_is_missing() -> None:
         assert all(node.opened <= 8 for node in nodes.nodes)
 
 
-def test_a_port_that_cannot_be_reached_is_done_without(nodes: FakeCluster) -> None:
+def test_if_the_shard_aware_port_is_closed_the_normal_port_is_used(nodes: FakeCluster) -> None:
     for node in nodes.scylla.nodes:
         node.close_shard_aware_port()
     with Cluster(**settings_of(nodes)) as cluster:
@@ -342,7 +345,7 @@ def test_every_read_reaches_its_shard(
         assert not any(node.malformed for node in nodes.nodes)
 
 
-FACES = ["blocking", "futures", "asyncio"]
+APIS = ["blocking", "futures", "asyncio"]
 
 
 @pytest.fixture
@@ -351,17 +354,17 @@ def nodes_of_seven() -> Iterator[FakeCluster]:
         yield described(running)
 
 
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize(("keyspace", "version"), [("vn", 1), ("tb", 1), ("tb", 2)])
 @pytest.mark.slow
 def test_twenty_thousand_reads(
-    nodes_of_seven: FakeCluster, keyspace: str, version: int, face: str
+    nodes_of_seven: FakeCluster, keyspace: str, version: int, api: str
 ) -> None:
-    """Every read reaches a replica and its shard, once the driver has learnt the tablets."""
+    """When the driver knows all tablets, every read goes to the right shard of a replica."""
     count, nodes = 20_000, nodes_of_seven
     nodes.scylla.tablets_version = version
     text = SELECT.format(keyspace)
-    if face == "asyncio":
+    if api == "asyncio":
         asyncio.run(_read_in_asyncio(nodes, text, count))
     else:
         with Cluster(**settings_of(nodes)) as cluster:
@@ -370,7 +373,7 @@ def test_twenty_thousand_reads(
             prepared = session.prepare(text)
             warm(nodes, lambda key: session.execute(prepared, (key,)))
             keys = [(key,) for key in range(count)]
-            if face == "futures":
+            if api == "futures":
                 execute_concurrent_with_args(session, prepared, keys, concurrency=200)
             else:
                 for key in keys:
@@ -395,7 +398,7 @@ async def _read_in_asyncio(nodes: FakeCluster, text: str, count: int) -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.slow
-def test_while_tablets_move(nodes: FakeCluster, version: int) -> None:
+def test_most_reads_reach_their_shard_while_tablets_move(nodes: FakeCluster, version: int) -> None:
     nodes.scylla.tablets_version = version
     placement = nodes.scylla.placement
     with Cluster(**settings_of(nodes)) as cluster:
@@ -412,8 +415,10 @@ def test_while_tablets_move(nodes: FakeCluster, version: int) -> None:
         assert arrivals.right >= 9_900
 
 
-def test_all_kinds_of_load_at_the_same_time(nodes: FakeCluster, cluster: Cluster) -> None:
-    """A shard without capacity must not delay requests for other shards."""
+def test_requests_succeed_while_connections_have_few_streams(
+    nodes: FakeCluster, cluster: Cluster
+) -> None:
+    """When a shard's connection is full, requests for other shards are not delayed."""
     session = cluster.connect()
     for pool in session._engine.pools.values():
         for connection in pool.connections:

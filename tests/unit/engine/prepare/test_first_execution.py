@@ -1,4 +1,4 @@
-"""The first execution of a statement with bind markers prepares it first."""
+"""The first execution of a statement with bind markers prepares the statement."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.fixture
 def session(node: FakeNode) -> Iterator[Session]:
-    drawn = count(1000)
+    timestamps = count(1000)
     with Cluster(
-        [node.address], port=node.port, timestamp_generator=lambda: next(drawn)
+        [node.address], port=node.port, timestamp_generator=lambda: next(timestamps)
     ) as cluster:
         yield cluster.connect()
 
@@ -44,9 +44,12 @@ def batch() -> BatchStatement:
 
 
 @pytest.mark.parametrize("kind", ["text", "statement", "batch"])
-def test_the_timestamp_is_drawn_at_the_call(node: FakeNode, session: Session, kind: str) -> None:
-    """The timestamp is drawn at the call, not after the PREPARE: otherwise an earlier write could
-    win over a later write.
+def test_the_timestamp_is_taken_when_execute_is_called(
+    node: FakeNode, session: Session, kind: str
+) -> None:
+    """The timestamp is taken when `execute` is called, not after the PREPARE.
+
+    Otherwise an earlier write could win over a later write.
     """
     first: Any = {"text": WRITE, "statement": SimpleStatement(WRITE), "batch": batch()}[kind]
     values = None if kind == "batch" else (1,)
@@ -58,7 +61,9 @@ def test_the_timestamp_is_drawn_at_the_call(node: FakeNode, session: Session, ki
 
 
 @pytest.mark.parametrize("row", [[0, [0]], {"k": 0, "v": [0]}], ids=["list", "dict"])
-def test_values_are_taken_at_the_call(node: FakeNode, session: Session, row: Any) -> None:
+def test_later_changes_of_the_values_have_no_effect(
+    node: FakeNode, session: Session, row: Any
+) -> None:
     text = "INSERT INTO t (k, v) VALUES (?, ?)"
     node.prime_prepare(text, [("k", "int"), ("v", "list<int>")])
     key, items = ("k", "v") if isinstance(row, dict) else (0, 1)

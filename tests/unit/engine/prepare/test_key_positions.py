@@ -20,9 +20,9 @@ def metadata(*key: str) -> Any:
     return SimpleNamespace(keyspaces={"ks": SimpleNamespace(tables={"t": table})})
 
 
-def test_places_are_in_the_order_of_the_key() -> None:
+def test_positions_are_in_the_order_of_the_key() -> None:
     assert key_positions(metadata("a", "b"), markers("b", "v", "a")) == [2, 0]
-    # A second marker with the same name belongs to a condition.
+    # A repeated name comes from a condition, so only the first marker counts.
     assert key_positions(metadata("a"), markers("v", "a", "a")) == [1]
 
 
