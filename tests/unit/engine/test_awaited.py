@@ -1,5 +1,6 @@
-"""The awaitable of a request behaves like asyncio's futures, in both implementations, on both kinds
-of loop.
+"""`ResultFuture`, which `execute` returns, behaves like asyncio's futures.
+
+Each test runs with both implementations, and on loops of asyncio and uvloop.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Check = Callable[["LoopFutures"], Awaitable[None]]
 
 
 class Result:
-    """Fake `ResultSet`."""
+    """A fake `ResultSet`."""
 
     def __init__(self, session: object, request: Any, row_factory: object) -> None:
         self.session = session
@@ -33,7 +34,7 @@ class Result:
 
 
 class LoopFutures:
-    """Futures of one loop, and the errors that the loop reported."""
+    """Creates futures on one loop, and records the errors that the loop reports."""
 
     def __init__(self, twins: Twins, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -71,23 +72,23 @@ class LoopFutures:
 def run(twins: Twins, loops: Loops) -> Callable[[Check], LoopFutures]:
     def run(check: Check) -> LoopFutures:
         loop = loops.make()
-        world = LoopFutures(twins, loop)
+        maker = LoopFutures(twins, loop)
         try:
-            loop.run_until_complete(asyncio.wait_for(check(world), WAIT))
+            loop.run_until_complete(asyncio.wait_for(check(maker), WAIT))
             loop.run_until_complete(asyncio.sleep(0))
         finally:
             loop.close()
-        return world
+        return maker
 
     return run
 
 
 def test_awaiting_gives_the_result(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        before, after = world.future(), world.future()
-        world.answer(before)
+    async def check(maker: LoopFutures) -> None:
+        before, after = maker.future(), maker.future()
+        maker.answer(before)
         assert (await before).response == "rows"
-        world.loop.call_soon(world.answer, after, "later")
+        maker.loop.call_soon(maker.answer, after, "later")
         result = await after
         assert (result.response, result.session) == ("later", "session")
         assert (await after) is result
@@ -95,51 +96,51 @@ def test_awaiting_gives_the_result(run: Callable[[Check], LoopFutures]) -> None:
     run(check)
 
 
-def test_awaiting_raises_the_error_at_each_time(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        future = world.future()
+def test_each_await_raises_the_same_error(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(maker: LoopFutures) -> None:
+        future = maker.future()
         error = ValueError("refused")
-        world.loop.call_soon(world.fail, future, error)
+        maker.loop.call_soon(maker.fail, future, error)
         depths = []
         for _ in range(3):
             with pytest.raises(ValueError, match="refused") as caught:
                 await future
             assert caught.value is error
             depths.append(len(caught.traceback))
-        assert depths[1] == depths[2]  # frames do not pile up in the exception
+        assert depths[1] == depths[2]  # the exception's traceback does not grow
         assert future.exception() is error
 
     assert run(check).complaints == []
 
 
-def test_several_tasks_await_one(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        future = world.future()
+def test_several_tasks_may_await_one_future(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(maker: LoopFutures) -> None:
+        future = maker.future()
 
         async def wait(number: int) -> tuple[int, Any]:
             return number, (await future).response
 
         tasks = [asyncio.ensure_future(wait(number)) for number in range(4)]
         await asyncio.sleep(0)
-        world.answer(future)
+        maker.answer(future)
         assert await asyncio.gather(*tasks) == [(number, "rows") for number in range(4)]
 
     run(check)
 
 
-def test_before_it_is_done(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        future = world.future()
+def test_a_pending_future_has_no_result(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(maker: LoopFutures) -> None:
+        future = maker.future()
         assert not future.done()
         assert not future.cancelled()
-        assert future.get_loop() is world.loop
+        assert future.get_loop() is maker.loop
         assert asyncio.isfuture(future)
         assert "ResultFuture pending" in repr(future)
         with pytest.raises(asyncio.InvalidStateError):
             future.result()
         with pytest.raises(asyncio.InvalidStateError):
             future.exception()
-        world.answer(future)
+        maker.answer(future)
         assert future.done()
         assert future.exception() is None
         assert future.result().response == "rows"
@@ -148,9 +149,9 @@ def test_before_it_is_done(run: Callable[[Check], LoopFutures]) -> None:
     run(check)
 
 
-def test_cancelling_it_cancels_the_request(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        future = world.future()
+def test_cancelling_the_future_cancels_the_request(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(maker: LoopFutures) -> None:
+        future = maker.future()
         assert future.cancel("enough") is True
         assert future.cancelled()
         assert future.done()
@@ -158,16 +159,16 @@ def test_cancelling_it_cancels_the_request(run: Callable[[Check], LoopFutures]) 
         assert future.cancel() is False
         with pytest.raises(asyncio.CancelledError, match="enough"):
             await future
-        for look in (future.result, future.exception):
+        for method in (future.result, future.exception):
             with pytest.raises(asyncio.CancelledError):
-                look()
+                method()
 
     run(check)
 
 
-def test_cancelling_the_task_cancels_it(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        future = world.future()
+def test_cancelling_the_task_cancels_the_future(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(maker: LoopFutures) -> None:
+        future = maker.future()
 
         async def wait() -> None:
             await future
@@ -183,9 +184,9 @@ def test_cancelling_the_task_cancels_it(run: Callable[[Check], LoopFutures]) -> 
     run(check)
 
 
-def test_a_request_that_is_cancelled_cancels_it(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        future = world.future()
+def test_cancelling_the_request_cancels_the_future(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(maker: LoopFutures) -> None:
+        future = maker.future()
         future.request.cancel()
         assert future.cancelled()
 
@@ -193,54 +194,54 @@ def test_a_request_that_is_cancelled_cancels_it(run: Callable[[Check], LoopFutur
 
 
 def test_an_answer_after_the_cancellation_is_dropped(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        future = world.future()
+    async def check(maker: LoopFutures) -> None:
+        future = maker.future()
         future.cancel()
-        future.complete(SimpleNamespaceRequest.of(world))
+        future.complete(EndedRequest.of(maker))
         assert future.cancelled()
 
     run(check)
 
 
-class SimpleNamespaceRequest:
-    """Fake request that has ended."""
+class EndedRequest:
+    """Creates fake requests that have ended."""
 
     @staticmethod
-    def of(world: LoopFutures) -> Any:
-        request = world.twins.happy_path.RequestBase(world.engine, None, None, lambda over: None)
+    def of(maker: LoopFutures) -> Any:
+        request = maker.twins.happy_path.RequestBase(maker.engine, None, None, lambda over: None)
         request.finish("late")
         return request
 
 
 def test_wait_gather_wait_for_and_shield(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        futures = [world.future() for _ in range(3)]
+    async def check(maker: LoopFutures) -> None:
+        futures = [maker.future() for _ in range(3)]
         for future in futures:
-            world.loop.call_soon(world.answer, future)
+            maker.loop.call_soon(maker.answer, future)
         assert [result.response for result in await asyncio.gather(*futures)] == ["rows"] * 3
-        first, other = world.future(), world.future()
-        world.loop.call_soon(world.answer, first)
+        first, other = maker.future(), maker.future()
+        maker.loop.call_soon(maker.answer, first)
         done, pending = await asyncio.wait(
             [first, other], return_when=asyncio.FIRST_COMPLETED, timeout=30
         )
         assert done == {first}
         assert pending == {other}
-        world.loop.call_soon(world.answer, other)
+        maker.loop.call_soon(maker.answer, other)
         assert (await asyncio.wait_for(other, 30)).response == "rows"
-        slow = world.future()
+        slow = maker.future()
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(slow, 0.001)
         assert slow.cancelled()
-        shielded_future = world.future()
+        shielded_future = maker.future()
         shielded = asyncio.shield(shielded_future)
         await asyncio.sleep(0)
         shielded.cancel()
         assert not shielded_future.cancelled()
-        world.answer(shielded_future)
+        maker.answer(shielded_future)
         assert asyncio.ensure_future(shielded_future) is shielded_future
         assert (await shielded_future).response == "rows"
-        completed = world.future()
-        world.loop.call_soon(world.answer, completed)
+        completed = maker.future()
+        maker.loop.call_soon(maker.answer, completed)
         for coroutine in asyncio.as_completed([completed]):
             assert (await coroutine).response == "rows"
 
@@ -248,13 +249,13 @@ def test_wait_gather_wait_for_and_shield(run: Callable[[Check], LoopFutures]) ->
 
 
 def test_gather_passes_errors_and_cancellations_on(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        failed, cancelled = world.future(), world.future()
-        world.loop.call_soon(world.fail, failed, ValueError("refused"))
-        world.loop.call_soon(cancelled.cancel)
+    async def check(maker: LoopFutures) -> None:
+        failed, cancelled = maker.future(), maker.future()
+        maker.loop.call_soon(maker.fail, failed, ValueError("refused"))
+        maker.loop.call_soon(cancelled.cancel)
         outcomes = await asyncio.gather(failed, cancelled, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [ValueError, asyncio.CancelledError]
-        waits = [world.future(), world.future()]
+        waits = [maker.future(), maker.future()]
         gathered = asyncio.gather(*waits)
         gathered.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -264,12 +265,12 @@ def test_gather_passes_errors_and_cancellations_on(run: Callable[[Check], LoopFu
     assert run(check).complaints == []
 
 
-def test_the_loop_runs_until_it_is_complete(twins: Twins, loops: Loops) -> None:
+def test_run_until_complete_accepts_the_future(twins: Twins, loops: Loops) -> None:
     loop = loops.make()
     try:
-        world = LoopFutures(twins, loop)
-        future = world.future()
-        loop.call_soon(world.answer, future)
+        maker = LoopFutures(twins, loop)
+        future = maker.future()
+        loop.call_soon(maker.answer, future)
         assert loop.run_until_complete(future).response == "rows"
     finally:
         loop.close()
@@ -280,8 +281,8 @@ def test_callbacks_are_called_in_the_loop_with_their_contexts(
 ) -> None:
     variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="none")
 
-    async def check(world: LoopFutures) -> None:
-        future = world.future()
+    async def check(maker: LoopFutures) -> None:
+        future = maker.future()
         seen: list[tuple[str, str, bool]] = []
 
         def note(name: str) -> Callable[[Any], None]:
@@ -299,8 +300,8 @@ def test_callbacks_are_called_in_the_loop_with_their_contexts(
         assert future.remove_done_callback(removed) == 2
         assert future.remove_done_callback(removed) == 0
         variable.set("changed")
-        world.answer(future)
-        assert seen == []  # not called inside the completion
+        maker.answer(future)
+        assert seen == []  # callbacks are called in the next turn of the loop
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert seen == [("first", "own", True), ("second", "given", True)]
@@ -313,8 +314,8 @@ def test_callbacks_are_called_in_the_loop_with_their_contexts(
 
 
 def test_removing_the_first_callback_keeps_the_others(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        future = world.future()
+    async def check(maker: LoopFutures) -> None:
+        future = maker.future()
         seen: list[str] = []
 
         def first(done: Any) -> None:
@@ -323,7 +324,7 @@ def test_removing_the_first_callback_keeps_the_others(run: Callable[[Check], Loo
         future.add_done_callback(first)
         future.add_done_callback(lambda done: seen.append("second"))
         future.remove_done_callback(first)
-        world.answer(future)
+        maker.answer(future)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert seen == ["second"]
@@ -331,12 +332,12 @@ def test_removing_the_first_callback_keeps_the_others(run: Callable[[Check], Loo
     run(check)
 
 
-def test_a_callback_on_its_way_is_not_removed(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        future = world.future()
+def test_a_scheduled_callback_cannot_be_removed(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(maker: LoopFutures) -> None:
+        future = maker.future()
         seen: list[Any] = []
         future.add_done_callback(seen.append)
-        world.answer(future)
+        maker.answer(future)
         assert future.remove_done_callback(seen.append) == 0
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -348,17 +349,17 @@ def test_a_callback_on_its_way_is_not_removed(run: Callable[[Check], LoopFutures
 def test_a_callback_that_fails_is_reported_and_the_others_go_on(
     run: Callable[[Check], LoopFutures],
 ) -> None:
-    async def check(world: LoopFutures) -> None:
+    async def check(maker: LoopFutures) -> None:
         seen: list[str] = []
-        bad, good = world.future(), world.future()
+        bad, good = maker.future(), maker.future()
 
         def fail(done: Any) -> None:
             raise ValueError("of a callback")
 
         bad.add_done_callback(fail)
         good.add_done_callback(lambda done: seen.append("good"))
-        world.answer(bad)
-        world.answer(good)
+        maker.answer(bad)
+        maker.answer(good)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert seen == ["good"]
@@ -368,12 +369,14 @@ def test_a_callback_that_fails_is_reported_and_the_others_go_on(
     assert "Exception in callback" in complaint["message"]
 
 
-def test_an_exception_that_ends_the_loop_loses_no_callbacks(twins: Twins, loops: Loops) -> None:
+def test_a_keyboard_interrupt_in_a_callback_loses_no_other_callback(
+    twins: Twins, loops: Loops
+) -> None:
     loop = loops.make()
     try:
-        world = LoopFutures(twins, loop)
+        maker = LoopFutures(twins, loop)
         seen: list[str] = []
-        ends, stays = world.future(), world.future()
+        ends, stays = maker.future(), maker.future()
 
         def leave(done: Any) -> None:
             raise KeyboardInterrupt
@@ -382,8 +385,8 @@ def test_an_exception_that_ends_the_loop_loses_no_callbacks(twins: Twins, loops:
         stays.add_done_callback(lambda done: seen.append("called"))
 
         def finish() -> None:
-            world.answer(ends)
-            world.answer(stays)
+            maker.answer(ends)
+            maker.answer(stays)
 
         loop.call_soon(finish)
         with pytest.raises(KeyboardInterrupt):
@@ -397,49 +400,51 @@ def test_an_exception_that_ends_the_loop_loses_no_callbacks(twins: Twins, loops:
         loop.close()
 
 
-def test_a_call_that_the_loop_refuses_holds_up_nobody_else(
+def test_a_cancel_from_another_thread_affects_no_other_future(
     run: Callable[[Check], LoopFutures],
 ) -> None:
-    async def check(world: LoopFutures) -> None:
-        world.loop.set_debug(True)
-        refused, other = world.future(), world.future()
+    async def check(maker: LoopFutures) -> None:
+        maker.loop.set_debug(True)
+        refused, other = maker.future(), maker.future()
         refused.add_done_callback(lambda future: None)
         errors: list[BaseException] = []
 
         def cancel() -> None:
             try:
                 refused.cancel()
-            except RuntimeError as error:  # belongs to the loop
+            except RuntimeError as error:  # in debug mode, `call_soon` refuses other threads
                 errors.append(error)
 
         thread = threading.Thread(target=cancel)
         thread.start()
         thread.join(WAIT)
         assert len(errors) == 1
-        world.loop.call_soon(world.answer, other)
+        maker.loop.call_soon(maker.answer, other)
         assert (await other).response == "rows"
 
     assert run(check).complaints == []
 
 
-def test_an_error_that_nobody_looks_at_is_reported(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        future = world.future()
-        world.fail(future, ValueError("never seen"))
+def test_an_exception_that_is_never_retrieved_is_reported(
+    run: Callable[[Check], LoopFutures],
+) -> None:
+    async def check(maker: LoopFutures) -> None:
+        future = maker.future()
+        maker.fail(future, ValueError("never seen"))
         future.request = None
         del future
         gc.collect()
-        # The errors of the futures below were retrieved, or there were none.
-        for look in ("exception", "result", "cancel"):
-            looked = world.future()
-            world.fail(looked, ValueError("seen"))
-            if look == "result":
+        # These futures report nothing: their exceptions were retrieved, or they were cancelled.
+        for method in ("exception", "result", "cancel"):
+            retrieved = maker.future()
+            maker.fail(retrieved, ValueError("seen"))
+            if method == "result":
                 with pytest.raises(ValueError, match="seen"):
-                    looked.result()
+                    retrieved.result()
             else:
-                getattr(looked, look)()
-        world.future().cancel()
-        del looked
+                getattr(retrieved, method)()
+        maker.future().cancel()
+        del retrieved
         gc.collect()
 
     (complaint,) = run(check).complaints
@@ -448,11 +453,11 @@ def test_an_error_that_nobody_looks_at_is_reported(run: Callable[[Check], LoopFu
     assert "never seen" in repr(complaint["future"])
 
 
-def test_stop_iteration_does_not_end_a_coroutine(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        future = world.future()
+def test_stop_iteration_becomes_a_runtime_error(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(maker: LoopFutures) -> None:
+        future = maker.future()
         cause = StopIteration("of a policy")
-        world.fail(future, cause)
+        maker.fail(future, cause)
         with pytest.raises(RuntimeError, match="StopIteration") as caught:
             await future
         assert caught.value.__cause__ is cause
@@ -460,9 +465,11 @@ def test_stop_iteration_does_not_end_a_coroutine(run: Callable[[Check], LoopFutu
     run(check)
 
 
-def test_the_outcome_may_be_set_by_hand(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
-        answered, failed = world.future(), world.future()
+def test_set_result_and_set_exception_set_the_outcome_once(
+    run: Callable[[Check], LoopFutures],
+) -> None:
+    async def check(maker: LoopFutures) -> None:
+        answered, failed = maker.future(), maker.future()
         answered.set_result("given")
         failed.set_exception(ZeroDivisionError)
         assert await answered == "given"
@@ -473,21 +480,21 @@ def test_the_outcome_may_be_set_by_hand(run: Callable[[Check], LoopFutures]) -> 
                 future.set_result("again")
             with pytest.raises(asyncio.InvalidStateError):
                 future.set_exception(ValueError())
-            world.answer(future)
+            maker.answer(future)
         assert await answered == "given"
         with pytest.raises(TypeError):
-            world.future().set_exception("no exception")
+            maker.future().set_exception("no exception")
 
     run(check)
 
 
-def test_another_loop_is_refused(
+def test_a_task_of_another_loop_cannot_await_the_future(
     run: Callable[[Check], LoopFutures], twins: Twins, loops: Loops
 ) -> None:
     other = loops.make()
     foreign = LoopFutures(twins, other).future()
 
-    async def check(world: LoopFutures) -> None:
+    async def check(maker: LoopFutures) -> None:
         async def wait() -> None:
             await foreign
 
@@ -500,11 +507,11 @@ def test_another_loop_is_refused(
         other.close()
 
 
-def test_awaiting_by_hand(run: Callable[[Check], LoopFutures]) -> None:
-    """Coroutines of other libraries, which do not know asyncio, may await it by hand."""
+def test_a_coroutine_can_be_driven_without_asyncio(run: Callable[[Check], LoopFutures]) -> None:
+    """Coroutines may be driven by libraries other than asyncio, which call `send` themselves."""
 
-    async def check(world: LoopFutures) -> None:
-        future = world.future()
+    async def check(maker: LoopFutures) -> None:
+        future = maker.future()
 
         async def wait() -> Any:
             return (await future).response
@@ -514,12 +521,12 @@ def test_awaiting_by_hand(run: Callable[[Check], LoopFutures]) -> None:
         assert future._asyncio_future_blocking
         with pytest.raises(RuntimeError, match="await wasn't used with future"):
             steps.send(None)
-        again = wait()
+        second = wait()
         future._asyncio_future_blocking = False
-        assert again.send(None) is future
-        world.answer(future)
+        assert second.send(None) is future
+        maker.answer(future)
         with pytest.raises(StopIteration) as caught:
-            again.send(None)
+            second.send(None)
         assert caught.value.value == "rows"
         third, iterator = wait(), iter(future)
         with pytest.raises(StopIteration):
@@ -527,10 +534,10 @@ def test_awaiting_by_hand(run: Callable[[Check], LoopFutures]) -> None:
         with pytest.raises(StopIteration) as of_iterator:
             next(iterator)
         assert of_iterator.value.value.response == "rows"
-        thrown = world.future().__await__()
+        awaiter = maker.future().__await__()
         with pytest.raises(KeyError):
-            thrown.throw(KeyError("in"))
-        thrown.close()
+            awaiter.throw(KeyError("in"))
+        awaiter.close()
 
     run(check)
 
@@ -538,13 +545,13 @@ def test_awaiting_by_hand(run: Callable[[Check], LoopFutures]) -> None:
 def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
     run: Callable[[Check], LoopFutures],
 ) -> None:
-    async def check(world: LoopFutures) -> None:
+    async def check(maker: LoopFutures) -> None:
         gc.collect()
         gc.disable()
         try:
-            future = world.future()
+            future = maker.future()
             gone = weakref.ref(future)
-            world.loop.call_soon(world.answer, future)
+            maker.loop.call_soon(maker.answer, future)
             await future
             future.request = None
             del future
@@ -557,19 +564,19 @@ def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
-def test_eager_tasks(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(world: LoopFutures) -> None:
+def test_eager_tasks_can_await_futures(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(maker: LoopFutures) -> None:
         task_class: Any = asyncio.Task
-        ready, later = world.future(), world.future()
-        world.answer(ready)
+        ready, later = maker.future(), maker.future()
+        maker.answer(ready)
 
         async def wait(future: Any) -> Any:
             return (await future).response
 
-        at_once = task_class(wait(ready), loop=world.loop, eager_start=True)
+        at_once = task_class(wait(ready), loop=maker.loop, eager_start=True)
         assert at_once.done()
-        task = task_class(wait(later), loop=world.loop, eager_start=True)
-        world.answer(later, "eager")
+        task = task_class(wait(later), loop=maker.loop, eager_start=True)
+        maker.answer(later, "eager")
         assert await task == "eager"
 
     run(check)
@@ -578,18 +585,18 @@ def test_eager_tasks(run: Callable[[Check], LoopFutures]) -> None:
 def test_futures_completed_in_a_callback_wait_for_the_next_turn(
     run: Callable[[Check], LoopFutures],
 ) -> None:
-    async def check(world: LoopFutures) -> None:
+    async def check(maker: LoopFutures) -> None:
         turns: list[str] = []
-        first, second = world.future(), world.future()
+        first, second = maker.future(), maker.future()
 
         def chain(done: Any) -> None:
             turns.append("first")
-            world.answer(second)
+            maker.answer(second)
 
         first.add_done_callback(chain)
         second.add_done_callback(lambda done: turns.append("second"))
-        world.answer(first)
-        world.loop.call_soon(turns.append, "between")
+        maker.answer(first)
+        maker.loop.call_soon(turns.append, "between")
         for _ in range(3):
             await asyncio.sleep(0)
         assert turns == ["first", "between", "second"]

@@ -1,5 +1,6 @@
-"""Executions on the happy path take one pass, and have the same results as those on the ordinary
-path.
+"""Executions on the happy path of `aio` have the same results as those on the ordinary path.
+
+The happy path is the short code for a prepared statement with plain values and no further options.
 """
 
 from __future__ import annotations
@@ -50,26 +51,26 @@ class Row:
 
 
 class Handler(ProtocolHandler):
-    """A handler of the application."""
+    """A protocol handler of the application."""
 
 
-class OwnBound(BoundStatement):
+class CustomBoundStatement(BoundStatement):
     """A subclass of the application."""
 
 
 Calls = dict[str, Callable[[aio.Session, Any], Any]]
 
-USUAL: Calls = {
+HAPPY_PATH: Calls = {
     "tuple": lambda session, select: session.execute(select, (7,)),
     "list": lambda session, select: session.execute(select, [7]),
     "bound statement": lambda session, select: session.execute(select.bind((7,))),
 }
 
-UNUSUAL: Calls = {
+ORDINARY_PATH: Calls = {
     "text": lambda session, select: session.execute("SELECT k FROM t"),
     "text with a marker": lambda session, select: session.execute(QUERY, (7,)),
     "bound statement of a class of its own": lambda session, select: session.execute(
-        OwnBound(select).bind((7,))
+        CustomBoundStatement(select).bind((7,))
     ),
     "bound statement with values beside it": lambda session, select: session.execute(
         select.bind((7,)), (8,)
@@ -89,15 +90,15 @@ UNUSUAL: Calls = {
 
 
 @pytest.mark.filterwarnings("ignore:the parameters are ignored")
-@pytest.mark.parametrize("name", [*USUAL, *UNUSUAL])
-async def test_each_way_gives_the_rows(name: str) -> None:
+@pytest.mark.parametrize("name", [*HAPPY_PATH, *ORDINARY_PATH])
+async def test_both_paths_return_the_same_rows(name: str) -> None:
     with node_with_rows() as node:
         profiles = profile()
         profiles["other"] = next(iter(profiles.values())).clone()
         async with connected(node, execution_profiles=profiles) as (_, session):
             select = await session.prepare(QUERY)
-            future = {**USUAL, **UNUSUAL}[name](session, select)
-            assert (type(future) is happy_path.ResultFuture) == (name in USUAL)
+            future = {**HAPPY_PATH, **ORDINARY_PATH}[name](session, select)
+            assert (type(future) is happy_path.ResultFuture) == (name in HAPPY_PATH)
             result = await future
             assert [row.k for row in result.current_rows] == [7, 8]
             assert result.one().k == 7
@@ -108,7 +109,7 @@ async def test_each_way_gives_the_rows(name: str) -> None:
             assert result.coordinator_host is result.attempts[0].host
 
 
-async def test_listeners_and_handlers_leave_the_happy_path() -> None:
+async def test_with_listeners_or_handlers_the_ordinary_path_is_used() -> None:
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -132,7 +133,7 @@ async def test_listeners_and_handlers_leave_the_happy_path() -> None:
             assert (await other).one().k == 7
 
 
-async def test_settings_of_the_session_count_at_each_execution() -> None:
+async def test_changed_session_settings_apply_to_the_next_execution() -> None:
     with node_with_rows() as node:
         async with connected(node, execution_profiles=profile()) as (_, session):
             select = await session.prepare(QUERY)
@@ -151,7 +152,7 @@ async def test_settings_of_the_session_count_at_each_execution() -> None:
             assert rows == ("own", ["k"], [(7,), (8,)])
 
 
-async def test_mistakes_in_the_call_are_raised_by_it() -> None:
+async def test_wrong_values_raise_in_the_call() -> None:
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -163,7 +164,7 @@ async def test_mistakes_in_the_call_are_raised_by_it() -> None:
                 session.execute(select, 7)
 
 
-async def test_rows_that_cannot_be_read_raise_at_each_access() -> None:
+async def test_damaged_rows_raise_at_each_access() -> None:
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -178,8 +179,8 @@ async def test_rows_that_cannot_be_read_raise_at_each_access() -> None:
                     _ = result.current_rows
 
 
-async def test_nobody_has_to_keep_the_future() -> None:
-    """A request ends by itself if its future is dropped."""
+async def test_a_request_ends_if_its_future_is_dropped() -> None:
+    """A request ends even if the application has dropped its future."""
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -191,7 +192,7 @@ async def test_nobody_has_to_keep_the_future() -> None:
             assert pool.in_flight == 0
 
 
-async def test_a_result_made_in_one_pass_is_as_its_constructor_makes_it() -> None:
+async def test_a_happy_path_result_equals_a_constructed_one() -> None:
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -216,7 +217,7 @@ def batch_of(*statements: Any) -> BatchStatement:
     return batch
 
 
-async def test_batches_of_rows_of_one_statement_are_usual() -> None:
+async def test_a_batch_of_one_prepared_statement_takes_the_happy_path() -> None:
     with node_with_rows() as node:
         node.prime_prepare(INSERT, COLUMNS)
         async with connected(node) as (_, session):
@@ -232,13 +233,13 @@ async def test_batches_of_rows_of_one_statement_are_usual() -> None:
             other = session.execute(batch)
             assert type(other) is ResultFuture
             await other
-            usual, unusual = [
+            happy_path_batch, ordinary_batch = [
                 request for request in node.requests if request.opcode == Opcode.BATCH
             ]
-            assert usual.body == unusual.body
+            assert happy_path_batch.body == ordinary_batch.body
 
 
-async def test_other_batches_are_not_usual() -> None:
+async def test_other_batches_take_the_ordinary_path() -> None:
     with node_with_rows() as node:
         node.prime_prepare(INSERT, COLUMNS)
         node.prime_prepare(QUERY, COLUMNS)
@@ -256,7 +257,7 @@ async def test_other_batches_are_not_usual() -> None:
 
 
 @pytest.mark.slow
-async def test_a_batch_that_is_too_large_is_refused_as_ever() -> None:
+async def test_a_batch_that_is_too_large_is_refused() -> None:
     with node_with_rows() as node:
         node.prime_prepare("INSERT INTO t (t) VALUES (?)", [("t", "text")])
         async with connected(node) as (_, session):
@@ -269,7 +270,7 @@ async def test_a_batch_that_is_too_large_is_refused_as_ever() -> None:
 # -- the blocking API ------------------------------------------------------------------------------
 
 
-def test_results_of_execute_concurrent_have_futures_when_asked() -> None:
+def test_results_of_execute_concurrent_create_their_future_on_access() -> None:
     with node_with_rows() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         select = session.prepare(QUERY)
@@ -290,7 +291,7 @@ def test_results_of_execute_concurrent_have_futures_when_asked() -> None:
                 _ = result.no_such_name
 
 
-def test_execute_concurrent_tells_listeners_of_each_request() -> None:
+def test_execute_concurrent_calls_listeners_for_each_request() -> None:
     with node_with_rows() as node, Cluster([node.address], port=node.port) as cluster:
         session: Session = cluster.connect()
         select = session.prepare(QUERY)
@@ -300,7 +301,7 @@ def test_execute_concurrent_tells_listeners_of_each_request() -> None:
         assert [result.response_future for _, result in outcomes] == seen
 
 
-def test_mistakes_are_outcomes_of_execute_concurrent() -> None:
+def test_wrong_values_are_outcomes_of_execute_concurrent() -> None:
     with node_with_rows() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         select = session.prepare(QUERY)
@@ -311,7 +312,7 @@ def test_mistakes_are_outcomes_of_execute_concurrent() -> None:
         assert [success for success, _ in outcomes] == [True, False, True]
 
 
-def test_a_dropped_future_of_a_closed_session_is_refused() -> None:
+def test_a_closed_session_refuses_executions() -> None:
     async def run() -> None:
         with node_with_rows() as node:
             async with connected(node) as (_, session):

@@ -1,4 +1,4 @@
-"""Tasks of the engine whose outcome nobody awaits."""
+"""`Background` runs tasks of the engine that nobody awaits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def fail(error: Exception) -> None:
     raise error
 
 
-async def test_a_task_runs_though_nobody_holds_it() -> None:
+async def test_a_task_without_other_references_runs_to_its_end() -> None:
     background, done = Background(), asyncio.Event()
 
     async def work() -> None:
@@ -32,7 +32,7 @@ async def test_a_task_runs_though_nobody_holds_it() -> None:
     await asyncio.wait_for(done.wait(), 5)
 
 
-async def test_only_errors_that_are_mistakes_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_only_unexpected_errors_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     background = Background()
     for error in (DriverException("refused"), OSError("lost"), ZeroDivisionError("a mistake")):
         background.spawn(fail(error))
@@ -42,24 +42,24 @@ async def test_only_errors_that_are_mistakes_are_logged(caplog: pytest.LogCaptur
     ]
 
 
-async def test_close_cancels_all_and_what_they_start() -> None:
+async def test_close_also_cancels_tasks_started_during_it() -> None:
     background = Background()
     started: list[asyncio.Task[None]] = []
 
-    async def stubborn() -> None:
+    async def start_another_at_the_end() -> None:
         try:
             await forever()
         finally:
             started.append(background.spawn(forever()))
 
-    first = background.spawn(stubborn())
+    first = background.spawn(start_another_at_the_end())
     await turns()
     await background.close()
     assert first.cancelled()
     assert [task.cancelled() for task in started] == [True]
 
 
-async def test_after_close_nothing_begins() -> None:
+async def test_after_close_new_tasks_are_cancelled() -> None:
     background = Background()
     await background.close()
     task = background.spawn(forever())
@@ -67,7 +67,7 @@ async def test_after_close_nothing_begins() -> None:
         await task
 
 
-async def test_a_task_may_close_its_own() -> None:
+async def test_a_background_task_may_close_the_background() -> None:
     background = Background()
     other = background.spawn(forever())
     await asyncio.wait_for(background.spawn(background.close()), 5)

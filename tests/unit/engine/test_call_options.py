@@ -1,4 +1,4 @@
-"""The options of a call."""
+"""`CallOptions` has the profile, and a default for each other option of a call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cassandra.engine.call_options import CallOptions
 from cassandra.query.settings import NOT_SET
 
 
-def test_options_of_a_call() -> None:
+def test_options_have_defaults() -> None:
     profile: Any = object()
     options = CallOptions(profile)
     assert [getattr(options, name) for name in sorted(CallBase.__slots__)] == [

@@ -1,4 +1,4 @@
-"""The throttler serves callers in turn, so each request has its caller."""
+"""`current_caller` tells callers apart, so that the throttler can serve them in turn."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import threading
 from cassandra.engine.callers import current_caller
 
 
-async def test_a_task_is_one_caller_and_each_task_another_one() -> None:
+async def test_each_task_is_one_caller() -> None:
     async def ask() -> object:
         first = current_caller()
         await asyncio.sleep(0)
         assert current_caller() == first
         return first
 
-    # The futures exist in sequence, so each may be at the previous address.
+    # These tasks run one after another, so a task may have the address of an earlier one.
     callers = [await asyncio.ensure_future(ask()) for _ in range(50)]
     assert len(set(callers)) == 50
 
 
-def test_a_thread_is_a_caller() -> None:
+def test_each_thread_is_one_caller() -> None:
     callers: list[object] = []
     thread = threading.Thread(target=lambda: callers.append(current_caller()))
     thread.start()

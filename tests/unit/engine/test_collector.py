@@ -1,4 +1,4 @@
-"""The `Collector` of many executions, without a session, in both implementations."""
+"""`Collector` bounds and orders many executions, in both implementations, without a session."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ class Outcome(NamedTuple):
     value: Any
 
 
-class Placed(NamedTuple):
+class OutcomeWithPosition(NamedTuple):
     success: bool
     value: Any
     place: int
 
 
 def collector_of(twins: Twins, concurrency: int, in_order: bool = True) -> Any:
-    return twins.happy_path.Collector(concurrency, Outcome if in_order else Placed, None, in_order)
+    return twins.happy_path.Collector(
+        concurrency, Outcome if in_order else OutcomeWithPosition, None, in_order
+    )
 
 
 def take_positions(collector: Any, statements: Iterator[Any], limit: int = 1000) -> list[int]:
-    """Take statements as a reader does; return their positions."""
+    """Take statements from the collector, like a reader, and return their positions."""
     positions: list[int] = []
     while True:
         burst: list[Any] = []
@@ -43,7 +45,7 @@ def statements(count: int) -> Iterator[tuple[str, int]]:
     return (("q", number) for number in range(count))
 
 
-def test_outcomes_are_given_in_order(twins: Twins) -> None:
+def test_outcomes_are_returned_in_order(twins: Twins) -> None:
     collector = collector_of(twins, 4)
     source = statements(6)
     assert take_positions(collector, source) == [0, 1, 2, 3]
@@ -66,14 +68,14 @@ def test_outcomes_are_given_in_order(twins: Twins) -> None:
     assert collector.take() == []
 
 
-def test_outcomes_are_given_as_they_come(twins: Twins) -> None:
+def test_without_order_outcomes_are_returned_as_they_come(twins: Twins) -> None:
     collector = collector_of(twins, 4, in_order=False)
     take_positions(collector, statements(3))
     collector.put(2, True, "c")
     collector.put(0, False, "a")
     outcomes = collector.take()
     assert outcomes == [(True, "c", 2), (False, "a", 0)]
-    assert {type(outcome) for outcome in outcomes} == {Placed}
+    assert {type(outcome) for outcome in outcomes} == {OutcomeWithPosition}
     assert not collector.is_over
     collector.put(1, True, "b")
     assert collector.take() == [(True, "b", 1)]
@@ -81,7 +83,9 @@ def test_outcomes_are_given_as_they_come(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("in_order", [True, False])
-def test_unread_outcomes_bound_what_is_taken(twins: Twins, in_order: bool) -> None:
+def test_no_statements_are_taken_while_many_outcomes_are_unread(
+    twins: Twins, in_order: bool
+) -> None:
     collector = collector_of(twins, 4, in_order)
     source = statements(100)
     first = take_positions(collector, source)
@@ -97,14 +101,14 @@ def test_unread_outcomes_bound_what_is_taken(twins: Twins, in_order: bool) -> No
     assert take_positions(collector, source, limit=2) == [8, 9, 10, 11]
 
 
-def test_a_late_outcome_holds_back_the_ring(twins: Twins) -> None:
-    """The position of a statement is not reused before its outcome was returned."""
+def test_a_late_outcome_blocks_its_position_in_the_ring(twins: Twins) -> None:
+    """A position in the ring is not reused before its outcome has been returned."""
     collector = collector_of(twins, 3)
     source = statements(50)
     waiting = take_positions(collector, source)
     read = []
     while not collector.is_over:
-        # The oldest outcome comes last, so each position of the ring is full once.
+        # The oldest outcome comes last, so meanwhile the other positions of the ring fill up.
         late, *others = waiting
         for position in reversed(others):
             collector.put(position, True, position)
@@ -151,7 +155,7 @@ def test_a_paused_collector_wants_no_more(twins: Twins) -> None:
     assert collector.wants_more
     collector.is_paused = True
     assert not collector.wants_more
-    # the Python twin has not put it in its position
+    # The Python twin moves an outcome to its position only when a method is called.
     assert not collector.is_ready or twins.impl == "python"
     assert collector.take() == []
     assert not collector.is_ready
@@ -159,7 +163,7 @@ def test_a_paused_collector_wants_no_more(twins: Twins) -> None:
     assert take_positions(collector, source) == [2]
 
 
-def test_the_reader_is_told_once(twins: Twins) -> None:
+def test_a_waiting_reader_is_notified_once(twins: Twins) -> None:
     calls: list[int] = []
     collector = collector_of(twins, 4)
     collector.notify_reader = lambda: calls.append(len(calls))
@@ -173,7 +177,7 @@ def test_the_reader_is_told_once(twins: Twins) -> None:
     assert not collector.is_awaited
 
 
-def test_a_reader_that_waits_may_be_told_by_nobody(twins: Twins) -> None:
+def test_without_a_notify_function_a_waiting_reader_is_not_notified(twins: Twins) -> None:
     collector = collector_of(twins, 4)
     take_positions(collector, statements(1))
     collector.is_awaited = True
@@ -181,7 +185,7 @@ def test_a_reader_that_waits_may_be_told_by_nobody(twins: Twins) -> None:
     assert not collector.is_awaited
 
 
-def test_failures_are_known_before_they_are_read(twins: Twins) -> None:
+def test_has_failed_is_set_before_the_outcome_is_read(twins: Twins) -> None:
     collector = collector_of(twins, 4)
     take_positions(collector, statements(2))
     collector.put(0, True, 0)
@@ -205,7 +209,7 @@ def test_errors_of_the_statements_iterable_are_raised(twins: Twins) -> None:
     assert collector.sent == 1
 
 
-def test_a_pair_must_be_one(twins: Twins) -> None:
+def test_a_statement_must_be_a_pair(twins: Twins) -> None:
     collector = collector_of(twins, 4)
     with pytest.raises(ValueError, match="unpack"):
         collector.requests(iter([("q", 1, 2)]), [], 10)
@@ -213,23 +217,23 @@ def test_a_pair_must_be_one(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("concurrency", [0, -1])
-def test_a_concurrency_that_is_none(twins: Twins, concurrency: int) -> None:
+def test_a_concurrency_below_one_is_refused(twins: Twins, concurrency: int) -> None:
     with pytest.raises(ValueError, match=f"at least 1, but is {concurrency}"):
         collector_of(twins, concurrency)
 
 
-def test_a_concurrency_is_a_whole_number(twins: Twins) -> None:
+def test_a_concurrency_must_be_an_integer(twins: Twins) -> None:
     with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
         collector_of(twins, 2.5)  # type: ignore[arg-type]
 
 
-def test_a_concurrency_without_end(twins: Twins) -> None:
+def test_a_huge_concurrency_is_accepted(twins: Twins) -> None:
     collector = collector_of(twins, 10**30)
     assert len(take_positions(collector, statements(1000), limit=10**30)) == 1000
 
 
 @pytest.mark.parametrize("position", [-1, 1, 100])
-def test_a_place_that_was_not_taken(twins: Twins, position: int) -> None:
+def test_an_outcome_for_an_unknown_position_is_refused(twins: Twins, position: int) -> None:
     collector = collector_of(twins, 4)
     take_positions(collector, statements(1))
     with pytest.raises(ValueError, match=f"no statement at {position}: 1 were taken"):
@@ -239,7 +243,7 @@ def test_a_place_that_was_not_taken(twins: Twins, position: int) -> None:
 
 @pytest.mark.parametrize("in_order", [True, False])
 def test_outcomes_from_many_threads(twins: Twins, in_order: bool) -> None:
-    """A waiting reader is always notified, and no outcome is lost."""
+    """From many threads, a waiting reader is always notified, and no outcome is lost."""
     count, concurrency = 5000, 20
     collector = collector_of(twins, concurrency, in_order)
     notified = threading.Event()
@@ -285,7 +289,7 @@ def test_outcomes_from_many_threads(twins: Twins, in_order: bool) -> None:
     assert collector.under_way == 0
 
 
-def test_a_patient_reader_is_told_of_many_at_a_time(twins: Twins) -> None:
+def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(twins: Twins) -> None:
     collector = collector_of(twins, 4)
     collector.batches_wakeups = True
     calls: list[int] = []
@@ -296,7 +300,7 @@ def test_a_patient_reader_is_told_of_many_at_a_time(twins: Twins) -> None:
     collector.is_awaited = True
     collector.put(0, True, 0)
     assert (calls, collector.is_ready) == ([], False)
-    collector.put(1, True, 1)  # half of them have capacity now
+    collector.put(1, True, 1)  # now half of the statements have ended
     assert (calls, collector.is_ready) == ([2], True)
     assert [outcome.value for outcome in collector.take()] == [0, 1]
     take_positions(collector, source)
@@ -309,7 +313,7 @@ def test_a_patient_reader_is_told_of_many_at_a_time(twins: Twins) -> None:
         collector.put(position, True, position)
     take_positions(collector, source)
     assert collector.is_exhausted
-    # The reader waits for the last outcome: it is notified when all are over.
+    # All others have ended: the reader is notified when the last outcome comes.
     collector.is_awaited = True
     assert not collector.is_ready
     collector.put(2, True, 2)
@@ -318,7 +322,7 @@ def test_a_patient_reader_is_told_of_many_at_a_time(twins: Twins) -> None:
     assert collector.is_over
 
 
-def test_a_patient_reader_is_told_of_an_error_at_once(twins: Twins) -> None:
+def test_with_batched_wakeups_the_reader_is_notified_of_an_error_at_once(twins: Twins) -> None:
     collector = collector_of(twins, 100)
     collector.batches_wakeups = True
     calls: list[bool] = []
@@ -330,13 +334,13 @@ def test_a_patient_reader_is_told_of_an_error_at_once(twins: Twins) -> None:
     assert [outcome.value for outcome in collector.take()] == ["wrong"]
 
 
-def test_a_patient_reader_goes_on_if_outcomes_fill_all_places(twins: Twins) -> None:
+def test_with_batched_wakeups_the_reader_goes_on_when_all_positions_are_full(twins: Twins) -> None:
     collector = collector_of(twins, 2)
     collector.batches_wakeups = True
     source = statements(20)
     take_positions(collector, source)
     collector.put(1, True, 1)
-    assert collector.is_ready  # half of them have capacity
+    assert collector.is_ready  # half of the statements have ended
     take_positions(collector, source)
     collector.put(2, True, 2)
     take_positions(collector, source)

@@ -1,4 +1,4 @@
-"""One connection: the engine's own requests on it, and messages that no correct server sends."""
+"""One connection: the engine's own requests, and messages that no correct server sends."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from cassandra.testing.fake import FakeNode, Opcode, garbage, rows
 from tests.unit.engine.faults import fails
 
 
-def without_transport(monkeypatch: pytest.MonkeyPatch) -> tuple[Connection, list[FutureResponder]]:
-    """Return a connection that sends nothing, and the responders of its requests."""
+def connection_without_transport(
+    monkeypatch: pytest.MonkeyPatch,
+) -> tuple[Connection, list[FutureResponder]]:
+    """Return a connection without a transport, and a list of the responders of its requests."""
     responders: list[FutureResponder] = []
     send = Connection.send
 
@@ -34,27 +36,29 @@ def without_transport(monkeypatch: pytest.MonkeyPatch) -> tuple[Connection, list
     return Connection(DefaultEndPoint("127.0.0.1"), 5, asyncio.get_running_loop()), responders
 
 
-async def test_a_cancellation_that_comes_with_the_answer_is_kept(
+async def test_a_cancellation_in_the_turn_of_the_answer_is_raised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    connection, responders = without_transport(monkeypatch)
-    asking = asyncio.ensure_future(connection.request(OPTIONS, b"", 5.0))
+    connection, responders = connection_without_transport(monkeypatch)
+    requesting = asyncio.ensure_future(connection.request(OPTIONS, b"", 5.0))
     await asyncio.sleep(0)
     responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")
-    asking.cancel()
+    requesting.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asking
+        await requesting
 
 
-async def test_no_answer_in_time_leaves_an_orphan(monkeypatch: pytest.MonkeyPatch) -> None:
-    connection, responders = without_transport(monkeypatch)
+async def test_a_timeout_leaves_an_orphaned_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection, responders = connection_without_transport(monkeypatch)
     with pytest.raises(asyncio.TimeoutError):
         await connection.request(OPTIONS, b"", 0.001)
     assert (connection.in_flight, connection.orphans) == (1, 1)
     responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")  # too late, so ignored
 
 
-async def test_malformed_events_are_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_malformed_events_are_logged_once_in_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     connection = Connection(DefaultEndPoint("127.0.0.1"), 5, asyncio.get_running_loop())
 
     def raises(opcode: int, flags: int, body: bytes) -> None:
@@ -71,7 +75,7 @@ async def test_malformed_events_are_one_line_in_the_log(caplog: pytest.LogCaptur
 
 
 @pytest.mark.parametrize("opcode", [SUPPORTED, READY])
-async def test_a_large_message_before_the_handshake_is_over_is_refused(opcode: int) -> None:
+async def test_a_large_message_during_the_handshake_is_refused(opcode: int) -> None:
     head = bytes((0x85, 0, 0, 0, opcode))
     huge = garbage(head + (255 << 20).to_bytes(4, "big") + bytes(100))
     with FakeNode() as node:
@@ -92,7 +96,7 @@ async def test_large_messages_are_read_after_the_handshake() -> None:
             assert len((await session.execute("SELECT v FROM t")).one().v) == 4 * HANDSHAKE_MAX_BODY
 
 
-async def test_a_peer_that_drips_is_silent_and_one_in_a_large_answer_is_not() -> None:
+async def test_only_large_parts_of_an_answer_count_as_activity() -> None:
     connection = Connection(DefaultEndPoint("127.0.0.1"), 4, asyncio.get_running_loop())
 
     def receive(data: bytes) -> None:

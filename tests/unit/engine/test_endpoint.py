@@ -1,4 +1,4 @@
-"""End points of nodes, from the addresses that they advertise."""
+"""End points of nodes are created from the addresses that the nodes advertise."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def test_a_row_without_an_address_is_shown() -> None:
         endpoint_of({"rack": "rack7"})
 
 
-def test_only_what_programs_give_may_block() -> None:
-    class Mine(DefaultEndPointFactory):
+def test_only_factories_and_translators_of_users_may_block() -> None:
+    class CustomFactory(DefaultEndPointFactory):
         pass
 
     def may_block(factory: Any, translator: Any) -> bool:
@@ -76,5 +76,5 @@ def test_only_what_programs_give_may_block() -> None:
     assert not may_block(DefaultEndPointFactory(), IdentityTranslator())
     assert not may_block(DefaultEndPointFactory(), None)
     assert may_block(DefaultEndPointFactory(), EC2MultiRegionTranslator())
-    assert may_block(Mine(), IdentityTranslator())
+    assert may_block(CustomFactory(), IdentityTranslator())
     assert not may_block(SniEndPointFactory("proxy", 29042), None)

@@ -1,4 +1,4 @@
-"""The environment of a cluster gives the engine its time, random numbers and connections."""
+"""The environment of a loop gives the engine its clock, random numbers and connections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.waiting import until
 ENGINE = Path(cassandra.engine.__file__).parent
 
 
-async def test_a_loop_may_bring_its_own() -> None:
+async def test_a_loop_may_have_its_own_environment() -> None:
     loop = asyncio.get_running_loop()
     assert type(environment_of(loop)) is Environment
     environment = Environment(loop)
@@ -28,7 +28,7 @@ async def test_a_loop_may_bring_its_own() -> None:
 
 
 class Recorded(Environment):
-    """Records how connections are opened, and has its own clock."""
+    """An environment that records how connections are opened, and has a clock of its own."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
@@ -41,7 +41,7 @@ class Recorded(Environment):
         await super().connect(make_protocol, address, port, **details)
 
 
-async def test_all_connections_and_moments_are_the_environments() -> None:
+async def test_connections_and_times_come_from_the_environment() -> None:
     loop = asyncio.get_running_loop()
     environment = Recorded(loop)
     loop.cassandra_environment = lambda: environment  # type: ignore[attr-defined]
@@ -58,7 +58,7 @@ async def test_all_connections_and_moments_are_the_environments() -> None:
     assert started == [1e6]
 
 
-def test_timers_of_one_slot_end_in_the_order_of_their_arrival(twins: Any) -> None:
+def test_deadlines_of_one_slot_expire_in_the_order_of_adding(twins: Any) -> None:
     loop = asyncio.new_event_loop()
     try:
         wheel = twins.happy_path.TimerWheel(loop)
@@ -76,7 +76,7 @@ def test_timers_of_one_slot_end_in_the_order_of_their_arrival(twins: Any) -> Non
             wheel.add(0.0, item)
 
         def all_ended() -> bool:
-            wheel._expire()  # on a busy machine the last deadlines are in later slots
+            wheel._expire()  # on a busy machine, the last deadlines are in later slots
             return len(ended) == len(items)
 
         until(all_ended)
@@ -85,7 +85,7 @@ def test_timers_of_one_slot_end_in_the_order_of_their_arrival(twins: Any) -> Non
         loop.close()
 
 
-def test_insertion_ordered_is_a_set_with_an_order() -> None:
+def test_insertion_ordered_keeps_the_order_of_adding() -> None:
     items: InsertionOrdered[Any] = InsertionOrdered()
     for item in (3, 1, 2, 1):
         items.add(item)
@@ -97,15 +97,15 @@ def test_insertion_ordered_is_a_set_with_an_order() -> None:
     assert list(items) == [13, 12]
 
 
-# Blocking callers wait in threads of the system, whose time no loop decides.
-IN_THREADS = {"environment.py", "loop.py"}
+# In these modules blocking callers wait in threads, for which the loop has no clock.
+MODULES_WITH_THREADS = {"environment.py", "loop.py"}
 
 
 @pytest.mark.parametrize(
     "path", sorted(ENGINE.rglob("*.py")), ids=lambda path: str(path.relative_to(ENGINE))
 )
-def test_the_engine_takes_time_and_chance_from_nowhere_else(path: Path) -> None:
-    if path.name in IN_THREADS:
+def test_engine_modules_call_no_clock_or_random_function(path: Path) -> None:
+    if path.name in MODULES_WITH_THREADS:
         return
     calls = {
         ast.unparse(node.func)

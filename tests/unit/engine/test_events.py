@@ -1,4 +1,4 @@
-"""Events that threads wait for, and that the loop sets."""
+"""`Event`, which threads wait for, and `WakeQueue`, with which the loop sets several events."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.conftest import Twins
 WAIT = 5.0
 
 
-@pytest.mark.parametrize("how", ["set", "set_soon"])
-def test_a_wait_for_a_set_event_returns_at_once(twins: Twins, how: str) -> None:
+@pytest.mark.parametrize("method", ["set", "set_soon"])
+def test_a_wait_for_a_set_event_returns_at_once(twins: Twins, method: str) -> None:
     event = twins.happy_path.Event()
-    getattr(event, how)()
+    getattr(event, method)()
     assert event.wait()
     assert event.wait(0)
-    getattr(event, how)()
+    getattr(event, method)()
     assert event.wait(60)
 
 
@@ -54,7 +54,7 @@ def test_a_wait_ends_after_its_timeout(twins: Twins, seconds: float) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such signals")
 @pytest.mark.parametrize("seconds", [None, 60])
-def test_signal_handlers_run_meanwhile(twins: Twins, seconds: float | None) -> None:
+def test_signal_handlers_run_during_a_wait(twins: Twins, seconds: float | None) -> None:
     event = twins.happy_path.Event()
     calls: list[int] = []
 
@@ -76,7 +76,7 @@ def test_signal_handlers_run_meanwhile(twins: Twins, seconds: float | None) -> N
     assert event.wait()
 
 
-def test_the_loop_opens_them_last(twins: Twins) -> None:
+def test_gathered_events_are_set_by_wake(twins: Twins) -> None:
     wake_queue = twins.happy_path.WakeQueue()
     first, second, third = (twins.happy_path.Event() for _ in range(3))
     wake_queue.set(first)
@@ -93,7 +93,7 @@ def test_the_loop_opens_them_last(twins: Twins) -> None:
     wake_queue.wake()
 
 
-def test_other_threads_may_open_some_meanwhile(twins: Twins) -> None:
+def test_other_threads_may_add_events_during_wake(twins: Twins) -> None:
     wake_queue = twins.happy_path.WakeQueue()
     opened: deque[Any] = deque()
     over = threading.Event()
@@ -118,8 +118,8 @@ def test_other_threads_may_open_some_meanwhile(twins: Twins) -> None:
     assert all(event.wait(0) for event in opened)
 
 
-def test_an_event_that_is_set_during_a_wake_up(twins: Twins) -> None:
-    """An event that is set while the queue wakes the others is set at once (Python twin only)."""
+def test_an_event_added_during_wake_is_set_at_once(twins: Twins) -> None:
+    """In the Python twin, an event that is added while the queue wakes others is set at once."""
     if twins.impl == "c":
         pytest.skip("nothing can come in between there")
 
@@ -132,7 +132,7 @@ def test_an_event_that_is_set_during_a_wake_up(twins: Twins) -> None:
     assert event.wait(0)
 
 
-def test_many_at_a_time(twins: Twins) -> None:
+def test_wake_sets_many_events(twins: Twins) -> None:
     wake_queue = twins.happy_path.WakeQueue()
     events = [twins.happy_path.Event() for _ in range(200)]
     wake_queue.is_gathering = True
@@ -148,8 +148,9 @@ def test_an_event_that_is_never_set_can_be_dropped(twins: Twins) -> None:
 
 
 def test_an_event_can_be_set_by_two_threads() -> None:
-    """If two threads set the Python twin's event at once, as without the GIL, the second finds the
-    lock released.
+    """In the Python twin, two threads may set an event at once, as without the GIL.
+
+    The second thread finds the lock released.
     """
     event: Any = PythonEvent()
     event.set()

@@ -1,4 +1,4 @@
-"""If the application's code raises on the loop, only the work that called it fails."""
+"""If code of the application raises on the loop, only the request that called it fails."""
 
 from __future__ import annotations
 
@@ -24,11 +24,15 @@ from tests.conftest import Twins
 from tests.unit.engine.test_happy_path import Life, Message
 from tests.unit.loops import Loops
 
-ENDINGS = [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration]
+EXCEPTIONS = [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration]
 
 
-async def escapes(kind: type[BaseException]) -> None:
-    """Raise `kind` in a turn of the loop; the next turn must still run."""
+async def drop_reraised(kind: type[BaseException]) -> None:
+    """Let the loop run on, without the exception that the driver raises for the loop.
+
+    The driver raises SystemExit and KeyboardInterrupt again in the loop's next turn, which would
+    end the test run.
+    """
     loop = asyncio.get_running_loop()
     if kind in (SystemExit, KeyboardInterrupt):
         (handle,) = loop._ready  # type: ignore[attr-defined]
@@ -37,60 +41,66 @@ async def escapes(kind: type[BaseException]) -> None:
 
 
 @pytest.fixture
-def life(twins: Twins) -> Life:
+def parts(twins: Twins) -> Life:
     return Life(twins)
 
 
-@pytest.mark.parametrize("kind", ENDINGS)
-class TestWhatProgramsRaise:
-    """Policies, handlers and observers of the application may raise anything."""
+@pytest.mark.parametrize("kind", EXCEPTIONS)
+class TestExceptionsOfTheApplication:
+    """Policies, handlers and observers of the application may raise any exception."""
 
-    async def test_a_plan(self, life: Life, kind: type[BaseException]) -> None:
+    async def test_a_query_plan_that_raises_fails_its_request(
+        self, parts: Life, kind: type[BaseException]
+    ) -> None:
         class Policy:
             def make_query_plan(self, keyspace: str | None, statement: Any) -> Any:
                 raise kind("from a policy")
 
-        request = life.request()
+        request = parts.request()
         request.policy = Policy()
         request.start()
-        await escapes(kind)
-        assert life.done == [request]
+        await drop_reraised(kind)
+        assert parts.done == [request]
         assert isinstance(request.error, RuntimeError)
         assert kind.__name__ in str(request.error)
-        assert len(life.session.timers) == 0
+        assert len(parts.session.timers) == 0
 
-    async def test_a_message_that_encodes_itself(
-        self, life: Life, kind: type[BaseException]
+    async def test_a_message_that_raises_when_encoded_fails_its_request(
+        self, parts: Life, kind: type[BaseException]
     ) -> None:
         class Raising(Message):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
                 raise kind("from a handler")
 
-        request = life.request(request_body=Raising())
+        request = parts.request(request_body=Raising())
         request.start()
-        await escapes(kind)
-        assert life.done == [request]
+        await drop_reraised(kind)
+        assert parts.done == [request]
         assert isinstance(request.error, RuntimeError)
 
-    async def test_an_observer_of_answers(self, life: Life, kind: type[BaseException]) -> None:
+    async def test_a_latency_observer_that_raises_fails_its_request(
+        self, parts: Life, kind: type[BaseException]
+    ) -> None:
         def observe(host: Any, latency: float) -> None:
-            life.session.core.on_latency = None
+            parts.session.core.on_latency = None
             raise kind("from an observer")
 
-        life.session.core.on_latency = observe
-        first, second = life.request(), life.request()
+        parts.session.core.on_latency = observe
+        first, second = parts.request(), parts.request()
         first.start()
         second.start()
-        connection = life.connections[0]
+        connection = parts.connections[0]
         connection.streams.dispatch(
             connection, [(0, RESULT, 0, VOID_BODY, 4), (1, RESULT, 0, VOID_BODY, 4)]
         )
-        await escapes(kind)
-        assert life.done == [first, second]
+        await drop_reraised(kind)
+        assert parts.done == [first, second]
         assert isinstance(first.error, RuntimeError)
         assert second.error is None
 
-    async def test_the_end_of_a_time_limit(self, twins: Twins, kind: type[BaseException]) -> None:
+    async def test_a_deadline_that_raises_fails_its_item(
+        self, twins: Twins, kind: type[BaseException]
+    ) -> None:
         due: list[Any] = []
         wheel = twins.happy_path.TimerWheel(
             SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: due.append(call))
@@ -113,13 +123,13 @@ class TestWhatProgramsRaise:
         for item in items:
             wheel.add(0.5, item)
         due[0]()
-        await escapes(kind)
+        await drop_reraised(kind)
         assert [len(item.ends) for item in items] == [1, 1, 1]
         assert isinstance(items[1].ends[0], RuntimeError)
 
 
 class Raising(RoundRobinPolicy):
-    """A policy that raises for statements that say so."""
+    """A policy that raises for statements whose query contains "raise"."""
 
     kind: type[BaseException]
 
@@ -149,8 +159,10 @@ class RaisingListener(HostStateListener):
     on_down = on_add = on_remove = on_up
 
 
-@pytest.mark.parametrize("kind", ENDINGS)
-def test_a_session_goes_on(loops: Loops, kind: type[BaseException]) -> None:
+@pytest.mark.parametrize("kind", EXCEPTIONS)
+def test_other_requests_succeed_if_policies_and_listeners_raise(
+    loops: Loops, kind: type[BaseException]
+) -> None:
     policy = Raising()
     policy.kind = kind
     profile = ExecutionProfile(
@@ -176,7 +188,7 @@ def test_a_session_goes_on(loops: Loops, kind: type[BaseException]) -> None:
 # -- errors for callers ----------------------------------------------------------------------------
 
 
-def test_a_fault_is_told_from_what_servers_and_networks_do() -> None:
+def test_fault_among_finds_errors_of_the_driver() -> None:
     fault = ValueError("of a system table")
     assert fault_among([ConnectionException("gone"), fault, OSError("no route")]) is fault
     assert fault_among(["a text", ConnectionException("gone"), OSError("no route")]) is None
@@ -187,11 +199,11 @@ def formatted(error: BaseException) -> str:
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
 
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-async def test_a_node_that_is_not_there_is_one_short_traceback(face: Any) -> None:
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+async def test_connecting_to_no_node_has_one_short_traceback(cluster_class: Any) -> None:
     async def connect() -> None:
-        connecting = face(["127.0.0.1"], port=1).connect("ks")
-        if face is aio.Cluster:
+        connecting = cluster_class(["127.0.0.1"], port=1).connect("ks")
+        if cluster_class is aio.Cluster:
             await connecting
 
     with pytest.raises(NoHostAvailable) as caught:
@@ -200,19 +212,19 @@ async def test_a_node_that_is_not_there_is_one_short_traceback(face: Any) -> Non
     assert text.count("Traceback (most recent call last)") == 1
     assert "handshake.py" not in text
     assert "Connection refused" in text
-    # The exceptions of the hosts have their own cause.
+    # The error of each host has its cause.
     (of_host,) = caught.value.errors.values()
     assert isinstance(of_host.__cause__, OSError)
     assert "handshake.py" in formatted(of_host)
 
 
-def test_errors_of_requests_have_the_frames_of_the_caller_alone() -> None:
+def test_errors_of_requests_show_only_the_callers_frames() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         for answer in (reset(), error(ErrorCode.INVALID, "no"), silence()):
             node.prime("Q", answer)
             future = session.execute_async("Q", timeout=0.2)
-            for _ in range(3):  # each call raises it again, and frames must not pile up
+            for _ in range(3):  # each call raises the error again, but its traceback must not grow
                 with pytest.raises(DriverException) as caught:
                     future.result()
             text = formatted(caught.value)
@@ -220,7 +232,7 @@ def test_errors_of_requests_have_the_frames_of_the_caller_alone() -> None:
             assert text.count("in result") == 1
 
 
-def test_a_keyspace_that_does_not_exist_is_one_traceback() -> None:
+def test_a_missing_keyspace_has_one_traceback() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.keyspaces = {"there"}
         with pytest.raises(NoHostAvailable) as caught:

@@ -1,5 +1,6 @@
-"""Programs with threads replaced by gevent or eventlet: the engine has a real thread, and blocking
-calls park only their greenlets.
+"""Applications with threads replaced by gevent or eventlet.
+
+The engine runs in a real thread, and a blocking call stops only the greenlet that makes it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ PATCHES = {
     "gevent": "import gevent; from gevent import monkey; monkey.patch_all({what})",
     "eventlet": "import eventlet; eventlet.monkey_patch({what})",
 }
-# In each program `green` is the library.
+# In each program, the name `green` is the library.
 BEGIN = """
 import sys, warnings
 warnings.simplefilter("ignore")
@@ -45,9 +46,9 @@ Outcome = Callable[..., list[str]]
 
 @pytest.fixture(params=["gevent-uvloop", "gevent-asyncio", "eventlet-uvloop"])
 def outcome(request: pytest.FixtureRequest) -> Outcome:
-    """Run a program in a patched process against a fake node; return its lines of output.
+    """Return a function that runs a program in a patched process, and returns its lines of output.
 
-    The node answers READ, but not SILENT.
+    The program uses a fake node, which answers READ but not SILENT.
     """
     library, loop = request.param.split("-")
     return lambda body, **details: printed(library, loop, body, **details)
@@ -99,8 +100,8 @@ print(turns > 3)
     assert outcome(body, before=before) == ["True"]
 
 
-def test_a_call_that_waits_alone(outcome: Outcome) -> None:
-    """If nothing else runs, the library's hub must not take the wait for a deadlock."""
+def test_a_call_may_wait_while_no_other_greenlet_runs(outcome: Outcome) -> None:
+    """If all greenlets wait, the library's hub must not take the wait for a deadlock."""
     body = """
 session = cluster.connect()
 try:
@@ -112,7 +113,7 @@ print(session.execute("READ").one().v)
     assert outcome(body) == ["timed out", "7"]
 
 
-def test_several_wait_for_one_future(outcome: Outcome) -> None:
+def test_several_greenlets_wait_for_one_future(outcome: Outcome) -> None:
     body = """
 session = cluster.connect()
 future = session.execute_async("READ")
@@ -127,7 +128,7 @@ print(found)
     assert outcome(body) == ["[7, 7, 7]"]
 
 
-def test_callbacks_run_among_the_greenlets(outcome: Outcome) -> None:
+def test_callbacks_run_in_a_greenlet_of_the_applications_thread(outcome: Outcome) -> None:
     body = """
 session = cluster.connect()
 home = threading.get_native_id()
@@ -158,7 +159,7 @@ print(len(execute_concurrent_async(session, [("READ", None)] * 500).result(20)))
     assert outcome(body) == ["500 True", "500", "500"]
 
 
-def test_a_greenlet_is_killed_while_it_waits(outcome: Outcome) -> None:
+def test_a_greenlet_that_waits_can_be_killed_or_timed_out(outcome: Outcome) -> None:
     body = """
 session = cluster.connect()
 future = session.execute_async("SILENT", timeout=0.5)
@@ -181,8 +182,8 @@ print(session.execute("READ").one().v)
     assert outcome(body) == ["late", "timed out", "7"]
 
 
-def test_code_of_the_program_that_blocks(outcome: Outcome) -> None:
-    """Blocking code of the application runs outside the loop, in a real thread."""
+def test_a_blocking_address_translator_runs_in_a_real_thread(outcome: Outcome) -> None:
+    """Blocking code of the application runs in a real thread, not on the loop."""
     body = """
 import time
 from cassandra.policies import AddressTranslator
@@ -207,7 +208,7 @@ except NoHostAvailable as error:
     assert outcome(body) == ["refused"]
 
 
-def test_threads_that_are_not_patched(outcome: Outcome) -> None:
+def test_the_driver_works_if_threads_are_not_patched(outcome: Outcome) -> None:
     body = "print(cluster.connect().execute('READ').one().v)"
     assert outcome(body, what="thread=False") == ["7"]
 
@@ -223,7 +224,7 @@ except RuntimeError as error:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list them")
-def test_no_connection_stays_open(outcome: Outcome) -> None:
+def test_shutdown_closes_all_connections(outcome: Outcome) -> None:
     body = """
 import os
 def sockets():
@@ -247,7 +248,7 @@ print(during > before, sockets() - before)
     assert outcome(body) == ["True 0"]
 
 
-def test_callbacks_of_a_future_that_is_waited_for(outcome: Outcome) -> None:
+def test_callbacks_are_called_although_a_greenlet_waits_for_the_result(outcome: Outcome) -> None:
     body = """
 session = cluster.connect()
 called = threading.Event()
@@ -267,8 +268,8 @@ failed.wait()
     assert outcome(body) == ["7", "timed out"]
 
 
-def test_real_threads_one_after_the_other(outcome: Outcome) -> None:
-    """Each real thread has its own hub, even if it reuses the identity of an ended thread."""
+def test_real_threads_may_execute_one_after_the_other(outcome: Outcome) -> None:
+    """Each real thread has its own hub, even if it has the identity of an ended thread."""
     body = """
 from cassandra._threads import _start
 session = cluster.connect()
@@ -285,8 +286,8 @@ print(found)
     assert outcome(body) == ["[7, 7, 7, 7, 7]"]
 
 
-def test_the_engine_logs_while_greenlets_do(outcome: Outcome) -> None:
-    """The engine may log while greenlets log, although their locks are not thread-safe."""
+def test_the_engine_and_greenlets_may_log_at_the_same_time(outcome: Outcome) -> None:
+    """The engine may log while greenlets log, although the greenlets' locks are not thread-safe."""
     body = """
 import logging, time
 from cassandra._threads import Lock, new_thread
@@ -321,10 +322,8 @@ print(sorted(seen))
 
 
 @pytest.mark.parametrize("before", ["", "import cassandra.cluster"])
-def test_a_greenlet_does_not_wait_for_what_another_one_has_sent(
-    outcome: Outcome, before: str
-) -> None:
-    """`Session.write_head_start` applies only to requests of the same greenlet."""
+def test_a_greenlet_does_not_wait_for_the_request_of_another(outcome: Outcome, before: str) -> None:
+    """`Session.write_head_start` applies only to requests of the same greenlet, not of others."""
     body = """
 session = cluster.connect()
 session.write_head_start = 30

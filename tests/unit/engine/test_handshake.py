@@ -1,7 +1,7 @@
-"""Failures of a connect or a call: each raises a specific exception that names the cause, and
-leaves nothing behind.
+"""Failures while connecting or calling: each raises an exception that names the cause.
 
-Each case runs with the blocking and the asyncio API, against a fake node or a bare socket.
+Afterwards no thread and no socket is left. Each case runs with the blocking and the asyncio API,
+against a fake node or a bare socket.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def sockets() -> set[str]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    """Check that no thread and no socket is left."""
+def check_leftovers() -> Iterator[None]:
+    """Check that the test leaves no thread and no socket open."""
     threads, open_sockets = set(threading.enumerate()), sockets()
     yield
     assert [thread.name for thread in threading.enumerate() if thread not in threads] == []
@@ -72,21 +72,21 @@ Connect = Callable[..., Any]
 
 
 def connect_blocking(
-    points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
+    contact_points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
 ) -> Any:
     settings = {"connect_timeout": TIMEOUT, **settings}
-    with Cluster(points, port=port, **settings) as cluster:
+    with Cluster(contact_points, port=port, **settings) as cluster:
         session = cluster.connect(keyspace)
         return None if work is None else work(session)
 
 
 def connect_aio(
-    points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
+    contact_points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
 ) -> Any:
     settings = {"connect_timeout": TIMEOUT, **settings}
 
     async def run() -> Any:
-        async with aio.Cluster(points, port=port, **settings) as cluster:
+        async with aio.Cluster(contact_points, port=port, **settings) as cluster:
             session = await cluster.connect(keyspace)
             return None if work is None else await work(session)
 
@@ -95,8 +95,8 @@ def connect_aio(
 
 @pytest.fixture(params=[connect_blocking, connect_aio], ids=["blocking", "aio"])
 def connect(request: pytest.FixtureRequest) -> Connect:
-    face: Connect = request.param
-    return face
+    connect_function: Connect = request.param
+    return connect_function
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("points", "pattern"),
+    ("contact_points", "pattern"),
     [
         ([None], "None"),
         ([b"127.0.0.1"], "127"),
@@ -123,12 +123,12 @@ def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
         ([""], "contact"),
     ],
 )
-def test_invalid_contact_points(connect: Connect, points: Any, pattern: str) -> None:
+def test_invalid_contact_points(connect: Connect, contact_points: Any, pattern: str) -> None:
     with pytest.raises((TypeError, ValueError), match=pattern):
-        connect(points, 9042)
+        connect(contact_points, 9042)
 
 
-def test_a_name_that_cannot_be_resolved(connect: Connect) -> None:
+def test_a_contact_point_that_cannot_be_resolved_is_named(connect: Connect) -> None:
     # The blocking API resolves names at construction. The asyncio API must not block the loop, so
     # it resolves them at connect.
     with pytest.raises(DriverException, match=r"no-such-host\.invalid") as caught:
@@ -141,14 +141,14 @@ def test_a_name_that_cannot_be_resolved(connect: Connect) -> None:
         assert isinstance(failure, UnresolvableContactPoints)
 
 
-def test_nobody_listens(connect: Connect, node: FakeNode) -> None:
+def test_a_refused_connection_is_reported(connect: Connect, node: FakeNode) -> None:
     node.refuse_connections()
     with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*refused") as caught:
         connect([node.address], node.port)
     assert isinstance(only_error(caught), ConnectionException)
 
 
-def test_several_contact_points_each_with_its_own_error(connect: Connect, node: FakeNode) -> None:
+def test_each_contact_point_has_its_own_error(connect: Connect, node: FakeNode) -> None:
     node.refuse_connections()
     with FakeNode("127.0.0.2", node.port) as other:
         other.prime(Opcode.OPTIONS, garbage())
@@ -162,7 +162,7 @@ def test_several_contact_points_each_with_its_own_error(connect: Connect, node: 
 # -- other servers ---------------------------------------------------------------------------------
 
 
-def test_a_web_server(connect: Connect, node: FakeNode) -> None:
+def test_a_web_server_is_recognised(connect: Connect, node: FakeNode) -> None:
     node.prime(Opcode.OPTIONS, garbage())
     with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
         connect([node.address], node.port)
@@ -171,8 +171,8 @@ def test_a_web_server(connect: Connect, node: FakeNode) -> None:
     assert "HTTP" in str(only_error(caught))
 
 
-def test_a_server_that_speaks_first(connect: Connect) -> None:
-    """Servers of SMTP, SSH and MySQL send a greeting before any request."""
+def test_a_server_that_sends_a_greeting_is_refused(connect: Connect) -> None:
+    """SMTP, SSH and MySQL servers send a greeting before any request."""
     with GreetingServer(b"SSH-2.0-OpenSSH_9.9\r\n") as (address, port):  # noqa: SIM117 - the address is in the pattern
         with pytest.raises(NoHostAvailable, match=f"{address}:{port}") as caught:
             connect([address], port)
@@ -181,7 +181,7 @@ def test_a_server_that_speaks_first(connect: Connect) -> None:
 
 
 class GreetingServer:
-    """A server that sends `data` to each client, and then waits for the client's end."""
+    """A server that sends `data` to each client, and then waits until the client closes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -216,7 +216,7 @@ class GreetingServer:
 
 @pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, Opcode.QUERY])
 @pytest.mark.parametrize("ending", [close, reset])
-def test_a_server_that_closes_at_once(
+def test_a_server_that_closes_during_connect_is_reported(
     connect: Connect, node: FakeNode, opcode: Opcode, ending: Any
 ) -> None:
     node.prime(opcode, ending())
@@ -226,7 +226,9 @@ def test_a_server_that_closes_at_once(
 
 
 @pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP])
-def test_half_an_answer(connect: Connect, node: FakeNode, opcode: Opcode) -> None:
+def test_half_an_answer_is_a_connection_error(
+    connect: Connect, node: FakeNode, opcode: Opcode
+) -> None:
     answer = message(Opcode.SUPPORTED if opcode == Opcode.OPTIONS else Opcode.READY, b"\0\0")
     node.prime(opcode, half_frame(answer, 5))
     with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
@@ -235,7 +237,9 @@ def test_half_an_answer(connect: Connect, node: FakeNode, opcode: Opcode) -> Non
 
 
 @pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP])
-def test_an_answer_on_another_stream(connect: Connect, node: FakeNode, opcode: Opcode) -> None:
+def test_an_answer_on_an_unknown_stream_is_reported(
+    connect: Connect, node: FakeNode, opcode: Opcode
+) -> None:
     node.prime(opcode, on_stream(message(Opcode.READY, b""), 77))
     with pytest.raises(NoHostAvailable, match=f"{node.endpoint}.*77") as caught:
         connect([node.address], node.port)
@@ -256,7 +260,7 @@ def test_an_answer_on_another_stream(connect: Connect, node: FakeNode, opcode: O
     ],
     ids=["result", "short", "supported", "cut", "unknown", "auth", "kind", "columns"],
 )
-def test_messages_that_make_no_sense(
+def test_unexpected_or_damaged_messages_are_reported(
     connect: Connect, node: FakeNode, opcode: Opcode, answer: Any
 ) -> None:
     node.prime(opcode, answer)
@@ -265,7 +269,7 @@ def test_messages_that_make_no_sense(
     assert isinstance(only_error(caught), (ConnectionException, ProtocolError))
 
 
-def test_a_refusal_of_startup_in_the_server_s_words(connect: Connect, node: FakeNode) -> None:
+def test_an_error_of_startup_has_the_servers_message(connect: Connect, node: FakeNode) -> None:
     node.prime(Opcode.STARTUP, error(ErrorCode.SERVER_ERROR, "out of tea"))
     with pytest.raises(NoHostAvailable, match=f"{node.endpoint}.*out of tea"):
         connect([node.address], node.port)
@@ -275,7 +279,7 @@ def test_a_refusal_of_startup_in_the_server_s_words(connect: Connect, node: Fake
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-def test_a_wrong_password(connect: Connect, version: int) -> None:
+def test_a_wrong_password_is_authentication_failed(connect: Connect, version: int) -> None:
     with FakeNode(max_version=version, username="al", password="right") as node:
         with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*incorrect") as caught:
             connect([node.address], node.port, auth_provider=PlainTextAuthProvider("al", "wrong"))
@@ -283,7 +287,7 @@ def test_a_wrong_password(connect: Connect, version: int) -> None:
         connect([node.address], node.port, auth_provider=PlainTextAuthProvider("al", "right"))
 
 
-def test_no_credentials_where_some_are_wanted(connect: Connect) -> None:
+def test_missing_credentials_are_authentication_failed(connect: Connect) -> None:
     with FakeNode(username="al", password="right") as node:
         with pytest.raises(
             NoHostAvailable, match=rf"{node.endpoint}.*PasswordAuthenticator"
@@ -292,8 +296,8 @@ def test_no_credentials_where_some_are_wanted(connect: Connect) -> None:
         assert isinstance(only_error(caught), AuthenticationFailed)
 
 
-def test_wrong_credentials_are_offered_once(connect: Connect, node: FakeNode) -> None:
-    """Wrong credentials are sent once, since some servers count attempts and lock the role."""
+def test_wrong_credentials_are_sent_once(connect: Connect, node: FakeNode) -> None:
+    """Wrong credentials are sent only once, since some servers count attempts and lock the role."""
     with FakeNode("127.0.0.2", node.port, username="al", password="right") as other:
         node.require_password("al", "right")
         with pytest.raises(NoHostAvailable):
@@ -306,7 +310,7 @@ def test_wrong_credentials_are_offered_once(connect: Connect, node: FakeNode) ->
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_an_old_server_is_spoken_to_in_its_version(connect: Connect, version: int) -> None:
+def test_an_old_server_gets_messages_of_its_version(connect: Connect, version: int) -> None:
     with FakeNode(max_version=version) as node:
         connect([node.address], node.port)
         assert {
@@ -315,7 +319,7 @@ def test_an_old_server_is_spoken_to_in_its_version(connect: Connect, version: in
         assert node.malformed == []
 
 
-def test_a_version_that_was_asked_for_and_is_not_spoken(connect: Connect) -> None:
+def test_a_fixed_version_that_the_server_lacks_is_an_error(connect: Connect) -> None:
     with FakeNode(max_version=3) as node:
         with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*5") as caught:
             connect([node.address], node.port, protocol_version=5)
@@ -326,14 +330,14 @@ def test_a_version_that_was_asked_for_and_is_not_spoken(connect: Connect) -> Non
 # -- keyspaces and statements ----------------------------------------------------------------------
 
 
-def test_a_keyspace_that_does_not_exist(connect: Connect, node: FakeNode) -> None:
+def test_a_missing_keyspace_is_invalid_request(connect: Connect, node: FakeNode) -> None:
     node.keyspaces = {"somewhere"}
     with pytest.raises(InvalidRequest, match="nowhere"):
         connect([node.address], node.port, keyspace="nowhere")
     connect([node.address], node.port, keyspace="somewhere")
 
 
-def test_a_syntax_error_in_the_server_s_words(connect: Connect, node: FakeNode) -> None:
+def test_a_syntax_error_has_the_servers_message(connect: Connect, node: FakeNode) -> None:
     refusal = error(ErrorCode.SYNTAX_ERROR, "line 1:0 no viable alternative at input 'SELEC'")
     node.prime("SELEC 1", refusal)
     node.prime(lambda request: request.opcode == Opcode.PREPARE, refusal)
@@ -347,7 +351,7 @@ INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 
 def bind(connect: Connect, node: FakeNode, values: Any) -> None:
-    """Prepare `INSERT` and execute it with `values`, which must be refused."""
+    """Prepare `INSERT`, and execute it with `values`, which the driver must refuse."""
     node.prime_prepare(INSERT, [("k", "int"), ("v", "list<int>")])
 
     def blocking(session: Any) -> Any:
@@ -374,7 +378,7 @@ def bind(connect: Connect, node: FakeNode, values: Any) -> None:
     ],
     ids=["too many", "text", "too large", "element", "no list"],
 )
-def test_values_that_do_not_fit(
+def test_values_of_the_wrong_type_or_number_are_refused(
     connect: Connect, node: FakeNode, values: Any, kind: Any, pattern: str
 ) -> None:
     with pytest.raises(kind, match=pattern):
@@ -382,7 +386,7 @@ def test_values_that_do_not_fit(
     assert node.count(Opcode.EXECUTE) == 0
 
 
-def test_a_wrong_number_of_parameters_for_a_text(connect: Connect, node: FakeNode) -> None:
+def test_a_wrong_number_of_parameters_for_a_query_string(connect: Connect, node: FakeNode) -> None:
     with pytest.raises(TypeError, match="INSERT INTO t"):
         connect(
             [node.address],

@@ -1,5 +1,6 @@
-"""The path of a request that succeeds, in both implementations: streams, answers, attempts,
-encoding.
+"""The code that a successful request runs, in both implementations.
+
+The tests cover streams, answers, attempts, and the encoding of requests.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ IMPLEMENTATIONS = ["python", "c"] if LANE == "c" else ["python"]
 
 
 class Writer:
-    """Fake writer that records the bytes for the network."""
+    """A fake frame writer that records the frames."""
 
     def __init__(self) -> None:
         self.frames: list[tuple[int, int, int, bytes]] = []
@@ -42,7 +43,7 @@ class Writer:
 
 
 class Responder:
-    """Fake responder that records its calls."""
+    """A fake responder that records the responses it gets."""
 
     def __init__(self, fails: bool = False) -> None:
         self.answers: list[tuple[int, int, bytes]] = []
@@ -55,7 +56,7 @@ class Responder:
 
 
 class Connection:
-    """Fake connection with the attributes that streams and requests use."""
+    """A fake connection with the attributes that streams and requests use."""
 
     def __init__(self, twins: Twins) -> None:
         self.version = self.peer_version = 4
@@ -91,7 +92,7 @@ def connection(twins: Twins) -> Connection:
 
 
 class TestExchange:
-    def test_the_lowest_stream_comes_first(self, connection: Connection) -> None:
+    def test_the_lowest_free_stream_is_used(self, connection: Connection) -> None:
         streams = connection.streams
         assert [streams.send(Responder(), EXECUTE, 0, b"") for _ in range(70)] == list(range(70))
         for stream in (65, 3, 10):
@@ -99,7 +100,7 @@ class TestExchange:
         assert [streams.send(Responder(), EXECUTE, 0, b"") for _ in range(4)] == [3, 10, 65, 70]
         assert streams.in_flight == 71
 
-    def test_all_streams_can_be_taken(self, connection: Connection) -> None:
+    def test_all_streams_can_be_used(self, connection: Connection) -> None:
         streams = connection.streams
         responder = Responder()
         assert all(
@@ -112,19 +113,19 @@ class TestExchange:
         assert streams.send(responder, EXECUTE, 0, b"") == MAX_STREAMS - 1
 
     @pytest.mark.parametrize("limit", [0, -1, MAX_STREAMS + 1])
-    def test_a_limit_that_the_protocol_cannot_have(
+    def test_a_limit_beyond_the_protocol_is_refused(
         self, connection: Connection, limit: int
     ) -> None:
         with pytest.raises(ValueError, match=str(limit)):
             connection.streams.limit = limit
 
-    def test_a_limit_holds(self, connection: Connection) -> None:
+    def test_no_more_streams_than_the_limit_are_used(self, connection: Connection) -> None:
         streams = connection.streams
         streams.limit = 2
         assert [streams.send(Responder(), EXECUTE, 0, b"") for _ in range(3)] == [0, 1, -1]
         assert streams.limit == 2
 
-    def test_one_flush_for_what_a_loop_turn_queues(self, connection: Connection) -> None:
+    def test_requests_of_one_turn_are_flushed_together(self, connection: Connection) -> None:
         streams = connection.streams
         streams.send(Responder(), EXECUTE, 0, b"a")
         streams.send(Responder(), EXECUTE, 0, b"b")
@@ -134,7 +135,7 @@ class TestExchange:
         assert len(connection.flushes) == 2
         assert [frame[3] for frame in connection.writer.frames] == [b"a", b"b", b"c"]
 
-    def test_a_failed_write_takes_no_stream(self, connection: Connection) -> None:
+    def test_a_failed_write_uses_no_stream(self, connection: Connection) -> None:
         streams = connection.streams
         connection.writer.refuses = True
         with pytest.raises(ValueError, match="too long"):
@@ -143,7 +144,7 @@ class TestExchange:
         assert streams.in_flight == 0
         assert streams.send(Responder(), EXECUTE, 0, b"") == 0
 
-    def test_has_room(self, connection: Connection) -> None:
+    def test_has_room_if_open_and_not_paused_or_full(self, connection: Connection) -> None:
         streams = connection.streams
         assert streams.has_room
         streams.paused = True
@@ -155,7 +156,7 @@ class TestExchange:
         streams.closed = True
         assert not streams.has_room
 
-    def test_answers_reach_whom_they_are_for(self, connection: Connection) -> None:
+    def test_answers_reach_their_responders(self, connection: Connection) -> None:
         responders = [Responder() for _ in range(3)]
         for responder in responders:
             connection.streams.send(responder, EXECUTE, 0, b"")
@@ -168,7 +169,7 @@ class TestExchange:
         assert connection.peer_version == 3
         assert connection.streams.in_flight == 1
 
-    def test_an_answer_that_cannot_be_taken_harms_no_other(
+    def test_a_responder_that_raises_does_not_affect_the_others(
         self, connection: Connection, caplog: pytest.LogCaptureFixture
     ) -> None:
         bad, good = Responder(fails=True), Responder()
@@ -181,7 +182,9 @@ class TestExchange:
         assert len(good.answers) == 1
         assert "could not be processed" in caplog.text
 
-    def test_unsolicited_messages(self, connection: Connection) -> None:
+    def test_events_and_answers_on_unused_streams_are_unsolicited(
+        self, connection: Connection
+    ) -> None:
         connection.streams.dispatch(connection, [(-1, 12, 0, b"event", 4), (7, RESULT, 0, b"", 4)])
         assert connection.unsolicited == [(-1, 12, 0, b"event"), (7, RESULT, 0, b"")]
 
@@ -212,7 +215,7 @@ class TestExchange:
         assert gone.answers == []
         assert streams.send(Responder(), EXECUTE, 0, b"") == 0
 
-    def test_all_that_wait_are_handed_out_at_the_end(self, connection: Connection) -> None:
+    def test_take_all_returns_the_responders_in_flight(self, connection: Connection) -> None:
         streams = connection.streams
         responders = [Responder() for _ in range(3)]
         for responder in responders:
@@ -222,7 +225,7 @@ class TestExchange:
         assert (streams.in_flight, streams.orphans) == (0, 0)
         assert streams.take_all() == []
 
-    def test_the_least_busy_connection_is_taken(self, twins: Twins) -> None:
+    def test_the_least_busy_connection_is_chosen(self, twins: Twins) -> None:
         first, second, third = (Connection(twins) for _ in range(3))
         pick = twins.happy_path.first_with_room
         assert pick([]) is None
@@ -235,7 +238,7 @@ class TestExchange:
         assert pick([first, second, third]) is None
 
 
-# Steps of a connection's life: send, answer or abandon the nth stream in use.
+# Steps of a random test: send a request, or answer or abandon the nth request in flight.
 STEPS = st.lists(
     st.tuples(st.sampled_from(["send", "answer", "abandon"]), st.integers(0, 200)), max_size=100
 )
@@ -244,11 +247,13 @@ STEPS = st.lists(
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @settings(deadline=None, max_examples=100)
 @given(steps=STEPS, limit=st.integers(1, 130))
-def test_streams_are_accounted_for(
+def test_the_stream_table_behaves_like_its_model(
     implementation: str, steps: list[tuple[str, int]], limit: int
 ) -> None:
-    """Streams are compared with a set and a dict: the lowest free id, exact counts, each answer to
-    its request.
+    """Compare a stream table with a simple model of sets and dicts.
+
+    A request gets the lowest free stream, the counts are exact, and each answer reaches its
+    request.
     """
     connection = Connection(Twins(implementation))
     streams = connection.streams
@@ -288,7 +293,7 @@ class Host:
 
 
 class Session:
-    """Fake `EngineSession` with the attributes that requests use."""
+    """A fake `EngineSession` with the attributes that requests use."""
 
     def __init__(self, twins: Twins) -> None:
         self.timers: Any = twins.happy_path.TimerWheel(
@@ -307,7 +312,7 @@ class Session:
 
 
 class Prepared:
-    """Fake prepared statement with the attributes that its execution uses."""
+    """A fake prepared statement with the attributes that its execution uses."""
 
     def __init__(self) -> None:
         self.query_id = b"id"
@@ -338,8 +343,9 @@ def body_of(prepared: Any, **changes: Any) -> ExecuteBody:
 
 
 class Life:
-    """One request of a class that records the base's calls, on a session with one connection per
-    host.
+    """Requests on a fake session with one connection to each host.
+
+    The class of the requests records the calls of methods that subclasses of the base define.
     """
 
     def __init__(self, twins: Twins, hosts: int = 1) -> None:
@@ -392,7 +398,7 @@ class Life:
 
 
 class Message:
-    """A request body that is encoded already."""
+    """A fake request body that is already encoded."""
 
     decodes = False
     depends = False
@@ -436,9 +442,9 @@ class TestRequest:
         assert life.done == [request]
         assert life.plans == 1
 
-    def test_the_first_host_with_room_is_taken(self, twins: Twins) -> None:
+    def test_the_first_host_with_a_free_connection_is_used(self, twins: Twins) -> None:
         life = Life(twins, hosts=3)
-        life.session.pools_by_id.clear()  # the pool is found by equality then
+        life.session.pools_by_id.clear()  # then pools are looked up in `pools`
         del life.session.pools[life.hosts[0]]
         life.connections[1].streams.paused = True
         request = life.request()
@@ -449,27 +455,27 @@ class TestRequest:
         ]
         assert request.attempts[0].host is life.hosts[2]
 
-    def test_no_host_can_take_it(self, life: Life) -> None:
+    def test_without_a_free_connection_the_plan_is_exhausted(self, life: Life) -> None:
         life.connections[0].streams.closed = True
         request = life.request()
         request.start()
         assert request.calls[-1] == ("exhausted",)
 
-    def test_a_host_that_was_asked_for(self, twins: Twins) -> None:
+    def test_a_request_for_a_given_host_makes_no_plan(self, twins: Twins) -> None:
         life = Life(twins, hosts=2)
         request = life.request(target=life.hosts[1])
         request.start()
         assert life.plans == 0
         assert request.attempts[0].host is life.hosts[1]
 
-    def test_a_closed_session(self, life: Life) -> None:
+    def test_a_request_on_a_closed_session_fails(self, life: Life) -> None:
         life.session.closed = True
         request = life.request()
         request.start()
         assert isinstance(request.error, ConnectionShutdown)
         assert life.done == [request]
 
-    def test_a_policy_that_fails(self, life: Life) -> None:
+    def test_a_policy_that_raises_fails_the_request(self, life: Life) -> None:
         fault = LookupError("no plan")
 
         def fail(*args: Any) -> Any:
@@ -480,7 +486,7 @@ class TestRequest:
         request.start()
         assert request.error is fault
 
-    def test_a_payload_that_cannot_be_rendered(self, life: Life) -> None:
+    def test_a_body_that_cannot_be_rendered_fails_the_request(self, life: Life) -> None:
         class Broken(Message):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
                 raise ValueError("no body")
@@ -490,7 +496,7 @@ class TestRequest:
         assert isinstance(request.error, ValueError)
         assert life.connections[0].streams.in_flight == 0
 
-    def test_a_connection_that_closes_as_it_is_used(self, life: Life) -> None:
+    def test_a_connection_that_closes_during_send_fails_the_attempt(self, life: Life) -> None:
         class Closing(Message):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
                 connection.streams.closed = True
@@ -502,7 +508,7 @@ class TestRequest:
         assert what == "failed"
         assert isinstance(error, ConnectionException)
 
-    def test_other_answers_are_the_subclass_s(self, life: Life) -> None:
+    def test_other_answers_are_passed_to_the_subclass(self, life: Life) -> None:
         request = life.request()
         request.start()
         life.connections[0].answer(0, b"\x00\x00\x00\x02rows")
@@ -513,7 +519,7 @@ class TestRequest:
             ("other answer", RESULT, 2, VOID_BODY),
         ]
 
-    def test_a_handler_of_the_program_reads_every_answer(self, life: Life) -> None:
+    def test_a_body_that_decodes_gets_every_answer(self, life: Life) -> None:
         class Decoding(Message):
             decodes = True
 
@@ -541,9 +547,10 @@ class TestRequest:
         life.connections[0].answer(0)
         assert measures == [(life.hosts[0], request.attempts[0].latency)]
 
-    def test_an_error_is_no_measure_of_its_host(self, life: Life) -> None:
-        """Quick refusals of an overloaded host do not count as latencies. Subclasses of the request
-        decide which errors count.
+    def test_the_latency_of_an_error_is_not_reported(self, life: Life) -> None:
+        """A quick error of an overloaded host does not count as a latency.
+
+        Subclasses of the request decide which errors count.
         """
         measures = []
         life.session.core.on_latency = lambda host, latency: measures.append((host, latency))
@@ -553,7 +560,7 @@ class TestRequest:
         assert measures == []
         assert request.attempts[0].latency is not None
 
-    def test_speculation_begins_once_it_is_sent(self, life: Life) -> None:
+    def test_speculation_begins_after_sending(self, life: Life) -> None:
         request = life.request(speculative_policy=object())
         request.start()
         assert request.calls == [("speculation",)]
@@ -562,7 +569,7 @@ class TestRequest:
         life.request(timeout=None).start()
         assert len(life.session.timers) == 0
 
-    def test_a_lost_connection_is_told_to_the_attempt(self, life: Life) -> None:
+    def test_a_lost_connection_fails_the_attempt(self, life: Life) -> None:
         request = life.request()
         request.start()
         error = ConnectionException("gone")
@@ -572,9 +579,12 @@ class TestRequest:
 
 
 class TestExecutePayload:
-    """`ExecuteBody` has the base of the implementation in use; other tests compare both bodies."""
+    """`ExecuteBody` inherits from the base of the implementation in use.
 
-    def test_a_body_is_rendered_once_for_a_dialect(self) -> None:
+    `test_both_bases_render_the_same` compares both bases.
+    """
+
+    def test_a_body_is_rendered_once_for_each_wire_format(self) -> None:
         prepared = Prepared()
         request_body = body_of(prepared, page_size=10)
         request_body.prerender(4)
@@ -584,7 +594,7 @@ class TestExecutePayload:
         assert request_body.render(connection)[2] is body
         assert request_body.size == len(body or b"")
 
-    def test_another_id_or_other_columns_render_it_anew(self) -> None:
+    def test_a_changed_statement_renders_the_body_again(self) -> None:
         prepared = Prepared()
         request_body = body_of(prepared)
         connection: Any = SimpleNamespace(wire_format=4, version=4)
@@ -597,7 +607,7 @@ class TestExecutePayload:
         request_body.render(connection)
         assert request_body.cached_metadata() is metadata
 
-    def test_another_consistency_level_renders_it_anew(self) -> None:
+    def test_a_changed_consistency_level_renders_the_body_again(self) -> None:
         request_body = body_of(Prepared())
         connection: Any = SimpleNamespace(wire_format=4, version=4)
         first = request_body.render(connection)[2]
@@ -606,7 +616,7 @@ class TestExecutePayload:
         request_body.set_consistency(6)
         assert request_body.render(connection)[2] != first
 
-    def test_metadata_is_left_out_where_its_id_travels(self) -> None:
+    def test_metadata_is_skipped_if_its_id_is_sent(self) -> None:
         prepared = Prepared()
         prepared.result_metadata_and_id = ((1, 2), b"metadata id")
         request_body = body_of(prepared)
@@ -656,7 +666,7 @@ def profile(**changes: Any) -> Any:
 
 
 class TestBoundRequest:
-    def made(self, twins: Twins, statement: Statement, **changes: Any) -> Any:
+    def new_request(self, twins: Twins, statement: Statement, **changes: Any) -> Any:
         session = SimpleNamespace(
             timestamp_generator=lambda: 77,
             use_client_timestamp=True,
@@ -689,7 +699,7 @@ class TestBoundRequest:
     def test_unset_options_come_from_the_profile_and_the_session(self, twins: Twins) -> None:
         statement = Statement()
         statement.fetch_size = FETCH_SIZE_UNSET
-        request = self.made(twins, statement)
+        request = self.new_request(twins, statement)
         request_body = request.request_body
         assert (
             request_body.consistency,
@@ -716,7 +726,7 @@ class TestBoundRequest:
         )
         assert request_body.body is not None
 
-    def test_options_of_the_statement_come_first(self, twins: Twins) -> None:
+    def test_options_of_the_statement_override_the_defaults(self, twins: Twins) -> None:
         statement: Any = Statement()
         statement.consistency_level, statement.serial_consistency_level, statement.retry_policy = (
             1,
@@ -724,7 +734,7 @@ class TestBoundRequest:
             "own",
         )
         statement.vector_type, statement.custom_payload = "array", {"k": b"v"}
-        request = self.made(twins, statement, paging_state=b"p", target="host", timeout=None)
+        request = self.new_request(twins, statement, paging_state=b"p", target="host", timeout=None)
         request_body = request.request_body
         assert (
             request_body.consistency,
@@ -736,12 +746,12 @@ class TestBoundRequest:
             "own", "array", "host", None,
         )  # fmt: skip
 
-    def test_the_profile_s_timeout_counts_if_the_call_has_none(self, twins: Twins) -> None:
-        assert self.made(twins, Statement(), timeout=NOT_SET).timeout == 12.5
-        assert self.made(twins, Statement(), timeout=None).timeout is None
+    def test_without_a_timeout_in_the_call_the_profiles_is_used(self, twins: Twins) -> None:
+        assert self.new_request(twins, Statement(), timeout=NOT_SET).timeout == 12.5
+        assert self.new_request(twins, Statement(), timeout=None).timeout is None
 
-    def test_other_bodies_and_requests_are_resolved_alike(self, twins: Twins) -> None:
-        """The settings of simple statements come from the same places."""
+    def test_simple_statements_are_resolved_in_the_same_way(self, twins: Twins) -> None:
+        """The settings of a simple statement have the same sources."""
         statement: Any = SimpleStatement("SELECT 1", fetch_size=7, custom_payload={"k": b"v"})
         statement.vector_type = "array"
         session: Any = SimpleNamespace(
@@ -771,23 +781,23 @@ class TestBoundRequest:
             assert getattr(following, name) == getattr(request, name)
         assert (following.request_body, following.on_done) == (body, repr)
 
-    def test_no_timestamp_where_none_is_wanted(self, twins: Twins) -> None:
+    def test_client_timestamps_can_be_switched_off(self, twins: Twins) -> None:
         assert (
-            self.made(
+            self.new_request(
                 twins, Statement(), session={"use_client_timestamp": False}
             ).request_body.timestamp
             is None
         )
         assert (
-            self.made(
+            self.new_request(
                 twins, Statement(), session={"timestamp_generator": None}
             ).request_body.timestamp
             is None
         )
 
-    def test_a_policy_that_speculates(self, twins: Twins) -> None:
+    def test_a_request_has_the_speculative_policy_of_the_profile(self, twins: Twins) -> None:
         policy = ConstantSpeculativeExecutionPolicy(0.1, 2)
-        request = self.made(
+        request = self.new_request(
             twins, Statement(), profile=profile(speculative_execution_policy=policy)
         )
         assert request.speculative_policy is policy

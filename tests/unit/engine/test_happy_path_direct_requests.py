@@ -1,4 +1,7 @@
-"""Requests that their own thread writes: when it does, when not, and races."""
+"""Direct requests: the calling thread writes them to the socket, without waking the loop.
+
+The tests cover when requests are direct, their timeouts and errors, and races with the loop.
+"""
 
 from __future__ import annotations
 
@@ -52,10 +55,10 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def without_joining(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Disable the joining of bursts, because tests make requests in bursts."""
+def do_not_join_bursts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not join bursts of requests, so that requests in quick succession are direct, too."""
     monkeypatch.setattr(engine_loop, "IDLE_AFTER", -1.0)
-    # The Python twin does not write in the main thread, in which tests run.
+    # In the main thread, the Python twin does not write directly. But tests run in this thread.
     monkeypatch.setattr("cassandra.engine.happy_path._may_be_interrupted", lambda: False)
 
 
@@ -95,7 +98,7 @@ def is_ready(session: Session) -> bool:
 
 @contextmanager
 def busy_loop(session: Session) -> Iterator[None]:
-    """Block the session's loop, so that only the callers' threads can send."""
+    """Block the session's loop, so that only the callers' threads can send requests."""
     until(lambda: is_ready(session))
     begun, end = threading.Event(), threading.Event()
 
@@ -118,7 +121,7 @@ def wait_until_arrived(node: FakeNode, text: str, count: int = 1) -> None:
 # -- when ------------------------------------------------------------------------------------------
 
 
-def test_a_request_leaves_when_it_is_made(node: FakeNode, session: Session) -> None:
+def test_a_direct_request_is_sent_while_the_loop_is_busy(node: FakeNode, session: Session) -> None:
     prepared = session.prepare(WRITE)
     for statement in (WRITE, SimpleStatement(WRITE), prepared, prepared.bind(())):
         node.forget_requests()
@@ -151,7 +154,7 @@ def test_direct_requests_use_the_negotiated_format(version: int, compression: bo
         assert node.malformed == []
 
 
-def test_requests_during_a_flight_are_joined(node: FakeNode, session: Session) -> None:
+def test_while_a_request_is_in_flight_others_are_joined(node: FakeNode, session: Session) -> None:
     pause = hold()
     node.prime(WRITE, pause)
     with busy_loop(session):
@@ -168,7 +171,7 @@ def test_requests_during_a_flight_are_joined(node: FakeNode, session: Session) -
 def test_a_burst_is_joined(
     node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A burst is joined even if the server has answered the earlier requests."""
+    """A burst of requests is joined, even if the server has answered the earlier requests."""
     monkeypatch.setattr(engine_loop, "IDLE_AFTER", 3600.0)
     until(lambda: is_ready(session))
     session._inbox._quiet_since = float("-inf")
@@ -190,7 +193,9 @@ class Work:
         raise error
 
 
-def test_order_is_kept_while_work_is_queued(node: FakeNode, session: Session) -> None:
+def test_requests_stay_behind_work_that_is_queued_on_the_loop(
+    node: FakeNode, session: Session
+) -> None:
     with busy_loop(session):
         session._inbox.put(Work())
         futures = [session.execute_async(f"{WRITE} -- {n}") for n in range(3)]
@@ -219,7 +224,7 @@ def test_requests_of_a_callback_are_written_by_the_loop(node: FakeNode, session:
 
 
 @pytest.mark.parametrize("what", ["use", "speculation", "host", "handler", "large", "first"])
-def test_the_unusual_is_the_loops(node: FakeNode, what: str) -> None:
+def test_special_requests_are_sent_by_the_loop(node: FakeNode, what: str) -> None:
     with connected(node) as session:
         profile = session._default_profile
         if what == "speculation":
@@ -242,7 +247,7 @@ def test_the_unusual_is_the_loops(node: FakeNode, what: str) -> None:
         assert len(future.attempts) == 1
 
 
-def test_tls_is_the_loops(node: FakeNode, session: Session) -> None:
+def test_tls_connections_are_written_by_the_loop(node: FakeNode, session: Session) -> None:
     (connection,) = connections(session)[:1]
     connection.tls = object()
     try:
@@ -266,7 +271,7 @@ class ThreadRecordingPolicy(RoundRobinPolicy):
         return super().make_query_plan(working_keyspace, query)
 
 
-def test_a_programs_own_policy_plans_on_the_loop(node: FakeNode) -> None:
+def test_a_custom_policy_makes_its_plans_on_the_loop(node: FakeNode) -> None:
     policy = ThreadRecordingPolicy()
     with connected(node, policy=TokenAwarePolicy(policy)) as session:
         for _ in range(5):
@@ -274,7 +279,7 @@ def test_a_programs_own_policy_plans_on_the_loop(node: FakeNode) -> None:
         assert policy.threads == {session._loop_thread.ident}
 
 
-def test_which_policies_plan_anywhere() -> None:
+def test_only_stock_policies_make_plans_in_any_thread() -> None:
     custom_policy = ThreadRecordingPolicy()
     for policy in (
         RoundRobinPolicy(),
@@ -294,8 +299,11 @@ def test_which_policies_plan_anywhere() -> None:
         assert not plans_in_any_thread(other)
 
 
-def test_a_plan_that_was_begun_goes_on_on_the_loop() -> None:
-    """A query plan that was begun goes on on the loop, so that no hosts are skipped."""
+def test_a_begun_plan_is_continued_on_the_loop() -> None:
+    """A query plan that a direct request has begun is continued on the loop.
+
+    Otherwise hosts would be skipped.
+    """
     with (
         FakeNode("127.0.0.1") as first,
         FakeNode("127.0.0.2", first.port) as two,
@@ -307,7 +315,7 @@ def test_a_plan_that_was_begun_goes_on_on_the_loop() -> None:
             pauses = [hold(), hold()]
             for node, pause in zip((first, two), pauses, strict=True):
                 node.prime(WRITE, pause)
-            # The first two requests are written directly; the others find both hosts busy.
+            # The first two requests are direct. The others find requests in flight on both hosts.
             futures = [session.execute_async(WRITE) for _ in range(2)]
             for pause in pauses:
                 pause.wait()
@@ -325,24 +333,24 @@ def test_a_plan_that_was_begun_goes_on_on_the_loop() -> None:
 # -- time limits -----------------------------------------------------------------------------------
 
 
-def test_time_limits_hold_while_the_loop_sleeps(node: FakeNode, session: Session) -> None:
+def test_direct_requests_time_out_while_the_loop_sleeps(node: FakeNode, session: Session) -> None:
     node.prime(READ, silence())
     for timeout in (0.05, 0.2, 0.05):
         until(lambda: session._inbox.is_quiet)
         began = time.monotonic()
         with pytest.raises(OperationTimedOut):
             session.execute(READ, timeout=timeout)
-        # uvloop counts whole milliseconds.
+        # uvloop rounds to milliseconds
         assert time.monotonic() - began >= timeout - 0.001
 
 
-def test_a_time_limit_is_not_kept_once_the_answer_has_come(session: Session) -> None:
+def test_the_deadline_is_removed_after_the_answer(session: Session) -> None:
     for _ in range(50):
         session.execute(WRITE, timeout=3600)
     until(lambda: len(session._engine.timers) == 0)
 
 
-def test_a_late_answer_reaches_nobody(node: FakeNode, session: Session) -> None:
+def test_an_answer_after_the_timeout_is_dropped(node: FakeNode, session: Session) -> None:
     pause = hold()
     node.prime(READ, pause)
     until(lambda: is_ready(session))
@@ -372,7 +380,7 @@ def test_an_error_of_the_server_is_retried_on_the_loop(node: FakeNode) -> None:
             future.result()
 
 
-def test_the_server_closes(node: FakeNode, session: Session) -> None:
+def test_if_the_server_closes_the_request_fails(node: FakeNode, session: Session) -> None:
     node.prime(WRITE, close(), times=1)
     with busy_loop(session):
         future = session.execute_async(WRITE)
@@ -382,7 +390,7 @@ def test_the_server_closes(node: FakeNode, session: Session) -> None:
     assert session.execute(READ).all() == []
 
 
-def test_a_connection_that_is_gone(node: FakeNode, session: Session) -> None:
+def test_a_request_on_a_reset_connection_fails(node: FakeNode, session: Session) -> None:
     with busy_loop(session):
         node.drop_connections(reset=True)
         future = session.execute_async(WRITE)
@@ -392,7 +400,7 @@ def test_a_connection_that_is_gone(node: FakeNode, session: Session) -> None:
     assert session.execute(READ).all() == []
 
 
-def test_a_shutdown_ends_it(node: FakeNode) -> None:
+def test_shutdown_fails_a_direct_request(node: FakeNode) -> None:
     node.prime(WRITE, silence())
     with connected(node) as session:
         until(lambda: is_ready(session))
@@ -414,8 +422,10 @@ def test_a_shutdown_ends_it(node: FakeNode) -> None:
             session.execute(READ)
 
 
-def test_the_server_sees_the_end(node: FakeNode, session: Session) -> None:
-    """The server sees the end of a connection: no second descriptor keeps the socket open."""
+def test_after_shutdown_the_server_sees_closed_connections(
+    node: FakeNode, session: Session
+) -> None:
+    """`shutdown` closes the socket for the server, too: no duplicate descriptor keeps it open."""
     session.execute(WRITE)
     stream_tables = [c.streams for c in connections(session)]
     session.shutdown()
@@ -434,7 +444,7 @@ def use_until_the_end(session: Session, begun: threading.Semaphore) -> BaseExcep
             return error
 
 
-def test_shutdowns_while_threads_write(node: FakeNode) -> None:
+def test_shutdown_while_threads_write_directly(node: FakeNode) -> None:
     for _ in range(10):
         with connected(node) as session, ThreadPoolExecutor(3) as threads:
             begun = threading.Semaphore(0)
@@ -449,7 +459,7 @@ def test_shutdowns_while_threads_write(node: FakeNode) -> None:
 # -- a peer that does not read ---------------------------------------------------------------------
 
 
-def test_bytes_that_the_socket_does_not_accept_follow_in_order(node: FakeNode) -> None:
+def test_after_a_partial_write_the_loop_sends_the_rest_in_order(node: FakeNode) -> None:
     options = [(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)]
     text = f"INSERT INTO t (v) VALUES ('{'x' * 60_000}')"
     with connected(node, sockopts=options, compression=False) as session:
@@ -465,14 +475,14 @@ def test_bytes_that_the_socket_does_not_accept_follow_in_order(node: FakeNode) -
             assert future.result().all() == []
         assert [request.query for request in node.requests[-6:]] == [text, *[READ] * 5]
         assert node.malformed == []
-        # The next request is written directly again.
+        # After that, the next request is direct again.
         with busy_loop(session):
             future = session.execute_async(WRITE)
             wait_until_arrived(node, WRITE)
         future.result()
 
 
-def test_a_partial_write_without_an_end_fails_in_time(node: FakeNode) -> None:
+def test_a_partial_write_that_cannot_go_on_times_out(node: FakeNode) -> None:
     options = [(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)]
     with connected(node, sockopts=options, compression=False) as session:
         until(lambda: is_ready(session))
@@ -486,11 +496,12 @@ def test_a_partial_write_without_an_end_fails_in_time(node: FakeNode) -> None:
                 future.result()
 
 
-def test_a_thread_that_never_goes_on_costs_its_connection_only(
+def test_a_thread_that_never_finishes_its_write_loses_its_connection(
     node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thread that never resumes, for example after an interrupt during its write, costs only its
-    connection.
+    """A thread that never finishes a direct write loses only its connection.
+
+    This happens if, for example, a signal interrupts the thread.
     """
     monkeypatch.setattr("cassandra.engine.connection.LONGEST_HOLD", 0.05)
     until(lambda: is_ready(session))
@@ -505,7 +516,7 @@ def test_a_thread_that_never_goes_on_costs_its_connection_only(
         connection.streams.release_write()
 
 
-def test_a_late_thread_holds_the_loop_up_for_a_moment(node: FakeNode, session: Session) -> None:
+def test_the_loop_waits_for_a_thread_that_is_writing(node: FakeNode, session: Session) -> None:
     until(lambda: is_ready(session))
     claimed = connections(session)
     for connection in claimed:
@@ -653,7 +664,7 @@ def run(code: str, implementation: str, loops: Loops) -> str:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_a_forked_child_writes_nothing(loops: Loops, implementation: str) -> None:
+def test_a_forked_child_sends_nothing(loops: Loops, implementation: str) -> None:
     out = run(FORK, implementation, loops).splitlines()
     assert out[:2] == ["SessionShutdown"] * 2
     assert out[2:] == ["[]", "[\"SELECT 'the parent'\"]"]

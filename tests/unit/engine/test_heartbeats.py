@@ -1,4 +1,4 @@
-"""Which connections get heartbeats, and the effect of missing answers, without a socket."""
+"""Which connections get heartbeats, and what missing answers cause, without a socket."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONG_AGO = float("-inf")
 
 
 class Peer:
-    """Fake connection whose `request` ends as the test says."""
+    """A fake connection whose requests have the given outcome."""
 
     def __init__(self, outcome: Any, last_activity: float = LONG_AGO) -> None:
         self.asked = asyncio.Event()
@@ -37,12 +37,12 @@ class Peer:
 
 
 async def run_heartbeats(*peers: Peer, until: Peer) -> None:
-    """Run heartbeats until the outcome of a peer's request was processed."""
+    """Run heartbeats until the outcome of one peer's request has been processed."""
     task = spawn(beat(lambda: [peer.connection for peer in peers], 0.001, 7.5))
     await asyncio.wait_for(until.asked.wait(), 50)
     until.asked.clear()
-    # Heartbeats go on after any outcome, so the next heartbeat shows that this outcome was
-    # processed.
+    # After any outcome the heartbeats go on, so a second request shows that the first one's outcome
+    # was processed.
     await asyncio.wait_for(until.asked.wait(), 50)
     assert not task.done()
     task.cancel()
@@ -50,20 +50,20 @@ async def run_heartbeats(*peers: Peer, until: Peer) -> None:
         await task
 
 
-async def test_an_answer_leaves_the_connection_open() -> None:
+async def test_an_answered_heartbeat_leaves_the_connection_open() -> None:
     peer = Peer((SUPPORTED, 0, NO_OPTIONS))
     await run_heartbeats(peer, until=peer)
     assert not peer.connection.closed
 
 
-async def test_only_silent_connections_are_asked() -> None:
+async def test_only_silent_connections_get_heartbeats() -> None:
     silent = Peer((SUPPORTED, 0, NO_OPTIONS))
     busy = Peer((SUPPORTED, 0, NO_OPTIONS), last_activity=float("inf"))
     await run_heartbeats(busy, silent, until=silent)
     assert (busy.count, busy.connection.closed) == (0, False)
 
 
-async def test_no_answer_in_time_closes_the_connection_alone() -> None:
+async def test_a_timeout_closes_only_its_connection() -> None:
     dead, living = Peer(asyncio.TimeoutError()), Peer((SUPPORTED, 0, NO_OPTIONS))
     await run_heartbeats(dead, living, until=living)
     assert dead.connection.closed
@@ -74,22 +74,23 @@ async def test_no_answer_in_time_closes_the_connection_alone() -> None:
     )
 
 
-async def test_an_answer_to_something_else_closes_the_connection() -> None:
+async def test_an_unexpected_answer_closes_the_connection() -> None:
     odd = Peer((READY, 0, b""))
     await run_heartbeats(odd, until=odd)
     assert odd.connection.closed
 
 
-async def test_a_connection_that_was_lost_meanwhile_is_closed_with_its_error() -> None:
+async def test_a_lost_connection_is_closed_with_its_error() -> None:
     error = ConnectionException("lost")
     lost = Peer(error)
     await run_heartbeats(lost, until=lost)
     assert lost.connection.close_error is error
 
 
-async def test_a_connection_whose_streams_are_all_taken_may_still_answer() -> None:
-    """A connection without free streams may still answer: many requests may have come just before
-    the heartbeat.
+async def test_a_connection_without_a_free_stream_may_still_answer() -> None:
+    """A connection without a free stream stays open if an answer arrives within the timeout.
+
+    Many requests may have been sent just before the heartbeat.
     """
     error = ConnectionShutdown("connection to 10.0.0.1:9042 has no free stream")
     full, dead = Peer(error), Peer(error)

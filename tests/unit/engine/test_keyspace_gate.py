@@ -1,7 +1,7 @@
-"""No request runs in another keyspace than the one that it was made for.
+"""A request runs in the keyspace that it was made for, even while sessions switch keyspaces.
 
-The nodes execute the requests of a connection concurrently and in any order, like real nodes, and
-answer with the keyspace of each request.
+Like real nodes, the fake nodes execute the requests of a connection concurrently and in any order.
+They answer with the keyspace in which they executed the request.
 """
 
 from __future__ import annotations
@@ -40,32 +40,31 @@ from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
 
-WAIT = 20.0  # seconds; an event that has not come by then never comes
+WAIT = 20.0  # seconds after which an event counts as missing
 _USE = re.compile(r'USE "?(\w+)"?')
 
 
 class Servers:
-    """Fake servers that execute requests after a while, in any order.
+    """Executes the requests of all fake nodes after a random delay, so in any order.
 
-    :param seed: decides the order. :param longest: seconds until a request is executed, and again
-    until it is answered.
+    :param seed: decides the delays.
+    :param longest: the longest delay until a request is executed, and then until it is answered, in
+        seconds.
     """
 
     def __init__(self, seed: int, longest: float = 0.004) -> None:
         self.random = random.Random(seed)
         self.longest = longest
-        self.known: dict[bytes, tuple[str, str | None]] = {}  # id -> text and keyspace
+        self.known: dict[bytes, tuple[str, str | None]] = {}  # id -> (query, keyspace)
         self.forgotten: set[tuple[Any, bytes]] = set()
-        self.batches: list[tuple[str | None, str]] = []  # keyspace, tag
+        self.batches: list[tuple[str | None, str]] = []  # (keyspace, query)
 
     def answer(self, request: Request) -> Answer:
-        """Answer a request of the application; the driver's own requests get the
-        ordinary answer.
-        """
+        """Answer a request of the application (see `_is_applications`), after a delay."""
         return _Late(self)
 
     def execute(self, request: Request) -> Message:
-        """Execute a request now, in the connection's current keyspace."""
+        """Execute a request now, in the keyspace that the connection has at this moment."""
         keyspace = request.keyspace or request.connection.keyspace
         if request.opcode == Opcode.PREPARE:
             return self._prepare(request, keyspace)
@@ -85,7 +84,7 @@ class Servers:
         if use is not None:
             if use[1] == "missing":
                 return error(ErrorCode.INVALID, "Keyspace 'missing' does not exist")
-            if request.keyspace is None:  # otherwise USE has no effect, as in Cassandra
+            if request.keyspace is None:  # as in Cassandra, such a USE has no effect
                 request.connection.keyspace = use[1]
             return set_keyspace(use[1])
         return self._ran(text, keyspace)
@@ -112,7 +111,7 @@ class Servers:
         return Message(Opcode.RESULT, prepared.body)
 
     def forget(self, node: Any) -> None:
-        """Forget the node's prepared statements."""
+        """Forget all prepared statements of the node."""
         self.forgotten |= {(node, query_id) for query_id in self.known}
 
 
@@ -175,7 +174,7 @@ Step = Callable[["Life"], Awaitable[None]]
 
 
 class Life:
-    """One session that performs random steps, decided by a seed, with many requests in flight."""
+    """A session that makes random steps, with many requests in flight. A seed decides the steps."""
 
     def __init__(self, seed: int, fake: FakeCluster, servers: Servers, session: aio.Session):
         self.random = random.Random(seed)
@@ -193,8 +192,8 @@ class Life:
         if ran_in(result) != (expected or ""):
             self.wrong.append(f"{what}: expected {expected}, ran in {ran_in(result)}")
 
-    async def _tried(self, awaitable: Any) -> Any:
-        """Return the result of a request, or None if it was given up."""
+    async def _result_or_none(self, awaitable: Any) -> Any:
+        """Return the result of a request, or None if it failed or was cancelled."""
         try:
             if self.random.random() < 0.15:
                 return await asyncio.wait_for(awaitable, self.random.uniform(0, 0.006))
@@ -204,14 +203,14 @@ class Life:
 
     async def text(self) -> None:
         expected = self.session.keyspace
-        result = await self._tried(self.session.execute("SELECT ks()"))
+        result = await self._result_or_none(self.session.execute("SELECT ks()"))
         if result is not None:
             self._check("a text", expected, result)
 
     async def text_of_a_keyspace(self) -> None:
         keyspace = self.random.choice("abc")
         statement = SimpleStatement("SELECT ks()", keyspace=keyspace, is_idempotent=True)
-        result = await self._tried(self.session.execute(statement))
+        result = await self._result_or_none(self.session.execute(statement))
         if result is not None:
             self._check("a text with a keyspace", keyspace, result)
 
@@ -219,7 +218,7 @@ class Life:
         self.count += 1
         expected = self.session.keyspace
         text = f"SELECT ks() WHERE k = ? AND n = {self.count}"
-        result = await self._tried(self.session.execute(text, (1,)))
+        result = await self._result_or_none(self.session.execute(text, (1,)))
         if result is not None:
             self._check("a text that was prepared first", expected, result)
 
@@ -228,7 +227,7 @@ class Life:
         expected = self.session.keyspace
         text = f"SELECT ks() WHERE k = ? AND p = {self.count}"
         keyspace = self.random.choice([None, None, "b", "c"])
-        statement = await self._tried(self.session.prepare(text, keyspace=keyspace))
+        statement = await self._result_or_none(self.session.prepare(text, keyspace=keyspace))
         if statement is not None:
             assert statement.keyspace == (keyspace or expected)
             self.prepared.append(statement)
@@ -236,7 +235,7 @@ class Life:
     async def execute_prepared(self) -> None:
         if self.prepared:
             statement = self.random.choice(self.prepared)
-            result = await self._tried(self.session.execute(statement, (1,)))
+            result = await self._result_or_none(self.session.execute(statement, (1,)))
             if result is not None:
                 self._check("a prepared statement", statement.keyspace, result)
 
@@ -246,26 +245,28 @@ class Life:
         text = f"INSERT INTO t (k) VALUES ({self.count})"
         batch.add(SimpleStatement(text))
         self.expected_of_batch[text] = self.session.keyspace
-        await self._tried(self.session.execute(batch))
+        await self._result_or_none(self.session.execute(batch))
 
     async def use(self) -> None:
         keyspace = self.random.choice("abc")
         text = self.random.choice(["USE {}", "use {}", "/* to */ USE {}", "-- to\n USE {}"])
-        await self._tried(self.session.execute(text.format(keyspace).replace("use", "USE")))
+        await self._result_or_none(
+            self.session.execute(text.format(keyspace).replace("use", "USE"))
+        )
 
     async def set_keyspace(self) -> None:
-        await self._tried(self.session.set_keyspace(self.random.choice("abc")))
+        await self._result_or_none(self.session.set_keyspace(self.random.choice("abc")))
 
     async def impatient_use(self) -> None:
         timeout = self.random.uniform(0.0005, 0.006)
-        await self._tried(self.session.execute("USE b", timeout=timeout))
+        await self._result_or_none(self.session.execute("USE b", timeout=timeout))
 
     async def forget(self) -> None:
         self.servers.forget(self.random.choice(self.fake.nodes))
 
     async def reset(self) -> None:
         node = self.random.choice(self.fake.nodes)
-        connections = [each for each in node.connections if not each.event_types]
+        connections = [item for item in node.connections if not item.event_types]
         if connections:
             victim = self.random.choice(connections)
             victim.loop.call_soon_threadsafe(victim.end, True)
@@ -291,8 +292,8 @@ class Life:
                 )
         done, late = await asyncio.wait(under_way, timeout=WAIT)
         assert not late
-        for each in done:
-            each.result()
+        for item in done:
+            item.result()
 
 
 @versions
@@ -314,7 +315,7 @@ async def test_random_steps_of_a_session(version: int, seed: int) -> None:
 
 
 @versions
-async def test_two_sessions_do_not_meet(version: int) -> None:
+async def test_two_sessions_have_separate_keyspaces(version: int) -> None:
     servers = Servers(1)
     with nodes(servers) as fake:
         async with connected(fake, version) as cluster:
@@ -331,7 +332,7 @@ async def test_two_sessions_do_not_meet(version: int) -> None:
 
 
 @versions
-async def test_a_session_without_a_keyspace_prepares_in_that_of_the_statement(version: int) -> None:
+async def test_a_session_without_a_keyspace_uses_the_statements_keyspace(version: int) -> None:
     servers = Servers(2)
     with nodes(servers, 1) as fake:
         async with connected(fake, version) as cluster:
@@ -339,28 +340,28 @@ async def test_a_session_without_a_keyspace_prepares_in_that_of_the_statement(ve
             statement = await owner.prepare("SELECT ks() WHERE k = ?")
             servers.forget(fake[0])
             assert ran_in(await guest.execute(statement, (1,))) == "a"
-            # On older versions the connection is in "a" now, and serves no statement without a
-            # keyspace.
+            # Before version 5 the connection has switched to "a", so it may not be used for
+            # statements without a keyspace name.
             ran = [ran_in(await guest.execute("SELECT ks()")) for _ in range(6)]
             assert ran == [""] * 6
             assert guest.keyspace is None
 
 
 @pytest.mark.parametrize("version", [3, 4])
-async def test_a_statement_of_a_keyspace_that_does_not_exist(version: int) -> None:
+async def test_a_statement_with_a_missing_keyspace_is_an_error(version: int) -> None:
     servers = Servers(4)
     with nodes(servers) as fake:
         async with connected(fake, version) as cluster:
             session = await cluster.connect("a")
             with pytest.raises(InvalidRequest):
                 await session.execute(SimpleStatement("SELECT ks()", keyspace="missing"))
-            # A statement that names its keyspace depends on nothing.
+            # A statement that names the keyspace of its table runs on any connection.
             text = "SELECT v FROM missing.t"
             result = await session.execute(SimpleStatement(text, keyspace="missing"))
             assert result.one().query == text
 
 
-async def test_a_connection_that_does_not_come_to_rest_is_replaced(
+async def test_a_connection_whose_requests_do_not_end_is_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("cassandra.engine.keyspace_gate.LONGEST_UNREST", 0.05)
@@ -377,7 +378,7 @@ async def test_a_connection_that_does_not_come_to_rest_is_replaced(
             waiting.cancel()
 
 
-async def test_a_statement_that_is_prepared_for_another_table_is_not_executed() -> None:
+async def test_a_statement_prepared_again_for_another_table_is_not_executed() -> None:
     servers = Servers(9)
     with nodes(servers, 1) as fake:
         async with connected(fake, 5) as cluster:
@@ -391,8 +392,8 @@ async def test_a_statement_that_is_prepared_for_another_table_is_not_executed() 
             assert statement.query_id != b"another"
 
 
-def test_threads() -> None:
-    """Callers in threads write by themselves if a connection is idle."""
+def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
+    """With threads, a request runs in the previous keyspace or a later one, but in no other."""
     servers = Servers(10, longest=0.001)
     with (
         nodes(servers) as fake,
@@ -403,12 +404,12 @@ def test_threads() -> None:
         session = cluster.connect("a")
         wrong: list[Any] = []
 
-        def ask(tag: int) -> None:
+        def read(tag: int) -> None:
             for _ in range(60):
                 before = session.keyspace
                 statement = SimpleStatement("SELECT ks()", keyspace=None)
                 ran = ran_in(session.execute(statement))
-                # Other threads switch, so the keyspace is the previous keyspace or a later one.
+                # Another thread switches the keyspace at the same time.
                 if ran != before and ran not in switched:
                     wrong.append((before, ran))
 
@@ -419,19 +420,20 @@ def test_threads() -> None:
                     session.set_keyspace(keyspace)
 
         switched: set[str] = set()
-        threads = [Thread(target=ask, args=(tag,)) for tag in range(3)] + [Thread(target=use)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join(WAIT)
-            assert not each.is_alive()
+        threads = [Thread(target=read, args=(tag,)) for tag in range(3)] + [Thread(target=use)]
+        for item in threads:
+            item.start()
+        for item in threads:
+            item.join(WAIT)
+            assert not item.is_alive()
         assert wrong == []
         assert {ran_in(session.execute("SELECT ks()")) for _ in range(8)} == {"a"}
 
 
 async def test_a_session_without_a_keyspace_keeps_its_connections() -> None:
-    """Statements that name their keyspace may run on any connection; a statement's `keyspace` is
-    used for routing.
+    """A session without a keyspace does not switch its connections.
+
+    Its statements name their keyspace, and `SimpleStatement.keyspace` is used only for routing.
     """
     servers = Servers(11)
     with nodes(servers) as fake:
@@ -450,7 +452,7 @@ async def test_a_session_without_a_keyspace_keeps_its_connections() -> None:
             assert all(node.connections for node in fake.nodes)
 
 
-async def test_a_connection_that_is_switched_is_not_chosen_while_others_serve() -> None:
+async def test_a_connection_that_is_switching_is_not_used() -> None:
     servers = Servers(12)
     with nodes(servers, 1) as fake:
         slow = fake[0].prime("USE b", lambda request: Never())
@@ -468,7 +470,7 @@ async def test_a_connection_that_is_switched_is_not_chosen_while_others_serve() 
 
 
 @pytest.mark.parametrize("version", [4, 5])
-async def test_a_request_made_without_a_keyspace_does_not_run_in_a_later_one(version: int) -> None:
+async def test_a_request_made_without_a_keyspace_runs_in_no_later_keyspace(version: int) -> None:
     class Late(RetryPolicy):
         def on_request_error(self, *args: Any, **named: Any) -> Any:
             return self.RETRY, None, 0.05
@@ -484,7 +486,7 @@ async def test_a_request_made_without_a_keyspace_does_not_run_in_a_later_one(ver
                 await late
 
 
-async def test_a_reprepare_for_an_abandoned_request_is_an_orphan() -> None:
+async def test_the_prepare_of_an_abandoned_request_is_an_orphan() -> None:
     servers = Servers(14)
     with nodes(servers, 1) as fake:
         async with connected(fake, 4, connections_per_host=1) as cluster:
@@ -504,8 +506,9 @@ async def test_a_reprepare_for_an_abandoned_request_is_an_orphan() -> None:
 async def test_a_connection_without_a_free_stream_keeps_its_requests(
     version: int, seconds: float
 ) -> None:
-    """A USE on a connection without a free stream waits, or replaces the connection; requests in
-    flight are answered.
+    """If a connection has no free stream, USE waits or replaces the connection.
+
+    The requests in flight are answered in any case.
     """
     servers = Servers(31)
     with nodes(servers, 1) as fake:
@@ -520,5 +523,5 @@ async def test_a_connection_without_a_free_stream_keeps_its_requests(
             count = 2 * len(pool.connections) - 1
             running = [session.execute(statement, (number,)) for number in range(count)]
             await session.set_keyspace("b")
-            assert {ran_in(await each) for each in running} == {"a"}
+            assert {ran_in(await item) for item in running} == {"a"}
             assert ran_in(await session.execute("SELECT ks()")) == "b"

@@ -1,6 +1,4 @@
-"""The order in which host listeners are notified, and that an error of one does not
-affect others.
-"""
+"""`Listeners` notifies policies first, and then listeners of the application."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ UP, DOWN, UNKNOWN = host("10.0.0.1"), host("10.0.0.2", False), host("10.0.0.3", 
 
 
 class RecordingListener:
-    """A listener, or a policy, that records events; the first event may fail."""
+    """A fake policy or listener that records its events. It raises an error if `fails` is True."""
 
     def __init__(self, name: str, log: list[Any], fails: bool = False) -> None:
         self.name, self.log, self.fails = name, log, fails
@@ -39,14 +37,14 @@ def listeners(log: list[Any]) -> Listeners:
     return Listeners(lambda: log.append("after"))
 
 
-def test_policies_hear_first_and_errors_keep_nobody_from_hearing(
+def test_policies_are_notified_first_and_errors_are_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     log: list[Any] = []
-    notified = listeners(log)
-    notified.policies.append(RecordingListener("policy", log, fails=True))
-    notified.user_listeners = [RecordingListener("program", log)]
-    notified.notify("on_up", UP)
+    listener_list = listeners(log)
+    listener_list.policies.append(RecordingListener("policy", log, fails=True))
+    listener_list.user_listeners = [RecordingListener("program", log)]
+    listener_list.notify("on_up", UP)
     assert log == [
         ("policy", "on_up", "10.0.0.1"),
         ("program", "on_up", "10.0.0.1"),
@@ -55,34 +53,34 @@ def test_policies_hear_first_and_errors_keep_nobody_from_hearing(
     assert "RecordingListener.on_up" in caplog.text
 
 
-def test_policies_alone() -> None:
+def test_notify_policies_does_not_notify_listeners() -> None:
     log: list[Any] = []
-    notified = listeners(log)
-    notified.policies.append(RecordingListener("policy", log))
-    notified.user_listeners = [RecordingListener("program", log)]
-    notified.notify_policies("on_down", DOWN)
+    listener_list = listeners(log)
+    listener_list.policies.append(RecordingListener("policy", log))
+    listener_list.user_listeners = [RecordingListener("program", log)]
+    listener_list.notify_policies("on_down", DOWN)
     assert log == [("policy", "on_down", "10.0.0.2"), "after"]
 
 
-def test_a_new_policy_hears_of_the_hosts_that_are_down() -> None:
+def test_a_new_policy_is_notified_of_hosts_that_are_down() -> None:
     log: list[Any] = []
-    notified = listeners(log)
+    listener_list = listeners(log)
     policy: Any = RecordingListener("policy", log)
-    notified.populate(policy, None, [UP, DOWN, UNKNOWN])  # type: ignore[arg-type]
+    listener_list.populate(policy, None, [UP, DOWN, UNKNOWN])  # type: ignore[arg-type]
     assert log == [("policy", "populate", 3), ("policy", "on_down", "10.0.0.2"), "after"]
-    assert notified.policies == [policy]
+    assert listener_list.policies == [policy]
 
 
 def test_a_listener_may_remove_itself() -> None:
     log: list[Any] = []
-    notified = listeners(log)
+    listener_list = listeners(log)
 
     class Once(RecordingListener):
         def on_up(self, host: Any) -> None:
             super().on_up(host)
-            notified.policies.remove(self)
+            listener_list.policies.remove(self)
 
-    notified.policies += [Once("once", log), RecordingListener("other", log)]
-    notified.notify("on_up", UP)
-    notified.notify("on_up", UP)
+    listener_list.policies += [Once("once", log), RecordingListener("other", log)]
+    listener_list.notify("on_up", UP)
+    listener_list.notify("on_up", UP)
     assert [entry[0] for entry in log if entry != "after"] == ["once", "other", "other"]

@@ -1,4 +1,4 @@
-"""The engine's thread, and the inbox through which other threads reach it."""
+"""`LoopThread`, in which the engine runs, and `Inbox`, through which other threads reach it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Work:
 
 
 class RaisingWork(Work):
-    """Work that raises an exception that ends programs."""
+    """Work that raises an exception which usually ends a program."""
 
     def __init__(self, kind: type[BaseException]) -> None:
         super().__init__([], -1)
@@ -42,23 +42,27 @@ class RaisingWork(Work):
         raise self.kind("from a policy")
 
 
-LOOPS = [asyncio.SelectorEventLoop, new_event_loop]  # the second is uvloop's if that is installed
+# the second is uvloop's, if uvloop is installed
+LOOPS = [asyncio.SelectorEventLoop, new_event_loop]
 
 
-def started(make_loop: Callable[[], asyncio.AbstractEventLoop] = new_event_loop) -> LoopThread:
+def started_thread(
+    make_loop: Callable[[], asyncio.AbstractEventLoop] = new_event_loop,
+) -> LoopThread:
     thread = LoopThread("test-loop", make_loop)
     thread.start()
     return thread
 
 
-class Interrupted:
-    """A loop whose first call from another thread is interrupted, before or after it
-    takes effect.
+class InterruptedLoop:
+    """A loop whose first `call_soon_threadsafe` is interrupted.
+
+    :param counts: if True, the interrupt comes after the call has taken effect.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, counts: bool) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, takes_effect: bool) -> None:
         self.loop = loop
-        self.counts = counts
+        self.takes_effect = takes_effect
         self.calls = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -66,17 +70,17 @@ class Interrupted:
 
     def call_soon_threadsafe(self, callback: Callable[..., object]) -> None:
         self.calls += 1
-        if self.calls > 1 or self.counts:
+        if self.calls > 1 or self.takes_effect:
             self.loop.call_soon_threadsafe(callback)
         if self.calls == 1:
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("counts", [True, False])
-def test_an_interrupted_call_does_not_keep_later_work_from_the_loop(counts: bool) -> None:
-    thread = started()
+@pytest.mark.parametrize("takes_effect", [True, False])
+def test_work_after_an_interrupted_put_is_started(takes_effect: bool) -> None:
+    thread = started_thread()
     try:
-        inbox = Inbox(Interrupted(thread.loop, counts))  # type: ignore[arg-type]
+        inbox = Inbox(InterruptedLoop(thread.loop, takes_effect))  # type: ignore[arg-type]
         seen: list[int] = []
         done = threading.Event()
         with pytest.raises(KeyboardInterrupt):
@@ -89,7 +93,7 @@ def test_an_interrupted_call_does_not_keep_later_work_from_the_loop(counts: bool
 
 
 def test_work_of_one_thread_starts_in_order() -> None:
-    thread = started()
+    thread = started_thread()
     try:
         inbox = Inbox(thread.loop)
         seen: list[int] = []
@@ -103,8 +107,8 @@ def test_work_of_one_thread_starts_in_order() -> None:
         thread.stop()
 
 
-def test_no_work_is_lost_between_many_threads() -> None:
-    thread = started()
+def test_work_of_many_threads_is_started() -> None:
+    thread = started_thread()
     try:
         inbox = Inbox(thread.loop)
         seen: list[int] = []
@@ -126,7 +130,7 @@ def test_no_work_is_lost_between_many_threads() -> None:
         thread.stop()
 
 
-def test_one_wake_up_serves_what_is_queued_meanwhile() -> None:
+def test_the_loop_is_woken_once_for_many_work_items() -> None:
     class CountingLoop:
         wake_ups = 0
 
@@ -140,8 +144,8 @@ def test_one_wake_up_serves_what_is_queued_meanwhile() -> None:
     assert loop.wake_ups == 1
 
 
-def test_run_gives_the_result_and_raises_the_error() -> None:
-    thread = started()
+def test_run_returns_the_result_or_raises_the_error() -> None:
+    thread = started_thread()
     try:
 
         async def add(a: int, b: int) -> int:
@@ -157,8 +161,8 @@ def test_run_gives_the_result_and_raises_the_error() -> None:
         thread.stop()
 
 
-def test_run_is_bounded_and_cancels() -> None:
-    thread = started()
+def test_run_cancels_the_coroutine_after_its_timeout() -> None:
+    thread = started_thread()
     cancelled = threading.Event()
 
     async def forever() -> None:
@@ -176,7 +180,7 @@ def test_run_is_bounded_and_cancels() -> None:
 
 
 def test_a_blocking_call_from_the_loop_is_refused() -> None:
-    thread = started()
+    thread = started_thread()
 
     async def nothing() -> None:
         pass
@@ -192,7 +196,7 @@ def test_a_blocking_call_from_the_loop_is_refused() -> None:
 
 
 def test_stop_ends_thread_and_tasks() -> None:
-    thread = started()
+    thread = started_thread()
     ended = threading.Event()
 
     async def forever() -> None:
@@ -215,7 +219,7 @@ def test_stop_ends_thread_and_tasks() -> None:
 
 @pytest.mark.parametrize("make_loop", [asyncio.SelectorEventLoop, new_event_loop])
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
-def test_exceptions_that_end_other_loops_do_not_end_this_one(
+def test_system_exit_and_keyboard_interrupt_do_not_end_the_loop(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
     kind: type[BaseException],
     caplog: pytest.LogCaptureFixture,
@@ -245,8 +249,8 @@ def test_stop_without_start() -> None:
     assert thread.loop.is_closed()
 
 
-def test_after_a_fork_every_use_says_why_it_fails() -> None:
-    thread = started()
+def test_after_abandon_every_use_raises_the_reason() -> None:
+    thread = started_thread()
 
     async def nothing() -> None:
         pass
@@ -275,7 +279,7 @@ def test_after_a_fork_every_use_says_why_it_fails() -> None:
 def test_an_error_of_one_work_item_does_not_affect_others(
     make_loop: Callable[[], asyncio.AbstractEventLoop], kind: type[BaseException]
 ) -> None:
-    thread = started(make_loop)
+    thread = started_thread(make_loop)
     try:
         seen: list[int] = []
         done = threading.Event()
@@ -303,8 +307,9 @@ def test_an_error_of_one_work_item_does_not_affect_others(
 
 
 class ClosedLoop:
-    """A closed loop that runs a callback during its refusal: another thread puts its work at that
-    moment.
+    """A closed loop that calls `meanwhile` before it refuses a callback.
+
+    So another thread can put its work into the inbox at that moment.
     """
 
     def __init__(self) -> None:
@@ -317,26 +322,26 @@ class ClosedLoop:
         raise RuntimeError("Event loop is closed")
 
 
-def test_work_of_a_thread_that_has_returned_from_put_is_refused_as_well() -> None:
+def test_if_the_loop_is_closed_all_queued_work_is_refused() -> None:
     loop = ClosedLoop()
     inbox = Inbox(loop)  # type: ignore[arg-type]
     first, second = Work([], 1), Work([], 2)
-    loop.meanwhile = lambda: inbox.put(second)  # finds the inbox armed, and returns
+    loop.meanwhile = lambda: inbox.put(second)  # a wake-up is already on its way, so this returns
     inbox.put(first)
     for work in (first, second):
         assert [type(error) for error in work.errors] == [SessionShutdown]
 
 
 @pytest.mark.parametrize("make_loop", LOOPS)
-def test_work_between_the_last_turn_and_the_close_is_refused(
+def test_work_between_the_loops_last_turn_and_its_close_is_refused(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
-    thread = started(make_loop)
+    thread = started_thread(make_loop)
     seen: list[int] = []
     work = Work(seen, 1)
 
     def close() -> None:
-        thread.inbox.put(work)  # the loop will not turn again
+        thread.inbox.put(work)  # the loop will not run again
         close_loop()
 
     close_loop = thread.loop.close
@@ -352,37 +357,37 @@ def test_work_between_the_last_turn_and_the_close_is_refused(
 
 
 @pytest.mark.parametrize("make_loop", LOOPS)
-def test_threads_that_put_while_the_loop_is_closed_are_all_told(
+def test_work_put_while_the_loop_closes_is_started_or_refused(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     for _ in range(20):
-        thread = started(make_loop)
+        thread = started_thread(make_loop)
         begun = threading.Barrier(5)
-        put: list[Work] = []
+        sent: list[Work] = []
 
-        def send(thread: LoopThread, begun: threading.Barrier, put: list[Work]) -> None:
+        def send(thread: LoopThread, begun: threading.Barrier, sent: list[Work]) -> None:
             begun.wait()
             for number in range(500):
                 work = Work([], number)
                 thread.inbox.put(work)
-                put.append(work)
+                sent.append(work)
 
-        senders = [threading.Thread(target=send, args=(thread, begun, put)) for _ in range(4)]
+        senders = [threading.Thread(target=send, args=(thread, begun, sent)) for _ in range(4)]
         for sender in senders:
             sender.start()
         begun.wait()
         thread.stop()
         for sender in senders:
             sender.join()
-        assert len(put) == 2000
-        assert all(len(work.errors) + len(work.seen) == 1 for work in put)
+        assert len(sent) == 2000
+        assert all(len(work.errors) + len(work.seen) == 1 for work in sent)
 
 
 @pytest.mark.parametrize("make_loop", LOOPS)
 def test_a_waiting_caller_gets_an_error_if_the_loop_ends(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
-    thread = started(make_loop)
+    thread = started_thread(make_loop)
     begun = threading.Event()
 
     async def forever() -> None:
@@ -401,8 +406,8 @@ def test_a_waiting_caller_gets_an_error_if_the_loop_ends(
         thread.run(nothing())
 
 
-def test_a_blocked_loop_that_does_not_stop_in_time_refuses_what_is_put() -> None:
-    thread = started()
+def test_if_the_loop_does_not_stop_in_time_its_work_is_refused() -> None:
+    thread = started_thread()
     blocked, go_on = threading.Event(), threading.Event()
     thread.loop.call_soon_threadsafe(
         lambda: [event() for event in (blocked.set, lambda: go_on.wait(10))]
@@ -420,8 +425,8 @@ def test_a_blocked_loop_that_does_not_stop_in_time_refuses_what_is_put() -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("uvloop", ["uvloop", "asyncio"])
-@pytest.mark.parametrize("left", [0, 1, 3, 5, 7])
-def test_without_descriptors_no_host_is_available(uvloop: str, left: int) -> None:
+@pytest.mark.parametrize("free_descriptors", [0, 1, 3, 5, 7])
+def test_without_descriptors_no_host_is_available(uvloop: str, free_descriptors: int) -> None:
     pytest.importorskip("resource")
     code = f"""if True:
         import gc, os, resource, sys, warnings
@@ -438,7 +443,7 @@ def test_without_descriptors_no_host_is_available(uvloop: str, left: int) -> Non
             while True:
                 held.append(os.open(os.devnull, os.O_RDONLY))
         except OSError:
-            for _ in range({left}):
+            for _ in range({free_descriptors}):
                 os.close(held.pop())
         try:
             with Cluster(["127.0.0.1"], port=1) as cluster:
@@ -453,5 +458,5 @@ def test_without_descriptors_no_host_is_available(uvloop: str, left: int) -> Non
     done = run_python(code)
     assert done.stderr == ""
     assert done.stdout.startswith("Unable to connect to any servers: ")
-    if left < 6:
+    if free_descriptors < 6:
         assert "the driver's event loop cannot be made: [Errno 24] Too many open" in done.stdout

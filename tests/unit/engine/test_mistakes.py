@@ -1,4 +1,4 @@
-"""Errors for common mistakes with asyncio suggest the right code."""
+"""Errors for common mistakes, most of them with asyncio, suggest the right code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def session(node: FakeNode) -> AsyncIterator[Any]:
 
 
 @pytest.mark.parametrize("name", ["one", "all", "was_applied", "current_rows", "nothing"])
-async def test_an_execution_that_was_not_awaited(session: Any, name: str) -> None:
+async def test_using_an_execution_like_a_result_suggests_await(session: Any, name: str) -> None:
     prepared = await session.prepare(INSERT)
     for execution in (session.execute(READ), session.execute(prepared, (1,))):
         with pytest.raises(AttributeError, match=f"{name}.*write `result = await session.execute"):
@@ -45,7 +45,7 @@ async def test_an_execution_that_was_not_awaited(session: Any, name: str) -> Non
         await execution
 
 
-async def test_for_in_the_place_of_async_for(session: Any) -> None:
+async def test_for_suggests_async_for(session: Any) -> None:
     result = await session.execute(READ)
     with pytest.raises(TypeError, match=r"write `async for row in result`.*result\.all\(\)"):
         for _ in result:
@@ -53,22 +53,22 @@ async def test_for_in_the_place_of_async_for(session: Any) -> None:
     assert [row.k async for row in result] == [1]
 
 
-async def test_with_in_the_place_of_async_with(session: Any) -> None:
+async def test_with_suggests_async_with(session: Any) -> None:
     thing: Any
     for thing in (aio.Cluster(), session):
         with pytest.raises(TypeError, match="write `async with`"), thing:
             pass
 
 
-def test_a_session_on_another_loop(node: FakeNode) -> None:
-    async def made() -> tuple[Any, Any, Any]:
+def test_using_a_session_on_another_loop_raises(node: FakeNode) -> None:
+    async def create_session() -> tuple[Any, Any, Any]:
         cluster = aio.Cluster([node.address], port=node.port)
         session = await cluster.connect()
         return cluster, session, await session.prepare(INSERT)
 
     first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
     try:
-        cluster, session, prepared = first.run_until_complete(made())
+        cluster, session, prepared = first.run_until_complete(create_session())
 
         async def use() -> None:
             calls: list[Any] = [
@@ -125,27 +125,29 @@ def test_a_blocking_call_on_a_running_loop_is_logged_once(
         assert "cassandra.aio" in warning
 
 
-async def test_an_error_that_nobody_reads_has_its_statement(node: FakeNode, session: Any) -> None:
+async def test_the_report_of_an_unretrieved_error_has_the_statement(
+    node: FakeNode, session: Any
+) -> None:
     node.prime(READ, error(ErrorCode.INVALID, "no such table"))
     node.prime(INSERT, error(ErrorCode.INVALID, "no such table"))
     prepared = await session.prepare(INSERT)
-    complaints: list[str] = []
+    reports: list[str] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(
-        lambda loop, context: complaints.append(f"{context['message']}: {context['future']!r}")
+        lambda loop, context: reports.append(f"{context['message']}: {context['future']!r}")
     )
     for execution in (session.execute(READ), session.execute(prepared, (1,))):
         await asyncio.wait([execution])
     del execution
     gc.collect()
-    assert sorted(complaint.partition(" of ")[2] for complaint in complaints) == [
+    assert sorted(report.partition(" of ")[2] for report in reports) == [
         f"{INSERT!r}>",
         f"{READ!r}>",
     ]
-    assert all("exception was never retrieved" in complaint for complaint in complaints)
+    assert all("exception was never retrieved" in report for report in reports)
 
 
-def test_a_data_centre_that_no_node_is_in(node: FakeNode) -> None:
+def test_an_unknown_local_dc_is_named_with_the_existing_ones(node: FakeNode) -> None:
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("us-east"))
     profile = ExecutionProfile(load_balancing_policy=policy)
     with (
@@ -159,18 +161,18 @@ def test_a_data_centre_that_no_node_is_in(node: FakeNode) -> None:
         cluster.connect()
 
 
-def test_names_and_values_of_settings() -> None:
+def test_misspelt_settings_get_a_suggestion() -> None:
     wrong: dict[str, Any]
-    for wrong, meant in (
+    for wrong, message in (
         ({"contact_pointss": []}, "did you mean 'contact_points'"),
         ({"conect_timeout": 3}, "did you mean 'connect_timeout'"),
         ({"request_timeout": 3}, r"ExecutionProfile\(request_timeout=\.\.\.\)"),
     ):
-        with pytest.raises(TypeError, match=meant):
+        with pytest.raises(TypeError, match=message):
             Cluster(**wrong)
 
 
-def test_values_that_are_refused_where_they_are_given(node: FakeNode) -> None:
+def test_wrong_values_are_refused_where_they_are_set(node: FakeNode) -> None:
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         with pytest.raises(ValueError, match=r"default_vector_type.*not as 'torch'"):
@@ -185,7 +187,7 @@ def files_of(error: BaseException) -> list[str]:
 
 
 @pytest.mark.parametrize("values", [("x",), {"k": "x"}, ["x"]])
-async def test_a_wrong_value_shows_few_frames_without_a_source(
+async def test_the_traceback_of_a_wrong_value_has_few_compiled_frames(
     node: FakeNode, session: Any, values: Any
 ) -> None:
     text = "SELECT v FROM t WHERE k = ?"
@@ -195,7 +197,7 @@ async def test_a_wrong_value_shows_few_frames_without_a_source(
     assert len([name for name in files_of(awaited.value) if name.endswith((".pyx", ".pxi"))]) <= 1
     with pytest.raises(TypeError, match='column "k"') as bound:
         prepared.bind(values)
-    # `bind` itself may be compiled.
+    # One more frame is allowed here, since `bind` itself may be compiled.
     compiled_files = [name for name in files_of(bound.value) if name.endswith((".pyx", ".pxi"))]
     assert len(compiled_files) <= 2
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as blocking:

@@ -1,4 +1,4 @@
-"""Notes of refused requests name the columns with nulls inside collections."""
+"""If a server refuses a request, a note on the error names the nulls inside collections."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REFUSAL = ServerError(0, "java.lang.NullPointerException")
 
 
 class OwnListType(t.ListType):
-    """An application's list type with its own encoding."""
+    """A list type of the application with an encoding of its own."""
 
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
@@ -45,12 +45,12 @@ def statement(*columns: tuple[str, Any]) -> PreparedStatement:
     return PreparedStatement(metadata, b"id", None, INSERT, "k", 4, None, None)
 
 
-def executed(kind: Any, value: Any) -> ExecuteBody:
+def body_with(kind: Any, value: Any) -> ExecuteBody:
     prepared = statement(("c", kind))
     return ExecuteBody(prepared, prepared.bind_plan.bind([value], 4))
 
 
-WHERE: list[tuple[Any, Any, str]] = [
+POSITIONS: list[tuple[Any, Any, str]] = [
     (LIST, [1, None, None], "element 1"),
     (LIST, [-1, None], "element 1"),
     (set_of(t.UTF8Type), [None], "element 0"),
@@ -71,9 +71,9 @@ WHERE: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "where"), WHERE, ids=lambda part: str(part)[:40])
+@pytest.mark.parametrize(("kind", "value", "where"), POSITIONS, ids=lambda part: str(part)[:40])
 def test_the_position_is_the_first_null_in_a_collection(kind: Any, value: Any, where: str) -> None:
-    note = null_positions(REFUSAL, executed(kind, value))
+    note = null_positions(REFUSAL, body_with(kind, value))
     assert note is not None
     assert note.startswith('(nulls inside collections: column "c" (')
     assert note.endswith(f"): {where})")
@@ -96,17 +96,17 @@ def test_the_position_is_the_first_null_in_a_collection(kind: Any, value: Any, w
     ids=str,
 )
 def test_there_is_no_note_without_a_null_in_a_collection(kind: Any, value: Any) -> None:
-    assert null_positions(REFUSAL, executed(kind, value)) is None
+    assert null_positions(REFUSAL, body_with(kind, value)) is None
 
 
 def test_other_errors_have_no_note() -> None:
-    request_body = executed(LIST, [None])
+    request_body = body_with(LIST, [None])
     assert null_positions(InvalidRequest("no"), request_body) is not None
     assert null_positions(ValueError("no"), request_body) is None
     assert null_positions(REFUSAL, QueryBody("SELECT 1")) is None
 
 
-def test_a_batch_counts_its_statements() -> None:
+def test_in_a_batch_the_note_has_the_number_of_the_statement() -> None:
     prepared = statement(("l", LIST))
     rows = prepared.bind_plan.bind_many([([1],), ([None],), ([1, None],)], 4)
     row = prepared.bind_plan.bind([[2, 3, None]], 4)
@@ -121,19 +121,19 @@ def test_a_batch_counts_its_statements() -> None:
     assert note.count("element 0") == 5
 
 
-def test_a_message_of_a_handler_has_the_values_that_were_bound() -> None:
-    inner = executed(LIST, [None])
+def test_a_message_of_a_handler_has_the_same_note() -> None:
+    inner = body_with(LIST, [None])
     request_body = MessageBody(object(), ProtocolHandler, inner, decodes=False)
     assert null_positions(REFUSAL, request_body) == null_positions(REFUSAL, inner)
 
 
-def test_the_search_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_ends_after_a_number_of_items(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_ITEMS", 10)
-    assert null_positions(REFUSAL, executed(LIST, [0] * 9 + [None])) is not None
-    assert null_positions(REFUSAL, executed(LIST, [0] * 10 + [None])) is None
+    assert null_positions(REFUSAL, body_with(LIST, [0] * 9 + [None])) is not None
+    assert null_positions(REFUSAL, body_with(LIST, [0] * 10 + [None])) is None
 
 
-def test_bytes_that_are_no_value_have_no_note() -> None:
+def test_bytes_that_are_no_value_raise_nothing() -> None:
     prepared = statement(("l", LIST))
     for data in (b"\xff" * 4, b"\xff" * 9, b"\0\0\0\1\0\0\0\x09\xff\xff\xff\xff"):
         block = statement(("l", t.BytesType)).bind_plan.bind([data], 4)
@@ -157,7 +157,7 @@ def future(cluster: Cluster, run: Callable[[Any], Any]) -> Any:
     return session.execute_async(run(session.prepare(INSERT))).result()
 
 
-def one_of_many(prepared: PreparedStatement) -> Any:
+def single_statement(prepared: PreparedStatement) -> Any:
     return prepared.bind((1, [1, None], {"a": [None]}))
 
 
@@ -166,7 +166,7 @@ def batch_of(prepared: PreparedStatement) -> Any:
 
 
 EXPECTED = [
-    (one_of_many, f'(nulls inside collections: {IN_L} 1; column "m" '),
+    (single_statement, f'(nulls inside collections: {IN_L} 1; column "m" '),
     (batch_of, f"(nulls inside collections: statement 1: {IN_L} 0)"),
 ]
 
@@ -174,7 +174,7 @@ EXPECTED = [
 @pytest.mark.parametrize("code", [ErrorCode.SERVER_ERROR, ErrorCode.INVALID])
 @pytest.mark.parametrize(("run", "beginning"), EXPECTED, ids=["single", "batch"])
 @pytest.mark.parametrize("retry_policy", [RetryPolicy, FallthroughRetryPolicy])
-def test_a_refusal_has_the_note_on_every_api(
+def test_on_every_api_the_error_has_the_note(
     node: FakeNode, run: Any, beginning: str, code: Any, retry_policy: Any
 ) -> None:
     node.prime(Opcode.EXECUTE, error(code, "no"))

@@ -1,4 +1,4 @@
-"""Observers of answers are called, and their faults are contained."""
+"""`Observers` calls the observers of latencies and requests, and contains their errors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.unit.engine.partners import host
 HOST = host("10.0.0.1")
 
 
-def test_nobody_wants_to_know() -> None:
+def test_without_observers_all_hooks_are_none() -> None:
     observers = Observers()
     assert observers.on_latency is None
     assert observers.on_refusal is None
     assert observers.on_failure is None
 
 
-def test_one_observer_is_called_directly_and_several_in_turn() -> None:
+def test_several_observers_are_called_in_order() -> None:
     observers = Observers()
     seen: list[Any] = []
 
@@ -42,7 +42,7 @@ def test_one_observer_is_called_directly_and_several_in_turn() -> None:
 
 
 class RecordingObserver(RequestObserver):
-    """Records the events that have no request."""
+    """Records refusals and failures."""
 
     def __init__(self, seen: list[Any]) -> None:
         self.seen = seen
@@ -55,11 +55,11 @@ class RecordingObserver(RequestObserver):
 
 
 @pytest.mark.parametrize("is_trusted", [True, False])
-def test_refusals_and_failures(is_trusted: bool) -> None:
+def test_an_observer_gets_refusals_and_failures(is_trusted: bool) -> None:
     observers = Observers()
     seen: list[Any] = []
     observers.observe_requests(RecordingObserver(seen), is_trusted)
-    assert observers.on_latency is None  # it does not override the method
+    assert observers.on_latency is None  # the observer does not override this method
     assert observers.on_refusal is not None
     assert observers.on_failure is not None
     observers.on_refusal(HOST, 1.0)
@@ -68,7 +68,7 @@ def test_refusals_and_failures(is_trusted: bool) -> None:
     assert observers.hooks_of(()) is None  # no hooks are created for a request
 
 
-def test_an_observer_that_is_forgotten_hears_no_more() -> None:
+def test_a_forgotten_observer_is_not_called() -> None:
     observers = Observers()
     first, second = RecordingObserver([]), RecordingObserver([])
     observers.observe_requests(first)
@@ -82,7 +82,7 @@ def test_an_observer_that_is_forgotten_hears_no_more() -> None:
     assert left == [None, None]
 
 
-def test_a_slow_observer_is_told_late_and_in_order(
+def test_a_slow_observer_is_called_in_a_thread_in_order(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(observers_module, "SLOW", 0.0)  # each call counts as slow
@@ -117,7 +117,7 @@ def test_a_slow_observer_is_told_late_and_in_order(
     assert "in a thread of its own" in caplog.text
 
 
-def test_a_slow_observer_that_is_too_late_loses_events_and_says_so(
+def test_a_slow_observer_loses_events_beyond_the_limit_which_is_logged(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
@@ -127,7 +127,7 @@ def test_a_slow_observer_that_is_too_late_loses_events_and_says_so(
     release, entered, done = threading.Event(), threading.Event(), threading.Event()
     reported: list[float] = []
 
-    class Stuck(RequestObserver):
+    class WaitsAtFirst(RequestObserver):
         def on_refusal(self, host: Any, seconds: float) -> None:
             if seconds == 1.0:
                 entered.set()
@@ -136,11 +136,11 @@ def test_a_slow_observer_that_is_too_late_loses_events_and_says_so(
             if seconds == 4.0:
                 done.set()
 
-    observers.observe_requests(Stuck())
+    observers.observe_requests(WaitsAtFirst())
     assert observers.on_refusal is not None
     observers.on_refusal(HOST, 0.0)
     observers.on_refusal(HOST, 1.0)
-    assert entered.wait(WAIT)  # the thread is busy with this call; three more may wait
+    assert entered.wait(WAIT)  # the thread is busy with this event, and three more may wait
     for seconds in (2.0, 3.0, 4.0, 5.0, 6.0):
         observers.on_refusal(HOST, seconds)
     release.set()
@@ -149,7 +149,7 @@ def test_a_slow_observer_that_is_too_late_loses_events_and_says_so(
     assert "3 events late" in caplog.text
 
 
-def test_the_thread_of_a_slow_observer_ends_and_comes_again(
+def test_the_thread_of_a_slow_observer_ends_and_is_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
@@ -171,7 +171,7 @@ def test_the_thread_of_a_slow_observer_ends_and_comes_again(
     assert len(threads) == len(events)
 
 
-def test_errors_of_an_observer_are_logged_once_in_a_while(
+def test_repeated_errors_of_an_observer_are_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     observers = Observers()

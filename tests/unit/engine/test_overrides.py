@@ -1,4 +1,4 @@
-"""Overrides that the compiled twins would ignore are refused in either implementation."""
+"""`refuse_overrides` raises if a subclass overrides methods that compiled code does not look up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Stock:
         pass
 
 
-def test_all_that_is_overridden_is_named() -> None:
+def test_the_error_names_all_overridden_methods() -> None:
     refuse_overrides(type("Fine", (Stock,), {"two": None}), Stock, ("one",))
     both = type("Both", (Stock,), {"one": None, "two": None})
     with pytest.raises(TypeError, match="Both overrides one, two, which the compiled base class"):
@@ -24,7 +24,7 @@ def test_all_that_is_overridden_is_named() -> None:
 
 
 @pytest.mark.parametrize("name", ["cached_metadata", "prerender", "render"])
-def test_bodies_of_executions(name: str) -> None:
+def test_subclasses_of_execute_body_may_not_override_its_methods(name: str) -> None:
     with pytest.raises(TypeError, match=f"Own overrides {name}, which"):
         type("Own", (ExecuteBody,), {"__slots__": (), name: lambda self: None})
     assert issubclass(type("Usual", (ExecuteBody,), {"__slots__": ()}), ExecuteBody)

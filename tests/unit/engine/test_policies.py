@@ -1,4 +1,4 @@
-"""The engine notifies policies of hosts, attaches itself to them, and opens their pools."""
+"""`Policies` tells policies the hosts, attaches the engine to them, and opens pools for them."""
 
 from __future__ import annotations
 
@@ -47,30 +47,30 @@ class PolicyParts:
         return True
 
 
-async def test_a_policy_knows_the_hosts_before_it_looks_at_the_engine() -> None:
-    world, policy, cluster = PolicyParts(), RecordingPolicy(), object()
-    world.policies.populate(policy, cluster)  # type: ignore[arg-type]
+async def test_a_policy_gets_the_hosts_before_the_engine() -> None:
+    parts, policy, cluster = PolicyParts(), RecordingPolicy(), object()
+    parts.policies.populate(policy, cluster)  # type: ignore[arg-type]
     assert policy.seen == [
         ("populate", cluster, 3),
         ("down", DOWN),
-        ("attach", world.engine),
+        ("attach", parts.engine),
     ]
-    assert world.listeners.policies == [policy]
+    assert parts.listeners.policies == [policy]
 
 
-async def test_a_policy_that_comes_later_gets_pools_where_hosts_may_live() -> None:
-    world, policy = PolicyParts(), RecordingPolicy()
-    tasks = world.policies.adopt(policy, object())  # type: ignore[arg-type]
+async def test_for_a_policy_that_is_added_later_pools_are_opened() -> None:
+    parts, policy = PolicyParts(), RecordingPolicy()
+    tasks = parts.policies.adopt(policy, object())  # type: ignore[arg-type]
     assert await asyncio.gather(*tasks) == [True, True]
-    assert world.brought_up == [UP, UNKNOWN]
+    assert parts.brought_up == [UP, UNKNOWN]
     assert policy.seen[0][0] == "populate"
 
 
 async def test_a_policy_is_adopted_once_and_forgotten() -> None:
-    world, policy, cluster = PolicyParts(), RecordingPolicy(), object()
-    assert world.policies.adopt(policy, cluster)  # type: ignore[arg-type]
-    assert world.policies.adopt(policy, cluster) == []  # type: ignore[arg-type]
-    assert world.listeners.policies == [policy]
-    world.policies.forget(policy)
-    assert world.listeners.policies == []
-    assert world.followed == [1]
+    parts, policy, cluster = PolicyParts(), RecordingPolicy(), object()
+    assert parts.policies.adopt(policy, cluster)  # type: ignore[arg-type]
+    assert parts.policies.adopt(policy, cluster) == []  # type: ignore[arg-type]
+    assert parts.listeners.policies == [policy]
+    parts.policies.forget(policy)
+    assert parts.listeners.policies == []
+    assert parts.followed == [1]

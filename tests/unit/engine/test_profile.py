@@ -1,5 +1,6 @@
-"""Changed settings of execution profiles apply from the next request on, even if they are cached;
-settings that combine all profiles.
+"""Changed settings of an execution profile apply to the next request, although they are cached.
+
+Other tests cover checks of the settings, and the settings that combine all profiles.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from tests.unit.engine.test_happy_path import Session, Statement
 HOST = host("10.0.0.1")
 
 
-class Far(RoundRobinPolicy):
+class PolicyWithDistance(RoundRobinPolicy):
     def __init__(self, distance: int) -> None:
         super().__init__()
         self._distance = distance
@@ -50,7 +51,7 @@ def test_a_timeout_in_milliseconds_is_warned_of() -> None:
         assert ExecutionProfile(request_timeout=10_000).request_timeout == 10_000
 
 
-def test_defaults() -> None:
+def test_a_profile_has_defaults() -> None:
     profile = ExecutionProfile()
     assert isinstance(profile.load_balancing_policy, TokenAwarePolicy)
     assert type(profile.retry_policy) is RetryPolicy
@@ -62,7 +63,7 @@ def test_defaults() -> None:
     assert profile.request_timeout == 10.0
 
 
-def test_a_clone_has_what_is_not_changed() -> None:
+def test_a_clone_keeps_the_other_settings() -> None:
     profile = ExecutionProfile(request_timeout=5.0, row_factory=dict_factory)
     clone = profile.clone(request_timeout=None)
     assert (clone.request_timeout, profile.request_timeout) == (None, 5.0)
@@ -114,21 +115,21 @@ def test_values_of_wrong_types_are_refused_by_name(name: str, value: Any, messag
 
 
 @pytest.mark.parametrize("timeout", [None, 0, -1, 0.5, True, Fraction(1, 2)])
-def test_times_that_are_taken(timeout: Any) -> None:
+def test_request_timeout_accepts_numbers_and_none(timeout: Any) -> None:
     assert ExecutionProfile(request_timeout=timeout).request_timeout == timeout
 
 
-def test_each_default_is_said_once() -> None:
+def test_class_attributes_and_parameters_have_the_same_defaults() -> None:
     parameters = inspect.signature(ExecutionProfile).parameters
     for name in ("consistency_level", "request_timeout", "row_factory", "request_observers"):
         assert getattr(ExecutionProfile, name) is parameters[name].default
 
 
-def test_the_key_of_the_default_shows_its_name() -> None:
+def test_exec_profile_default_has_a_readable_repr() -> None:
     assert repr(EXEC_PROFILE_DEFAULT) == "EXEC_PROFILE_DEFAULT"
 
 
-def test_all_profiles_together() -> None:
+def test_the_policies_of_all_profiles_are_listed_once() -> None:
     shared, speculation = RoundRobinPolicy(), ConstantSpeculativeExecutionPolicy(1.0, 1)
     manager = ProfileManager()
     manager.profiles = {
@@ -149,10 +150,11 @@ def test_all_profiles_together() -> None:
         ([HostDistance.REMOTE, HostDistance.LOCAL], HostDistance.LOCAL),
     ],
 )
-def test_the_shortest_distance_counts(distances: list[int], expected: int) -> None:
+def test_the_shortest_distance_of_all_profiles_is_used(distances: list[int], expected: int) -> None:
     manager = ProfileManager()
     manager.profiles = {
-        name: ExecutionProfile(Far(distance)) for name, distance in enumerate(distances)
+        name: ExecutionProfile(PolicyWithDistance(distance))
+        for name, distance in enumerate(distances)
     }
     assert manager.distance(HOST) == expected
 
@@ -170,7 +172,7 @@ CHANGES = {
 
 
 def settings(twins: Twins, profile: Any) -> dict[str, Any]:
-    """Return the settings of a request with this profile."""
+    """Return the settings that a request with this profile has."""
     session = SimpleNamespace(
         timestamp_generator=None,
         use_client_timestamp=True,
@@ -202,7 +204,7 @@ def settings(twins: Twins, profile: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_changed_setting_counts(twins: Twins, name: str) -> None:
+def test_a_changed_setting_applies_to_the_next_request(twins: Twins, name: str) -> None:
     profile = ExecutionProfile()
     before = settings(twins, profile)
     assert settings(twins, profile) == before
@@ -210,7 +212,7 @@ def test_a_changed_setting_counts(twins: Twins, name: str) -> None:
     assert settings(twins, profile) == {**before, name: CHANGES[name]}
 
 
-def test_a_deleted_setting_is_that_of_the_class(twins: Twins) -> None:
+def test_after_deletion_the_setting_of_the_class_applies(twins: Twins) -> None:
     profile = ExecutionProfile(consistency_level=4)
     assert settings(twins, profile)["consistency_level"] == 4
     del profile.consistency_level
@@ -236,7 +238,7 @@ def test_settings_of_a_subclass_may_be_properties(twins: Twins) -> None:
     assert settings(twins, profile)["request_timeout"] == 2.0
 
 
-def test_a_dictionary_that_was_changed_counts(twins: Twins) -> None:
+def test_changes_of_the_instance_dictionary_apply(twins: Twins) -> None:
     profile = ExecutionProfile()
     settings(twins, profile)
     attributes = vars(profile)
@@ -254,9 +256,10 @@ def test_a_dictionary_that_was_changed_counts(twins: Twins) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_met", [True, False])
-def test_a_class_that_was_changed_counts(is_met: bool) -> None:
-    """If the class of a profile is changed, settings are not cached any more; this runs in another
-    process.
+def test_changes_of_the_class_apply(is_met: bool) -> None:
+    """If the class of a profile is changed, its settings are not cached any more.
+
+    The test runs in another process, since it changes `ExecutionProfile`.
     """
     done = run_python(
         f"""
@@ -285,9 +288,10 @@ print(settings(twins, profile)["request_timeout"])
     assert done.stdout == "2.0 1.0 5.0 6.0\n", done.stderr
 
 
-def test_a_change_by_a_finalizer_is_not_lost(twins: Twins) -> None:
-    """A change by a finalizer counts: up to Python 3.11 the collector may run at each
-    allocation.
+def test_a_change_by_a_finalizer_applies(twins: Twins) -> None:
+    """A change by a finalizer is not lost, although the settings are being cached then.
+
+    Up to Python 3.11, the garbage collector may run finalizers at each allocation.
     """
 
     class Changing:
@@ -299,8 +303,8 @@ def test_a_change_by_a_finalizer_is_not_lost(twins: Twins) -> None:
             self.profile.request_timeout = 2.0
 
     thresholds = gc.get_threshold()
-    # Without the freeze, each collection would visit the objects of all other tests. They stay
-    # frozen, like the tests themselves (tests/conftest.py).
+    # Without the freeze, each collection would visit the objects of all other tests. We never
+    # unfreeze them: tests/conftest.py freezes the tests anyway.
     gc.collect()
     gc.freeze()
     try:
@@ -330,7 +334,7 @@ def test_a_change_by_a_finalizer_is_not_lost(twins: Twins) -> None:
     ],
     ids=["copy", "deepcopy", "pickle", "clone"],
 )
-def test_a_copy_is_a_profile_of_its_own(twins: Twins, duplicate: Any) -> None:
+def test_copies_are_independent(twins: Twins, duplicate: Any) -> None:
     profile = ExecutionProfile(request_timeout=3.0)
     settings(twins, profile)
     other = duplicate(profile)

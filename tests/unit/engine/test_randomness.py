@@ -1,4 +1,4 @@
-"""Parts of the engine take random numbers from a given source."""
+"""Parts of the engine use the random numbers of their cluster."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import random
 from cassandra.engine.randomness import generator_or_default
 
 
-def test_a_cluster_uses_its_own_source() -> None:
+def test_a_given_generator_is_used() -> None:
     source = random.Random(7)
     assert generator_or_default(source) is source
 
 
-def test_a_part_without_a_cluster_uses_that_of_the_process() -> None:
+def test_without_a_generator_the_random_module_is_used() -> None:
     random.seed(7)
     expected = random.random()
     random.seed(7)

@@ -1,4 +1,4 @@
-"""Refusals of hosts and the retries after them; keyspaces of connections."""
+"""Errors of hosts and the retries after them, and statements that are prepared again."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 def nodes_reached(nodes: FakeCluster) -> list[int]:
-    """Return the positions of the nodes that received `READ`, in order."""
+    """Return the indexes of the nodes that received `READ`, in order."""
     return [nodes.nodes.index(request.connection.node) for request in nodes.queries(READ)]
 
 
 # -- refusals --------------------------------------------------------------------------------------
 
 
-TRIED_ELSEWHERE = [
+RETRIED_ERRORS = [
     pytest.param(error(ErrorCode.OVERLOADED, "busy"), OverloadedErrorMessage, id="overloaded"),
     pytest.param(
         error(ErrorCode.IS_BOOTSTRAPPING, "joining"),
@@ -97,8 +97,8 @@ TRIED_ELSEWHERE = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "kind"), TRIED_ELSEWHERE)
-async def test_an_idempotent_statement_goes_to_the_next_host(
+@pytest.mark.parametrize(("answer", "kind"), RETRIED_ERRORS)
+async def test_an_idempotent_statement_is_retried_on_the_next_host(
     nodes: FakeCluster, answer: Answer, kind: type[Exception]
 ) -> None:
     nodes[0].prime(READ, answer, times=1)
@@ -113,7 +113,7 @@ async def test_an_idempotent_statement_goes_to_the_next_host(
         assert result.coordinator_host.address == nodes[1].address
 
 
-@pytest.mark.parametrize(("answer", "kind"), TRIED_ELSEWHERE)
+@pytest.mark.parametrize(("answer", "kind"), RETRIED_ERRORS)
 async def test_any_other_statement_is_sent_once(
     nodes: FakeCluster, answer: Answer, kind: type[Exception]
 ) -> None:
@@ -124,7 +124,7 @@ async def test_any_other_statement_is_sent_once(
 
 
 @pytest.mark.parametrize("ending", [garbage(), reset()], ids=["garbage", "reset"])
-async def test_requests_that_are_not_idempotent_are_not_sent_again_when_the_connection_breaks(
+async def test_a_broken_connection_causes_no_retry_of_non_idempotent_requests(
     nodes: FakeCluster, ending: Answer
 ) -> None:
     held = hold()
@@ -139,7 +139,7 @@ async def test_requests_that_are_not_idempotent_are_not_sent_again_when_the_conn
         assert nodes_reached(nodes) == [0] * 20
 
 
-async def test_every_host_refuses_an_idempotent_statement(nodes: FakeCluster) -> None:
+async def test_if_every_host_refuses_the_last_error_is_raised(nodes: FakeCluster) -> None:
     nodes.prime(READ, error(ErrorCode.OVERLOADED, "busy"))
     async with connected(nodes) as (_, session):
         failure = await fails(session.execute(SAFE))
@@ -147,7 +147,7 @@ async def test_every_host_refuses_an_idempotent_statement(nodes: FakeCluster) ->
         assert nodes_reached(nodes) == [0, 1, 2]
 
 
-async def test_every_connection_breaks_under_an_idempotent_statement(nodes: FakeCluster) -> None:
+async def test_if_every_connection_breaks_no_host_available_is_raised(nodes: FakeCluster) -> None:
     nodes.prime(READ, reset())
     async with connected(nodes) as (_, session):
         failure = await fails(session.execute(SAFE))
@@ -169,7 +169,9 @@ async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None
         assert nodes_reached(nodes) == [0, 1, 0, 1]
 
 
-async def test_read_time_outs(nodes: FakeCluster) -> None:
+async def test_a_read_timeout_is_retried_once_if_enough_replicas_answered(
+    nodes: FakeCluster,
+) -> None:
     data_late = error(
         ErrorCode.READ_TIMEOUT, "slow", consistency=4, received=2, blockfor=2, data_present=False
     )
@@ -194,7 +196,7 @@ async def test_read_time_outs(nodes: FakeCluster) -> None:
         assert nodes_reached(nodes) == [0, 0, 0, 0, 0]
 
 
-async def test_write_time_outs(nodes: FakeCluster) -> None:
+async def test_a_write_timeout_is_retried_only_for_the_batch_log(nodes: FakeCluster) -> None:
     async with connected(nodes) as (_, session):
         nodes[0].prime(
             READ, error(ErrorCode.WRITE_TIMEOUT, "slow", write_type="BATCH_LOG"), times=1
@@ -209,7 +211,7 @@ async def test_write_time_outs(nodes: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("version", [4, 5])
-async def test_failures_are_not_tried_again(version: int) -> None:
+async def test_failures_are_not_retried(version: int) -> None:
     with FakeNode(max_version=version) as node:
         answer = sequence(
             error(
@@ -259,14 +261,14 @@ async def test_failures_are_not_tried_again(version: int) -> None:
 
 
 class ScriptedRetryPolicy(RetryPolicy):
-    """A policy that returns the given decisions, and records its arguments."""
+    """A retry policy that returns the given decisions in order, and records its calls."""
 
     def __init__(self, *decisions: Any) -> None:
         self._decisions = list(decisions)
-        self.asked: list[tuple[str, int]] = []
+        self.calls: list[tuple[str, int]] = []
 
     def _decide(self, question: str, retry_num: int) -> Any:
-        self.asked.append((question, retry_num))
+        self.calls.append((question, retry_num))
         decision = self._decisions.pop(0)
         if isinstance(decision, Exception):
             raise decision
@@ -308,13 +310,13 @@ async def test_decisions_of_a_retry_policy_are_obeyed(
         nodes, {"retry_policy": policy, "consistency_level": ConsistencyLevel.ALL}
     ) as (_, session):
         await fails(session.execute(UNSAFE))
-        assert policy.asked == [(question, 0), (question, 1), (question, 2)]
+        assert policy.calls == [(question, 0), (question, 1), (question, 2)]
         assert nodes_reached(nodes) == [0, 1, 2]
         levels = [request.consistency for request in nodes.queries(READ)]
         assert levels == [ConsistencyLevel.ALL, ConsistencyLevel.ONE, ConsistencyLevel.ONE]
 
 
-async def test_the_same_host_again_with_another_consistency_level(nodes: FakeCluster) -> None:
+async def test_a_policy_may_retry_on_the_same_host_at_another_level(nodes: FakeCluster) -> None:
     policy = ScriptedRetryPolicy(
         (RetryPolicy.RETRY, ConsistencyLevel.TWO), (RetryPolicy.RETRY, None, 0.001)
     )
@@ -343,12 +345,10 @@ async def test_an_error_that_a_policy_ignores_is_an_empty_result(
 
 
 @pytest.mark.parametrize(("answer", "question"), QUESTIONS)
-async def test_a_policy_that_fails_itself(
+async def test_an_error_of_the_policy_is_raised(
     nodes: FakeCluster, answer: Answer, question: str
 ) -> None:
-    """An error of the policy itself is raised unchanged, not as NoHostAvailable, and
-    nothing hangs.
-    """
+    """If the policy raises, the request fails with this error, and nothing hangs."""
     nodes[0].prime(READ, answer, times=1)
     async with connected(
         nodes, {"retry_policy": ScriptedRetryPolicy(ZeroDivisionError("of mine"))}
@@ -360,7 +360,7 @@ async def test_a_policy_that_fails_itself(
         assert (await session.execute("anything")).all() == []
 
 
-async def test_a_deadline_covers_all_tries(nodes: FakeCluster) -> None:
+async def test_the_timeout_covers_all_attempts(nodes: FakeCluster) -> None:
     nodes[0].prime(READ, error(ErrorCode.OVERLOADED))
     nodes[1].prime(READ, silence())
     async with connected(nodes) as (_, session):
@@ -378,7 +378,7 @@ SPECULATIVE: dict[str, Any] = {
 }
 
 
-async def test_a_speculative_twin_answers_first(nodes: FakeCluster) -> None:
+async def test_a_speculative_execution_may_answer_first(nodes: FakeCluster) -> None:
     held = hold(number(0))
     nodes[0].prime(READ, held)
     async with connected(nodes, SPECULATIVE) as (_, session):
@@ -392,7 +392,7 @@ async def test_a_speculative_twin_answers_first(nodes: FakeCluster) -> None:
         assert sum(connection.in_flight for pool in pools for connection in pool.connections) == 0
 
 
-async def test_a_statement_that_is_not_idempotent_has_no_twin(nodes: FakeCluster) -> None:
+async def test_non_idempotent_statements_have_no_speculative_executions(nodes: FakeCluster) -> None:
     held = hold(number(0))
     nodes[0].prime(READ, held)
     async with connected(nodes, SPECULATIVE) as (_, session):
@@ -401,7 +401,7 @@ async def test_a_statement_that_is_not_idempotent_has_no_twin(nodes: FakeCluster
         assert nodes_reached(nodes) == [0]
 
 
-async def test_one_twin_fails_and_the_other_answers(nodes: FakeCluster) -> None:
+async def test_if_speculative_executions_fail_the_first_may_answer(nodes: FakeCluster) -> None:
     held = hold(number(0))
     nodes[0].prime(READ, held)
     nodes[1].prime(READ, error(ErrorCode.OVERLOADED))
@@ -413,7 +413,7 @@ async def test_one_twin_fails_and_the_other_answers(nodes: FakeCluster) -> None:
         assert (await waiting).one().k == 0
 
 
-async def test_all_twins_fail(nodes: FakeCluster) -> None:
+async def test_if_all_speculative_executions_fail_the_error_is_raised(nodes: FakeCluster) -> None:
     held = [hold() for _ in nodes.nodes]
     for host, answer in zip(nodes.nodes, held, strict=True):
         host.prime(READ, answer)
@@ -426,7 +426,7 @@ async def test_all_twins_fail(nodes: FakeCluster) -> None:
         assert isinstance(await waiting, OverloadedErrorMessage)
 
 
-async def test_the_server_s_own_refusals_come_out_as_they_are(nodes: FakeCluster) -> None:
+async def test_errors_of_the_server_are_raised_unchanged(nodes: FakeCluster) -> None:
     special = (ErrorCode.UNPREPARED, ErrorCode.RATE_LIMITED, ErrorCode.ALREADY_EXISTS)
     codes = [code for code in ErrorCode if code not in special]
     async with connected(nodes, {"retry_policy": FallthroughRetryPolicy()}) as (_, session):
@@ -442,11 +442,12 @@ async def test_the_server_s_own_refusals_come_out_as_they_are(nodes: FakeCluster
 @pytest.mark.parametrize(
     "code", [ErrorCode.SERVER_ERROR, ErrorCode.OVERLOADED, ErrorCode.TRUNCATE_ERROR]
 )
-async def test_a_refusal_that_is_not_tried_elsewhere_is_of_both_classes(
+async def test_an_error_that_is_not_retried_is_also_no_host_available(
     nodes: FakeCluster, code: ErrorCode
 ) -> None:
-    """A refusal that is not retried elsewhere is also a NoHostAvailable, because cassandra-driver
-    tries all hosts and raises that.
+    """An error that is not retried is of the server's class and of NoHostAvailable.
+
+    cassandra-driver tries all hosts, and raises NoHostAvailable.
     """
     async with connected(nodes) as (_, session):
         nodes[0].prime(READ, error(code, "that failed"), times=1)
@@ -458,8 +459,8 @@ async def test_a_refusal_that_is_not_tried_elsewhere_is_of_both_classes(
         assert isinstance(failure, type(reason))
         assert (failure.code, failure.message) == (reason.code, reason.message)
         assert "that failed" in str(failure)
-        again = pickle.loads(pickle.dumps(failure))
-        assert (str(again), isinstance(again, type(reason))) == (str(failure), True)
+        unpickled = pickle.loads(pickle.dumps(failure))
+        assert (str(unpickled), isinstance(unpickled, type(reason))) == (str(failure), True)
         assert len(nodes_reached(nodes)) == 1
 
 
@@ -472,7 +473,7 @@ STEPS = [
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_steps_that_are_not_called_by_name_are_not_overridden(name: str) -> None:
+def test_subclasses_of_request_may_not_override_steps(name: str) -> None:
     with pytest.raises(TypeError, match=f"Eager overrides {name}, which the compiled base class"):
         type("Eager", (Request,), {"__slots__": (), name: lambda self: None})
     assert issubclass(type("Usual", (Request,), {"__slots__": ()}), Request)
@@ -499,8 +500,8 @@ async def test_a_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
         assert len(result.attempts) == 1
 
 
-async def test_a_statement_that_is_forgotten_again_and_again(node: FakeNode) -> None:
-    """Each attempt sends at most one PREPARE, then the server's error is raised."""
+async def test_a_statement_is_prepared_again_once_for_each_attempt(node: FakeNode) -> None:
+    """After a second UNPREPARED the server's error is raised: each attempt prepares once."""
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.prime(INSERT, error(ErrorCode.UNPREPARED, "never heard of it"))
@@ -510,7 +511,7 @@ async def test_a_statement_that_is_forgotten_again_and_again(node: FakeNode) -> 
         assert (node.count(Opcode.PREPARE), node.count(Opcode.EXECUTE)) == (2, 2)
 
 
-async def test_a_batch_of_forgotten_statements(node: FakeNode) -> None:
+async def test_the_forgotten_statements_of_a_batch_are_prepared_again(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         statements = [
             await session.prepare(f"INSERT INTO t{number} (k) VALUES (?)") for number in range(3)
@@ -528,7 +529,7 @@ async def test_a_batch_of_forgotten_statements(node: FakeNode) -> None:
         ] * 3
 
 
-async def test_bind_columns_that_have_changed_are_not_sent_old_bytes(node: FakeNode) -> None:
+async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.forget_prepared()
@@ -536,7 +537,7 @@ async def test_bind_columns_that_have_changed_are_not_sent_old_bytes(node: FakeN
         await session.execute(statement, (1,))
         executed = [request.values for request in node.requests if request.opcode == Opcode.EXECUTE]
         assert executed == [[b"\0\0\0\1"], [b"\0\0\0\0\0\0\0\1"]]
-        # Values that do not fit the new type are refused, and not sent.
+        # With values that do not fit the new type, nothing is executed.
         node.prime_prepare(INSERT, [("k", "text")])
         node.forget_prepared()
         failure = await fails(session.execute(statement, (1,)))
@@ -556,7 +557,7 @@ async def test_bind_columns_that_have_changed_are_not_sent_old_bytes(node: FakeN
     ],
     ids=["refused", "reset", "void", "cut"],
 )
-async def test_errors_while_a_statement_is_prepared_again(
+async def test_an_error_of_preparing_again_fails_the_request(
     node: FakeNode, answer: Answer, kind: type[Exception]
 ) -> None:
     async with connected(node) as (_, session):
@@ -567,7 +568,7 @@ async def test_errors_while_a_statement_is_prepared_again(
         assert (await session.execute(OTHER)).one().k == 1
 
 
-async def test_a_time_out_while_it_is_prepared_again(node: FakeNode) -> None:
+async def test_the_timeout_covers_preparing_again(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.forget_prepared()
@@ -578,7 +579,7 @@ async def test_a_time_out_while_it_is_prepared_again(node: FakeNode) -> None:
         await session.execute(statement, (1,))
 
 
-async def test_another_id_after_preparing_again_is_taken_over(node: FakeNode) -> None:
+async def test_the_id_from_preparing_again_is_used(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.forget_prepared()

@@ -1,4 +1,7 @@
-"""Values are bound again if the types of a statement have changed, alone and on a fake node."""
+"""If the types of a statement's columns have changed, its values are bound again.
+
+The first tests check `take_over` alone, the others use a fake node.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def prepared() -> PreparedStatement:
     return PreparedStatement(columns, b"old", [0], TEXT, "ks", 4, None, None)
 
 
-def described(*columns: tuple[str, Any]) -> Any:
+def answer_with(*columns: tuple[str, Any]) -> Any:
     return SimpleNamespace(
         bind_metadata=[ColumnMetadata("ks", "t", name, kind) for name, kind in columns],
         query_id=b"old",
@@ -42,18 +45,18 @@ def described(*columns: tuple[str, Any]) -> Any:
         ([], "1 columns -> 0"),
     ],
 )
-def test_other_columns_are_an_error(columns: Any, change: str) -> None:
+def test_other_names_or_numbers_of_columns_are_an_error(columns: Any, change: str) -> None:
     statement = prepared()
     with pytest.raises(BindColumnsChanged, match=rf"since it was prepared \({change}\)"):
-        take_over(statement, described(*columns))
-    # The server knows the statement's id again, with other columns.
+        take_over(statement, answer_with(*columns))
+    # The id of the statement is also that of the new columns, so the statement must not use it.
     assert statement.query_id != b"old"
 
 
-def test_other_types_are_another_statement() -> None:
+def test_with_other_types_the_values_are_bound_again() -> None:
     statement, forgotten = prepared(), []
     statement.when_changed = lambda: forgotten.append(True)
-    renewed = take_over(statement, described(("k", LongType)))
+    renewed = take_over(statement, answer_with(("k", LongType)))
     assert renewed is not None
     assert (renewed.statement.query_id, forgotten) == (b"old", [True])
     assert statement.query_id != b"old"
@@ -62,9 +65,9 @@ def test_other_types_are_another_statement() -> None:
     assert renewed.values(statement.bind([None]).block).values() == [None]
 
 
-def test_a_value_that_does_not_fit_is_an_error() -> None:
+def test_a_value_that_does_not_fit_the_new_type_is_an_error() -> None:
     statement = prepared()
-    renewed = take_over(statement, described(("k", UTF8Type)))
+    renewed = take_over(statement, answer_with(("k", UTF8Type)))
     assert renewed is not None
     with pytest.raises(BindColumnsChanged, match=r"k int -> k text.* prepare it again"):
         renewed.values(statement.bind([5]).block)
@@ -81,20 +84,20 @@ def prepared_with(kind: Any) -> PreparedStatement:
     return PreparedStatement(columns, b"old", None, TEXT, "ks", 4, None, None)
 
 
-def test_a_user_type_with_a_further_field_takes_what_was_bound() -> None:
+def test_values_of_a_user_type_fit_if_it_has_a_further_field() -> None:
     statement = prepared_with(udt(("a", Int32Type)))
-    assert take_over(statement, described(("k", udt(("a", Int32Type), ("b", Int32Type))))) is None
+    assert take_over(statement, answer_with(("k", udt(("a", Int32Type), ("b", Int32Type))))) is None
 
 
-def test_a_user_type_made_anew() -> None:
+def test_values_are_bound_by_field_name_if_a_user_type_has_another_order() -> None:
     statement = prepared_with(ListType.apply_parameters([udt(("a", Int32Type), ("b", LongType))]))
-    turned = ListType.apply_parameters([udt(("b", LongType), ("a", Int32Type))])
-    renewed = take_over(statement, described(("k", turned)))
+    reordered = ListType.apply_parameters([udt(("b", LongType), ("a", Int32Type))])
+    renewed = take_over(statement, answer_with(("k", reordered)))
     assert renewed is not None
     block = statement.bind([[(1, 2)]]).block
-    assert renewed.values(block).values() == [turned.serialize([(2, 1)], 4)]
+    assert renewed.values(block).values() == [reordered.serialize([(2, 1)], 4)]
     renamed = ListType.apply_parameters([udt(("a", Int32Type), ("c", LongType))])
-    renewed = take_over(statement, described(("k", renamed)))
+    renewed = take_over(statement, answer_with(("k", renamed)))
     assert renewed is not None
     with pytest.raises(BindColumnsChanged, match="have other names"):
         renewed.values(block)
@@ -104,7 +107,7 @@ def test_encrypted_columns_are_not_bound_again() -> None:
     statement = prepared()
     statement.column_encryption_policy = SimpleNamespace()
     with pytest.raises(BindColumnsChanged, match="encrypted"):
-        take_over(statement, described(("k", LongType)))
+        take_over(statement, answer_with(("k", LongType)))
 
 
 # -- on a node ------------------------------------------------------------------------------------
@@ -125,13 +128,13 @@ def session(node: FakeNode) -> Iterator[Session]:
         yield cluster.connect()
 
 
-def make_anew(node: FakeNode, kind: str) -> None:
+def change_type(node: FakeNode, kind: str) -> None:
     node.prime_prepare(INSERT, [("k", "int"), ("v", kind)], pk_indexes=[0])
     node.forget_prepared()
 
 
 def last_values(node: FakeNode) -> list[Any]:
-    """Return the values of the last request that the node received."""
+    """Return the values of the last EXECUTE, or of the first statement of the last BATCH."""
     request = [received for received in node.requests if received.opcode in (EXECUTE, BATCH)][-1]
     statement = request if request.opcode == EXECUTE else request.statements[0]
     return list(statement.values)
@@ -143,7 +146,7 @@ def test_values_are_bound_again_at_each_execution(
 ) -> None:
     statement = session.prepare(INSERT)
     bound = statement.bind((1, 2))
-    make_anew(node, "bigint")
+    change_type(node, "bigint")
     for _ in range(3):
         what: Any = bound
         if batched:
@@ -156,7 +159,7 @@ def test_values_are_bound_again_at_each_execution(
 def test_rows_of_a_batch_are_bound_again(node: FakeNode, session: Session) -> None:
     batch = BatchStatement()
     batch.add_many(session.prepare(INSERT), [(1, 2), (3, 4)])
-    make_anew(node, "bigint")
+    change_type(node, "bigint")
     session.execute(batch)
     request = [received for received in node.requests if received.opcode == BATCH][-1]
     assert [list(statement.values)[1] for statement in request.statements] == [
@@ -167,7 +170,7 @@ def test_rows_of_a_batch_are_bound_again(node: FakeNode, session: Session) -> No
 
 def test_a_value_of_another_type_is_never_sent(node: FakeNode, session: Session) -> None:
     bound = session.prepare(INSERT).bind((1, 2))
-    make_anew(node, "text")
+    change_type(node, "text")
     for _ in range(2):
         before = len(node.queries(INSERT))
         with pytest.raises(BindColumnsChanged, match="v int -> v varchar"):
@@ -176,9 +179,9 @@ def test_a_value_of_another_type_is_never_sent(node: FakeNode, session: Session)
         assert all(request.query is None or request.opcode != EXECUTE for request in refused)
 
 
-def test_a_text_is_prepared_anew(node: FakeNode, session: Session) -> None:
+def test_after_the_error_a_query_string_is_prepared_again(node: FakeNode, session: Session) -> None:
     session.execute(INSERT, (1, 2))
-    make_anew(node, "text")
+    change_type(node, "text")
     with pytest.raises(BindColumnsChanged):
         session.execute(INSERT, (1, 2))
     session.execute(INSERT, (1, "x"))

@@ -1,4 +1,4 @@
-"""Prepared statements in use are found by their id."""
+"""`StatementRegistry` finds prepared statements by their id, without keeping them alive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def statement(query_id: bytes) -> PreparedStatement:
     return PreparedStatement([], query_id, None, "SELECT 1", "ks", 5, None, None)
 
 
-def test_one_of_several_with_the_same_id_is_enough() -> None:
+def test_of_several_statements_with_the_same_id_one_is_found() -> None:
     registry = StatementRegistry()
     statements: list[Any] = [statement(b"a") for _ in range(3)]
     for prepared in statements:
@@ -27,7 +27,7 @@ def test_one_of_several_with_the_same_id_is_enough() -> None:
     assert list(registry.each_once()) == []
 
 
-def test_a_statement_whose_id_has_changed_is_found_by_the_new_one() -> None:
+def test_a_statement_whose_id_has_changed_is_found_by_its_new_id() -> None:
     registry = StatementRegistry()
     first, second = statement(b"a"), statement(b"b")
     registry.add(first)

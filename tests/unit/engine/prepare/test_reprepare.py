@@ -1,4 +1,4 @@
-"""Statements that a host has forgotten are prepared again, without a socket."""
+"""A statement that a host has forgotten is prepared again, without a socket."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ def prepared() -> PreparedStatement:
 
 
 def answer(name: str = "k", code: int = 9) -> bytes:
-    """Return a PREPARED with one bind column (native_protocol_v4.spec, section 4.2.5.4)."""
+    """Return the answer to a PREPARE, with one bind column.
+
+    See native_protocol_v4.spec, section 4.2.5.4.
+    """
     bind = int32(1) + int32(1) + int32(1) + short(0) + string("ks") + string("t")
     return int32(4) + short(3) + b"new" + bind + string(name) + short(code) + int32(4) + int32(0)
 
 
 class RecordingRequest:
-    """Fake request that records its notifications."""
+    """A fake request that records which of its methods are called."""
 
     done = False
     _retry_handle: Any = None
@@ -59,82 +62,88 @@ class RecordingRequest:
         self.calls.append((attempt, error))
 
 
-def begun(**attributes: Any) -> tuple[RecordingRequest, PreparedStatement, Reprepare, Any]:
+def reprepare_step(**attributes: Any) -> tuple[RecordingRequest, PreparedStatement, Reprepare, Any]:
     request, statement = RecordingRequest(), prepared()
     sent: list[Any] = []
-    through = connection(version=4, sent=sent, gate=None, **{"keyspace": "ks", **attributes})
-    step = Reprepare(request, "attempt", statement, through)  # type: ignore[arg-type]
+    contact = connection(version=4, sent=sent, gate=None, **{"keyspace": "ks", **attributes})
+    step = Reprepare(request, "attempt", statement, contact)  # type: ignore[arg-type]
     if "send" not in attributes:
-        through.send = lambda *what: sent.append(what)
-    return request, statement, step, through
+        contact.send = lambda *what: sent.append(what)
+    return request, statement, step, contact
 
 
-def test_the_request_goes_on_with_the_new_id() -> None:
-    request, statement, step, through = begun()
+def test_after_the_prepare_the_request_is_sent_again() -> None:
+    request, statement, step, contact = reprepare_step()
     step.start()
-    assert through.sent == [(step, PREPARE, 0, int32(len(TEXT)) + TEXT.encode())]
-    step.on_response(through, RESULT, 0, answer())
+    assert contact.sent == [(step, PREPARE, 0, int32(len(TEXT)) + TEXT.encode())]
+    step.on_response(contact, RESULT, 0, answer())
     assert statement.query_id == b"new"
     assert request.calls == [b"old", ("resend", "attempt")]
 
 
-def test_a_refusal_is_the_requests_error() -> None:
-    request, statement, step, through = begun()
-    step.on_response(through, ERROR, 0, int32(0x2200) + string("no such table"))
+def test_an_error_of_the_prepare_fails_the_request() -> None:
+    request, statement, step, contact = reprepare_step()
+    step.on_response(contact, ERROR, 0, int32(0x2200) + string("no such table"))
     assert (request.calls, statement.query_id) == ([InvalidRequest], b"old")
 
 
-def test_an_answer_to_something_else() -> None:
-    request, _, step, through = begun()
-    step.on_response(through, READY, 0, b"")
+def test_an_unexpected_answer_closes_the_connection() -> None:
+    request, _, step, contact = reprepare_step()
+    step.on_response(contact, READY, 0, b"")
     assert request.calls == [ProtocolError]
-    assert through.closed
+    assert contact.closed
 
 
-def test_a_lost_connection_is_for_the_next_host() -> None:
+def test_if_the_connection_is_lost_the_next_host_is_tried() -> None:
     error = ConnectionException("lost")
 
     def send(*what: Any) -> None:
         raise error
 
-    request, _, step, through = begun(send=send)
+    request, _, step, contact = reprepare_step(send=send)
     step.start()
-    step.on_connection_lost(through, error)
+    step.on_connection_lost(contact, error)
     assert request.calls == [("attempt", error)] * 2
 
 
-def test_a_request_that_is_over_wants_nothing() -> None:
-    request, statement, step, through = begun()
+def test_the_answer_is_ignored_if_the_request_has_ended() -> None:
+    request, statement, step, contact = reprepare_step()
     request.done = True
-    step.on_response(through, RESULT, 0, answer())
+    step.on_response(contact, RESULT, 0, answer())
     assert (request.calls, statement.query_id) == ([], b"old")
 
 
 WRITE = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 
-def prime(node: FakeNode, cql_type: str) -> None:
-    """Drop the table, and create it again with another type of the same column."""
+def recreate_table(node: FakeNode, cql_type: str) -> None:
+    """Make the node prepare `WRITE` with this type of `v`, and forget earlier statements.
+
+    It is as if the table had been dropped, and created again with another type.
+    """
     node.prime_prepare(WRITE, [("k", "int"), ("v", cql_type)], pk_indexes=[0])
     node.forget_prepared()
 
 
 @pytest.mark.simulated
 @pytest.mark.parametrize("prepares_again", [False, True], ids=["executed", "prepared again"])
-async def test_all_statements_with_the_same_id_are_guarded(prepares_again: bool) -> None:
-    """The server gives them the same id, and would accept bytes of the old types."""
+async def test_all_statements_with_the_same_id_are_bound_again(prepares_again: bool) -> None:
+    """If the types change, all statements with the id are bound again, or raise an error.
+
+    The server gives the statements the same id, and would accept bytes of the old types.
+    """
     with FakeNode() as node:
-        prime(node, "int")
+        recreate_table(node, "int")
         async with connected(node) as (_, session):
             statements = [await session.prepare(WRITE) for _ in range(3)]
-            prime(node, "bigint")
+            recreate_table(node, "bigint")
             renewed = await session.prepare(WRITE) if prepares_again else None
             for prepared in statements:
                 for _ in range(2):
                     await session.execute(prepared, (1, 7))
                     values: Any = node.queries()[-1].values
                     assert len(values[1]) == 8
-            prime(node, "uuid")
+            recreate_table(node, "uuid")
             if renewed is not None:
                 renewed = await session.prepare(WRITE)
                 await session.execute(renewed, (1, uuid.uuid4()))
@@ -144,12 +153,12 @@ async def test_all_statements_with_the_same_id_are_guarded(prepares_again: bool)
 
 
 @pytest.mark.simulated
-async def test_a_batch_of_statements_with_the_same_id() -> None:
+async def test_a_batch_of_statements_with_the_same_id_is_bound_again() -> None:
     with FakeNode() as node:
-        prime(node, "int")
+        recreate_table(node, "int")
         async with connected(node) as (_, session):
             first, second = await session.prepare(WRITE), await session.prepare(WRITE)
-            prime(node, "bigint")
+            recreate_table(node, "bigint")
             batch = BatchStatement().add(first, (1, 7)).add(second, (2, 7)).add(first, (3, 7))
             for _ in range(2):
                 await session.execute(batch)

@@ -1,4 +1,4 @@
-"""Callers that prepare the same statement share a PREPARE and its answer, without a socket."""
+"""Callers that prepare the same statement share one PREPARE, without a socket."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_POLICIES: tuple[Any, Any] = (None, None)
 
 
 class Pool:
-    """Fake pool of one connection."""
+    """A fake pool of one connection."""
 
     def __init__(self, host: Host) -> None:
         self.connection = connection(host.address)
@@ -41,14 +41,18 @@ class Pool:
 
 
 class PreparerParts:
-    """Fakes of everything that a preparer uses: one session with pools to two hosts."""
+    """A `Preparer` with fakes of everything that it uses: one session with pools to two hosts.
+
+    `sent` has the bodies of requests that follow a query plan. `asked` has the addresses of hosts
+    that the preparer sends to directly.
+    """
 
     protocol_version = 5
 
     def __init__(self, *, marks_transactions: bool = False, **changed: Any) -> None:
         self.marks_transactions = marks_transactions
-        self.sent: list[Any] = []  # request bodies
-        self.asked: list[Any] = []  # connections
+        self.sent: list[Any] = []
+        self.asked: list[Any] = []
         self.error: Exception | None = None
         self.ask_error: Exception | None = None
         self.gate = asyncio.Event()
@@ -95,11 +99,11 @@ class PreparerParts:
         return await self.preparer.prepare(self.session, query, None, payload, *policies)
 
 
-async def test_one_host_by_the_plan_and_the_others_directly() -> None:
-    world = PreparerParts()
-    prepared = await world.prepare()
-    assert [body.query for body in world.sent] == [READ]
-    assert world.asked == ["10.0.0.2"]
+async def test_one_host_is_chosen_by_the_plan_and_the_others_are_asked_directly() -> None:
+    parts = PreparerParts()
+    prepared = await parts.prepare()
+    assert [body.query for body in parts.sent] == [READ]
+    assert parts.asked == ["10.0.0.2"]
     assert (prepared.query_id, prepared.keyspace, prepared.routing_key_indexes) == (
         b"id",
         "ks",
@@ -107,53 +111,53 @@ async def test_one_host_by_the_plan_and_the_others_directly() -> None:
     )
 
 
-async def test_the_others_are_left_alone_if_that_is_wanted() -> None:
-    world = PreparerParts(prepare_on_all_hosts=False)
-    await world.prepare()
-    assert world.asked == []
+async def test_without_prepare_on_all_hosts_only_one_host_is_asked() -> None:
+    parts = PreparerParts(prepare_on_all_hosts=False)
+    await parts.prepare()
+    assert parts.asked == []
 
 
-async def test_a_failure_of_another_host_is_no_failure() -> None:
-    world = PreparerParts()
-    world.ask_error = ConnectionException("lost")
-    assert (await world.prepare()).query_id == b"id"
+async def test_a_failure_on_another_host_is_ignored() -> None:
+    parts = PreparerParts()
+    parts.ask_error = ConnectionException("lost")
+    assert (await parts.prepare()).query_id == b"id"
 
 
-async def test_callers_with_one_text_share_a_request() -> None:
-    world = PreparerParts()
-    world.gate.clear()
-    callers = [asyncio.ensure_future(world.prepare()) for _ in range(5)]
-    other = asyncio.ensure_future(world.prepare("SELECT 1"))
-    marked = asyncio.ensure_future(world.prepare(payload={"k": b"v"}))
+async def test_callers_with_the_same_query_share_a_prepare() -> None:
+    parts = PreparerParts()
+    parts.gate.clear()
+    callers = [asyncio.ensure_future(parts.prepare()) for _ in range(5)]
+    other = asyncio.ensure_future(parts.prepare("SELECT 1"))
+    marked = asyncio.ensure_future(parts.prepare(payload={"k": b"v"}))
     await turns()
-    assert sorted(body.query for body in world.sent) == sorted([READ, "SELECT 1", READ])
-    world.gate.set()
+    assert sorted(body.query for body in parts.sent) == sorted([READ, "SELECT 1", READ])
+    parts.gate.set()
     prepared = await asyncio.gather(*callers, other, marked)
     assert len({id(statement) for statement in prepared}) == 7  # each caller has its own statement
 
 
-async def test_a_caller_that_gives_up_leaves_the_others_alone() -> None:
-    world = PreparerParts()
-    world.gate.clear()
-    leaving, staying = (asyncio.ensure_future(world.prepare()) for _ in range(2))
+async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
+    parts = PreparerParts()
+    parts.gate.clear()
+    leaving, staying = (asyncio.ensure_future(parts.prepare()) for _ in range(2))
     await turns()
     leaving.cancel()
-    world.gate.set()
+    parts.gate.set()
     assert (await staying).query_id == b"id"
 
 
-async def test_an_error_is_told_to_all_and_not_remembered() -> None:
-    world = PreparerParts()
-    world.error = DriverException("refused")
-    callers = [world.prepare() for _ in range(3)]
+async def test_all_callers_get_the_error_and_the_next_caller_tries_again() -> None:
+    parts = PreparerParts()
+    parts.error = DriverException("refused")
+    callers = [parts.prepare() for _ in range(3)]
     outcomes = await asyncio.gather(*callers, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [DriverException] * 3
-    world.error = None
-    assert (await world.prepare()).query_id == b"id"
+    parts.error = None
+    assert (await parts.prepare()).query_id == b"id"
 
 
 async def test_each_caller_has_its_own_deadline() -> None:
-    world = PreparerParts()
+    parts = PreparerParts()
     recent: Any = SimpleNamespace(get=lambda key: None, put=lambda *added: None, drop=print)
     limits: list[float | None] = []
 
@@ -165,16 +169,16 @@ async def test_each_caller_has_its_own_deadline() -> None:
             await asyncio.sleep(limit)
             raise OperationTimedOut("the server is slow")
         await asyncio.sleep(0.5)
-        return await world.send(session, request_body)
+        return await parts.send(session, request_body)
 
     def prepare(of_text: bool, limit: float | None) -> Any:
         if of_text:
-            return world.preparer.prepare_text(
-                world.session, READ, None, recent, *NO_POLICIES, limit
+            return parts.preparer.prepare_text(
+                parts.session, READ, None, recent, *NO_POLICIES, limit
             )
-        return world.preparer.prepare(world.session, READ, None, None, *NO_POLICIES, limit)
+        return parts.preparer.prepare(parts.session, READ, None, None, *NO_POLICIES, limit)
 
-    world.preparer._send = send
+    parts.preparer._send = send
     hurried: Any
     patient: Any
     endless: Any
@@ -185,7 +189,7 @@ async def test_each_caller_has_its_own_deadline() -> None:
         hurried, patient, endless, late = outcomes
         assert [type(error) for error in (hurried, late)] == [OperationTimedOut] * 2
         assert (patient.query_id, endless.query_id) == (b"id", b"id")
-        assert len(limits) == 2  # those with more time share one PREPARE again
+        assert len(limits) == 2  # the callers with more time share a second PREPARE
         assert limits[1] is None or 9 < limits[1] < 10
         limits.clear()
     calls = [prepare(False, 10.0), prepare(True, 0.2)]
@@ -196,55 +200,55 @@ async def test_each_caller_has_its_own_deadline() -> None:
 
 
 async def test_a_closed_session_prepares_nothing() -> None:
-    world = PreparerParts()
-    world.session.closed = True
+    parts = PreparerParts()
+    parts.session.closed = True
     with pytest.raises(ConnectionShutdown):
-        await world.prepare()
-    assert world.sent == []
+        await parts.prepare()
+    assert parts.sent == []
 
 
-async def test_texts_are_remembered() -> None:
-    world = PreparerParts()
+async def test_the_statements_of_query_strings_are_cached() -> None:
+    parts = PreparerParts()
     recent: Any = RecentlyUsed(8)
     policies: Any = (None, None, None)
 
     async def prepare_text() -> Any:
-        return await world.preparer.prepare_text(world.session, READ, None, recent, *policies)
+        return await parts.preparer.prepare_text(parts.session, READ, None, recent, *policies)
 
     prepared = await asyncio.gather(*(prepare_text() for _ in range(3)), prepare_text())
     prepared.append(await prepare_text())
     assert len({id(statement) for statement in prepared}) == 1
-    assert len(world.sent) == 1
+    assert len(parts.sent) == 1
 
 
 @pytest.mark.parametrize("marks", [False, True])
-async def test_a_text_tells_of_transactions_only_if_no_server_does(marks: bool) -> None:
-    world = PreparerParts(marks_transactions=marks)
-    prepared = await world.prepare("UPDATE t SET v = 1 WHERE k = ? IF EXISTS")
+async def test_is_lwt_looks_at_the_query_only_if_no_server_marks_transactions(marks: bool) -> None:
+    parts = PreparerParts(marks_transactions=marks)
+    prepared = await parts.prepare("UPDATE t SET v = 1 WHERE k = ? IF EXISTS")
     assert prepared.is_lwt() is not marks
 
 
-async def test_a_host_that_comes_back_gets_what_is_in_use() -> None:
-    world = PreparerParts(prepare_on_all_hosts=False)
-    first, again = await world.prepare(), await world.prepare()
-    world.query_id = b"other"
-    other = await world.prepare("SELECT 1")
-    await world.preparer.prepare_all_on(SECOND)
-    assert world.asked == ["10.0.0.2"] * 2  # each statement once
-    assert world.preparer.prepared_by_id(b"id") in (first, again)
-    assert world.preparer.prepared_by_id(b"other") is other
-    del first, again, other
-    assert world.preparer.prepared_by_id(b"other") is None
-    await world.preparer.prepare_all_on(SECOND)
-    assert len(world.asked) == 2
+async def test_a_host_that_comes_back_gets_the_statements_in_use() -> None:
+    parts = PreparerParts(prepare_on_all_hosts=False)
+    first, second = await parts.prepare(), await parts.prepare()
+    parts.query_id = b"other"
+    other = await parts.prepare("SELECT 1")
+    await parts.preparer.prepare_all_on(SECOND)
+    assert parts.asked == ["10.0.0.2"] * 2  # one PREPARE for each id
+    assert parts.preparer.prepared_by_id(b"id") in (first, second)
+    assert parts.preparer.prepared_by_id(b"other") is other
+    del first, second, other
+    assert parts.preparer.prepared_by_id(b"other") is None
+    await parts.preparer.prepare_all_on(SECOND)
+    assert len(parts.asked) == 2
 
 
-async def test_a_host_that_comes_back_is_asked_by_a_few_tasks_for_all_statements() -> None:
-    world = PreparerParts(prepare_on_all_hosts=False)
+async def test_few_tasks_prepare_all_statements_on_a_host() -> None:
+    parts = PreparerParts(prepare_on_all_hosts=False)
     statements = []
     for number in range(500):
-        world.query_id = b"id %d" % number
-        statements.append(await world.prepare(f"SELECT {number}"))
+        parts.query_id = b"id %d" % number
+        statements.append(await parts.prepare(f"SELECT {number}"))
     gate, peak, under_way = asyncio.Event(), 0, 0
     completed = 0
 
@@ -257,9 +261,9 @@ async def test_a_host_that_comes_back_is_asked_by_a_few_tasks_for_all_statements
         under_way -= 1
         completed += 1
 
-    world.preparer._internal_send = ask
+    parts.preparer._internal_send = ask
     before = len(asyncio.all_tasks())
-    preparing = asyncio.ensure_future(world.preparer.prepare_all_on(SECOND))
+    preparing = asyncio.ensure_future(parts.preparer.prepare_all_on(SECOND))
     await turns()
     assert len(asyncio.all_tasks()) - before == PARALLEL_PREPARES + 1
     gate.set()
@@ -268,26 +272,26 @@ async def test_a_host_that_comes_back_is_asked_by_a_few_tasks_for_all_statements
 
 
 async def test_statements_of_another_keyspace_are_left_out() -> None:
-    world = PreparerParts(prepare_on_all_hosts=False)
+    parts = PreparerParts(prepare_on_all_hosts=False)
     statements = []
     for number in range(3 * LEFT_OUT_AT_ONCE):
-        world.query_id = b"id %d" % number
-        statements.append(await world.prepare(f"SELECT {number}"))
-    world.session.pools[SECOND].connection.version = 4
-    world.session.pools[SECOND].connection.keyspace = "another"
-    await world.preparer.prepare_all_on(SECOND)
-    assert world.asked == []
-    world.session.pools[SECOND].connection.keyspace = "ks"
-    await world.preparer.prepare_all_on(SECOND)
-    assert len(world.asked) == len(statements)
+        parts.query_id = b"id %d" % number
+        statements.append(await parts.prepare(f"SELECT {number}"))
+    parts.session.pools[SECOND].connection.version = 4
+    parts.session.pools[SECOND].connection.keyspace = "another"
+    await parts.preparer.prepare_all_on(SECOND)
+    assert parts.asked == []
+    parts.session.pools[SECOND].connection.keyspace = "ks"
+    await parts.preparer.prepare_all_on(SECOND)
+    assert len(parts.asked) == len(statements)
 
 
-async def test_a_host_that_leaves_again_is_not_asked_further() -> None:
-    world = PreparerParts(prepare_on_all_hosts=False)
-    statement = await world.prepare()
-    del world.session.pools[SECOND]
-    await world.preparer.prepare_all_on(SECOND)
-    world.session.pools[SECOND] = pool = Pool(SECOND)
+async def test_a_host_that_has_left_is_not_asked() -> None:
+    parts = PreparerParts(prepare_on_all_hosts=False)
+    statement = await parts.prepare()
+    del parts.session.pools[SECOND]
+    await parts.preparer.prepare_all_on(SECOND)
+    parts.session.pools[SECOND] = pool = Pool(SECOND)
     pool.connection = None
-    await world.preparer.prepare_all_on(SECOND)
-    assert (world.asked, statement.query_id) == ([], b"id")
+    await parts.preparer.prepare_all_on(SECOND)
+    assert (parts.asked, statement.query_id) == ([], b"id")

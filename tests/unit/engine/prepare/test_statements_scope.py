@@ -1,4 +1,4 @@
-"""`prepare_scope` decides on which hosts statements are prepared before their execution."""
+"""`prepare_scope` decides on which hosts a statement is prepared before it is executed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.waiting import until_on_loop
 INSERT = "INSERT INTO ks.t (k) VALUES (?)"
 
 
-def remote(used: int = 1) -> dict[str, Any]:
+def policy_with_remote_hosts(used: int = 1) -> dict[str, Any]:
     return {"load_balancing_policy": DCAwareRoundRobinPolicy("a", used_hosts_per_remote_dc=used)}
 
 
@@ -40,10 +40,10 @@ async def test_statements_are_prepared_ahead_in_their_scope(
 ) -> None:
     settings: dict[str, Any] = {} if scope is None else {"prepare_scope": scope}
     with FakeCluster({"a": 2, "b": 1}) as nodes:
-        async with connected(nodes, remote(used), **settings) as (_, session):
+        async with connected(nodes, policy_with_remote_hosts(used), **settings) as (_, session):
             prepared = await session.prepare(INSERT)
             assert datacenters_with_statement(nodes) == expected
-            # The same applies to nodes that come back and have forgotten the statement.
+            # Nodes that come back have forgotten the statement, and get it again.
             for node in nodes.nodes[1:]:
                 nodes.stop_node(node)
             await until_on_loop(lambda: len(session._engine.pools) == 1)
@@ -59,7 +59,7 @@ async def test_statements_are_prepared_ahead_in_their_scope(
 @pytest.mark.simulated
 async def test_a_remote_host_learns_of_it_when_it_is_executed_there() -> None:
     with FakeCluster({"a": 1, "b": 1}) as nodes:
-        async with connected(nodes, remote()) as (cluster, session):
+        async with connected(nodes, policy_with_remote_hosts()) as (cluster, session):
             prepared = await session.prepare(INSERT)
             host = cluster.metadata.get_host(nodes[1].address, nodes.port)
             await session.execute(prepared, (1,), host=host)

@@ -19,7 +19,7 @@ UP, DOWN = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 class Versions:
-    """Returns the schema versions of the queried node and of two peers, one of which is down."""
+    """Fake schema versions: of the queried node, of a peer that is up, and of one that is down."""
 
     def __init__(self, *, local: str = "one", up: Any = "one", down: Any = "two") -> None:
         self.local, self.up, self.down = local, up, down
@@ -55,31 +55,31 @@ async def test_a_peer_without_a_version_does_not_count() -> None:
     assert await agreement(Versions(up=None)).wait(connection())
 
 
-async def test_nodes_that_disagree() -> None:
+async def test_nodes_that_disagree_are_asked_until_the_wait_ends() -> None:
     versions = Versions(up="two")
     assert not await agreement(versions).wait(connection(), 0.3)
-    assert len(versions.asked) >= 4  # more than once
+    assert len(versions.asked) >= 4  # each round asks two queries, so there was a second round
 
 
-async def test_no_time_is_no_question() -> None:
+async def test_without_time_no_query_is_sent() -> None:
     versions = Versions()
     assert not await agreement(versions).wait(connection(), 0)
     assert versions.asked == []
 
 
-async def test_a_lost_answer_is_asked_for_again() -> None:
+async def test_after_a_lost_answer_the_versions_are_queried_again() -> None:
     versions = Versions()
     versions.errors = [ConnectionException("lost")]
     assert await agreement(versions).wait(connection(), 5)
 
 
-async def test_a_closed_connection_gives_way_to_the_control_connection() -> None:
+async def test_if_the_connection_is_closed_the_control_connection_is_used() -> None:
     versions, control = Versions(), connection("10.0.0.7")
     assert await agreement(versions, control).wait(connection(closed=True))
     assert versions.asked == [control, control]
 
 
-async def test_a_cluster_that_is_shut_down_never_answers() -> None:
+async def test_if_the_cluster_is_shut_down_the_wait_raises() -> None:
     versions = Versions()
     versions.errors = [ConnectionShutdown("the cluster is shut down")]
     with pytest.raises(ConnectionShutdown):
@@ -90,9 +90,7 @@ async def test_a_cluster_that_is_shut_down_never_answers() -> None:
 
 
 def pools(*distances: int) -> list[Any]:
-    """Return a pool of one connection at each distance; the distance ends the
-    connection's address.
-    """
+    """Return a pool with one connection at each distance. The address ends with distance + 1."""
     return [
         SimpleNamespace(distance=distance, connections=[connection(f"10.0.0.{distance + 1}")])
         for distance in distances
@@ -105,7 +103,7 @@ def pools(*distances: int) -> list[Any]:
         ("rack", (0, 0, 1, 2), 2),
         ("dc", (0, 0, 1, 2), 3),
         ("cluster", (0, 0, 1, 2), 4),
-        ("rack", (1, 1, 2), 2),  # no racks are known, so the nearest hosts count as the rack
+        ("rack", (1, 1, 2), 2),  # no host is in the local rack, so the nearest hosts count
         ("dc", (1, 2), 1),
     ],
 )
@@ -121,21 +119,21 @@ async def test_the_hosts_of_a_scope_are_asked(
     assert len(versions.asked) == count
 
 
-async def test_a_host_without_an_answer_keeps_the_others_from_agreeing() -> None:
+async def test_a_host_without_an_answer_prevents_agreement() -> None:
     versions = Versions()
     versions.errors = [ConnectionException("lost")]
     schema_versions = await versions_in(SchemaAgreementScope.CLUSTER, pools(0, 1), versions.rows)
     assert len(schema_versions) == 3
 
 
-async def test_a_fault_of_the_driver_is_not_taken_for_an_answer() -> None:
+async def test_an_unexpected_exception_is_raised() -> None:
     versions = Versions()
     versions.errors = [ZeroDivisionError()]
     with pytest.raises(ZeroDivisionError):
         await versions_in(SchemaAgreementScope.CLUSTER, pools(0, 1), versions.rows)
 
 
-async def test_a_scope_without_a_connected_host() -> None:
+async def test_a_scope_without_a_connected_host_is_an_error() -> None:
     far = pools(0)
     far[0].connections.clear()
     with pytest.raises(ConnectionException, match="'dc'"):

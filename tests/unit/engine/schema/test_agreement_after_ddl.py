@@ -1,5 +1,6 @@
-"""After a DDL statement the driver waits for schema agreement; a failed wait is not an error of the
-change.
+"""After a DDL statement, the driver waits until the nodes agree on the schema.
+
+If the wait fails, the statement still succeeds.
 """
 
 from __future__ import annotations
@@ -26,10 +27,8 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 @pytest.mark.simulated(False)
-async def test_schema_agreement_is_waited_for(nodes: FakeCluster) -> None:
-    """A DDL statement completes when all nodes report one version; peers that are down do not
-    count.
-    """
+async def test_a_ddl_statement_waits_for_schema_agreement(nodes: FakeCluster) -> None:
+    """A DDL statement completes when all nodes that are up report the same version."""
     nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(nodes) as (_, session):
         old, new = nodes[1].schema_version, nodes[0].host_id
@@ -47,7 +46,7 @@ async def test_schema_agreement_is_waited_for(nodes: FakeCluster) -> None:
         assert (await waiting).is_schema_agreed
 
 
-async def test_agreement_is_asked_for_again_after_a_lost_answer(nodes: FakeCluster) -> None:
+async def test_versions_are_queried_again_after_a_lost_answer(nodes: FakeCluster) -> None:
     nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(nodes, control_connection_timeout=0.05) as (_, session):
         for node in nodes.nodes:
@@ -59,8 +58,8 @@ async def test_agreement_is_asked_for_again_after_a_lost_answer(nodes: FakeClust
 
 
 @pytest.mark.simulated(False)
-async def test_a_change_of_the_schema_outlasts_the_requests_timeout(nodes: FakeCluster) -> None:
-    """A schema change succeeds even if agreement is not reached within the request's timeout."""
+async def test_a_ddl_statement_may_wait_longer_than_its_request_timeout(nodes: FakeCluster) -> None:
+    """A DDL statement succeeds even if the wait for agreement exceeds the request's timeout."""
     nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(nodes) as (_, session):
         for node in nodes.nodes:
@@ -75,7 +74,9 @@ async def test_a_change_of_the_schema_outlasts_the_requests_timeout(nodes: FakeC
         await thread(cluster.shutdown)
 
 
-async def test_no_answer_about_agreement_ends_with_its_own_wait(nodes: FakeCluster) -> None:
+async def test_silent_nodes_end_the_wait_after_max_schema_agreement_wait(
+    nodes: FakeCluster,
+) -> None:
     nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(nodes, max_schema_agreement_wait=0.1) as (_, session):
         for node in nodes.nodes:

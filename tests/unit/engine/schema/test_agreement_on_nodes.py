@@ -1,4 +1,4 @@
-"""`Session.wait_for_schema_agreement` queries every connected host in the scope."""
+"""`Session.wait_for_schema_agreement` queries every connected host in its scope."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def other_version(request: Request) -> Any:
     return rows([("schema_version", "uuid")], [(OTHER,)])
 
 
-def test_scopes() -> None:
+def test_only_hosts_in_the_scope_must_agree() -> None:
     with FakeCluster({"dc1": 2, "dc2": 1}) as nodes:
         far = next(node for node in nodes.nodes if node.datacenter == "dc2")
         with Cluster(
@@ -48,7 +48,7 @@ def test_scopes() -> None:
                 session.wait_for_schema_agreement(scope="planet")
 
 
-async def test_a_host_that_breaks_is_asked_again() -> None:
+async def test_a_host_that_closes_its_connection_is_asked_again() -> None:
     with FakeCluster(2) as nodes:
         async with aio.Cluster(nodes.contact_points, port=nodes.nodes[0].port) as cluster:
             session = await cluster.connect(wait_for_all_pools=True)

@@ -1,4 +1,4 @@
-"""Which parts of the schema are read from the tables of a node that is not started."""
+"""Which schema tables the reader queries, on a fake node that is not started."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.unit.metadata.schema.rows import add_table, keyspace, schema
 
 
 class ReaderParts:
-    """A schema reader, the tables that it reads and the metadata that it fills."""
+    """A schema reader, with the tables that it reads and the metadata that it fills."""
 
     def __init__(self, *keyspaces: str, **changed: Any) -> None:
         self.node = FakeNode()
@@ -37,13 +37,13 @@ class ReaderParts:
         )
 
     def asked(self) -> list[str]:
-        """Return the schema tables that were queried, and forget them."""
+        """Return the names of the tables that were queried, and forget them."""
         tables = sorted(query.split(" FROM ")[1].split()[0] for _, query in self.tables.asked)
         self.tables.asked.clear()
         return tables
 
     def names(self) -> dict[str, list[str]]:
-        """Return the names of the tables in each known keyspace."""
+        """Return the names of the tables in the metadata, by keyspace."""
         return {name: sorted(keyspace.tables) for name, keyspace in self.metadata.keyspaces.items()}
 
 
@@ -55,7 +55,7 @@ async def test_reads_every_schema_table() -> None:
     assert set(read.metadata.replication) == {"a", "b"}
 
 
-async def test_replication_alone_if_the_schema_is_not_wanted() -> None:
+async def test_without_schema_metadata_only_the_replication_is_read() -> None:
     read = ReaderParts("a", schema_metadata_enabled=False)
     await read.reader.read(Target(), connection())
     assert read.names() == {}
@@ -65,14 +65,14 @@ async def test_replication_alone_if_the_schema_is_not_wanted() -> None:
     assert read.names() == {"a": ["t0", "t1"]}
 
 
-async def test_keyspaces_that_are_filtered_away() -> None:
+async def test_only_the_keyspaces_of_schema_metadata_keyspaces_are_read() -> None:
     read = ReaderParts("a", "b", schema_metadata_keyspaces=["b"])
     await read.reader.read(Target(), connection())
     assert list(read.names()) == ["b"]
-    assert set(read.metadata.replication) == {"a", "b"}  # routing needs all of them
+    assert set(read.metadata.replication) == {"a", "b"}  # routing needs all keyspaces
 
 
-async def test_a_table_is_read_alone() -> None:
+async def test_a_table_target_reads_only_this_table() -> None:
     read = ReaderParts("a", "b")
     await read.reader.read(Target(), connection())
     add_table(read.node.schema, "a", "new")
@@ -81,11 +81,11 @@ async def test_a_table_is_read_alone() -> None:
     await read.reader.read(Target("TABLE", "a", "new"), connection())
     assert read.names()["a"] == ["new", "t0", "t1"]
     assert "system_schema.keyspaces" not in read.asked()
-    # The version of this schema is unknown now.
+    # A single table was read, so the version of the whole schema is unknown.
     assert read.metadata.schema.version is None
 
 
-async def test_a_keyspace_that_was_dropped() -> None:
+async def test_a_dropped_keyspace_is_removed() -> None:
     read = ReaderParts("a", "b")
     await read.reader.read(Target(), connection())
     read.node.schema = schema("b")
@@ -94,7 +94,7 @@ async def test_a_keyspace_that_was_dropped() -> None:
     assert set(read.metadata.replication) == {"b"}
 
 
-async def test_the_replication_of_one_keyspace() -> None:
+async def test_a_replication_target_reads_only_the_keyspaces_row() -> None:
     read = ReaderParts("a", "b")
     await read.reader.read(Target(), connection())
     read.node.schema["system_schema.keyspaces"] = [keyspace("a", 3), keyspace("b")]
@@ -105,18 +105,18 @@ async def test_the_replication_of_one_keyspace() -> None:
     assert read.names()["a"] == ["t0", "t1"]
 
 
-async def test_a_table_that_the_server_does_not_have_is_asked_for_once() -> None:
+async def test_a_missing_schema_table_is_queried_only_once() -> None:
     read = ReaderParts("a")
-    read.node.has_peers_v2 = False  # like Cassandra 3: without virtual keyspaces
-    through = connection()
-    await read.reader.read(Target(), through)
+    read.node.has_peers_v2 = False  # as in Cassandra 3, there are no virtual keyspaces, either
+    contact = connection()
+    await read.reader.read(Target(), contact)
     first = read.asked()
-    await read.reader.read(Target(), through)
+    await read.reader.read(Target(), contact)
     assert set(first) - set(read.asked()) >= {"system_virtual_schema.tables"}
     assert read.names() == {"a": ["t0", "t1"]}
 
 
-async def test_a_refusal_of_what_each_server_has_is_an_error() -> None:
+async def test_an_error_for_a_required_table_is_raised() -> None:
     read = ReaderParts("a")
 
     async def refused(*_: object) -> Any:
@@ -127,7 +127,7 @@ async def test_a_refusal_of_what_each_server_has_is_an_error() -> None:
         await reader.read(Target(), connection())
 
 
-async def test_pages_without_an_end() -> None:
+async def test_endless_pages_end_with_schema_read_timeout() -> None:
     read = ReaderParts("a", schema_read_timeout=0.01)
 
     async def endless(*_: object) -> Any:
@@ -139,10 +139,10 @@ async def test_pages_without_an_end() -> None:
         await reader.read(Target(), connection())
 
 
-async def test_scylladb_is_asked_for_its_own_tables() -> None:
+async def test_scylladbs_own_schema_tables_are_queried() -> None:
     read = ReaderParts("a")
-    through = connection(features=SimpleNamespace(is_scylla=True))
-    await read.reader.read(Target("KEYSPACE", "a"), through)
+    contact = connection(features=SimpleNamespace(is_scylla=True))
+    await read.reader.read(Target("KEYSPACE", "a"), contact)
     tables = read.asked()
     assert "system_schema.scylla_tables" in tables
     assert "system_schema.column_masks" not in tables

@@ -1,4 +1,4 @@
-"""The schema is read from fake nodes and becomes metadata; endless pages are an error."""
+"""The schema of fake nodes becomes metadata. Endless pages are an error."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_the_schema_is_complete_when_connect_returns(max_version: int) -> 
             assert metadata.export_schema_as_string().count("CREATE TABLE") == 6
 
 
-async def test_pages_are_of_the_size_that_is_set() -> None:
+async def test_pages_have_schema_metadata_page_size_rows() -> None:
     with FakeNode() as node:
         node.schema = schema("a", tables=10)
         async with connected(node, schema_metadata_page_size=3) as (cluster, _):
@@ -80,12 +80,12 @@ async def test_no_schema_is_read_if_it_is_switched_off() -> None:
             ]
             assert not cluster.metadata.keyspaces
             assert cluster.metadata.replication_of("a") is None
-            # an explicit call reads it all the same
+            # An explicit call reads the schema nevertheless.
             await cluster.refresh_table_metadata("a", "t1")
             assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
 
 
-async def test_replication_is_read_for_tokens_alone() -> None:
+async def test_without_schema_metadata_replication_is_read_for_routing() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(
@@ -113,7 +113,7 @@ async def test_replication_is_read_for_tokens_alone() -> None:
             assert metadata.replication_version == version
 
 
-async def test_virtual_keyspaces_are_read_again_where_they_are() -> None:
+async def test_virtual_keyspaces_and_tables_can_be_refreshed() -> None:
     with FakeNode() as node:
         node.schema = {
             **schema("a"),
@@ -141,7 +141,7 @@ async def test_virtual_keyspaces_are_read_again_where_they_are() -> None:
             assert cluster.metadata.keyspaces["v"].tables["t"].virtual
 
 
-async def test_only_the_wanted_keyspaces_are_read() -> None:
+async def test_only_the_keyspaces_in_schema_metadata_keyspaces_are_read() -> None:
     with FakeNode() as node:
         node.schema = schema("a", "b", "c")
         async with connected(
@@ -170,7 +170,7 @@ async def test_only_the_wanted_keyspaces_are_read() -> None:
 # -- masks -----------------------------------------------------------------------------------------
 
 
-async def test_masks_with_values_of_all_kinds() -> None:
+async def test_mask_arguments_become_cql_literals() -> None:
     masks = {
         "text": ("it's", "'it''s'"),
         "int": ("7", "7"),
@@ -227,7 +227,7 @@ async def test_masks_with_values_of_all_kinds() -> None:
 # -- errors ----------------------------------------------------------------------------------------
 
 
-async def test_a_damaged_table_harms_no_other() -> None:
+async def test_a_table_with_damaged_rows_does_not_affect_the_others() -> None:
     with FakeNode() as node:
         node.schema = schema("a", tables=4)
         for row in node.schema["system_schema.columns"]:
@@ -278,7 +278,7 @@ async def test_a_damaged_table_harms_no_other() -> None:
             assert cluster.metadata.export_schema_as_string()
 
 
-async def test_a_node_that_refuses_or_does_not_answer_schema_queries_is_left() -> None:
+async def test_a_silent_node_fails_connect_but_optional_tables_may_be_refused() -> None:
     with FakeNode() as node:
         node.prime(re.compile("system_schema.tables"), silence())
         cluster = aio.Cluster([node.address], port=node.port, control_connection_timeout=0.05)
@@ -305,7 +305,7 @@ async def test_a_node_that_refuses_or_does_not_answer_schema_queries_is_left() -
 def make_scylladb(
     node: FakeNode, tables: list[dict[str, Any]], keyspaces: list[dict[str, Any]]
 ) -> None:
-    """Make the node a ScyllaDB node with these rows in its own schema tables."""
+    """Turn the node into a ScyllaDB node, with these rows in ScyllaDB's own schema tables."""
     sharding = {
         "SHARD": "0",
         "NR_SHARDS": "1",
@@ -385,7 +385,7 @@ async def test_tables_that_scylladb_creates_itself_are_not_exported() -> None:
             assert keyspace.tables["t0"].extensions == extensions
 
 
-async def test_indexes_of_scylladb() -> None:
+async def test_index_targets_of_scylladb_become_cql() -> None:
     types = {
         "c0": "int",
         "c1": "frozen<map<int, text>>",
@@ -454,7 +454,9 @@ async def test_a_column_with_the_name_of_an_index_target() -> None:
         ),
     ],
 )
-async def test_tablets_are_said_to_be_used_or_not(row: list[dict[str, Any]], clause: str) -> None:
+async def test_a_keyspaces_cql_has_its_tablets_option(
+    row: list[dict[str, Any]], clause: str
+) -> None:
     with FakeNode() as node:
         node.schema = schema("a", tables=0)
         local = {
@@ -475,7 +477,7 @@ async def test_tablets_are_said_to_be_used_or_not(row: list[dict[str, Any]], cla
             assert cluster.metadata.keyspaces["a"].as_cql_query().endswith(clause)
 
 
-async def test_other_tablets_are_seen() -> None:
+async def test_altered_tablets_are_read_without_the_tables() -> None:
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
         make_scylladb(node, [], [{"keyspace_name": "a", "initial_tablets": 8}])
@@ -499,13 +501,13 @@ def test_threads_get_the_same_objects() -> None:
             seen: list[list[Any]] = []
             start = threading.Barrier(8)
 
-            def look() -> None:
+            def read_tables() -> None:
                 start.wait(WAIT)
                 seen.append(
                     [id(table) for table in cluster.metadata.keyspaces["a"].tables.values()]
                 )
 
-            threads = [threading.Thread(target=look) for _ in range(8)]
+            threads = [threading.Thread(target=read_tables) for _ in range(8)]
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -526,16 +528,16 @@ def same_page(request: Request) -> Any:
     )
 
 
-def in_turns(request: Request) -> Any:
+def two_pages_in_turns(request: Request) -> Any:
     state = b"two" if request.paging_state == b"one" else b"one"
     return rows(
         [("keyspace_name", "text"), ("table_name", "text")], [("a", "t")], paging_state=state
     )
 
 
-@pytest.mark.parametrize("answer", [same_page, in_turns])
+@pytest.mark.parametrize("answer", [same_page, two_pages_in_turns])
 @pytest.mark.simulated(False)
-async def test_pages_that_come_again_end_connect(answer: Any) -> None:
+async def test_connect_fails_if_paging_states_repeat(answer: Any) -> None:
     with FakeNode() as node:
         node.schema = schema("a")
         node.prime(ENDLESS, answer)
@@ -550,7 +552,7 @@ async def test_pages_that_come_again_end_connect(answer: Any) -> None:
 
 
 def always_another_page() -> Any:
-    """Return an answer with endless, different pages."""
+    """Return a function that answers each request with another page, without end."""
     states = itertools.count()
 
     def answer(request: Request) -> Any:
@@ -561,7 +563,7 @@ def always_another_page() -> Any:
 
 
 @pytest.mark.simulated(False)
-async def test_pages_without_an_end_are_read_for_a_limited_time() -> None:
+async def test_connect_fails_if_pages_do_not_end_in_schema_read_timeout() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
         node.prime(ENDLESS, always_another_page())

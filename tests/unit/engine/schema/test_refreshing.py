@@ -1,4 +1,4 @@
-"""The schema is refreshed in rounds, after bursts and with retries; the reader is a fake."""
+"""Refreshes of the schema: rounds, bursts of events and retries, with a fake reader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TABLE = {"target_type": "TABLE", "change_type": "UPDATED", "keyspace": "a", "tab
 
 
 class Reader:
-    """Records the targets and connections of its calls; raises `error`."""
+    """A fake reader that records the targets and connections of its calls, and raises `error`."""
 
     def __init__(self) -> None:
         self.read_: list[tuple[Target, Any]] = []
@@ -43,7 +43,7 @@ class Reader:
 
 
 class Parts:
-    """A refresher and fakes of everything that it uses."""
+    """A `SchemaRefresher` with fakes of everything that it uses."""
 
     def __init__(self, **changed: Any) -> None:
         self.reader = Reader()
@@ -64,7 +64,7 @@ class Parts:
         return self.agreed
 
 
-async def test_at_connect_what_is_wanted_is_read() -> None:
+async def test_connect_reads_what_the_settings_enable() -> None:
     for enabled, expected in ((True, [True]), (False, [False])):
         parts = Parts(schema_metadata_enabled=enabled)
         await parts.refresher.on_connected(parts.control, host("10.0.0.1"))
@@ -74,7 +74,7 @@ async def test_at_connect_what_is_wanted_is_read() -> None:
     assert parts.reader.whole == []
 
 
-async def test_after_a_move_only_another_version_is_read() -> None:
+async def test_a_move_reads_the_schema_only_if_its_version_differs() -> None:
     parts = Parts()
     local = host("10.0.0.1")
     parts.metadata._replace_schema(Schema({}, (local.schema_version, local.release_version)))
@@ -87,7 +87,7 @@ async def test_after_a_move_only_another_version_is_read() -> None:
     assert parts.reader.targets == [Target()]
 
 
-async def test_a_burst_is_read_once() -> None:
+async def test_a_burst_of_events_causes_one_reading() -> None:
     parts = Parts()
     for _ in range(10):
         parts.refresher.on_event(TABLE)
@@ -96,7 +96,7 @@ async def test_a_burst_is_read_once() -> None:
     assert parts.reader.targets == [Target("TABLE", "a", "t")]
 
 
-async def test_events_of_what_is_not_read() -> None:
+async def test_events_are_ignored_if_their_target_is_not_read() -> None:
     for changed in (
         {"schema_event_refresh_window": -1.0},
         {"schema_metadata_keyspaces": ["b"]},
@@ -107,7 +107,7 @@ async def test_events_of_what_is_not_read() -> None:
         assert parts.refresher._timer is None
 
 
-async def test_a_change_of_ones_own_is_read_through_its_connection() -> None:
+async def test_after_ddl_the_connection_of_the_statement_is_used() -> None:
     parts = Parts()
     ddl_connection = connection("10.0.0.2")
     await parts.refresher.after_ddl(TABLE, ddl_connection)
@@ -117,7 +117,7 @@ async def test_a_change_of_ones_own_is_read_through_its_connection() -> None:
     assert parts.reader.read_[1][1] is parts.control
 
 
-async def test_the_event_of_a_change_of_ones_own_is_not_read_once_more() -> None:
+async def test_the_event_of_the_own_ddl_causes_no_second_reading() -> None:
     parts = Parts(schema_event_refresh_window=0.01)
     parts.refresher.on_event(TABLE)
     await parts.refresher.after_ddl(TABLE, connection())
@@ -141,7 +141,7 @@ async def test_refreshes_during_a_round_form_the_next_round() -> None:
     assert len(parts.reader.read_) == 2
 
 
-async def test_a_failure_is_the_callers_and_leaves_the_others() -> None:
+async def test_a_failed_refresh_raises_and_the_next_one_succeeds() -> None:
     parts = Parts()
     parts.reader.error = ConnectionException("lost")
     with pytest.raises(ConnectionException, match="lost"):
@@ -150,7 +150,7 @@ async def test_a_failure_is_the_callers_and_leaves_the_others() -> None:
     await parts.refresher.refresh(Target("KEYSPACE", "a"), 0)
 
 
-async def test_nodes_that_do_not_agree_are_not_read() -> None:
+async def test_if_nodes_do_not_agree_refresh_raises() -> None:
     parts = Parts()
     parts.agreed = False
     with pytest.raises(DriverException, match="did not agree"):
@@ -160,7 +160,7 @@ async def test_nodes_that_do_not_agree_are_not_read() -> None:
     assert parts.reader.targets == [Target(forced=True)]
 
 
-async def test_refreshes_after_an_event_are_retried_but_not_for_ever(
+async def test_a_refresh_after_an_event_is_retried_a_few_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 0.0)
@@ -169,12 +169,12 @@ async def test_refreshes_after_an_event_are_retried_but_not_for_ever(
     parts.reader.error = ConnectionException("lost")
     parts.refresher.on_event(TABLE)
     await until_on_loop(lambda: len(parts.reader.read_) == MOST_TRIES + 1)
-    await turns(50)
+    await turns(50)  # no further attempt may follow
     assert len(parts.reader.read_) == MOST_TRIES + 1
-    assert parts.metadata.schema.version is None  # the schema is read again after the next move
+    assert parts.metadata.schema.version is None  # so the next move reads the schema again
 
 
-async def test_the_end_is_told_to_who_waits() -> None:
+async def test_close_fails_all_waiting_refreshes() -> None:
     parts = Parts()
     parts.reader.gate = asyncio.Event()
     waiting = [

@@ -1,6 +1,4 @@
-"""The schema is read from fake nodes after DDL, after events and floods of them, on calls, and
-after the control connection has moved.
-"""
+"""The schema of fake nodes is refreshed after DDL, events, calls, and control connection moves."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ def has_table(cluster: aio.Cluster, keyspace_name: str, table: str) -> bool:
     return table in cluster.metadata.keyspaces[keyspace_name].tables
 
 
-async def test_ddl_is_seen_when_its_result_is_there() -> None:
+async def test_after_a_ddl_statement_the_metadata_is_up_to_date() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node) as (cluster, session):
@@ -57,7 +55,7 @@ async def test_ddl_is_seen_when_its_result_is_there() -> None:
             ]
 
 
-def test_ddl_through_the_blocking_face() -> None:
+def test_the_blocking_api_refreshes_the_schema_after_ddl() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
         with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
@@ -94,7 +92,7 @@ async def test_failed_readings_are_retried(monkeypatch: pytest.MonkeyPatch) -> N
                 )
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace_name, "new")
                 await until_on_loop(partial(has_table, cluster, keyspace_name, "new"))
-            # The change may come from the session itself, and without an event.
+            # Retries also follow a statement of this session, without an event.
             add_table(node.schema, "a", "newer")
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
             node.prime("CREATE TABLE a.newer", schema_change("CREATED", "TABLE", "a", "newer"))
@@ -102,7 +100,7 @@ async def test_failed_readings_are_retried(monkeypatch: pytest.MonkeyPatch) -> N
             await until_on_loop(lambda: "newer" in cluster.metadata.keyspaces["a"].tables)
 
 
-async def test_an_event_does_not_wait_for_what_is_tried_again(
+async def test_an_event_does_not_wait_for_the_retry_of_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 3600.0)
@@ -118,7 +116,7 @@ async def test_an_event_does_not_wait_for_what_is_tried_again(
             await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["b"].tables)
 
 
-async def test_a_fault_of_the_driver_does_not_hang_the_statement(
+async def test_an_exception_of_the_reader_does_not_fail_the_statement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with FakeNode() as node:
@@ -131,7 +129,7 @@ async def test_a_fault_of_the_driver_does_not_hang_the_statement(
             assert cluster.metadata.schema.version is None
 
 
-async def test_a_burst_of_events_is_one_reading() -> None:
+async def test_a_burst_of_events_causes_one_reading() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node, schema_event_refresh_window=0.05) as (cluster, _):
@@ -142,7 +140,7 @@ async def test_a_burst_of_events_is_one_reading() -> None:
             assert len(reads(node, "tables")) == 2
 
 
-async def test_a_keyspace_that_is_dropped_and_made_again() -> None:
+async def test_a_keyspace_that_is_dropped_and_created_again() -> None:
     with FakeNode() as node:
         node.schema = schema("a", tables=3)
         async with connected(node, schema_event_refresh_window=0.01) as (cluster, _):
@@ -156,7 +154,7 @@ async def test_a_keyspace_that_is_dropped_and_made_again() -> None:
             assert cluster.metadata.replication_of("a") is None
 
 
-async def test_other_elements_are_read_again_by_events() -> None:
+async def test_types_functions_and_aggregates_are_read_after_events() -> None:
     function = {
         "keyspace_name": "a", "function_name": "f", "argument_types": ["int"],
         "argument_names": ["x"], "body": "return x;",
@@ -272,7 +270,7 @@ async def test_views_are_read_again_with_their_table() -> None:
             )
 
 
-async def test_events_are_ignored_where_the_window_is_negative() -> None:
+async def test_with_a_negative_window_events_are_ignored() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node, schema_event_refresh_window=-1) as (cluster, session):
@@ -342,7 +340,7 @@ async def test_a_flood_of_keyspaces_reads_everything_once() -> None:
 # -- errors ----------------------------------------------------------------------------------------
 
 
-async def test_a_refresh_that_cannot_be_done_says_so() -> None:
+async def test_a_failed_refresh_raises_the_reason() -> None:
     with FakeNode() as node:
         async with connected(node, max_schema_agreement_wait=0) as (cluster, _):
             assert cluster._core is not None
@@ -361,7 +359,7 @@ async def test_a_refresh_that_cannot_be_done_says_so() -> None:
             await asyncio.wait_for(waiting, WAIT)
 
 
-async def test_nodes_that_do_not_agree_are_not_read() -> None:
+async def test_if_nodes_do_not_agree_refresh_raises() -> None:
     with FakeCluster(2) as nodes:
         nodes[1].schema_version = nodes[1].host_id
         async with connected(nodes) as (cluster, _):
@@ -376,7 +374,7 @@ async def test_nodes_that_do_not_agree_are_not_read() -> None:
 
 
 @pytest.mark.parametrize("changed", [True, False])
-async def test_the_schema_is_read_again_where_its_version_is_another(changed: bool) -> None:
+async def test_a_move_reads_the_schema_only_if_its_version_differs(changed: bool) -> None:
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.schema = schema("a")

@@ -1,4 +1,4 @@
-"""Many targets of schema refreshes are merged to few, in whatever order they come."""
+"""Many targets of schema refreshes are merged into few targets, in any order."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from cassandra import UserFunctionDescriptor
 from cassandra.engine.schema.targets import MANY, MANY_KEYSPACES, PendingTargets, Target, grouped
 
 
-def joined(targets: list[Target]) -> list[Target]:
+def merged(targets: list[Target]) -> list[Target]:
     return list(grouped(targets))
 
 
-def test_targets_are_joined() -> None:
+def test_targets_are_merged() -> None:
     table, type_ = Target("TABLE", "a", "t"), Target("TYPE", "a", "u")
-    assert joined([table, type_]) == [table, type_]
-    assert joined([table, Target("KEYSPACE", "a"), Target("REPLICATION", "a")]) == [
+    assert merged([table, type_]) == [table, type_]
+    assert merged([table, Target("KEYSPACE", "a"), Target("REPLICATION", "a")]) == [
         Target("KEYSPACE", "a")
     ]
-    assert joined([table, Target("KEYSPACE", "b"), Target()]) == [Target()]
-    assert joined([table._replace(forced=True), Target()]) == [
+    assert merged([table, Target("KEYSPACE", "b"), Target()]) == [Target()]
+    assert merged([table._replace(forced=True), Target()]) == [
         Target(),
         table._replace(forced=True),
     ]
-    assert joined([Target("TABLE", "a", str(number)) for number in range(50)]) == [
+    assert merged([Target("TABLE", "a", str(number)) for number in range(50)]) == [
         Target("KEYSPACE", "a")
     ]
 
 
 def test_many_keyspaces_become_the_whole_schema() -> None:
     tables = [Target("TABLE", f"k{number}", "t") for number in range(MANY_KEYSPACES)]
-    assert joined(tables[:-1]) == tables[:-1]
-    assert joined(tables) == [Target()]
-    assert joined([*tables, Target("TABLE", "a", "t", forced=True)]) == [
+    assert merged(tables[:-1]) == tables[:-1]
+    assert merged(tables) == [Target()]
+    assert merged([*tables, Target("TABLE", "a", "t", forced=True)]) == [
         Target(),
         Target("TABLE", "a", "t", forced=True),
     ]
 
 
-def test_each_target_is_covered_by_one_that_is_chosen() -> None:
+def test_each_target_is_covered_by_one_of_the_result() -> None:
     kinds = ("ALL", "KEYSPACE", "REPLICATION", "TABLE", "TYPE")
     for seed in range(300):
         source = random.Random(seed)
@@ -72,16 +72,17 @@ def test_the_number_of_pending_targets_is_bounded() -> None:
 
 def test_targets_that_were_read_are_discarded() -> None:
     pending = PendingTargets()
-    for number in range(1000):  # one at a time, so that nothing adds up
+    for number in range(1000):  # one at a time, so that they are not merged
         pending.add(Target("TABLE", f"k{number}", "t"))
         pending.discard(Target("TABLE", f"k{number}", "t"))
     pending.discard(Target("TABLE", "a", "never added"))
     assert pending.take() == []
 
 
-def test_names_that_a_server_may_have_cut_are_not_asked_for() -> None:
-    """If an event's names may be truncated, the keyspace or all keyspaces are read, since events
-    lose letters beyond Latin-1.
+def test_names_that_may_be_truncated_are_not_queried() -> None:
+    """If an event may have truncated a name, the whole keyspace or schema is read.
+
+    Servers truncate letters beyond Latin-1 in events.
     """
     event = {"target_type": "TYPE", "keyspace": "ks", "change_type": "CREATED", "type": "\u00dcn"}
     assert Target.of_event(event) == Target("KEYSPACE", "ks")
