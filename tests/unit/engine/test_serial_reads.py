@@ -1,4 +1,7 @@
-"""Policies can recognize serial reads, so that all clients try the replicas in one order."""
+"""`in_order` shows policies that a read is serial.
+
+Then the clients can try the replicas in the same order.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ SERIAL, LOCAL_SERIAL = ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL
 
 
 @pytest.mark.parametrize("level", [SERIAL, LOCAL_SERIAL])
-def test_a_statement_without_a_level_shows_the_one_that_counts(level: int) -> None:
+def test_a_serial_read_without_a_level_gets_the_requests_level(level: int) -> None:
     statement = SimpleStatement("SELECT 1", routing_key=b"k", keyspace="ks")
     seen = in_order(statement, level)
     assert (seen.consistency_level, seen.routing_key, seen.keyspace) == (level, b"k", "ks")

@@ -1,4 +1,4 @@
-"""Advice for statements that a server refuses."""
+"""Advice in the notes of errors with which a server refuses a statement."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ NO_VIABLE = "line 1:26 no viable alternative at input"
         ("SELECT o.k FROM orders AS o WHERE o.k = 1", "leave the alias out"),
     ],
 )
-def test_habits_of_sql(statement: str, advice: str) -> None:
+def test_sql_that_is_not_cql_gets_advice(statement: str, advice: str) -> None:
     assert advice in str(advice_for(NO_VIABLE, statement, True))
 
 
@@ -92,7 +92,7 @@ def test_correct_statements_get_no_advice(statement: str) -> None:
     assert advice_for(NO_VIABLE, statement, True) is None
 
 
-def test_a_misspelt_first_word() -> None:
+def test_a_misspelt_first_word_gets_a_suggestion() -> None:
     message = "line 1:0 no viable alternative at input 'SELCT' ([SELCT]...)"
     assert advice_for(message, "SELCT * FROM t", True) == (
         "no statement begins with SELCT; did you mean SELECT?"
@@ -101,13 +101,13 @@ def test_a_misspelt_first_word() -> None:
     assert advice_for(message, "xyz", True) == "no statement begins with xyz"
 
 
-def test_a_parameter_that_is_no_literal() -> None:
+def test_a_parameter_whose_str_is_no_literal_gets_advice() -> None:
     message = "line 1:32 no viable alternative at input '<' (... v) VALUES (1, [<]...)"
     advice = advice_for(message, "INSERT INTO t (k, v) VALUES (1, %s)", True)
     assert "str() is not a literal" in str(advice)
 
 
-def test_reserved_words() -> None:
+def test_a_reserved_word_as_a_name_gets_advice() -> None:
     statement = "CREATE TABLE t (k int PRIMARY KEY, order int)"
     assert advice_for("line 1:49 mismatched input 'order' expecting ')'", statement, True) == (
         'order is a reserved word: as a name, write "order" in double quotes'
@@ -155,7 +155,7 @@ def test_reserved_words() -> None:
         ("Accord transactions are disabled on table (See", "transactional_mode = 'full'"),
     ],
 )
-def test_refusals_of_statements_that_are_understood(message: str, advice: str) -> None:
+def test_errors_for_statements_that_could_be_parsed_get_advice(message: str, advice: str) -> None:
     assert advice in str(advice_for(message, "SELECT", False))
 
 
@@ -164,7 +164,7 @@ def test_unknown_errors_get_no_advice() -> None:
     assert advice_for("something else", "SELECT * FROM t", True) is None
 
 
-def test_the_error_has_it_as_a_note_and_the_text_stays_the_servers() -> None:
+def test_the_advice_is_a_note_and_the_message_is_the_servers() -> None:
     with FakeNode() as node:
         node.prime("SELECT * FROM t JOIN w", error(0x2000, f"{NO_VIABLE} 'JOIN'"))
         with (
@@ -176,7 +176,7 @@ def test_the_error_has_it_as_a_note_and_the_text_stays_the_servers() -> None:
     assert "no joins" not in str(raised.value)
 
 
-def test_values_decide_nothing() -> None:
+def test_advice_ignores_the_values_of_parameters() -> None:
     with FakeNode() as node:
         node.prime("INSERT INTO t (k) VALUES ('a OR b JOIN c')", error(0x2000, NO_VIABLE))
         with (

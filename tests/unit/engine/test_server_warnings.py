@@ -1,4 +1,4 @@
-"""Server warnings are logged, with a limited frequency."""
+"""Server warnings are logged, but each text at most once in an interval."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra.engine.server_warnings import log_warnings
 from cassandra.util.intervals import OncePerInterval
 
 
-def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+def logged_messages(caplog: pytest.LogCaptureFixture) -> list[str]:
     messages = [
         record.getMessage() for record in caplog.records if record.name == "cassandra.protocol"
     ]
@@ -19,7 +19,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
     return messages
 
 
-def test_each_text_once_an_interval(
+def test_each_warning_is_logged_once_in_an_interval(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limiters: list[OncePerInterval] = []
@@ -33,13 +33,15 @@ def test_each_text_once_an_interval(
     log_warnings([repeated, other])
     log_warnings([repeated])
     log_warnings([repeated])
-    assert logged(caplog) == [f"Server warning: {repeated}", f"Server warning: {other}"]
+    assert logged_messages(caplog) == [f"Server warning: {repeated}", f"Server warning: {other}"]
     limiters[0]._next = 0.0  # the interval is over
     log_warnings([repeated])
-    assert logged(caplog) == [f"Server warning: {repeated} (2 more since it was logged last)"]
+    assert logged_messages(caplog) == [
+        f"Server warning: {repeated} (2 more since it was logged last)"
+    ]
 
 
-def test_texts_without_end_are_not_all_remembered() -> None:
+def test_the_number_of_remembered_warnings_is_limited() -> None:
     for number in range(1000):
         log_warnings([f"{number} {uuid.uuid4()}"])
     assert len(server_warnings._due) <= 200

@@ -1,4 +1,4 @@
-"""Sessions of a cluster: opening, closing, and their keyspace."""
+"""Sessions on fake nodes: shutdown, and their keyspace on each connection."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.simulated
 UNSAFE = SimpleStatement(READ, is_idempotent=False)
 
 
-async def test_shutdown_with_requests_under_way(node: FakeNode) -> None:
+async def test_cluster_shutdown_fails_the_requests_in_flight(node: FakeNode) -> None:
     held = hold()
     node.prime(READ, held)
     async with connected(node) as (cluster, session):
@@ -42,7 +42,7 @@ async def test_shutdown_with_requests_under_way(node: FakeNode) -> None:
     await thread(node.wait_for, lambda node: not node.connections)
 
 
-async def test_session_shutdown_leaves_the_others_alone(node: FakeNode) -> None:
+async def test_session_shutdown_does_not_affect_other_sessions(node: FakeNode) -> None:
     held = hold()
     node.prime(READ, held)
     async with connected(node) as (cluster, session):
@@ -83,7 +83,7 @@ async def test_a_keyspace_is_used_on_every_connection(nodes: FakeCluster) -> Non
 async def test_a_connection_that_cannot_use_the_keyspace_is_not_used(nodes: FakeCluster) -> None:
     nodes[0].prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"))
     async with connected(
-        nodes, {"retry_policy": FallthroughRetryPolicy(), "load_balancing_policy": Backwards()}
+        nodes, {"retry_policy": FallthroughRetryPolicy(), "load_balancing_policy": ReversedOrder()}
     ) as (
         _,
         session,
@@ -93,7 +93,7 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_not_used(nodes: Fake
             assert (await session.execute(UNSAFE)).one().k != 0
 
 
-class Backwards(InOrder):
+class ReversedOrder(InOrder):
     """A policy that puts the last host first."""
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:

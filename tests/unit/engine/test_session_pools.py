@@ -1,4 +1,4 @@
-"""The pools of a session, and tasks that end with it, with fakes of the engine."""
+"""The pools of a session and its background tasks, with fakes of the engine."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tests.unit.engine.partners import host, settings, turns
 
 
 class IdentityNamespace(SimpleNamespace):
-    """Attributes in an object that compares by identity."""
+    """A namespace that can be hashed: it compares by identity."""
 
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
 class FakePool:
-    """Fake pool with the attributes that a session uses."""
+    """A fake pool with the attributes that a session uses."""
 
     def __init__(self, host: Host, error: Exception | None, gate: asyncio.Event | None) -> None:
         self.host = host
@@ -60,11 +60,11 @@ class FakePool:
 
 
 class Engine:
-    """Fake `Core`; `told` records the session's reports."""
+    """A fake `Core`. `calls` records what a session calls on it."""
 
     def __init__(self, *hosts: Host) -> None:
         self.known = list(hosts)
-        self.told: list[Any] = []
+        self.calls: list[Any] = []
         self.connections = 1
         self.loop = asyncio.get_running_loop()
         self.timers: Any = None
@@ -73,13 +73,13 @@ class Engine:
         self.metadata = SimpleNamespace(all_hosts=lambda: list(self.known), tablets=None)
         self.listeners = SimpleNamespace(policies=[])
         self.query_fallback = SimpleNamespace(
-            opens_pools=True, is_allowed=False, release=self.tell("released")
+            opens_pools=True, is_allowed=False, release=self.recorder("released")
         )
         self.hosts = SimpleNamespace(
-            on_connection_failure=self.tell("failure"), on_answer=self.tell("answer")
+            on_connection_failure=self.recorder("failure"), on_answer=self.recorder("answer")
         )
         self.sessions = SimpleNamespace(
-            remove=self.tell("removed"), follow_distances_soon=self.tell("distances soon")
+            remove=self.recorder("removed"), follow_distances_soon=self.recorder("distances soon")
         )
         self.settings = settings(connections_to=lambda distance: self.connections)
         self.agreement: Any = SimpleNamespace(wait=self._agree)
@@ -88,9 +88,9 @@ class Engine:
         self.agrees: bool | Exception = True
         self.refusals: dict[Any, BaseException] = {}
 
-    def tell(self, event: str) -> Callable[..., None]:
+    def recorder(self, event: str) -> Callable[..., None]:
         def note(*arguments: Any) -> None:
-            self.told.append((event, *arguments))
+            self.calls.append((event, *arguments))
 
         return note
 
@@ -107,35 +107,38 @@ class Engine:
         return self.agrees
 
     async def _after_ddl(self, event: Any, connection: Any) -> None:
-        self.told.append(("read again", event))
+        self.calls.append(("read again", event))
 
     async def _use(self, connection: Any, query: str) -> None:
         await asyncio.sleep(0)
-        self.told.append((connection.endpoint.address, query))
+        self.calls.append((connection.endpoint.address, query))
         refusal = self.refusals.get(connection.endpoint.address)
         if refusal is not None:
             raise refusal
 
 
 class Session(EngineSession):
-    """A session whose pools are `FakePool`; `errors` and `gates` apply to pools that it opens."""
+    """A session whose pools are `FakePool`.
+
+    `errors` and `gates` are those of the pools that it opens, by host.
+    """
 
     def __init__(self, engine: Engine, distance: Callable[[Host], int] | None = None) -> None:
         super().__init__(engine, None, distance or (lambda host: HostDistance.LOCAL))  # type: ignore[arg-type]
         self.errors: dict[Host, Exception] = {}
         self.gates: dict[Host, asyncio.Event] = {}
-        self.made: list[Any] = []
+        self.opened_pools: list[Any] = []
 
     def _new_pool(self, host: Host, distance: int) -> Any:
         pool = FakePool(host, self.errors.get(host), self.gates.get(host))
-        self.made.append(pool)
+        self.opened_pools.append(pool)
         return pool
 
 
 A, B, C = (host(f"10.0.0.{number}") for number in (1, 2, 3))
 
 
-async def test_a_pool_for_each_host_that_is_wanted_and_not_down() -> None:
+async def test_a_session_opens_pools_to_hosts_that_are_neither_down_nor_ignored() -> None:
     down, ignored = host("10.0.0.8", is_up=False), host("10.0.0.9")
     engine = Engine(A, down, ignored, host("10.0.0.7", is_up=None))
     session = Session(
@@ -144,7 +147,7 @@ async def test_a_pool_for_each_host_that_is_wanted_and_not_down() -> None:
     await session.open(wait_for_all=True)
     assert [str(host.address) for host in session.pools] == ["10.0.0.1", "10.0.0.7"]
     assert session.pools_by_id == {id(pool.host): pool for pool in session.pools.values()}
-    assert ("answer", A) in engine.told
+    assert ("answer", A) in engine.calls
 
 
 async def test_a_session_opens_with_the_first_pool_and_adds_others_later() -> None:
@@ -160,14 +163,14 @@ async def test_a_session_opens_with_the_first_pool_and_adds_others_later() -> No
     assert set(session.pools) == {A, B}
 
 
-async def test_no_pool_at_all_is_an_error_with_the_reason_of_each_host() -> None:
+async def test_without_any_pool_the_error_has_the_reason_of_each_host() -> None:
     session = Session(Engine(A, B))
     session.errors = {A: ConnectionException("refused"), B: OperationTimedOut()}
     with pytest.raises(NoHostAvailable, match="Unable to connect to any servers") as caught:
         await session.open()
     assert list(caught.value.errors) == [str(A), str(B)]
     assert session.pool_error(A) is session.errors[A]
-    assert all(pool.closed for pool in session.made)
+    assert all(pool.closed for pool in session.opened_pools)
 
 
 async def test_without_a_pool_the_control_connection_may_serve() -> None:
@@ -180,13 +183,13 @@ async def test_without_a_pool_the_control_connection_may_serve() -> None:
     assert session.keyspace == "ks"
 
 
-async def test_no_host_that_is_wanted() -> None:
+async def test_if_all_hosts_are_ignored_open_raises() -> None:
     session = Session(Engine(A), lambda host: HostDistance.IGNORED)
     with pytest.raises(NoHostAvailable, match="no host is up and not ignored"):
         await session.open()
 
 
-async def test_a_data_centre_that_does_not_exist_is_named() -> None:
+async def test_an_unknown_local_dc_is_named_in_the_error() -> None:
     engine = Engine(A)
     A.set_location_info("east", "r1")
     child = SimpleNamespace(local_dc="est", _child_policy=None)
@@ -196,7 +199,7 @@ async def test_a_data_centre_that_does_not_exist_is_named() -> None:
         await session.open()
 
 
-async def test_a_session_that_is_closed_while_it_opens() -> None:
+async def test_close_during_open_closes_the_pool() -> None:
     session = Session(Engine(A))
     session.gates[A] = asyncio.Event()
     opening = asyncio.ensure_future(session.open())
@@ -204,25 +207,25 @@ async def test_a_session_that_is_closed_while_it_opens() -> None:
     session.close()
     with pytest.raises(ConnectionShutdown):
         await opening
-    assert session.made[0].closed
+    assert session.opened_pools[0].closed
     assert session.pools == {}
 
 
-async def test_two_who_want_a_pool_open_one() -> None:
+async def test_two_callers_of_add_pool_open_one_pool() -> None:
     session = Session(Engine(A))
     session.gates[A] = asyncio.Event()
     first = asyncio.ensure_future(session.add_pool(A))
     second = asyncio.ensure_future(session.add_pool(A))
     await turns()
-    first.cancel()  # the other caller still gets it
+    first.cancel()  # the other caller still gets the pool
     session.gates[A].set()
     await second
     await session.add_pool(A)
-    assert len(session.made) == 1
-    assert session.made == list(session.pools.values())
+    assert len(session.opened_pools) == 1
+    assert session.opened_pools == list(session.pools.values())
 
 
-async def test_a_pool_follows_the_settings_of_the_time_when_it_is_there() -> None:
+async def test_a_pool_gets_the_size_that_is_set_when_it_is_open() -> None:
     engine = Engine(A)
     session = Session(engine)
     session.gates[A] = asyncio.Event()
@@ -231,28 +234,28 @@ async def test_a_pool_follows_the_settings_of_the_time_when_it_is_there() -> Non
     engine.connections = 4
     session.gates[A].set()
     await opening
-    assert session.made[0].size == 4
+    assert session.opened_pools[0].size == 4
     engine.connections = 2
     session.resize_pools()
-    assert session.made[0].size == 2
+    assert session.opened_pools[0].size == 2
 
 
-async def test_a_host_that_leaves_while_its_pool_opens() -> None:
+async def test_if_a_host_leaves_while_its_pool_opens_the_pool_is_closed() -> None:
     session = Session(Engine(A))
     session.gates[A] = asyncio.Event()
     opening = asyncio.ensure_future(session.add_pool(A))
     await turns()
     session.forget_host(A, ConnectionException("it has left"))
     await opening
-    assert session.made[0].closed
+    assert session.opened_pools[0].closed
     assert A not in session.pools
-    # Nothing of the pool is left, so the host may come back.
+    # The session has forgotten the pool, so the host may come back.
     del session.gates[A]
     await session.add_pool(A)
-    assert session.made[1:] == list(session.pools.values())
+    assert session.opened_pools[1:] == list(session.pools.values())
 
 
-async def test_an_error_is_forgotten_with_the_next_success() -> None:
+async def test_the_error_of_a_pool_is_forgotten_after_a_success() -> None:
     session = Session(Engine(A))
     session.errors[A] = ConnectionException("refused")
     await session.add_pool(A)
@@ -263,19 +266,19 @@ async def test_an_error_is_forgotten_with_the_next_success() -> None:
     assert "no connection to" in str(session.why_no_pool(A))
 
 
-async def test_a_pool_that_has_lost_all_connections() -> None:
+async def test_a_pool_that_fails_is_removed_and_reported() -> None:
     engine = Engine(A)
     session = Session(engine)
     await session.add_pool(A)
     error = ConnectionException("reset")
     session._on_failure(session.pools[A], error)
     assert session.pools == session.pools_by_id == {}
-    assert session.made[0].closed_with is error
+    assert session.opened_pools[0].closed_with is error
     assert session.pool_error(A) is error
-    assert ("failure", A, error) in engine.told
+    assert ("failure", A, error) in engine.calls
 
 
-async def test_pools_follow_the_distances() -> None:
+async def test_pools_are_opened_and_closed_when_distances_change() -> None:
     engine = Engine(A, B)
     distances = {A: HostDistance.LOCAL, B: HostDistance.IGNORED}
     session = Session(engine, lambda host: distances[host])
@@ -284,18 +287,18 @@ async def test_pools_follow_the_distances() -> None:
     session.pools[A].in_flight = 1  # type: ignore[misc]
     session.follow_distances()
     await turns()
-    assert set(session.pools) == {A, B}  # requests in flight may end
-    assert ("distances soon",) in engine.told
+    assert set(session.pools) == {A, B}  # the request in flight goes on
+    assert ("distances soon",) in engine.calls
     session.pools[A].in_flight = 0  # type: ignore[misc]
     session.follow_distances()
     assert set(session.pools) == {B}
-    assert "is ignored by the load balancing policies" in str(session.made[0].closed_with)
+    assert "is ignored by the load balancing policies" in str(session.opened_pools[0].closed_with)
     distances[B] = HostDistance.LOCAL
     session.follow_distances()
     assert session.pools[B].distance == HostDistance.LOCAL
 
 
-async def test_a_host_that_is_down_gets_no_pool_by_its_distance() -> None:
+async def test_follow_distances_opens_no_pool_to_a_host_that_is_down() -> None:
     down = host("10.0.0.8", is_up=False)
     session = Session(Engine(A, down))
     session.follow_distances()
@@ -306,7 +309,7 @@ async def test_a_host_that_is_down_gets_no_pool_by_its_distance() -> None:
 # -- closing ---------------------------------------------------------------------------------------
 
 
-async def test_all_work_ends_with_the_session() -> None:
+async def test_close_fails_all_requests_and_tasks() -> None:
     engine = Engine(A, B)
     session = Session(engine)
     await session.open(wait_for_all=True)
@@ -322,8 +325,8 @@ async def test_all_work_ends_with_the_session() -> None:
     assert background.cancelled()
     assert len(failed) == 2
     assert all(type(error) is SessionShutdown for error in failed)
-    assert all(pool.closed and pool.closed_with is failed[0] for pool in session.made)
-    assert [event[0] for event in engine.told if event[0] in ("released", "removed")] == [
+    assert all(pool.closed and pool.closed_with is failed[0] for pool in session.opened_pools)
+    assert [event[0] for event in engine.calls if event[0] in ("released", "removed")] == [
         "released", "removed",
     ]  # fmt: skip
     later = session.closed_error()
@@ -331,14 +334,14 @@ async def test_all_work_ends_with_the_session() -> None:
     assert list(later.errors) == [str(A), str(B)]
     await session.add_pool(C)
     session.follow_distances()
-    assert len(session.made) == 2
+    assert len(session.opened_pools) == 2
 
 
 # -- waiting requests ------------------------------------------------------------------------------
 
 
-class Waiting:
-    """Fake request that waits for the session."""
+class WaitingRequest:
+    """A fake request that waits for work of the session."""
 
     def __init__(self) -> None:
         self.response: Any = None
@@ -353,8 +356,8 @@ class Waiting:
 
 
 def request_with_ddl(engine: Engine, session: Session) -> Any:
-    """Return a fake request whose DDL statement was just executed."""
-    waiting, response = Waiting(), SimpleNamespace()
+    """Return a fake request of a DDL statement that the server has just executed."""
+    waiting, response = WaitingRequest(), SimpleNamespace()
     session.on_schema_change({"keyspace": "ks"}, partners.connection(), waiting, response)  # type: ignore[arg-type]
     assert waiting.response is response
     assert response.is_schema_agreed is False
@@ -362,17 +365,17 @@ def request_with_ddl(engine: Engine, session: Session) -> Any:
 
 
 @pytest.mark.parametrize("agrees", [True, False, OperationTimedOut()])
-async def test_a_change_of_the_schema_is_read_before_its_request_ends(agrees: Any) -> None:
+async def test_after_ddl_the_schema_is_read_before_the_request_ends(agrees: Any) -> None:
     engine = Engine(A)
     engine.agrees = agrees
     waiting = request_with_ddl(engine, Session(engine))
     await turns()
-    assert engine.told == [("read again", {"keyspace": "ks"})]
+    assert engine.calls == [("read again", {"keyspace": "ks"})]
     assert waiting.outcome is waiting.response
     assert waiting.response.is_schema_agreed is (agrees is True)
 
 
-async def test_a_change_of_the_schema_is_made_also_if_the_session_ends() -> None:
+async def test_a_ddl_request_succeeds_even_if_the_session_closes() -> None:
     engine = Engine(A)
     session = Session(engine)
     waiting = request_with_ddl(engine, session)
@@ -381,19 +384,19 @@ async def test_a_change_of_the_schema_is_made_also_if_the_session_ends() -> None
     assert waiting.outcome is waiting.response
 
 
-async def test_work_that_fails_fails_its_request() -> None:
+async def test_an_error_in_run_for_fails_the_request() -> None:
     async def fails() -> None:
         raise OperationTimedOut("too late")
 
-    waiting = Waiting()
+    waiting = WaitingRequest()
     session = Session(Engine(A))
     session.run_for(waiting, fails())  # type: ignore[arg-type]
     await turns()
     assert isinstance(waiting.outcome, OperationTimedOut)
 
 
-async def test_work_that_is_cancelled_before_its_first_step_fails_its_request() -> None:
-    waiting = Waiting()
+async def test_close_before_the_first_step_of_run_for_fails_the_request() -> None:
+    waiting = WaitingRequest()
     session = Session(Engine(A))
     session.run_for(waiting, asyncio.sleep(0))  # type: ignore[arg-type]
     session.close()
@@ -401,7 +404,7 @@ async def test_work_that_is_cancelled_before_its_first_step_fails_its_request() 
     assert isinstance(waiting.outcome, SessionShutdown)
 
 
-async def test_a_keyspace_is_used_everywhere_or_the_connection_is_closed(
+async def test_a_connection_that_cannot_use_the_keyspace_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     used = []
@@ -418,11 +421,11 @@ async def test_a_keyspace_is_used_everywhere_or_the_connection_is_closed(
         partners.connection(f"10.0.0.{number}") for number in range(1, 6)
     )
     switched.keyspace = gated.keyspace = "KS"
-    gated.gate = object()  # an earlier switch waits there
-    session.made[0].connections = [plain, refusing, switched, gated]
-    half_open: Any = IdentityNamespace(connections=[opening])
-    session._opening_pools.add(half_open)
-    waiting, response = Waiting(), SimpleNamespace()
+    gated.gate = object()  # requests wait there for an earlier switch of the keyspace
+    session.opened_pools[0].connections = [plain, refusing, switched, gated]
+    unfilled_pool: Any = IdentityNamespace(connections=[opening])
+    session._opening_pools.add(unfilled_pool)
+    waiting, response = WaitingRequest(), SimpleNamespace()
     session.adopt_keyspace("KS", switched, waiting, response)  # type: ignore[arg-type]
     assert session.keyspace == "KS"
     await turns()

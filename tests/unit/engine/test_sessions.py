@@ -1,4 +1,4 @@
-"""The open sessions of a cluster, faked with pools and distances only."""
+"""`Sessions`, the open sessions of a cluster, with fake sessions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NEAR, FAR = host("10.0.0.1"), host("10.0.0.2")
 
 
 class Session:
-    """Fake session with pools to some hosts, which needs connections to others."""
+    """A fake session with pools to some hosts. It needs connections to the hosts in `wants`."""
 
     def __init__(self, *pools: Host, wants: tuple[Host, ...] = (NEAR, FAR)) -> None:
-        self.pools = {each: Pool(each) for each in pools}
+        self.pools = {pool_host: Pool(pool_host) for pool_host in pools}
         self.draining: list[Pool] = []
         self.wants = wants
         self.followed = 0
@@ -38,9 +38,7 @@ class Session:
 
 
 class Pool:
-    """Fake pool with a connection that serves, and a connection that is closed as soon as it is
-    idle.
-    """
+    """A fake pool with a connection in use, and a retired connection that is not yet closed."""
 
     def __init__(self, host: Host) -> None:
         self.connections = [f"to {host}"]
@@ -58,36 +56,38 @@ def sessions(*members: Session) -> Sessions:
     return all_sessions
 
 
-def test_which_hosts_are_served() -> None:
+def test_a_host_is_served_if_every_session_that_needs_it_has_a_pool() -> None:
     all_sessions = sessions(Session(NEAR), Session(NEAR, FAR))
     assert all_sessions.have_pool(NEAR)
     assert all_sessions.have_pool(FAR)
     assert all_sessions.are_served(NEAR)
-    assert not all_sessions.are_served(FAR)  # the first session needs it, and has no pool
+    assert not all_sessions.are_served(FAR)  # the first session needs a pool to it, but has none
     assert sessions(Session(NEAR, wants=(NEAR,)), Session(NEAR, FAR)).are_served(FAR)
 
 
-def test_a_host_is_ignored_if_no_session_wants_it() -> None:
+def test_a_host_is_ignored_if_no_session_needs_it() -> None:
     assert sessions(Session(wants=(NEAR,))).ignore(FAR)
     assert not sessions(Session(wants=(NEAR,)), Session()).ignore(FAR)
     assert not sessions().ignore(FAR)  # no session has a distance for it
 
 
-def test_connections_of_all_pools() -> None:
+def test_connections_include_retired_ones() -> None:
     all_sessions = sessions(Session(NEAR), Session(NEAR, FAR))
     assert len(all_sessions.connections()) == 6  # retired connections need heartbeats, too
 
 
-def test_closing_takes_all_of_them_out() -> None:
+def test_close_closes_and_removes_all_sessions() -> None:
     members = [Session(), Session(), Session()]
     all_sessions = sessions(*members)
     all_sessions.close()
     assert [member.closed for member in members] == [True] * 3
     assert len(all_sessions) == 0
-    all_sessions.remove(members[0])  # type: ignore[arg-type]  # once more does nothing
+    all_sessions.remove(members[0])  # type: ignore[arg-type]  # a second removal does nothing
 
 
-async def test_distances_are_followed_once_for_a_burst(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_several_calls_soon_after_another_follow_distances_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("cassandra.engine.sessions.FOLLOW_DELAY", 0.0)
     member = Session()
     all_sessions = sessions(member)

@@ -1,4 +1,4 @@
-"""Settings of the engine: fixed settings, and settings that follow the cluster."""
+"""`Settings` of the engine: fixed values, and values that follow the cluster's settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra.cluster import Cluster
 from cassandra.engine.settings import Settings
 
 
-def test_fixed_settings_and_live_settings() -> None:
+def test_live_settings_follow_the_cluster() -> None:
     live: dict[str, Any] = {"sockopts": None}
     settings = Settings({"connect_timeout": 1.5}, live, endpoints=[])
     assert (settings.connect_timeout, settings.sockopts, settings.endpoints) == (1.5, None, [])
@@ -26,18 +26,18 @@ def test_settings_cannot_be_changed(name: str) -> None:
         setattr(settings, name, 2)
 
 
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_all_of_the_engine_s_own_come_from_the_cluster(face: Any) -> None:
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_all_engine_settings_but_one_come_from_the_cluster(cluster_class: Any) -> None:
     engine_names = set(Settings.__annotations__)
-    settings = face()._settings()
+    settings = cluster_class()._settings()
     cluster_values = {*vars(settings), *vars(settings)["_live"]}
-    # The only setting that no cluster decides.
+    # The clusters have no setting with this name.
     assert engine_names - cluster_values == {"max_simultaneous_opens"}
-    # This setting has a default here, and no other has.
+    # It is the only setting with a default in the class.
     assert engine_names & set(vars(Settings)) == {"max_simultaneous_opens"}
 
 
-def test_a_name_that_is_not_a_setting() -> None:
+def test_an_unknown_setting_is_an_error() -> None:
     with pytest.raises(TypeError, match="the engine has no setting 'colour'"):
         Settings({}, {}, colour="red")
     with pytest.raises(AttributeError, match="the engine has no setting 'colour'"):

@@ -1,5 +1,7 @@
-"""Direct requests at the stream table: they are written one at a time, completely or handed on in
-order, and never after the end of the connection.
+"""Direct writes with a `StreamTable`: threads write to the socket without the loop.
+
+Only one thread writes at a time. What the socket does not accept is written by the loop, in order,
+and nothing is written after the end of the connection.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ class Responder:
         self.answers.append(body)
 
 
-class Line:
-    """A stream table with a socket whose other end the test reads."""
+class SocketConnection:
+    """A fake connection with a stream table and a real socket, whose other end the test reads."""
 
     version = peer_version = 4
     endpoint = "here:9042"
@@ -55,7 +57,7 @@ class Line:
         self.streams.settled = True
 
     def flush(self) -> None:
-        """Flush the table, as a connection does."""
+        """Write what the table has queued, as a connection does."""
         assert self.streams.acquire_write()
         rest, self.streams.rest = self.streams.rest, None
         data = (rest or b"") + self.writer.take()
@@ -96,7 +98,7 @@ class Line:
         return data
 
     def is_free(self) -> bool:
-        """Return True if no thread holds the claim."""
+        """Return True if no thread holds the claim, which is the right to write to the socket."""
         if not self.streams.acquire_write():
             return False
         self.streams.release_write()
@@ -104,52 +106,52 @@ class Line:
 
 
 @pytest.fixture
-def line(twins: Twins) -> Iterator[Line]:
-    line = Line(twins)
-    yield line
-    line.own.close()
-    line.peer.close()
+def connection(twins: Twins) -> Iterator[SocketConnection]:
+    connection = SocketConnection(twins)
+    yield connection
+    connection.own.close()
+    connection.peer.close()
 
 
 def frame(stream: int, body: bytes) -> bytes:
     return bytes((4, 0)) + stream.to_bytes(2, "big") + b"\x0a" + len(body).to_bytes(4, "big") + body
 
 
-def test_a_request_is_written_and_its_answer_finds_it(line: Line) -> None:
-    responder = line.send(b"body")
+def test_a_direct_request_is_written_and_answered(connection: SocketConnection) -> None:
+    responder = connection.send(b"body")
     stream = responder.stream
-    assert line.received(HEADER + 4) == frame(stream, b"body")
-    assert line.streams.in_flight == 1
-    assert line.woken == []
-    assert line.is_free()
-    line.answer(stream)
+    assert connection.received(HEADER + 4) == frame(stream, b"body")
+    assert connection.streams.in_flight == 1
+    assert connection.woken == []
+    assert connection.is_free()
+    connection.answer(stream)
     assert responder.answers == [b"answer"]
-    assert line.streams.in_flight == 0
-    assert line.send().stream == stream
+    assert connection.streams.in_flight == 0
+    assert connection.send().stream == stream
 
 
-def test_the_loop_never_gives_the_stream_away(line: Line) -> None:
-    direct = line.send().stream
-    streams = [line.streams.send(Responder(), EXECUTE, 0, b"") for _ in range(100)]
+def test_the_loop_does_not_use_the_stream_of_direct_requests(connection: SocketConnection) -> None:
+    direct = connection.send().stream
+    streams = [connection.streams.send(Responder(), EXECUTE, 0, b"") for _ in range(100)]
     assert direct not in streams
     assert len(set(streams)) == 100
-    assert line.streams.in_flight == 101
+    assert connection.streams.in_flight == 101
 
 
-def test_all_other_streams_can_be_taken(line: Line) -> None:
-    streams = line.streams
+def test_the_loop_can_use_all_other_streams(connection: SocketConnection) -> None:
+    streams = connection.streams
     assert streams.limit == MAX_STREAMS - 1
-    taken = {streams.send(Responder(), EXECUTE, 0, b"") for _ in range(MAX_STREAMS - 1)}
-    assert len(taken) == MAX_STREAMS - 1
-    assert -1 not in taken
+    filled = {streams.send(Responder(), EXECUTE, 0, b"") for _ in range(MAX_STREAMS - 1)}
+    assert len(filled) == MAX_STREAMS - 1
+    assert -1 not in filled
     assert not streams.has_room
     assert streams.send(Responder(), EXECUTE, 0, b"") == -1
 
 
-def test_the_limit_counts_both(line: Line) -> None:
-    streams = line.streams
+def test_the_limit_includes_direct_requests(connection: SocketConnection) -> None:
+    streams = connection.streams
     streams.limit = 2
-    line.send()
+    connection.send()
     assert streams.has_room
     assert streams.send(Responder(), EXECUTE, 0, b"") >= 0
     assert not streams.has_room
@@ -158,24 +160,24 @@ def test_the_limit_counts_both(line: Line) -> None:
 
 
 @pytest.mark.parametrize("reason", ["in flight", "direct", "paused", "closed", "unsettled", "held"])
-def test_conditions_that_prevent_a_claim(line: Line, reason: str) -> None:
-    streams = line.streams
+def test_conditions_that_prevent_a_claim(connection: SocketConnection, reason: str) -> None:
+    streams = connection.streams
     if reason == "in flight":
         streams.send(Responder(), EXECUTE, 0, b"")
     elif reason == "direct":
-        line.send()
+        connection.send()
     elif reason == "held":
         assert streams.acquire_write()
     else:
         setattr(streams, "settled" if reason == "unsettled" else reason, reason != "unsettled")
-    assert line.try_to_send() is None
+    assert connection.try_to_send() is None
     assert streams.is_idle == (reason == "held")
     if reason == "held":
         streams.release_write()
-    assert line.is_free()
+    assert connection.is_free()
 
 
-def test_without_a_socket_nothing_is_claimed(twins: Twins) -> None:
+def test_without_a_socket_nothing_is_written_directly(twins: Twins) -> None:
     writer = twins.frame.FrameWriter(4)
     streams = twins.happy_path.StreamTable(writer, lambda call: call, lambda: None)
     streams.settled = True
@@ -186,97 +188,101 @@ def test_without_a_socket_nothing_is_claimed(twins: Twins) -> None:
     streams.release_write()
 
 
-def test_a_table_can_settle_when_all_requests_are_answered(line: Line) -> None:
-    streams = line.streams
-    assert not streams.could_settle  # settled already
+def test_a_table_can_settle_when_all_requests_are_answered(connection: SocketConnection) -> None:
+    streams = connection.streams
+    assert not streams.could_settle  # the table is already settled
     stream = streams.send(Responder(), EXECUTE, 0, b"")
     streams.settled = False
     assert not streams.could_settle
-    line.answer(stream)
+    connection.answer(stream)
     assert streams.could_settle
     streams.rest = b"of a frame"
     assert not streams.could_settle
 
 
-def fill(line: Line) -> int:
-    """Write until the socket's send buffer is full; return the number of bytes written."""
-    taken = 0
+def fill(connection: SocketConnection) -> int:
+    """Write until the socket's send buffer is full, and return the number of bytes written."""
+    filled = 0
     for size in (4096, 1):
         try:
             while True:
-                taken += line.own.send(b"\0" * size)
+                filled += connection.own.send(b"\0" * size)
         except BlockingIOError:
             pass
-    return taken
+    return filled
 
 
-def test_the_loop_writes_bytes_that_a_full_socket_refused(line: Line) -> None:
-    taken = fill(line)
-    responder = line.send(b"body")
-    assert line.woken == [(line.flush,)]
-    assert line.streams.rest == frame(responder.stream, b"body")
-    assert not line.streams.settled
-    line.received(taken)
-    line.flush()
-    assert line.received(HEADER + 4) == frame(responder.stream, b"body")
+def test_the_loop_writes_bytes_that_a_full_socket_refused(connection: SocketConnection) -> None:
+    filled = fill(connection)
+    responder = connection.send(b"body")
+    assert connection.woken == [(connection.flush,)]
+    assert connection.streams.rest == frame(responder.stream, b"body")
+    assert not connection.streams.settled
+    connection.received(filled)
+    connection.flush()
+    assert connection.received(HEADER + 4) == frame(responder.stream, b"body")
 
 
-def test_the_rest_of_a_frame_is_written_first(line: Line) -> None:
-    line.own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+def test_the_rest_of_a_frame_is_written_first(connection: SocketConnection) -> None:
+    connection.own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     body = os.urandom(1 << 20)
-    responder = line.send(body)
-    rest = line.streams.rest
+    responder = connection.send(body)
+    rest = connection.streams.rest
     assert 0 < len(rest) < HEADER + len(body)
-    assert line.try_to_send() is None
-    later = line.streams.send(Responder(), EXECUTE, 0, b"later")
-    thread = threading.Thread(target=line.flush)
+    assert connection.try_to_send() is None
+    later = connection.streams.send(Responder(), EXECUTE, 0, b"later")
+    thread = threading.Thread(target=connection.flush)
     thread.start()
     expected = frame(responder.stream, body) + frame(later, b"later")
-    assert line.received(len(expected)) == expected
+    assert connection.received(len(expected)) == expected
     thread.join()
-    assert line.streams.rest is None
+    assert connection.streams.rest is None
 
 
-def test_an_early_answer_does_not_let_another_one_in(line: Line) -> None:
-    line.own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-    responder = line.send(b"x" * (1 << 20))
-    line.answer(responder.stream)  # the server refuses the header, having read only that
-    assert line.streams.in_flight == 0
-    assert line.try_to_send() is None
-    assert not line.streams.could_settle
+def test_after_an_early_answer_the_rest_is_written_first(connection: SocketConnection) -> None:
+    connection.own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    responder = connection.send(b"x" * (1 << 20))
+    connection.answer(
+        responder.stream
+    )  # the server has read only the header, and refuses the request
+    assert connection.streams.in_flight == 0
+    assert connection.try_to_send() is None
+    assert not connection.streams.could_settle
 
 
-def test_an_error_is_told_to_the_loop(line: Line) -> None:
-    line.peer.close()
-    line.send()
-    assert line.woken == [(line.on_broken, errno.EPIPE)]
-    assert line.is_free()
-    assert line.try_to_send() is None
+def test_an_error_of_the_socket_is_reported_to_the_loop(connection: SocketConnection) -> None:
+    connection.peer.close()
+    connection.send()
+    assert connection.woken == [(connection.on_broken, errno.EPIPE)]
+    assert connection.is_free()
+    assert connection.try_to_send() is None
 
 
-def test_a_closed_loop_is_not_notified(line: Line) -> None:
+def test_a_closed_loop_is_not_notified(connection: SocketConnection) -> None:
     def wake(*args: Any) -> None:
         raise RuntimeError("the loop is closed")
 
-    line.wake = wake  # type: ignore[assignment]
-    line.streams = type(line.streams)(line.writer, lambda call: call, line.flush)
-    line.open()
-    line.peer.close()
-    line.send()
-    assert line.is_free()
+    connection.wake = wake  # type: ignore[assignment]
+    connection.streams = type(connection.streams)(
+        connection.writer, lambda call: call, connection.flush
+    )
+    connection.open()
+    connection.peer.close()
+    connection.send()
+    assert connection.is_free()
 
 
-def test_a_body_that_is_too_large_writes_nothing(line: Line) -> None:
+def test_a_body_that_is_too_large_writes_nothing(connection: SocketConnection) -> None:
     with pytest.raises(ValueError, match="limit"):
-        line.streams.frame(EXECUTE, 0, bytes(MAX_BODY + 1))
-    assert line.streams.in_flight == 0
-    assert line.is_free()
-    stream = line.send(b"next").stream
-    assert line.received(HEADER + 4) == frame(stream, b"next")
+        connection.streams.frame(EXECUTE, 0, bytes(MAX_BODY + 1))
+    assert connection.streams.in_flight == 0
+    assert connection.is_free()
+    stream = connection.send(b"next").stream
+    assert connection.received(HEADER + 4) == frame(stream, b"next")
 
 
 class InterruptedWriter:
-    """Fake `FrameWriter`; during its compression a signal handler raises, once."""
+    """A fake `FrameWriter` whose first `take` is interrupted, as if by a signal handler."""
 
     def __init__(self, writer: Any) -> None:
         self._writer = writer
@@ -295,62 +301,62 @@ class InterruptedWriter:
         return self._writer.take()
 
 
-def test_a_frame_that_was_interrupted_is_not_sent_with_the_next_one(line: Line) -> None:
-    line.open(InterruptedWriter(line._twins.frame.FrameWriter(4)))
+def test_an_interrupted_frame_is_not_sent_with_the_next_one(connection: SocketConnection) -> None:
+    connection.open(InterruptedWriter(connection._twins.frame.FrameWriter(4)))
     with pytest.raises(KeyboardInterrupt):
-        line.send(b"first")
-    stream = line.send(b"next").stream
-    assert line.received(HEADER + 4) == frame(stream, b"next")
+        connection.send(b"first")
+    stream = connection.send(b"next").stream
+    assert connection.received(HEADER + 4) == frame(stream, b"next")
 
 
-def test_a_stream_that_is_given_up_stays_taken(line: Line) -> None:
-    responder = line.send()
-    assert not line.streams.abandon(responder.stream, Responder())
-    assert line.streams.abandon(responder.stream, responder)
-    assert (line.streams.in_flight, line.streams.orphans) == (1, 1)
-    assert line.try_to_send() is None
-    assert not line.streams.abandon(responder.stream, responder)
-    line.answer(responder.stream)
+def test_an_abandoned_stream_is_used_until_the_answer(connection: SocketConnection) -> None:
+    responder = connection.send()
+    assert not connection.streams.abandon(responder.stream, Responder())
+    assert connection.streams.abandon(responder.stream, responder)
+    assert (connection.streams.in_flight, connection.streams.orphans) == (1, 1)
+    assert connection.try_to_send() is None
+    assert not connection.streams.abandon(responder.stream, responder)
+    connection.answer(responder.stream)
     assert responder.answers == []
-    assert (line.streams.in_flight, line.streams.orphans) == (0, 0)
-    assert line.streams.is_idle
+    assert (connection.streams.in_flight, connection.streams.orphans) == (0, 0)
+    assert connection.streams.is_idle
 
 
-def test_an_answer_that_nobody_asked_for(line: Line) -> None:
-    stream = line.send().stream
-    line.answer(stream)
-    line.answer(stream)
-    assert line.unsolicited == [stream]
+def test_a_second_answer_is_unsolicited(connection: SocketConnection) -> None:
+    stream = connection.send().stream
+    connection.answer(stream)
+    connection.answer(stream)
+    assert connection.unsolicited == [stream]
 
 
-def test_the_end_tells_it_too(line: Line) -> None:
-    responder, other = line.send(), Responder()
-    line.streams.send(other, EXECUTE, 0, b"")
-    assert set(line.streams.take_all()) == {responder, other}
-    assert line.streams.take_all() == []
+def test_take_all_includes_the_direct_request(connection: SocketConnection) -> None:
+    responder, other = connection.send(), Responder()
+    connection.streams.send(other, EXECUTE, 0, b"")
+    assert set(connection.streams.take_all()) == {responder, other}
+    assert connection.streams.take_all() == []
 
 
-def test_an_orphan_is_not_told_of_the_end(line: Line) -> None:
-    responder = line.send()
-    line.streams.abandon(responder.stream, responder)
-    assert line.streams.take_all() == []
+def test_take_all_does_not_include_orphans(connection: SocketConnection) -> None:
+    responder = connection.send()
+    connection.streams.abandon(responder.stream, responder)
+    assert connection.streams.take_all() == []
 
 
-def test_the_socket_is_closed_when_the_claim_is_given_back(line: Line) -> None:
-    assert line.streams.acquire_write()
-    line.streams.closed = True
-    # The loop does not wait long, so the thread closes the socket.
-    assert not line.streams.acquire_write()
-    assert line.own.fileno() >= 0
-    line.streams.release_write()
-    assert line.own.fileno() == -1
-    assert line.peer.recv(1) == b""
-    assert line.try_to_send() is None
+def test_a_thread_that_holds_the_claim_closes_the_socket(connection: SocketConnection) -> None:
+    assert connection.streams.acquire_write()
+    connection.streams.closed = True
+    # The loop does not wait for the thread that holds the claim: that thread closes the socket.
+    assert not connection.streams.acquire_write()
+    assert connection.own.fileno() >= 0
+    connection.streams.release_write()
+    assert connection.own.fileno() == -1
+    assert connection.peer.recv(1) == b""
+    assert connection.try_to_send() is None
 
 
 @pytest.fixture
 def quick_switches() -> Iterator[None]:
-    """Make threads switch often, because they spin."""
+    """Let threads switch often, since they wait for each other in busy loops."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield
@@ -359,14 +365,14 @@ def quick_switches() -> Iterator[None]:
 
 @pytest.mark.usefixtures("quick_switches")
 @pytest.mark.slow
-def test_threads_write_one_at_a_time(line: Line) -> None:
-    """Frames of many threads arrive complete, and each gets its answer."""
+def test_threads_write_one_at_a_time(connection: SocketConnection) -> None:
+    """Frames of many threads arrive complete, and each request gets an answer."""
     rounds, sent, stop = 300, [0], threading.Event()
     lock = threading.Lock()
 
     def work() -> None:
         while not stop.is_set():
-            if line.try_to_send() is not None:
+            if connection.try_to_send() is not None:
                 with lock:
                     sent[0] += 1
 
@@ -374,19 +380,19 @@ def test_threads_write_one_at_a_time(line: Line) -> None:
     for thread in threads:
         thread.start()
     for _ in range(rounds):
-        head = line.received(HEADER)
+        head = connection.received(HEADER)
         assert (head[0], head[4]) == (4, 10)
-        line.received(int.from_bytes(head[5:], "big"))
-        line.answer(int.from_bytes(head[2:4], "big"))
+        connection.received(int.from_bytes(head[5:], "big"))
+        connection.answer(int.from_bytes(head[2:4], "big"))
     stop.set()
     for thread in threads:
         thread.join()
     assert sent[0] - rounds in (0, 1)
-    assert line.unsolicited == []
+    assert connection.unsolicited == []
 
 
-class Interrupting:
-    """A socket at which a signal handler raises an exception, before or after the write."""
+class InterruptedSocket:
+    """A socket whose `send` is interrupted, before or after it has written."""
 
     def __init__(self, real: socket.socket, after: bool) -> None:
         self._real = real
@@ -402,39 +408,45 @@ class Interrupting:
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_an_interrupted_write_closes_the_connection(line: Line, after: bool) -> None:
-    """An interrupted write of the Python twin closes the connection; the compiled twin cannot be
-    interrupted.
+def test_an_interrupted_write_closes_the_connection(
+    connection: SocketConnection, after: bool
+) -> None:
+    """In the Python twin, a write that is interrupted closes the connection.
+
+    The compiled twin cannot be interrupted.
     """
-    if line._twins.impl == "c":
+    if connection._twins.impl == "c":
         pytest.skip("a compiled write cannot be interrupted")
-    line.streams._socket = Interrupting(line.own, after)
+    connection.streams._socket = InterruptedSocket(connection.own, after)
     responder = Responder()
-    data = line.streams.frame(EXECUTE, 0, b"body")
+    data = connection.streams.frame(EXECUTE, 0, b"body")
     with pytest.raises(KeyboardInterrupt):
-        line.streams.send_directly(responder, data, [])
-    assert line.woken == [(line.on_broken, 0)]
-    assert line.is_free()
-    assert line.streams.take_all() == [responder]
+        connection.streams.send_directly(responder, data, [])
+    assert connection.woken == [(connection.on_broken, 0)]
+    assert connection.is_free()
+    assert connection.streams.take_all() == [responder]
 
 
-def test_a_connection_that_closes_under_a_late_thread_loses_no_request(line: Line) -> None:
-    """No request is lost if the connection closes while a thread holds the claim but has not yet
-    named its request.
+def test_a_request_is_not_lost_if_the_connection_closes_meanwhile(
+    connection: SocketConnection,
+) -> None:
+    """If the connection closes before a thread has registered its request, the request is not lost.
+
+    `send_directly` returns False, so that the caller can send it in another way.
     """
 
     class Late(Responder):
         def __setattr__(self, name: str, value: Any) -> None:
             super().__setattr__(name, value)
             if name == "stream" and value >= 0:
-                line.streams.closed = True
-                assert line.streams.take_all() == []
+                connection.streams.closed = True
+                assert connection.streams.take_all() == []
 
     history: list[Any] = []
     responder = Late()
-    data = line.streams.frame(EXECUTE, 0, b"body")
-    assert not line.streams.send_directly(responder, data, history)
-    assert (responder.stream, history, line.streams.in_flight) == (-1, [], 0)
-    assert line.is_free()
-    assert line.own.fileno() == -1
-    assert line.peer.recv(1) == b""
+    data = connection.streams.frame(EXECUTE, 0, b"body")
+    assert not connection.streams.send_directly(responder, data, history)
+    assert (responder.stream, history, connection.streams.in_flight) == (-1, [], 0)
+    assert connection.is_free()
+    assert connection.own.fileno() == -1
+    assert connection.peer.recv(1) == b""

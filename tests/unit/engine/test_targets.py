@@ -1,4 +1,4 @@
-"""Requests can name a host and a shard, or a token, in both APIs."""
+"""Requests to a given host and shard, or to a token, in both APIs."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def connected_shards(cluster: Any) -> int:
 
 
 def hosts_of(nodes: FakeCluster, cluster: Any) -> list[Any]:
-    """Return the driver's hosts, in the order of the nodes."""
+    """Return the driver's hosts in the order of the nodes."""
     hosts = {host.host_id: host for host in cluster.metadata.all_hosts()}
     return [hosts[node.host_id] for node in nodes.nodes]
 
 
 def arrivals(nodes: FakeCluster, *texts: str) -> list[tuple[int, Any]]:
-    """Return (node, shard) of each request with one of these texts, and forget them."""
+    """Return (node index, shard) for each request with one of these queries; forget them."""
     arrived = [
         (index, request.connection.shard)
         for index, node in enumerate(nodes.nodes)
@@ -69,7 +69,7 @@ def arrivals(nodes: FakeCluster, *texts: str) -> list[tuple[int, Any]]:
 # -- a host and its shard --------------------------------------------------------------------------
 
 
-def test_each_shard_of_each_host(nodes: FakeCluster, session: Session) -> None:
+def test_a_request_reaches_the_given_host_and_shard(nodes: FakeCluster, session: Session) -> None:
     prepared = session.prepare(SELECT.format("vn"))
     for index, host in enumerate(hosts_of(nodes, session.cluster)):
         for shard in range(SHARDS[index]):
@@ -79,7 +79,7 @@ def test_each_shard_of_each_host(nodes: FakeCluster, session: Session) -> None:
             assert arrivals(nodes, TEXT, SELECT.format("vn")) == [(index, shard)] * 3
 
 
-async def test_each_shard_with_asyncio(nodes: FakeCluster) -> None:
+async def test_an_asyncio_request_reaches_the_given_host_and_shard(nodes: FakeCluster) -> None:
     async with connected(nodes) as (cluster, session):
         await until_on_loop(lambda: connected_shards(cluster) == sum(SHARDS))
         prepared = await session.prepare(SELECT.format("vn"))
@@ -90,7 +90,7 @@ async def test_each_shard_with_asyncio(nodes: FakeCluster) -> None:
                 assert arrivals(nodes, TEXT, SELECT.format("vn")) == [(index, shard)] * 2
 
 
-def test_pages_stay_on_the_shard(nodes: FakeCluster, session: Session) -> None:
+def test_all_pages_come_from_the_given_shard(nodes: FakeCluster, session: Session) -> None:
     pages = iter([rows([("v", "int")], [(1,)], paging_state=b"more"), rows([("v", "int")], [(2,)])])
     nodes.nodes[1].prime(TEXT, lambda request: next(pages))
     host = hosts_of(nodes, session.cluster)[1]
@@ -99,14 +99,14 @@ def test_pages_stay_on_the_shard(nodes: FakeCluster, session: Session) -> None:
     assert arrivals(nodes) == [(1, 3), (1, 3)]
 
 
-def test_a_shard_without_a_connection_is_replaced_by_another(
+def test_without_a_connection_to_the_shard_another_shard_is_used(
     nodes: FakeCluster, session: Session
 ) -> None:
     host = hosts_of(nodes, session.cluster)[0]
     pool = session._engine.pools[host]
     table: Any = pool.shards
-    (owner,) = [each for each in pool.connections if table.pick(2) is each]
-    table.remove(owner)  # as if it had been closed
+    (owner,) = [connection for connection in pool.connections if table.pick(2) is connection]
+    table.remove(owner)  # as if the connection had been closed
     session.execute(TEXT, host=host, shard=2)
     ((index, _),) = arrivals(nodes)
     assert index == 0
@@ -128,7 +128,7 @@ def test_a_shard_without_a_connection_is_replaced_by_another(
         ({"token": MD5Token(5)}, TypeError, "token must be a Murmur3Token, .* <MD5Token: 5>"),
     ],
 )
-async def test_mistakes(
+async def test_wrong_targets_are_refused(
     nodes: FakeCluster, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     async with connected(nodes) as (cluster, session):
@@ -138,7 +138,9 @@ async def test_mistakes(
     assert arrivals(nodes) == []
 
 
-def test_mistakes_are_raised_by_the_call(nodes: FakeCluster, session: Session) -> None:
+def test_execute_and_execute_async_raise_for_wrong_targets(
+    nodes: FakeCluster, session: Session
+) -> None:
     host = hosts_of(nodes, session.cluster)[0]
     for execute in (session.execute, session.execute_async):
         with pytest.raises(ValueError, match="has no such shard"):
@@ -146,7 +148,7 @@ def test_mistakes_are_raised_by_the_call(nodes: FakeCluster, session: Session) -
     assert arrivals(nodes) == []
 
 
-def test_hosts_without_shards() -> None:
+def test_a_shard_of_a_host_without_shards_is_refused() -> None:
     with (
         FakeCluster(1) as nodes,
         Cluster(nodes.contact_points, port=nodes.port) as cluster,
@@ -161,12 +163,14 @@ def test_hosts_without_shards() -> None:
 
 
 def owners(cluster: Any, token: int, keyspace: str = "vn", table: str | None = None) -> Any:
-    """Return {host: shard} of a token's replicas."""
+    """Return the replicas of a token as {host: shard}."""
     return dict(cluster.metadata.get_replica_shards(keyspace, token, table))
 
 
 @pytest.mark.parametrize("token", TOKENS)
-def test_a_token_leads_to_its_shard(nodes: FakeCluster, session: Session, token: int) -> None:
+def test_a_request_with_a_token_reaches_its_replicas_and_shards(
+    nodes: FakeCluster, session: Session, token: int
+) -> None:
     hosts = hosts_of(nodes, session.cluster)
     replicas = owners(session.cluster, token)
     assert len(replicas) == 2
@@ -179,7 +183,7 @@ def test_a_token_leads_to_its_shard(nodes: FakeCluster, session: Session, token:
     assert {index for index, _ in seen} == {hosts.index(host) for host in replicas}
 
 
-async def test_tokens_with_asyncio(nodes: FakeCluster) -> None:
+async def test_an_asyncio_request_with_a_token_reaches_its_shard(nodes: FakeCluster) -> None:
     async with connected(nodes) as (cluster, session):
         await until_on_loop(lambda: connected_shards(cluster) == sum(SHARDS))
         await session.set_keyspace("vn")
@@ -190,7 +194,7 @@ async def test_tokens_with_asyncio(nodes: FakeCluster) -> None:
             assert owners(cluster, token)[hosts[index]] == shard
 
 
-def test_a_token_counts_more_than_the_statement_s_partition(
+def test_a_given_token_overrides_the_statements_partition(
     nodes: FakeCluster, session: Session
 ) -> None:
     prepared = session.prepare(SELECT.format("vn"))
@@ -202,12 +206,14 @@ def test_a_token_counts_more_than_the_statement_s_partition(
         assert replicas[hosts[index]] == shard
 
 
-def test_tablets(nodes: FakeCluster, session: Session) -> None:
+def test_a_token_of_a_table_with_tablets_leads_to_the_tablet(
+    nodes: FakeCluster, session: Session
+) -> None:
     prepared = session.prepare(SELECT.format("tb"))
     keys = [key.to_bytes(4, "big") for key in range(40)]
     assert session.cluster.metadata.get_replica_shards("tb", keys[0], "t") == []
     unknown = list(range(40))
-    for _ in range(100):  # tablets are learnt when a request meets another node or shard
+    for _ in range(100):  # the driver learns a tablet when a request reaches a wrong node or shard
         for key in unknown:
             session.execute(prepared, (key,))
         unknown = [
@@ -228,7 +234,7 @@ def test_tablets(nodes: FakeCluster, session: Session) -> None:
         assert replicas[hosts[index]] == shard
 
 
-def test_a_token_and_a_host(nodes: FakeCluster, session: Session) -> None:
+def test_a_token_with_a_host_needs_a_replica_there(nodes: FakeCluster, session: Session) -> None:
     hosts = hosts_of(nodes, session.cluster)
     for token in TOKENS:
         replicas = owners(session.cluster, token)
@@ -243,7 +249,7 @@ def test_a_token_and_a_host(nodes: FakeCluster, session: Session) -> None:
     assert arrivals(nodes) == []
 
 
-async def test_a_contradiction_with_asyncio(nodes: FakeCluster) -> None:
+async def test_asyncio_refuses_a_token_with_a_host_that_is_no_replica(nodes: FakeCluster) -> None:
     async with connected(nodes) as (cluster, session):
         await session.set_keyspace("vn")
         replicas = owners(cluster, 0)
@@ -255,7 +261,7 @@ async def test_a_contradiction_with_asyncio(nodes: FakeCluster) -> None:
 @pytest.mark.parametrize(
     "policy", [RoundRobinPolicy, lambda: TokenAwarePolicy(RoundRobinPolicy())], ids=["rr", "token"]
 )
-def test_tokens_on_cassandra(policy: Any) -> None:
+def test_a_token_on_cassandra_leads_to_the_owner(policy: Any) -> None:
     with FakeCluster(3) as nodes:
         profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy())}
         with Cluster(nodes.contact_points, port=nodes.port, execution_profiles=profiles) as cluster:
@@ -267,14 +273,14 @@ def test_tokens_on_cassandra(policy: Any) -> None:
                 for _ in range(4):
                     session.execute(TEXT, token=token)
                     session.execute_async(TEXT, token=token.value).result()
-                # Without a keyspace, the owner of the token's range comes first.
+                # Without a keyspace, the owner of the token's range is the first host.
                 assert arrivals(nodes) == [(hosts.index(owner), 0)] * 8
 
 
-def test_the_next_host_is_tried(nodes: FakeCluster, session: Session) -> None:
+def test_if_replicas_are_down_the_next_host_is_used(nodes: FakeCluster, session: Session) -> None:
     hosts = hosts_of(nodes, session.cluster)
     first, second = (host for host, _ in session.cluster.metadata.get_replica_shards("vn", 0))
-    # A lightweight transaction goes to the first replica first.
+    # A lightweight transaction prefers the first replica.
     statement = SimpleStatement("UPDATE vn.t SET v = 'a' WHERE k = 1 IF v = 'b'")
     (third,) = set(hosts) - {first, second}
     for _ in range(6):
@@ -294,7 +300,7 @@ def test_the_next_host_is_tried(nodes: FakeCluster, session: Session) -> None:
     assert [index for index, _ in arrivals(nodes)] == [hosts.index(third)]
 
 
-def test_near_replicas_come_before_far_ones() -> None:
+def test_local_hosts_are_preferred_to_a_remote_owner() -> None:
     with FakeCluster({"here": 2, "there": 2}) as nodes:
         policy = DCAwareRoundRobinPolicy("here", used_hosts_per_remote_dc=2)
         profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}
@@ -305,7 +311,7 @@ def test_near_replicas_come_before_far_ones() -> None:
             for token, owner in ring.token_to_host_owner.items():
                 future = session.execute_async(TEXT, token=token)
                 future.result()
-                # Without a keyspace the owner is only a guess, which is not worth a remote host.
+                # Without a keyspace, the owner is only a guess, so local hosts are preferred to it.
                 near = future.coordinator_host
                 assert near is not None
                 assert near.datacenter == "here"
@@ -315,7 +321,7 @@ def test_near_replicas_come_before_far_ones() -> None:
 # -- rings -----------------------------------------------------------------------------------------
 
 
-def test_without_a_ring() -> None:
+def test_without_token_metadata_a_token_is_refused() -> None:
     with (
         FakeCluster(1) as nodes,
         Cluster(nodes.contact_points, port=nodes.port, token_metadata_enabled=False) as cluster,
@@ -343,12 +349,14 @@ def metadata_of(partitioner: str, *tokens: str) -> Metadata:
         (metadata_of("x.Own"), 5, "the partitioner of the cluster is 'x.Own'"),
     ],
 )
-def test_why_a_ring_is_not_known(metadata: Metadata, token: Any, outcome: str) -> None:
+def test_the_error_says_why_the_token_ring_is_unknown(
+    metadata: Metadata, token: Any, outcome: str
+) -> None:
     with pytest.raises(ValueError, match=outcome):
         make_target(metadata, None, None, token)
 
 
-def test_hosts_named_by_targets() -> None:
+def test_named_host_and_attributes_of_a_target() -> None:
     host: Any = object()
     assert ReplicaShard(host, None).shard is None
     assert named_host(None) is None

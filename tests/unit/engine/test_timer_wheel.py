@@ -1,4 +1,4 @@
-"""The timer wheel, on a loop whose clock the test moves."""
+"""`TimerWheel`, on a fake loop whose clock the test moves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FakeHandle:
 
 
 class FakeLoop:
-    """Fake loop with a clock and `call_at`, which is all that the wheel uses."""
+    """A fake loop with a clock and `call_at`; the wheel uses nothing else."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -69,13 +69,13 @@ class Item:
         raise AssertionError from error
 
 
-def make() -> tuple[FakeLoop, TimerWheel]:
+def wheel_on_fake_loop() -> tuple[FakeLoop, TimerWheel]:
     loop: Any = FakeLoop()
     return loop, TimerWheel(loop)
 
 
 def test_a_short_timeout_fires_once_within_one_fine_slot() -> None:
-    loop, wheel = make()
+    loop, wheel = wheel_on_fake_loop()
     item = Item(loop)
     wheel.add(0.05, item)
     loop.advance(0.049)
@@ -87,7 +87,7 @@ def test_a_short_timeout_fires_once_within_one_fine_slot() -> None:
 
 
 def test_a_long_timeout_fires_within_one_coarse_slot_and_never_early() -> None:
-    loop, wheel = make()
+    loop, wheel = wheel_on_fake_loop()
     item = Item(loop)
     wheel.add(10.0, item)
     loop.advance(9.99)
@@ -97,7 +97,7 @@ def test_a_long_timeout_fires_within_one_coarse_slot_and_never_early() -> None:
 
 
 def test_discarded_items_do_not_fire_and_leave_nothing() -> None:
-    loop, wheel = make()
+    loop, wheel = wheel_on_fake_loop()
     items = [Item(loop) for _ in range(100)]
     slots = [wheel.add(5.0, item) for item in items]
     for slot, item in zip(slots, items, strict=True):
@@ -109,14 +109,14 @@ def test_discarded_items_do_not_fire_and_leave_nothing() -> None:
 
 
 def test_one_loop_timer_serves_many_items() -> None:
-    loop, wheel = make()
+    loop, wheel = wheel_on_fake_loop()
     for i in range(1000):
         wheel.add(2 + i / 1000, Item(loop))
     assert loop.pending() == 1
 
 
 def test_an_earlier_deadline_moves_the_timer() -> None:
-    loop, wheel = make()
+    loop, wheel = wheel_on_fake_loop()
     late, early = Item(loop), Item(loop)
     wheel.add(10, late)
     wheel.add(0.5, early)
@@ -128,8 +128,8 @@ def test_an_earlier_deadline_moves_the_timer() -> None:
     assert len(late.expired_at) == 1
 
 
-def test_an_item_that_adds_another_while_it_expires() -> None:
-    loop, wheel = make()
+def test_an_item_may_add_another_while_it_expires() -> None:
+    loop, wheel = wheel_on_fake_loop()
     second = Item(loop)
 
     class Adding(Item):
@@ -144,8 +144,8 @@ def test_an_item_that_adds_another_while_it_expires() -> None:
     assert len(second.expired_at) == 1
 
 
-def test_close_forgets_everything() -> None:
-    loop, wheel = make()
+def test_after_close_no_item_expires() -> None:
+    loop, wheel = wheel_on_fake_loop()
     item = Item(loop)
     wheel.add(1, item)
     wheel.close()
@@ -154,7 +154,7 @@ def test_close_forgets_everything() -> None:
     assert loop.pending() == 0
 
 
-async def test_on_a_real_loop() -> None:
+async def test_an_item_expires_on_a_real_loop() -> None:
     loop = asyncio.get_running_loop()
     wheel = TimerWheel(loop)
     fired = asyncio.Event()
@@ -174,7 +174,7 @@ async def test_on_a_real_loop() -> None:
 
 
 class ThreadsLoop(FakeLoop):
-    """A loop that records calls from other threads; `turn` runs them."""
+    """A fake loop that records calls from other threads, until `turn` runs them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -232,7 +232,7 @@ def test_deadlines_of_threads_are_never_early(twins: Twins, threads_loop: Thread
         assert deadline - 1e-6 <= item.expired_at[0] <= deadline + 0.5
 
 
-def test_a_loop_with_another_clock(twins: Twins) -> None:
+def test_add_from_thread_works_with_another_clock(twins: Twins) -> None:
     loop = ThreadsLoop()
     loop.now = 5.0
     wheel = twins.happy_path.TimerWheel(loop)
@@ -246,7 +246,7 @@ def test_a_loop_with_another_clock(twins: Twins) -> None:
 
 
 class LateItem(Item):
-    """An item that runs a function when its slot is looked up before it is in a slot."""
+    """An item that runs `meanwhile` just before it is put into its slot."""
 
     meanwhile: Callable[[], object] | None = None
 
@@ -260,12 +260,12 @@ class LateItem(Item):
         return self is other
 
 
-def test_a_slot_that_is_taken_out_while_a_thread_adds_to_it(
+def test_an_item_added_while_its_slot_is_removed_expires(
     twins: Twins, threads_loop: ThreadsLoop
 ) -> None:
     wheel = twins.happy_path.TimerWheel(threads_loop)
     first, other, late = Item(threads_loop), Item(threads_loop), LateItem(threads_loop)
-    wheel.add(0.5, first)  # the loop's timer is for its slot
+    wheel.add(0.5, first)  # so the loop's timer is set for this slot
     tick = wheel.add(10, other)
     late.meanwhile = lambda: wheel.discard(tick, other)
     wheel.add_from_thread(10, late)
@@ -276,7 +276,7 @@ def test_a_slot_that_is_taken_out_while_a_thread_adds_to_it(
 
 
 class SlotNumber(int):
-    """The number of a slot that runs a function once the loop has seen that the slot is empty."""
+    """The number of a slot. It runs `meanwhile` just after the loop has found the slot empty."""
 
     meanwhile: Callable[[], object] | None = None
     __hash__ = int.__hash__
@@ -288,7 +288,7 @@ class SlotNumber(int):
         return int(self) != other
 
 
-def test_a_slot_that_a_thread_adds_to_while_it_is_taken_out(
+def test_an_item_added_while_its_slot_is_found_empty_expires(
     twins: Twins, threads_loop: ThreadsLoop
 ) -> None:
     if twins.impl == "c":
@@ -307,19 +307,19 @@ def test_a_slot_that_a_thread_adds_to_while_it_is_taken_out(
 def test_threads_add_while_the_loop_discards_and_expires(
     twins: Twins, threads_loop: ThreadsLoop
 ) -> None:
-    """No item is lost: each is discarded, or its time ends."""
+    """Every item is either discarded or expires."""
     wheel = twins.happy_path.TimerWheel(threads_loop)
     added: deque[tuple[int, Item]] = deque()
     added_items: list[Item] = []
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
 
-    def work(seed: int) -> None:
+    def add_items(seed: int) -> None:
         for number in range(1500):
             item = Item(threads_loop)
             added.append((wheel.add_from_thread((number * seed) % 7 * 0.01, item), item))
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in (1, 2, 3)]
+    threads = [threading.Thread(target=add_items, args=(seed,)) for seed in (1, 2, 3)]
     try:
         for thread in threads:
             thread.start()

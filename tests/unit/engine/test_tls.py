@@ -1,4 +1,4 @@
-"""TLS in every API, with uvloop and without: valid certificates connect, errors name the cause."""
+"""TLS in both APIs, with asyncio and uvloop: valid certificates connect, errors name the cause."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HOST = "127.0.0.1"
 
 
 def connect_error(use: Use, node: FakeNode | Peer, **settings: Any) -> str:
-    """Connect, which must fail within the connect timeout, and return the error's message."""
+    """Connect, which must fail within `connect_timeout`, and return the message of the error."""
     with pytest.raises(NoHostAvailable) as caught:
         use([node.address], port=node.port, connect_timeout=5, **settings)
     (error,) = caught.value.errors.values()
@@ -43,13 +43,15 @@ def connect_error(use: Use, node: FakeNode | Peer, **settings: Any) -> str:
 # -- successful connects ---------------------------------------------------------------------------
 
 
-def test_an_address_in_the_certificate(use: Use, authority: Authority) -> None:
+def test_a_certificate_with_the_address_is_accepted(use: Use, authority: Authority) -> None:
     with fake(authority.server(HOST)) as node:
         assert use([HOST], port=node.port, ssl_context=authority.client()) == 7
 
 
 @pytest.mark.parametrize("name", ["db.example.com", "*.example.com"])
-def test_a_name_that_is_expected(use: Use, authority: Authority, name: str) -> None:
+def test_a_certificate_with_the_server_hostname_is_accepted(
+    use: Use, authority: Authority, name: str
+) -> None:
     with fake(authority.server(name)) as node:
         options = {"server_hostname": "db.example.com"}
         settings = {"ssl_context": authority.client(), "ssl_options": options}
@@ -57,21 +59,21 @@ def test_a_name_that_is_expected(use: Use, authority: Authority, name: str) -> N
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_each_version(use: Use, authority: Authority, version: ssl.TLSVersion) -> None:
+def test_each_tls_version_connects(use: Use, authority: Authority, version: ssl.TLSVersion) -> None:
     server, client = authority.server(HOST), authority.client()
     server.maximum_version = server.minimum_version = version
     with fake(server) as node:
         assert use([HOST], port=node.port, ssl_context=client) == 7
 
 
-def test_a_client_certificate(use: Use, authority: Authority) -> None:
+def test_a_client_certificate_is_sent(use: Use, authority: Authority) -> None:
     client = authority.client()
     client.load_cert_chain(*authority.issue("client"))
     with fake(authority.server(HOST, clients=authority.path)) as node:
         assert use([HOST], port=node.port, ssl_context=client) == 7
 
 
-def test_options_of_the_older_style(use: Use, authority: Authority) -> None:
+def test_ssl_options_without_a_context_connect(use: Use, authority: Authority) -> None:
     certificate, key = authority.issue("client")
     options = {
         "ca_certs": authority.path,
@@ -87,7 +89,7 @@ def test_options_of_the_older_style(use: Use, authority: Authority) -> None:
         assert use([HOST], port=node.port, ssl_options=options) == 7
 
 
-def test_names_of_single_end_points(use: Use, authority: Authority) -> None:
+def test_an_end_point_may_have_its_own_server_hostname(use: Use, authority: Authority) -> None:
     class Named(DefaultEndPoint):
         @property
         def ssl_options(self) -> dict[str, str]:
@@ -98,7 +100,7 @@ def test_names_of_single_end_points(use: Use, authority: Authority) -> None:
         assert use([point], port=node.port, ssl_context=authority.client()) == 7
 
 
-def test_a_proxy_that_is_told_the_name(use: Use, authority: Authority) -> None:
+def test_an_sni_proxy_gets_the_name_of_the_node(use: Use, authority: Authority) -> None:
     server = authority.server("*.nodes.example.com")
     names: list[str | None] = []
     server.sni_callback = lambda sock, name, context: names.append(name)
@@ -113,7 +115,9 @@ def test_a_proxy_that_is_told_the_name(use: Use, authority: Authority) -> None:
 # -- failed connects -------------------------------------------------------------------------------
 
 
-def test_another_ca(use: Use, authority: Authority, tmp_path: Path) -> None:
+def test_an_unknown_ca_is_named_as_the_cause(
+    use: Use, authority: Authority, tmp_path: Path
+) -> None:
     with fake(Authority(tmp_path, "other").server(HOST)) as node:
         message = connect_error(use, node, ssl_context=authority.client())
         assert "was issued by a CA that is not among the trusted" in message
@@ -126,13 +130,17 @@ def test_another_ca(use: Use, authority: Authority, tmp_path: Path) -> None:
         ({"begins": DAY}, "its certificate is not valid yet (on "),
     ],
 )
-def test_another_time(use: Use, authority: Authority, validity: dict[str, Any], text: str) -> None:
+def test_a_certificate_outside_its_validity_is_named_as_the_cause(
+    use: Use, authority: Authority, validity: dict[str, Any], text: str
+) -> None:
     with fake(authority.server(HOST, **validity)) as node:
         assert text in connect_error(use, node, ssl_context=authority.client())
 
 
 @pytest.mark.parametrize("names", [("other.example.com",), ("10.0.0.1", "db")])
-def test_another_name(use: Use, authority: Authority, names: tuple[str, ...]) -> None:
+def test_a_certificate_for_another_name_is_named_as_the_cause(
+    use: Use, authority: Authority, names: tuple[str, ...]
+) -> None:
     with fake(authority.server(*names)) as node:
         message = connect_error(use, node, ssl_context=authority.client())
         assert f"the name '{HOST}' was expected" in message
@@ -140,7 +148,9 @@ def test_another_name(use: Use, authority: Authority, names: tuple[str, ...]) ->
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_no_client_certificate(use: Use, authority: Authority, version: ssl.TLSVersion) -> None:
+def test_a_missing_client_certificate_is_named_as_the_cause(
+    use: Use, authority: Authority, version: ssl.TLSVersion
+) -> None:
     server = authority.server(HOST, clients=authority.path)
     server.maximum_version = server.minimum_version = version
     with fake(server) as node:
@@ -148,7 +158,7 @@ def test_no_client_certificate(use: Use, authority: Authority, version: ssl.TLSV
         assert "closed" in message or "client certificate" in message
 
 
-def test_an_old_version_alone(use: Use, authority: Authority) -> None:
+def test_without_a_common_tls_version_the_error_says_so(use: Use, authority: Authority) -> None:
     server = authority.server(HOST)
     client = authority.client()
     server.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -157,15 +167,17 @@ def test_an_old_version_alone(use: Use, authority: Authority) -> None:
         assert "no version of TLS is common" in connect_error(use, peer, ssl_context=client)
 
 
-def test_a_client_without_tls(use: Use, authority: Authority) -> None:
+def test_without_tls_on_a_tls_port_the_error_says_so(use: Use, authority: Authority) -> None:
     with fake(authority.server(HOST)) as node:
         assert "does it expect TLS" in connect_error(use, node)
 
 
 class Peer:
-    """A server that sends one message to each client, and closes or waits.
+    """A server that sends one message to each client, and then closes the connection or waits.
 
-    :param context: makes the server do a handshake first, and inform the client if it fails.
+    :param says: the message; None to send nothing.
+    :param ending: "closes", "reset" or "waits".
+    :param context: if given, the server makes a TLS handshake that must fail.
     """
 
     def __init__(
@@ -220,16 +232,16 @@ class Peer:
     ],
     ids=["garbage", "a part of a record", "nothing", "a reset"],
 )
-def test_peers_that_are_no_servers(
+def test_servers_that_do_not_speak_tls_are_named_as_the_cause(
     use: Use, authority: Authority, says: bytes | None, ending: str, text: str
 ) -> None:
     with Peer(says, ending) as peer:
         assert text in connect_error(use, peer, ssl_context=authority.client())
 
 
-def test_a_handshake_that_hangs(use: Use, authority: Authority) -> None:
-    # This runs on real sockets, where a busy machine may not even connect in time. The message is
-    # tested in virtual time, see test_handshake_in_silence.py.
+def test_a_handshake_that_hangs_times_out(use: Use, authority: Authority) -> None:
+    # Real sockets on a busy machine may not even connect in time, so only a part of the message is
+    # checked here. test_handshake_in_silence.py tests it in virtual time.
     with Peer(None, "waits") as peer, pytest.raises(NoHostAvailable, match="connect_timeout"):
         use([HOST], port=peer.port, connect_timeout=0.3, ssl_context=authority.client())
 
@@ -237,7 +249,7 @@ def test_a_handshake_that_hangs(use: Use, authority: Authority) -> None:
 # -- certificates that change ----------------------------------------------------------------------
 
 
-def test_certificates_are_loaded_again(
+def test_a_reloading_context_follows_the_file(
     use: Use, authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = Authority(tmp_path, "other")
@@ -255,7 +267,7 @@ def test_certificates_are_loaded_again(
         assert context() is context() is not first
 
 
-def test_a_certificate_that_changes_while_connected(use: Use, authority: Authority) -> None:
+def test_open_connections_survive_a_new_certificate(use: Use, authority: Authority) -> None:
     server = authority.server(HOST)
     with (
         fake(server) as node,
