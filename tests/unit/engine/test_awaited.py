@@ -465,7 +465,7 @@ def test_stop_iteration_becomes_a_runtime_error(run: Callable[[Check], LoopFutur
     run(check)
 
 
-def test_set_result_and_set_exception_set_the_outcome_once(
+def test_the_outcome_may_be_set_by_hand(
     run: Callable[[Check], LoopFutures],
 ) -> None:
     async def check(maker: LoopFutures) -> None:

@@ -96,7 +96,8 @@ async def test_large_messages_are_read_after_the_handshake() -> None:
             assert len((await session.execute("SELECT v FROM t")).one().v) == 4 * HANDSHAKE_MAX_BODY
 
 
-async def test_only_large_parts_of_an_answer_count_as_activity() -> None:
+async def test_a_peer_that_drips_is_silent_and_one_in_a_large_answer_is_not() -> None:
+    """A few bytes at a time do not count as activity, but a large part of an answer does."""
     connection = Connection(DefaultEndPoint("127.0.0.1"), 4, asyncio.get_running_loop())
 
     def receive(data: bytes) -> None:

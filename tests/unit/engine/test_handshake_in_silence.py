@@ -72,10 +72,8 @@ def test_a_server_that_does_not_answer_the_tls_handshake_times_out(
     assert "did not complete the TLS handshake" in str(raised)
 
 
-def test_with_a_server_without_tls_the_error_says_so(
-    connect: Connect, authority: Authority
-) -> None:
-    # The node takes the bytes of the TLS handshake for a frame, and waits for the rest.
+def test_a_server_without_tls(connect: Connect, authority: Authority) -> None:
+    # The node has no TLS, takes the bytes of the handshake for a frame, and waits for the rest.
     raised = connect(ssl_context=authority.client())
     assert "does it expect TLS on this port" in str(raised)
 

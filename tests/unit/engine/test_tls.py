@@ -115,9 +115,8 @@ def test_an_sni_proxy_gets_the_name_of_the_node(use: Use, authority: Authority) 
 # -- failed connects -------------------------------------------------------------------------------
 
 
-def test_an_unknown_ca_is_named_as_the_cause(
-    use: Use, authority: Authority, tmp_path: Path
-) -> None:
+def test_another_ca(use: Use, authority: Authority, tmp_path: Path) -> None:
+    """If an unknown CA issued the server's certificate, the error says so."""
     with fake(Authority(tmp_path, "other").server(HOST)) as node:
         message = connect_error(use, node, ssl_context=authority.client())
         assert "was issued by a CA that is not among the trusted" in message
@@ -138,9 +137,8 @@ def test_a_certificate_outside_its_validity_is_named_as_the_cause(
 
 
 @pytest.mark.parametrize("names", [("other.example.com",), ("10.0.0.1", "db")])
-def test_a_certificate_for_another_name_is_named_as_the_cause(
-    use: Use, authority: Authority, names: tuple[str, ...]
-) -> None:
+def test_another_name(use: Use, authority: Authority, names: tuple[str, ...]) -> None:
+    """If the certificate is for other names, the error has the expected name and these names."""
     with fake(authority.server(*names)) as node:
         message = connect_error(use, node, ssl_context=authority.client())
         assert f"the name '{HOST}' was expected" in message
@@ -279,7 +277,7 @@ def test_open_connections_survive_a_new_certificate(use: Use, authority: Authori
         assert use([HOST], port=node.port, ssl_context=authority.client()) == 7
 
 
-def test_a_function_that_gives_no_context(use: Use, authority: Authority) -> None:
+def test_a_function_that_returns_no_context_is_an_error(use: Use, authority: Authority) -> None:
     with fake(authority.server(HOST)) as node, pytest.raises(NoHostAvailable) as caught:
         use([HOST], port=node.port, ssl_context=lambda: "context")
     assert "ssl_context must give an ssl.SSLContext, but gave str" in str(caught.value)
@@ -289,7 +287,7 @@ def test_a_function_that_gives_no_context(use: Use, authority: Authority) -> Non
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_sessions_are_resumed(use: Use, authority: Authority, version: ssl.TLSVersion) -> None:
+def test_tls_sessions_are_resumed(use: Use, authority: Authority, version: ssl.TLSVersion) -> None:
     server, client = authority.server(HOST), authority.client()
     server.maximum_version = server.minimum_version = version
     sessions = SSLSessionCache()
@@ -299,10 +297,10 @@ def test_sessions_are_resumed(use: Use, authority: Authority, version: ssl.TLSVe
             assert use([HOST], port=node.port, **settings) == 7
         assert len(sessions) == 1
         assert server.session_stats()["hits"] >= 3  # all connections except the first two
-        # A server that has forgotten the sessions makes full handshakes.
-    with fake(authority.server(HOST), port=node.port) as again:
+        # Another server does not know the sessions, so it makes full handshakes.
+    with fake(authority.server(HOST), port=node.port) as other_node:
         settings = {"ssl_context": client, "ssl_session_cache": sessions}
-        assert use([HOST], port=again.port, **settings) == 7
+        assert use([HOST], port=other_node.port, **settings) == 7
 
 
 def test_sessions_are_not_resumed_without_a_cache(use: Use, authority: Authority) -> None:
@@ -313,8 +311,8 @@ def test_sessions_are_not_resumed_without_a_cache(use: Use, authority: Authority
     assert server.session_stats()["hits"] == 0
 
 
-def test_names_of_end_points(use: Use, authority: Authority) -> None:
-    """docs/security.rst has these classes."""
+def test_a_factory_may_set_the_server_hostname(use: Use, authority: Authority) -> None:
+    """An end point factory may set the name in each node's certificate, as in docs/security.rst."""
 
     class NamedEndPoint(DefaultEndPoint):
         @property
@@ -343,7 +341,7 @@ async def test_a_host_that_has_answered_before_does_not_expect_tls(before: bool)
     assert ("does it expect TLS" in text) is not before
 
 
-def test_hosts_that_have_answered_are_known() -> None:
+def test_the_connector_remembers_hosts_that_have_answered() -> None:
     with FakeNode() as node, Cluster([HOST], port=node.port) as cluster:
         cluster.connect()
         (host,) = cluster.metadata.all_hosts()

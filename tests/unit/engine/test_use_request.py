@@ -1,4 +1,4 @@
-"""USE statements of a session run one at a time, and set its keyspace."""
+"""USE statements of a session run one at a time, and set the keyspace of the session."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ pytestmark = pytest.mark.simulated
 
 
 @versions
-async def test_one_of_two_concurrent_uses_wins_on_all_connections(version: int) -> None:
+async def test_after_concurrent_uses_all_connections_have_the_sessions_keyspace(
+    version: int,
+) -> None:
     for seed in range(5):
         servers = Servers(seed)
         with nodes(servers) as fake:
             async with connected(fake, version) as cluster:
                 session = await cluster.connect("a")
                 await asyncio.gather(
-                    *(session.set_keyspace(each) for each in "bcabc"),
+                    *(session.set_keyspace(item) for item in "bcabc"),
                     session.execute("USE b"),
                     session.execute("USE c", timeout=0.001),
                     return_exceptions=True,
@@ -55,7 +57,7 @@ async def test_a_use_that_is_refused_changes_nothing(version: int) -> None:
             assert {ran_in(await session.execute("SELECT ks()")) for _ in range(8)} == {"b"}
 
 
-async def test_a_use_whose_time_is_over_behind_another_one() -> None:
+async def test_a_use_may_time_out_while_it_waits_for_another() -> None:
     servers = Servers(6)
     with nodes(servers, 1) as fake:
         slow = fake[0].prime("USE b", lambda request: Never())
@@ -72,15 +74,15 @@ async def test_a_use_whose_time_is_over_behind_another_one() -> None:
             assert {ran_in(await session.execute("SELECT ks()")) for _ in range(6)} == {"c"}
 
 
-async def test_waiting_uses_end_with_the_session() -> None:
+async def test_session_shutdown_fails_waiting_uses() -> None:
     servers = Servers(7)
     with nodes(servers, 1) as fake:
         slow = fake[0].prime(re.compile("USE [bc]"), lambda request: Never())
         async with connected(fake, 4) as cluster:
             session = await cluster.connect("a")
-            waiting = [session.execute(f"USE {each}", timeout=None) for each in "bcb"]
+            waiting = [session.execute(f"USE {item}", timeout=None) for item in "bcb"]
             await until_on_loop(lambda: slow.used)
             waiting.append(session.execute(SimpleStatement("SELECT ks()", keyspace="x")))
             await session.shutdown()
             ended = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), WAIT)
-            assert all(isinstance(each, DriverException) for each in ended)
+            assert all(isinstance(item, DriverException) for item in ended)

@@ -1,4 +1,4 @@
-"""Waiting for work that others share, or that the end of the cluster may cancel."""
+"""Functions that wait: for shared work, for several awaitables, or with a time limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def future() -> asyncio.Future[Any]:
     return asyncio.get_running_loop().create_future()
 
 
-async def test_a_result_and_an_error_are_passed_on() -> None:
+async def test_outcome_of_returns_the_result_or_raises_the_error() -> None:
     work = future()
     work.set_result(5)
     assert await outcome_of(work) == 5
@@ -27,7 +27,7 @@ async def test_a_result_and_an_error_are_passed_on() -> None:
         await outcome_of(work)
 
 
-async def test_work_that_was_cancelled_is_the_end_of_the_cluster() -> None:
+async def test_outcome_of_cancelled_work_is_connection_shutdown() -> None:
     work = future()
     waiting = spawn(outcome_of(work))
     await turns()
@@ -36,7 +36,7 @@ async def test_work_that_was_cancelled_is_the_end_of_the_cluster() -> None:
         await waiting
 
 
-async def test_a_caller_that_gives_up_leaves_the_work_alone() -> None:
+async def test_a_cancelled_caller_does_not_cancel_the_work() -> None:
     work = future()
     waiting = spawn(outcome_of(work))
     await turns()
@@ -46,7 +46,7 @@ async def test_a_caller_that_gives_up_leaves_the_work_alone() -> None:
     assert not work.cancelled()
 
 
-async def test_pools_of_a_profile() -> None:
+async def test_pools_opened_raises_if_pools_are_not_open_in_time() -> None:
     await pools_opened([], 0.0, "p")
     done, pending = future(), future()
     done.set_result(True)
@@ -56,18 +56,18 @@ async def test_pools_of_a_profile() -> None:
     assert not pending.cancelled()
 
 
-# -- concurrent parts ------------------------------------------------------------------------------
+# -- several awaitables ----------------------------------------------------------------------------
 
 
 async def fails(begins: asyncio.Event, text: str) -> None:
-    """Wait, and fail, even if the wait is cancelled."""
+    """Wait, and then raise an error, even if the wait is cancelled."""
     try:
         await begins.wait()
     finally:
         raise ValueError(text)
 
 
-async def test_all_parts_give_their_results_in_order() -> None:
+async def test_together_returns_the_results_in_order() -> None:
     work = future()
     waiting = spawn(together(asyncio.sleep(0, "a"), work, asyncio.sleep(0, "c")))
     await turns()
@@ -75,7 +75,7 @@ async def test_all_parts_give_their_results_in_order() -> None:
     assert await waiting == ["a", "b", "c"]
 
 
-async def test_the_first_failure_ends_the_other_parts() -> None:
+async def test_together_cancels_the_others_after_an_error() -> None:
     begins, other = asyncio.Event(), future()
     waiting = spawn(together(other, fails(begins, "first")))
     await turns()
@@ -86,9 +86,10 @@ async def test_the_first_failure_ends_the_other_parts() -> None:
 
 
 @pytest.mark.parametrize("ends", ["timeout", "cancelled"])
-async def test_no_error_is_left_that_nobody_has_looked_at(ends: str) -> None:
-    """No error stays unretrieved if an awaitable fails while waiting for all of them is cancelled.
-    asyncio's gather would log "exception was never retrieved".
+async def test_no_error_is_reported_as_never_retrieved(ends: str) -> None:
+    """If waiting is cancelled, errors of the awaitables are not reported as never retrieved.
+
+    asyncio's `gather` would log "exception was never retrieved".
     """
     reported: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
@@ -106,7 +107,7 @@ async def test_no_error_is_left_that_nobody_has_looked_at(ends: str) -> None:
     assert reported == []
 
 
-async def test_work_within_its_time() -> None:
+async def test_within_returns_the_result() -> None:
     async def work() -> int:
         await turns()
         return 7
@@ -116,7 +117,7 @@ async def test_work_within_its_time() -> None:
     assert await within(60, asyncio.sleep(0, "at once")) == "at once"
 
 
-async def test_an_error_within_its_time() -> None:
+async def test_within_raises_the_error() -> None:
     async def work() -> None:
         raise KeyError("its own")
 
@@ -125,7 +126,7 @@ async def test_an_error_within_its_time() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 0.001])
-async def test_work_whose_time_is_over_is_cancelled(seconds: float) -> None:
+async def test_within_cancels_work_after_the_timeout(seconds: float) -> None:
     ended = []
 
     async def work() -> None:
@@ -136,10 +137,10 @@ async def test_work_whose_time_is_over_is_cancelled(seconds: float) -> None:
 
     with pytest.raises(asyncio.TimeoutError):
         await within(seconds, work())
-    assert ended in (["work"], [])  # it may not even have begun
+    assert ended in (["work"], [])  # with no time, the work does not even begin
 
 
-async def test_a_result_that_comes_while_time_runs_out_counts() -> None:
+async def test_within_returns_a_result_that_comes_at_the_cancellation() -> None:
     async def work() -> str:
         try:
             await future()
@@ -150,7 +151,7 @@ async def test_a_result_that_comes_while_time_runs_out_counts() -> None:
     assert await within(0.001, work()) == "in the end"
 
 
-async def test_a_cancelled_caller_is_cancelled_whatever_the_outcome() -> None:
+async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
     for turn in range(8):
         answer = future()
         gone_on: list[Any] = []
@@ -163,7 +164,7 @@ async def test_a_cancelled_caller_is_cancelled_whatever_the_outcome() -> None:
 
         waiting = spawn(caller())
         await turns(3)
-        answer.set_result("come")  # in the same turn as the cancellation, or a little before
+        answer.set_result("come")  # some turns before the cancellation, or in the same turn
         for _ in range(turn):
             await asyncio.sleep(0)
         if waiting.done():

@@ -1,8 +1,8 @@
-"""If a caller is cancelled at any turn of the loop, it leaves nothing behind.
+"""If a caller is cancelled at any turn of the loop, nothing of its work is left.
 
-Each operation is cancelled after 0, 1, 2, ... turns of the loop, until it ends before its
-cancellation. Afterwards the cluster must still work, and leave no tasks and no connections after
-its shutdown.
+Each operation is cancelled after 0, 1, 2, ... turns of the loop, until it ends before the
+cancellation. Afterwards the cluster must still work, and its shutdown must leave no tasks and no
+connections.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ def cluster_of(fake: FakeCluster, **settings: Any) -> aio.Cluster:
     return aio.Cluster([fake[0].address], port=fake.port, **settings)
 
 
-async def nothing_is_left(fake: FakeCluster) -> None:
+async def check_leftovers(fake: FakeCluster) -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
     assert not others, others
     await until_on_loop(lambda: not any(node.connections for node in fake.nodes))
 
 
-async def test_connect(fake: FakeCluster) -> None:
+async def test_connect_leaves_nothing(fake: FakeCluster) -> None:
     for turns in range(MOST_TURNS):
         cluster = cluster_of(fake)
-        was_over = await cancelled_after(turns, partial(cluster.connect, "ks"))
+        has_ended = await cancelled_after(turns, partial(cluster.connect, "ks"))
         await asyncio.wait_for(cluster.shutdown(), WAIT)
-        await nothing_is_left(fake)
-        if was_over:
+        await check_leftovers(fake)
+        if has_ended:
             return
     raise AssertionError(f"connect() was not over after {MOST_TURNS} turns")
 
 
-async def test_connect_of_a_cluster_that_goes_on(fake: FakeCluster) -> None:
-    """The next caller finds the cluster connected normally."""
+async def test_after_a_cancelled_connect_the_cluster_can_be_used(fake: FakeCluster) -> None:
+    """After a cancelled `connect`, the next caller gets a working session."""
     for turns in range(0, MOST_TURNS, 3):
         async with cluster_of(fake) as cluster:
-            was_over = await cancelled_after(turns, cluster.connect)
+            has_ended = await cancelled_after(turns, cluster.connect)
             session = await asyncio.wait_for(cluster.connect(), WAIT)
             assert (await session.execute(READ)).one().k == 1
-        await nothing_is_left(fake)
-        if was_over:
+        await check_leftovers(fake)
+        if has_ended:
             return
     raise AssertionError(f"connect() was not over after {MOST_TURNS} turns")
 
@@ -77,14 +77,14 @@ def operations(session: aio.Session) -> dict[str, Callable[[int], Awaitable[Any]
 @pytest.mark.parametrize(
     "name", ["execute", "prepare", "first", "keyspace", "agreement", "refresh"]
 )
-async def test_operations(fake: FakeCluster, name: str) -> None:
+async def test_operations_leave_nothing(fake: FakeCluster, name: str) -> None:
     async with cluster_of(fake) as cluster:
         session = await cluster.connect("a", wait_for_all_pools=True)
         operation = operations(session)[name]
         for turns in range(MOST_TURNS):
-            was_over = await cancelled_after(turns, partial(operation, turns))
+            has_ended = await cancelled_after(turns, partial(operation, turns))
             assert (await asyncio.wait_for(session.execute(READ), WAIT)).one().k == 1
-            if was_over:
+            if has_ended:
                 break
         else:
             raise AssertionError(f"{name} was not over after {MOST_TURNS} turns")
@@ -97,16 +97,16 @@ async def test_operations(fake: FakeCluster, name: str) -> None:
                 for connection in pool.connections
             )
         )
-    await nothing_is_left(fake)
+    await check_leftovers(fake)
 
 
-async def test_shutdown(fake: FakeCluster) -> None:
+async def test_shutdown_can_be_cancelled_and_called_again(fake: FakeCluster) -> None:
     for turns in range(MOST_TURNS):
         cluster = cluster_of(fake)
         await cluster.connect("ks", wait_for_all_pools=True)
-        was_over = await cancelled_after(turns, cluster.shutdown)
+        has_ended = await cancelled_after(turns, cluster.shutdown)
         await asyncio.wait_for(cluster.shutdown(), WAIT)
-        await nothing_is_left(fake)
-        if was_over:
+        await check_leftovers(fake)
+        if has_ended:
             return
     raise AssertionError(f"shutdown() was not over after {MOST_TURNS} turns")

@@ -1,7 +1,7 @@
-"""Faults of one connection: answers that are cut, late, doubled, misplaced; statements forgotten; a
-peer that stops reading.
+"""Faults of one connection: damaged, late or repeated answers, and a node that stops reading.
 
-The node behaves on a real socket as each test says; only the client's own timeouts depend on time.
+Other tests cover forgotten statements and changed columns. The nodes use real sockets, and only the
+client's own timeouts depend on time.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from tests.unit.engine.faults import (
 
 @pytest.mark.parametrize("ending", ["close", "reset"])
 @pytest.mark.parametrize("cut", [1, 5, 9, 20, -1])
-async def test_a_connection_that_ends_within_an_answer(
+async def test_a_connection_that_ends_in_an_answer_fails_its_request(
     node: FakeNode, ending: str, cut: int
 ) -> None:
     async with connected(node) as (_, session):
@@ -66,12 +66,14 @@ async def test_a_connection_that_ends_within_an_answer(
         failure = await fails(session.execute(READ))
         assert isinstance(failure, ConnectionException)
         assert node.endpoint in str(failure)
-        # The pool opens another connection, and later requests wait for it.
+        # The pool opens another connection, and the request waits for it.
         assert (await session.execute(OTHER)).one().k == 1
 
 
 @pytest.mark.parametrize("ending", [close(), reset()], ids=["close", "reset"])
-async def test_all_requests_under_way_get_the_cause_at_once(node: FakeNode, ending: Answer) -> None:
+async def test_if_the_connection_ends_all_its_requests_fail_at_once(
+    node: FakeNode, ending: Answer
+) -> None:
     held = hold()
     node.prime(READ, held)
     node.prime("end", ending, times=1)
@@ -86,7 +88,7 @@ async def test_all_requests_under_way_get_the_cause_at_once(node: FakeNode, endi
         assert (await session.execute(OTHER)).one().k == 1
 
 
-async def test_half_an_answer_and_then_nothing(node: FakeNode) -> None:
+async def test_half_an_answer_times_out(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         node.prime(READ, half_frame(number(7), 12, "hang"), times=1)
         failure = await fails(session.execute(READ, timeout=0.05))
@@ -94,10 +96,8 @@ async def test_half_an_answer_and_then_nothing(node: FakeNode) -> None:
         assert node.endpoint in str(failure)
 
 
-async def test_a_page_that_is_cut_in_the_middle(node: FakeNode) -> None:
-    """The rows of earlier pages were returned; the error is raised when the next rows
-    are needed.
-    """
+async def test_a_page_that_is_cut_fails_the_iteration(node: FakeNode) -> None:
+    """The rows of earlier pages are returned. The error is raised when the next page is needed."""
     pages = paged([("k", "int")], [(value,) for value in range(20)])
     node.prime(
         READ, lambda request: half_frame(pages, 30, "reset") if request.paging_state else pages
@@ -107,14 +107,14 @@ async def test_a_page_that_is_cut_in_the_middle(node: FakeNode) -> None:
 
         async def read() -> None:
             async for row in await session.execute(SimpleStatement(READ, fetch_size=5)):
-                seen.append(row.k)  # noqa: PERF401 - what came before the error counts
+                seen.append(row.k)  # noqa: PERF401 - a comprehension would lose the rows before the error
 
         assert isinstance(await fails(read()), ConnectionException)
         assert seen == [0, 1, 2, 3, 4]
         assert (await session.execute(OTHER)).one().k == 1
 
 
-async def test_pages_of_all_sizes_come_whole(node: FakeNode) -> None:
+async def test_pages_of_all_sizes_have_all_rows(node: FakeNode) -> None:
     wide = [(value, "x" * 1000) for value in range(1000)]
     node.prime(READ, paged([("k", "int"), ("v", "text")], wide))
     async with connected(node) as (_, session):
@@ -124,7 +124,7 @@ async def test_pages_of_all_sizes_come_whole(node: FakeNode) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-async def test_answers_that_come_in_pieces(node: FakeNode, size: int) -> None:
+async def test_answers_that_arrive_in_pieces_are_read(node: FakeNode, size: int) -> None:
     values = [(value, "x" * value) for value in range(50)]
     node.prime(READ, dribble(rows([("k", "int"), ("v", "text")], values), size))
     async with connected(node) as (_, session):
@@ -162,7 +162,7 @@ async def test_answers_that_come_in_pieces(node: FakeNode, size: int) -> None:
         "supported",
     ],
 )
-async def test_answers_that_break_the_rules(
+async def test_an_invalid_answer_closes_the_connection(
     node: FakeNode, answer: Answer, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with connected(node) as (_, session):
@@ -179,8 +179,8 @@ async def test_answers_that_break_the_rules(
 @pytest.mark.parametrize(
     "position", [0, 3, 7, -5, -1], ids=["length", "crc24", "request_body", "last", "crc32"]
 )
-async def test_a_frame_with_one_bit_turned_over(position: int) -> None:
-    """Both checksums of native_protocol_v5.spec, 2.1, are checked."""
+async def test_a_frame_with_one_flipped_bit_is_an_error(position: int) -> None:
+    """A client must check both checksums: native_protocol_v5.spec, section 2.1."""
     with FakeNode() as node:
         node.prime(OTHER, number(1))
         async with connected(node, compression=False) as (_, session):
@@ -191,9 +191,10 @@ async def test_a_frame_with_one_bit_turned_over(position: int) -> None:
             assert (await session.execute(OTHER)).one().k == 1
 
 
-async def test_an_answer_that_comes_twice(node: FakeNode) -> None:
-    """The first answer counts. A second answer on a free stream could be taken for another
-    request's, so the connection is closed.
+async def test_a_repeated_answer_closes_the_connection(node: FakeNode) -> None:
+    """After a second answer on a stream, the connection is closed, since it cannot be trusted.
+
+    A second answer on a stream in use could be taken for the answer to another request.
     """
     async with connected(node) as (_, session):
         before = only_connection(session)
@@ -212,7 +213,7 @@ async def test_an_answer_that_comes_twice(node: FakeNode) -> None:
 # -- order and time --------------------------------------------------------------------------------
 
 
-async def test_answers_out_of_order(node: FakeNode) -> None:
+async def test_answers_out_of_order_reach_their_requests(node: FakeNode) -> None:
     answer = out_of_order(lambda request: number(int(str(request.query).split()[-1])), 10)
     node.prime(
         lambda request: (request.query or "").startswith("SELECT k FROM t WHERE k ="), answer
@@ -222,7 +223,7 @@ async def test_answers_out_of_order(node: FakeNode) -> None:
         assert [(await request).one().k for request in waiting] == list(range(10))
 
 
-async def test_a_late_answer_reaches_nobody_and_frees_its_stream(node: FakeNode) -> None:
+async def test_a_late_answer_is_dropped_and_frees_its_stream(node: FakeNode) -> None:
     late = hold(number(13))
     node.prime(READ, late)
     async with connected(node) as (_, session):
@@ -236,7 +237,7 @@ async def test_a_late_answer_reaches_nobody_and_frees_its_stream(node: FakeNode)
             assert (await session.execute(OTHER)).one().k == 1
         assert all(request.stream != stream for request in node.queries(OTHER))
         held.release()
-        # This answer comes after the late answer.
+        # The node sends this answer after the late answer.
         assert (await session.execute(OTHER)).one().k == 1
         assert (connection.orphans, connection.in_flight) == (0, 0)
         assert (await session.execute(OTHER)).one().k == 1
@@ -265,7 +266,7 @@ async def test_a_cancelled_request_leaves_its_stream_until_the_answer_comes(node
         assert (connection.orphans, connection.in_flight) == (0, 0)
 
 
-async def test_cancelling_a_cursor_between_pages(node: FakeNode) -> None:
+async def test_cancelling_an_iteration_between_pages_leaves_an_orphan(node: FakeNode) -> None:
     pages, late = paged([("k", "int")], [(value,) for value in range(9)]), hold(void())
     node.prime(READ, lambda request: late if request.paging_state else pages)
     async with connected(node) as (_, session):
@@ -273,7 +274,7 @@ async def test_cancelling_a_cursor_between_pages(node: FakeNode) -> None:
 
         async def read() -> None:
             async for row in await session.execute(SimpleStatement(READ, fetch_size=3)):
-                seen.append(row.k)  # noqa: PERF401 - what came before counts
+                seen.append(row.k)  # noqa: PERF401 - a comprehension would lose the rows before the error
 
         task = asyncio.ensure_future(read())
         (held,) = await thread(late.take)
@@ -289,9 +290,10 @@ async def test_cancelling_a_cursor_between_pages(node: FakeNode) -> None:
 # -- back-pressure ---------------------------------------------------------------------------------
 
 
-async def test_a_server_that_stops_reading_stops_the_senders(node: FakeNode) -> None:
-    """Bytes wait in the requests, not in the connection's buffers, until the server reads again;
-    then all are answered.
+async def test_a_server_that_stops_reading_makes_requests_wait(node: FakeNode) -> None:
+    """If the server stops reading, requests wait instead of filling the connection's buffers.
+
+    When the server reads again, all of them are answered.
     """
     async with connected(node, compression=False) as (_, session):
         connection = only_connection(session)
@@ -300,7 +302,7 @@ async def test_a_server_that_stops_reading_stops_the_senders(node: FakeNode) -> 
         waiting = []
         for _ in range(1000):
             waiting.append(session.execute(text, timeout=None))
-            await asyncio.sleep(0)  # requests of one turn of the loop are written together
+            await asyncio.sleep(0)  # otherwise the requests would be written together
         assert not connection.has_room
         assert connection.in_flight < 1000
         await thread(node.start_reading)
@@ -313,7 +315,7 @@ async def test_a_server_that_stops_reading_stops_the_senders(node: FakeNode) -> 
 # -- prepared statements ---------------------------------------------------------------------------
 
 
-async def test_one_prepare_for_many_callers(node: FakeNode) -> None:
+async def test_many_callers_share_one_prepare(node: FakeNode) -> None:
     held = hold()
     node.prime(Opcode.PREPARE, held, times=1)
     async with connected(node) as (_, session):
@@ -327,8 +329,9 @@ async def test_one_prepare_for_many_callers(node: FakeNode) -> None:
 
 
 def prepared_body(version: int) -> bytes:
-    """Return the body of 4.2.5.4: a statement with the id "id", without bind columns and without a
-    result.
+    """Return a PREPARED result (native_protocol_v5.spec, section 4.2.5.4).
+
+    The statement has the id "id", and neither bind columns nor a result.
     """
     metadata_id = b"\0\x01m" if version >= 5 else b""
     pk_count = b"\0\0\0\0" if version >= 4 else b""
@@ -337,7 +340,7 @@ def prepared_body(version: int) -> bytes:
     )
 
 
-async def test_a_cancelled_prepare_does_not_take_the_others_with_it(node: FakeNode) -> None:
+async def test_a_cancelled_prepare_does_not_cancel_the_others(node: FakeNode) -> None:
     held = hold()
     node.prime(Opcode.PREPARE, held, times=1)
     async with connected(node) as (_, session):
@@ -358,11 +361,11 @@ def node_of_version(version: int, extension: bool) -> FakeNode:
 
 
 @pytest.mark.parametrize(("version", "extension"), [(5, False), (4, True), (3, True)])
-async def test_columns_that_change_are_taken_over(version: int, extension: bool) -> None:
-    """native_protocol_v5.spec, 4.2.5.2, Metadata_changed: an answer brings new columns and their
-    id, which the next EXECUTE names.
+async def test_changed_columns_are_used_from_then_on(version: int, extension: bool) -> None:
+    """If an answer has the flag Metadata_changed, its columns and their id are used from then on.
 
-    ScyllaDB's extension does the same for older versions.
+    See native_protocol_v5.spec, section 4.2.5.2. The next EXECUTE sends the new id. ScyllaDB has an
+    extension that does the same for older versions.
     """
     query = "SELECT * FROM t WHERE k = ?"
     with node_of_version(version, extension) as node:
@@ -382,7 +385,7 @@ async def test_columns_that_change_are_taken_over(version: int, extension: bool)
 
 
 @pytest.mark.parametrize("version", [3, 4])
-async def test_without_ids_the_server_is_asked_for_the_columns_each_time(version: int) -> None:
+async def test_without_metadata_ids_each_answer_has_its_columns(version: int) -> None:
     query = "SELECT * FROM t WHERE k = ?"
     with node_of_version(version, extension=False) as node:
         node.prime_prepare(query, [("k", "int")], [("k", "int")])
@@ -401,7 +404,7 @@ async def test_without_ids_the_server_is_asked_for_the_columns_each_time(version
 # -- other contents of answers ---------------------------------------------------------------------
 
 
-async def test_warnings_payload_and_tracing_id() -> None:
+async def test_a_result_has_warnings_payload_and_tracing_id() -> None:
     for version in (4, 5):
         with FakeNode(max_version=version) as node:
             answer = number(7).having(
@@ -417,18 +420,21 @@ async def test_warnings_payload_and_tracing_id() -> None:
                 assert node.queries()[-1].traced
 
 
-async def test_an_event_that_nobody_asked_for_harms_nothing(node: FakeNode) -> None:
-    """An event on a connection that did not register is ignored, even together with an answer."""
+async def test_an_event_without_registration_is_ignored(node: FakeNode) -> None:
+    """An event on a connection that has not registered for events is ignored.
+
+    Here it comes together with an answer.
+    """
     version = 0x80 | node.max_version
     event = b"\0\x0dSCHEMA_CHANGE\0\x07CREATED\0\x08KEYSPACE\0\x02ks"
     envelope = bytes((version, 0, 0xFF, 0xFF, Opcode.EVENT)) + len(event).to_bytes(4, "big") + event
     async with connected(node, compression=False) as (_, session):
-        node.prime(READ, lambda request: Both(raw(envelope), number(7)))
+        node.prime(READ, lambda request: TwoAnswers(raw(envelope), number(7)))
         assert (await session.execute(READ)).one().k == 7
 
 
-class Both(Answer):
-    """Sends two answers at once."""
+class TwoAnswers(Answer):
+    """An answer that sends two answers at once."""
 
     def __init__(self, first: Answer, second: Answer) -> None:
         self._answers = (first, second)
@@ -438,7 +444,7 @@ class Both(Answer):
             answer.perform(request)
 
 
-async def test_large_requests_and_answers_cross_segments(node: FakeNode) -> None:
+async def test_requests_and_answers_may_be_larger_than_a_segment(node: FakeNode) -> None:
     value = "abcdefgh" * 50_000
     node.prime("big", rows([("v", "text")], [(value,)]))
     async with connected(node) as (_, session):
@@ -448,11 +454,11 @@ async def test_large_requests_and_answers_cross_segments(node: FakeNode) -> None
         assert len(node.queries(text)) == 1
 
 
-async def test_a_cluster_uses_one_version_once_it_knows_it() -> None:
-    """The first connection learns that version 5 is not supported; the others do not try it."""
+async def test_after_the_first_connection_all_use_its_version() -> None:
+    """Only the first connection tries version 5; the others know that it is not supported."""
     with FakeCluster(3, max_version=4) as nodes:
         async with connected(nodes) as (_, session):
             await session.execute(OTHER)
-        # the refused connection, the control connection, the pools
+        # The rejected connection, the control connection, and three pool connections.
         assert sum(node.opened for node in nodes.nodes) == 1 + 1 + 3
         assert {request.version for request in nodes.requests} == {4}

@@ -1,4 +1,4 @@
-"""Faults in the blocking API and in futures: the engine runs in one thread, callers in others."""
+"""Faults seen by callers of the blocking API and of futures, whose threads are not the engine's."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def node() -> Iterator[FakeNode]:
 
 
 @pytest.fixture(autouse=True)
-def no_thread_is_left() -> Iterator[None]:
+def check_threads() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
     assert [thread.name for thread in threading.enumerate() if thread not in before] == []
@@ -75,7 +75,7 @@ def cluster_of(nodes: FakeNode | FakeCluster, **settings: Any) -> Cluster:
 
 
 def outcome(future: ResponseFuture) -> Any:
-    """Return the result or the error of a future, which must come in time."""
+    """Return the result or the error of a future, which must arrive within `WAIT` seconds."""
     done = threading.Event()
     outcomes: list[Any] = []
 
@@ -91,7 +91,7 @@ def outcome(future: ResponseFuture) -> Any:
 @pytest.mark.parametrize(
     "ending", [close(), reset(), half_frame(number(7), 11)], ids=["close", "reset", "half"]
 )
-def test_futures_under_way_when_the_connection_ends(node: FakeNode, ending: Any) -> None:
+def test_if_the_connection_ends_all_its_futures_fail(node: FakeNode, ending: Any) -> None:
     held = hold()
     node.prime(READ, held)
     node.prime("end", ending, times=1)
@@ -106,7 +106,7 @@ def test_futures_under_way_when_the_connection_ends(node: FakeNode, ending: Any)
         assert session.execute(OTHER).one().k == 1
 
 
-def test_shutdown_ends_what_other_threads_wait_for(node: FakeNode) -> None:
+def test_shutdown_fails_the_calls_of_other_threads(node: FakeNode) -> None:
     held = hold()
     node.prime(READ, held)
     cluster = cluster_of(node)
@@ -134,7 +134,7 @@ def test_shutdown_ends_what_other_threads_wait_for(node: FakeNode) -> None:
         cluster.connect()
 
 
-def test_a_late_answer_reaches_nobody(node: FakeNode) -> None:
+def test_a_late_answer_is_dropped(node: FakeNode) -> None:
     late = hold(number(13))
     node.prime(READ, late)
     with cluster_of(node) as cluster, cluster.connect() as session:
@@ -146,7 +146,7 @@ def test_a_late_answer_reaches_nobody(node: FakeNode) -> None:
         assert [future.result().one().k for future in futures] == [1] * 40
 
 
-def test_a_callback_that_fails_harms_nobody(
+def test_a_callback_that_raises_does_not_affect_others(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     held = hold(number(7))
@@ -163,7 +163,7 @@ def test_a_callback_that_fails_harms_nobody(
 
 
 def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
-    """Blocking calls in a callback are refused, because they would wait for their own thread."""
+    """Blocking calls in a callback are refused, as they would wait for their own thread."""
     held = hold(number(7))
     node.prime(READ, held)
     with cluster_of(node) as cluster, cluster.connect() as session:
@@ -192,7 +192,7 @@ def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
         assert session.execute(OTHER).one().k == 1
 
 
-def test_a_row_factory_that_fails(node: FakeNode) -> None:
+def test_an_error_of_a_row_factory_is_raised(node: FakeNode) -> None:
     node.prime(READ, number(7))
 
     def broken(names: Any, values: Any) -> Any:
@@ -206,7 +206,7 @@ def test_a_row_factory_that_fails(node: FakeNode) -> None:
         assert session.execute(OTHER).one().k == 1
 
 
-def test_a_page_that_fails_and_comes_when_asked_again(node: FakeNode) -> None:
+def test_after_a_failed_page_the_statement_can_be_repeated(node: FakeNode) -> None:
     pages = paged([("k", "int")], [(value,) for value in range(9)])
     following = sequence(error(ErrorCode.OVERLOADED, "busy"), pages)
     node.prime(READ, lambda request: following if request.paging_state else pages)
@@ -219,7 +219,7 @@ def test_a_page_that_fails_and_comes_when_asked_again(node: FakeNode) -> None:
         assert [row.k for row in result] == list(range(9))
 
 
-def test_many_at_once_with_errors_among_them(node: FakeNode) -> None:
+def test_execute_concurrent_returns_the_errors_of_some_statements(node: FakeNode) -> None:
     query = "INSERT INTO t (k) VALUES (?)"
     refusal = error(ErrorCode.INVALID, "a multiple of 10")
 
@@ -242,8 +242,8 @@ def test_many_at_once_with_errors_among_them(node: FakeNode) -> None:
         assert failed == list(range(0, 1000, 10))
 
 
-class States(HostStateListener):
-    """Records which hosts are up, so that another thread can wait for a state."""
+class HostStates(HostStateListener):
+    """Records which hosts are up. Another thread can wait until a host is up or down."""
 
     def __init__(self) -> None:
         self._up: dict[str, bool] = {}
@@ -261,17 +261,17 @@ class States(HostStateListener):
         self._note(host, False)
 
     def on_add(self, host: Any) -> None:
-        """Do nothing, because `on_up` is called too."""
+        """Do nothing: `on_up` is called, too."""
 
     def on_remove(self, host: Any) -> None:
-        """Do nothing, because no host is removed here."""
+        """Do nothing: no host is removed in these tests."""
 
     def expect(self, address: str, up: bool) -> None:
         with self._changed:
             assert self._changed.wait_for(lambda: self._up.get(address) is up, WAIT)
 
 
-def test_threads_that_ask_while_nodes_come_and_go() -> None:
+def test_threads_get_answers_while_nodes_are_restarted() -> None:
     with FakeCluster(3) as nodes:
         nodes.prime(OTHER, number(1))
         with cluster_of(nodes) as cluster, cluster.connect(wait_for_all_pools=True) as session:
@@ -279,7 +279,7 @@ def test_threads_that_ask_while_nodes_come_and_go() -> None:
             answers: list[int] = []
             unexpected: list[Exception] = []
 
-            def ask() -> None:
+            def execute_until_stopped() -> None:
                 statement = SimpleStatement(OTHER, is_idempotent=True)
                 while not stop.is_set():
                     try:
@@ -287,21 +287,21 @@ def test_threads_that_ask_while_nodes_come_and_go() -> None:
                     except Exception as failure:
                         unexpected.append(failure)
 
-            def go_on(count: int) -> None:
-                """Wait until `count` further statements have ended."""
+            def wait_for_answers(count: int) -> None:
+                """Wait until some 20 further statements have been answered."""
                 until(lambda: len(answers) > count + 20)
 
-            threads = [threading.Thread(target=ask) for _ in range(2)]
+            threads = [threading.Thread(target=execute_until_stopped) for _ in range(2)]
             for thread in threads:
                 thread.start()
-            states = States()
+            states = HostStates()
             cluster.register_listener(states)
             try:
                 for _ in range(2):
                     for node in nodes.nodes:
                         nodes.stop_node(node)
                         states.expect(node.address, False)
-                        go_on(len(answers))
+                        wait_for_answers(len(answers))
                         nodes.start_node(node)
                         states.expect(node.address, True)
             finally:
@@ -313,10 +313,8 @@ def test_threads_that_ask_while_nodes_come_and_go() -> None:
             assert unexpected == []
 
 
-def test_shutdown_while_it_connects(node: FakeNode) -> None:
-    """`connect` holds the lock, so shutdown runs after it, and both end within the
-    connect timeout.
-    """
+def test_shutdown_during_connect(node: FakeNode) -> None:
+    """`shutdown` waits for a `connect` in another thread, and both end in time."""
     node.prime(Opcode.STARTUP, silence())
     cluster = cluster_of(node, connect_timeout=0.3)
     errors: list[Exception] = []
@@ -336,7 +334,7 @@ def test_shutdown_while_it_connects(node: FakeNode) -> None:
     assert isinstance(errors[0], (NoHostAvailable, ConnectionException))
 
 
-def test_one_of_two_connects_is_cancelled(node: FakeNode) -> None:
+def test_a_cancelled_connect_does_not_affect_another(node: FakeNode) -> None:
     held = hold(message(Opcode.READY, b""))
     node.prime(Opcode.REGISTER, held, times=1)
 
@@ -354,7 +352,7 @@ def test_one_of_two_connects_is_cancelled(node: FakeNode) -> None:
     asyncio.run(work())
 
 
-def test_a_connect_that_is_cancelled(node: FakeNode) -> None:
+def test_after_a_cancelled_connect_the_cluster_can_connect(node: FakeNode) -> None:
     node.prime(Opcode.STARTUP, silence(), times=1)
 
     async def work() -> None:
@@ -365,15 +363,15 @@ def test_a_connect_that_is_cancelled(node: FakeNode) -> None:
             with pytest.raises(asyncio.CancelledError):
                 await task
             await node.wait_until(lambda node: not node.connections)
-            # A further attempt succeeds.
+            # The cluster can be connected afterwards.
             session = await cluster.connect()
             assert (await session.execute(OTHER)).one().k == 1
 
     asyncio.run(work())
 
 
-def test_two_loops_at_once(node: FakeNode) -> None:
-    """Each loop has its own cluster, and events on one loop do not affect the other."""
+def test_several_loops_at_once(node: FakeNode) -> None:
+    """Several loops in threads each have their own cluster, and do not affect each other."""
     results: list[Any] = []
 
     async def work() -> None:
@@ -390,8 +388,8 @@ def test_two_loops_at_once(node: FakeNode) -> None:
     assert results == [[1] * 100] * 3
 
 
-def test_a_cluster_that_is_left_alone_with_requests_under_way(node: FakeNode) -> None:
-    """The session's shutdown suffices; the cluster's comes later."""
+def test_session_shutdown_fails_requests_but_not_the_cluster(node: FakeNode) -> None:
+    """After `session.shutdown()`, the cluster can open another session."""
     held = hold()
     node.prime(READ, held)
     with cluster_of(node) as cluster:
@@ -421,9 +419,7 @@ MISTAKES: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "kind", "text"), MISTAKES)
-async def test_a_mistake_in_a_call_names_the_argument(
-    arguments: Any, kind: type[Exception], text: str
-) -> None:
+async def test_a_wrong_argument_is_named(arguments: Any, kind: type[Exception], text: str) -> None:
     with FakeNode() as node:
         async with connected(node) as (_, session):
             with pytest.raises(kind, match=text):
@@ -432,13 +428,15 @@ async def test_a_mistake_in_a_call_names_the_argument(
 
 
 @pytest.mark.parametrize(("keyspace", "kind"), [(42, TypeError), (b"ks", TypeError)])
-async def test_a_keyspace_is_a_name(keyspace: Any, kind: type[Exception]) -> None:
+async def test_a_keyspace_that_is_no_string_is_refused(
+    keyspace: Any, kind: type[Exception]
+) -> None:
     with FakeNode() as node, pytest.raises(kind, match="keyspace"):
         async with aio.Cluster([node.address], port=node.port) as cluster:
             await cluster.connect(keyspace)
 
 
-async def test_a_refusal_says_where_it_comes_from_and_what_was_executed() -> None:
+async def test_a_note_names_the_node_and_the_statement_of_an_error() -> None:
     query = "SELECT * FROM nothing"
     with FakeNode() as node:
         for code in (ErrorCode.INVALID, ErrorCode.SYNTAX_ERROR, ErrorCode.UNAVAILABLE):
@@ -449,7 +447,8 @@ async def test_a_refusal_says_where_it_comes_from_and_what_was_executed() -> Non
                     await session.execute(query)
                 where = f"(from {node.endpoint}, executing '{query}')"
                 assert caught.value.__notes__ == [where]  # type: ignore[attr-defined]
-                # Applications print and parse the message, so it equals that of cassandra-driver.
+                # Applications print and parse the message, so it must be the same as in
+                # cassandra-driver.
                 assert "(from" not in str(caught.value)
                 assert where in "".join(traceback.format_exception(caught.value)) or (
                     sys.version_info < (3, 11)

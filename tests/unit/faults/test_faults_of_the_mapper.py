@@ -1,4 +1,4 @@
-"""The state of model instances after faults of requests. A fake node answers, or stays silent."""
+"""Model instances of the object mapper after requests that fail, with a fake node."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def connected(node: FakeNode) -> Iterator[FakeNode]:
         connection.unregister_connection(connection.DEFAULT_CONNECTION)
 
 
-def test_a_timeout_in_the_middle_of_a_batch(connected: FakeNode) -> None:
+def test_after_a_timeout_of_a_batch_the_changes_are_still_to_be_saved(connected: FakeNode) -> None:
     row = Row.create(id=1, name="a")
     held = connected.prime(Opcode.BATCH, silence())
     called: list[int] = []
@@ -62,7 +62,7 @@ def test_a_timeout_in_the_middle_of_a_batch(connected: FakeNode) -> None:
     with pytest.raises(OperationTimedOut):
         batch.execute()
     assert called == []
-    # As far as is known nothing was written, so the next save writes it.
+    # The write may have failed, so the changes are still to be saved.
     assert row.get_changed_columns() == ["name", "tags"]
     assert held is not None
     connected.clear_primes()
@@ -72,7 +72,9 @@ def test_a_timeout_in_the_middle_of_a_batch(connected: FakeNode) -> None:
     assert row.get_changed_columns() == []
 
 
-def test_a_refusal(connected: FakeNode) -> None:
+def test_after_an_error_of_the_server_the_changes_are_still_to_be_saved(
+    connected: FakeNode,
+) -> None:
     row = Row.create(id=1, name="a")
     connected.prime(UPDATE, error(ErrorCode.UNAVAILABLE, consistency=1, required=2, alive=1))
     row.name = "b"
@@ -84,7 +86,7 @@ def test_a_refusal(connected: FakeNode) -> None:
     assert (row.name, row.get_changed_columns()) == ("b", ["name"])
 
 
-def test_a_lost_connection(connected: FakeNode) -> None:
+def test_after_a_lost_connection_the_instance_is_unchanged(connected: FakeNode) -> None:
     row = Row.create(id=1, name="a")
     connected.prime(UPDATE, close(), times=1)
     with pytest.raises(
@@ -104,7 +106,7 @@ def test_pages_are_fetched_as_they_are_needed(connected: FakeNode) -> None:
     assert connected.count(Opcode.PREPARE) == 1
 
 
-def test_a_page_that_fails_ends_the_iteration_and_may_be_asked_for_again(
+def test_after_a_failed_page_the_query_can_be_iterated_again(
     connected: FakeNode,
 ) -> None:
     connected.prime(ALL, paged(COLUMNS, [(number, "x", None) for number in range(25)]))
@@ -119,20 +121,20 @@ def test_a_page_that_fails_ends_the_iteration_and_may_be_asked_for_again(
     assert len(list(rows)) == 25
 
 
-def test_a_node_that_forgot_its_statements(connected: FakeNode) -> None:
+def test_forgotten_statements_are_prepared_again(connected: FakeNode) -> None:
     Row.create(id=1, name="a")
     connected.forget_prepared()
     Row.create(id=2, name="b")
     assert len(connected.queries(INSERT)) >= 2
 
 
-def prepared_times(node: FakeNode) -> int:
+def prepare_count(node: FakeNode) -> int:
     return sum(
         request.opcode == Opcode.PREPARE and request.query == INSERT for request in node.requests
     )
 
 
-def test_a_table_that_was_made_anew_with_other_types(connected: FakeNode) -> None:
+def test_after_a_change_of_types_values_are_bound_again(connected: FakeNode) -> None:
     Row.create(id=1, name="a")
     connected.prime_prepare(INSERT, [("id", "bigint"), COLUMNS[1]])
     connected.forget_prepared()
@@ -140,11 +142,11 @@ def test_a_table_that_was_made_anew_with_other_types(connected: FakeNode) -> Non
         Row.create(id=number, name="b")
         request = connected.queries(INSERT)[-1]
         assert request.values[0] == number.to_bytes(8, "big")
-    # The first insert was bound again, and the second insert prepared the statement again.
-    assert prepared_times(connected) == 3
+    # The first insert was bound again; the second insert prepared the statement again.
+    assert prepare_count(connected) == 3
 
 
-def test_a_change_of_the_schema_forgets_statements_of_all_connections(
+def test_drop_keyspace_forgets_the_statements_of_all_connections(
     connected: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CQLENG_ALLOW_SCHEMA_MANAGEMENT", "1")
@@ -164,7 +166,7 @@ async def failing_batch(text: str) -> None:
         batch.add_bound(text, ["x", 1])
 
 
-async def test_the_same_awaited(node: FakeNode) -> None:
+async def test_awaited_calls_leave_instances_unchanged_after_errors(node: FakeNode) -> None:
     async with aio.Cluster([node.address], port=node.port) as cluster:
         connection.register_connection("aio", session=await cluster.connect())
         try:
@@ -185,7 +187,7 @@ async def test_the_same_awaited(node: FakeNode) -> None:
             connection.unregister_connection("aio")
 
 
-def test_a_connection_that_cannot_be_made(node: FakeNode) -> None:
+def test_a_failed_setup_raises_unless_it_is_lazy_or_retried(node: FakeNode) -> None:
     node.refuse_connections()
     with pytest.raises(Exception, match=r"(?i)host|connect"):
         connection.setup([node.address], "ks", port=node.port)
@@ -194,7 +196,7 @@ def test_a_connection_that_cannot_be_made(node: FakeNode) -> None:
         with pytest.raises(Exception, match=r"(?i)host|connect"):
             Row.create(id=1, name="a")
         node.accept_connections()
-        Row.create(id=1, name="a")  # the lazy connection is tried again
+        Row.create(id=1, name="a")  # with lazy_connect, each use tries to connect
         assert connection.get_session() is connection.session is not None
         assert connection.cql_cluster is connection.cluster is connection.get_cluster()
     finally:
@@ -211,10 +213,10 @@ def test_a_connection_that_cannot_be_made(node: FakeNode) -> None:
         connection.set_default_keyspace(None)
 
 
-def test_connections_by_name(connected: FakeNode) -> None:
+def test_connections_are_registered_by_name(connected: FakeNode) -> None:
     session = connection.get_session()
     connection.register_connection("other", session=session)
-    # the same name replaces the connection
+    # The same name replaces the earlier connection.
     connection.register_connection("other", session=session)
     with pytest.raises(CQLEngineException, match="mutually exclusive"):
         connection.register_connection("both", hosts=["h"], session=session)

@@ -1,7 +1,6 @@
-"""Nodes announce that they will stop (GRACEFUL_DISCONNECT, Cassandra's CEP-59), and no request
-fails.
+"""Nodes announce that they will stop, with the event GRACEFUL_DISCONNECT (CEP-59 of Cassandra).
 
-No statement is idempotent, so the driver may not send any of them twice.
+No request may fail. No statement is idempotent, so the driver may not send a request twice.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ def start_three_nodes(**settings: Any) -> FakeCluster:
     return nodes
 
 
-def patient(nodes: FakeNode | FakeCluster, **settings: Any) -> Any:
-    """Return a cluster whose hosts are tried again after a second, not after a moment."""
+def connected_with_delay(nodes: FakeNode | FakeCluster, **settings: Any) -> Any:
+    """Return a cluster and session whose hosts are tried again after a second, not at once."""
     return connected(nodes, reconnection_policy=ConstantReconnectionPolicy(1.0, None), **settings)
 
 
@@ -55,8 +54,8 @@ def host_of(cluster: aio.Cluster, node: FakeNode) -> Any:
     return cluster.metadata.get_host(node.address, node.port)
 
 
-async def place_of(session: aio.Session) -> int:
-    """Return the number of the node that answers."""
+async def answering_node(session: aio.Session) -> int:
+    """Return the index of the node that answers a request."""
     row = (await session.execute(READ)).one()
     return int(row[0])
 
@@ -65,23 +64,23 @@ async def place_of(session: aio.Session) -> int:
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-async def test_each_connection_listens(version: int) -> None:
+async def test_each_connection_registers_for_the_event(version: int) -> None:
     with start_three_nodes(max_version=version) as nodes:
         async with connected(nodes, connections_per_host=2):
             for node in nodes.nodes:
-                assert [EVENT in each.event_types for each in node.connections] == [True] * len(
+                assert [EVENT in item.event_types for item in node.connections] == [True] * len(
                     node.connections
                 )
             assert sum(len(node.connections) for node in nodes.nodes) == 7
 
 
 @pytest.mark.parametrize("offer", [None, ["false"], []])
-async def test_a_node_that_does_not_offer_it_is_not_asked(offer: list[str] | None) -> None:
+async def test_without_the_nodes_support_no_connection_registers(offer: list[str] | None) -> None:
     with FakeNode() as node:
         if offer is not None:
             node.supported[EVENT] = offer
         async with connected(node):
-            assert node.count(Opcode.REGISTER) == 1  # of the control connection
+            assert node.count(Opcode.REGISTER) == 1  # only the control connection registers
 
 
 async def test_graceful_disconnect_can_be_switched_off() -> None:
@@ -93,10 +92,10 @@ async def test_graceful_disconnect_can_be_switched_off() -> None:
                     connection.event_types = (EVENT,)
                 node.send_event(EVENT)
             await asyncio.sleep(1.0)
-            assert await place_of(session) == 0
+            assert await answering_node(session) == 0
 
 
-async def test_a_node_that_offers_it_and_refuses_is_used_without() -> None:
+async def test_if_a_node_refuses_the_registration_it_is_used_without() -> None:
     with start_three_nodes() as nodes:
         for node in nodes.nodes:
             node.prime(
@@ -104,19 +103,19 @@ async def test_a_node_that_offers_it_and_refuses_is_used_without() -> None:
                 error(ErrorCode.PROTOCOL_ERROR, f"Event {EVENT} not valid for protocol version 4"),
             )
         async with connected(nodes) as (_, session):
-            assert await place_of(session) == 0
+            assert await answering_node(session) == 0
             assert [node.send_event(EVENT) for node in nodes.nodes] == [0, 0, 0]
 
 
 # -- one node --------------------------------------------------------------------------------------
 
 
-async def test_requests_in_flight_end_and_others_go_elsewhere() -> None:
+async def test_requests_in_flight_are_answered_and_others_go_to_other_nodes() -> None:
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold(void())
         first.prime(SLOW, answers)
-        async with patient(nodes) as (cluster, session):
+        async with connected_with_delay(nodes) as (cluster, session):
             events = HostEvents()
             cluster.register_listener(events)
             running = asyncio.ensure_future(session.execute(SLOW, timeout=None))
@@ -125,8 +124,8 @@ async def test_requests_in_flight_end_and_others_go_elsewhere() -> None:
             await events.expect("down", first.address)
             host = host_of(cluster, first)
             assert (host.state, host.is_up) == ("draining", False)
-            assert [await place_of(session) for _ in range(5)] == [1] * 5
-            # All other connections are closed by then.
+            assert [await answering_node(session) for _ in range(5)] == [1] * 5
+            # By then all other connections of the node are closed.
             await until_on_loop(lambda: len(first.connections) == 1)
             assert not running.done()
             answers.release()
@@ -136,60 +135,61 @@ async def test_requests_in_flight_end_and_others_go_elsewhere() -> None:
             nodes.start_node(first)
             await events.expect("up", first.address)
             assert host.state == "up"
-            assert await place_of(session) == 0
+            assert await answering_node(session) == 0
 
 
-async def test_the_control_connection_moves_while_the_old_one_serves() -> None:
+async def test_the_control_connection_moves_before_the_old_one_closes() -> None:
     with start_three_nodes() as nodes:
-        async with patient(nodes) as (cluster, _):
+        async with connected_with_delay(nodes) as (cluster, _):
             before = cluster._core.control.connection
             node = next(
-                each
-                for each in nodes.nodes
-                if any(len(c.event_types) > 1 for c in each.connections)
+                item
+                for item in nodes.nodes
+                if any(len(c.event_types) > 1 for c in item.connections)
             )
             node.drain()
             await until_on_loop(lambda: cluster._core.control.connection is not before)
             assert before.closed
-            # there was a control connection all the time
+            # At each moment there was a control connection.
             assert cluster._core.control.connection is not None
             assert not cluster._core.control.connection.is_draining
             assert cluster._core.control.host != host_of(cluster, node)
 
 
-async def test_a_host_is_tried_again_by_the_reconnection_policy_only() -> None:
-    """A draining host is tried again only by the reconnection policy, since it would soon close new
-    connections.
+async def test_a_draining_host_is_tried_by_the_reconnection_policy() -> None:
+    """A draining host is tried again only when the reconnection policy says so.
+
+    Until the node has stopped, it would soon close a new connection.
     """
     with start_three_nodes() as nodes:
         first = nodes[0]
-        async with patient(nodes) as (cluster, session):
+        async with connected_with_delay(nodes) as (cluster, session):
             loop = asyncio.get_running_loop()
             begun, opened = loop.time(), first.opened
-            first.send_event(EVENT)  # the node does nothing else
+            first.send_event(EVENT)  # the node sends only the event, and does not stop
             await until_on_loop(lambda: first.opened > opened)
             assert loop.time() - begun >= 1.0
             host = host_of(cluster, first)
             await until_on_loop(lambda: host.is_up)
-            assert await place_of(session) == 0
+            assert await answering_node(session) == 0
 
 
-async def test_an_event_may_come_twice() -> None:
+async def test_the_event_may_arrive_twice() -> None:
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold(void())
         first.prime(SLOW, answers)
-        async with patient(nodes, metrics_enabled=True) as (cluster, session):
+        async with connected_with_delay(nodes, metrics_enabled=True) as (cluster, session):
             running = asyncio.ensure_future(session.execute(SLOW, timeout=None))
             await until_on_loop(lambda: answers.held)
             first.send_event(EVENT)
             host = host_of(cluster, first)
             await until_on_loop(lambda: host.state == "draining")
             await until_on_loop(lambda: host.is_up)
-            # The event comes late, on an old connection, after the node is back.
+            # The event comes a second time, now from a node that is back, on an old connection.
             first.send_event(EVENT)
             await until_on_loop(lambda: host.state == "draining")
-            old = [each for each in first.connections if EVENT in each.event_types]
+            old = [item for item in first.connections if EVENT in item.event_types]
             await until_on_loop(lambda: host.is_up)
             assert cluster.metrics.graceful_disconnects == 2
             for connection in old:
@@ -204,28 +204,28 @@ async def test_an_event_may_come_twice() -> None:
             await running
 
 
-async def test_a_node_that_closes_before_it_answers() -> None:
-    """If a node closes instead of waiting as announced, the requests in flight fail as usual."""
+async def test_a_node_that_closes_without_answering_fails_its_requests() -> None:
+    """If a node closes a connection without answering, the requests in flight fail as usual."""
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold(void())
         first.prime(SLOW, answers)
-        async with patient(nodes) as (cluster, session):
+        async with connected_with_delay(nodes) as (cluster, session):
             running = asyncio.ensure_future(session.execute(SLOW, timeout=None))
             await until_on_loop(lambda: answers.held)
             first.drain(grace=0.2)
             with pytest.raises(ConnectionException):
                 await running
-            assert await place_of(session) == 1
+            assert await answering_node(session) == 1
             await until_on_loop(lambda: host_of(cluster, first).state == "down")
 
 
-async def test_a_request_whose_time_is_over_does_not_hold_a_connection() -> None:
+async def test_a_request_that_timed_out_does_not_keep_a_connection_open() -> None:
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold(void())
         first.prime(SLOW, answers)
-        async with patient(nodes) as (_, session):
+        async with connected_with_delay(nodes) as (_, session):
             running = asyncio.ensure_future(session.execute(SLOW, timeout=0.5))
             await until_on_loop(lambda: answers.held)
             first.drain()
@@ -233,14 +233,12 @@ async def test_a_request_whose_time_is_over_does_not_hold_a_connection() -> None
             await until_on_loop(lambda: not first.connections)
 
 
-async def test_requests_that_wait_for_room_go_elsewhere() -> None:
-    """Requests that wait for a free stream go to other hosts, even at the end of
-    their query plan.
-    """
+async def test_requests_that_wait_for_a_stream_go_to_other_nodes() -> None:
+    """Requests that wait for a free stream go to other hosts, even if their plan has ended."""
     with start_three_nodes() as nodes:
         for node in nodes.nodes:
             node.prime(SLOW, delay(0.3, void()))
-        async with patient(nodes) as (_, session):
+        async with connected_with_delay(nodes) as (_, session):
             for pool in session._engine.pools.values():
                 for connection in pool.connections:
                     connection.set_stream_limit(2)
@@ -254,7 +252,7 @@ async def test_requests_that_wait_for_room_go_elsewhere() -> None:
 
 async def test_a_single_node_that_drains_is_down() -> None:
     with FakeNode(graceful_disconnect=True) as node:
-        async with patient(node) as (cluster, session):
+        async with connected_with_delay(node) as (cluster, session):
             await session.execute(SLOW)
             node.drain()
             host = host_of(cluster, node)
@@ -276,31 +274,31 @@ async def test_a_single_node_that_drains_is_down() -> None:
 # -- at bad moments --------------------------------------------------------------------------------
 
 
-async def test_an_event_while_a_connection_is_opened() -> None:
-    """The event comes before the answer to REGISTER."""
+async def test_the_event_during_the_opening_of_a_connection() -> None:
+    """Here the event arrives before the answer to REGISTER."""
     with start_three_nodes() as nodes:
         first = nodes[0]
 
-        def tell(request: Request) -> Answer:
+        def send_event_first(request: Request) -> Answer:
             body = len(EVENT).to_bytes(2, "big") + EVENT.encode()
             request.connection.send(-1, Opcode.EVENT, 0, body)
             return message(Opcode.READY, b"")
 
-        prime = first.prime(Opcode.REGISTER, tell)
+        prime = first.prime(Opcode.REGISTER, send_event_first)
         async with connected(nodes) as (cluster, session):
-            assert await place_of(session) == 1
+            assert await answering_node(session) == 1
             assert cluster._core is not None
             assert cluster._core.control.host != host_of(cluster, first)
             prime.remove()
             await until_on_loop(lambda: host_of(cluster, first).is_up)
-            assert await place_of(session) == 0
+            assert await answering_node(session) == 0
 
 
-async def test_an_event_while_a_statement_is_prepared_again() -> None:
+async def test_the_event_while_a_statement_is_prepared_again() -> None:
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold()
-        async with patient(nodes) as (_, session):
+        async with connected_with_delay(nodes) as (_, session):
             prepared = await session.prepare(INSERT)
             first.forget_prepared()
             first.prime(Opcode.PREPARE, answers)
@@ -317,12 +315,12 @@ async def test_an_event_while_a_statement_is_prepared_again() -> None:
             assert [request.connection.node for request in nodes.queries(INSERT)][-1] is nodes[1]
 
 
-async def test_an_event_while_the_statement_is_not_prepared() -> None:
-    """If UNPREPARED comes on a draining connection, another host gets the request."""
+async def test_the_event_before_an_unprepared_answer() -> None:
+    """If a draining connection answers UNPREPARED, the request is sent to another host."""
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold()
-        async with patient(nodes) as (_, session):
+        async with connected_with_delay(nodes) as (_, session):
             prepared = await session.prepare(INSERT)
             first.prime(Opcode.EXECUTE, answers)
             running = asyncio.ensure_future(session.execute(prepared, (1,)))
@@ -336,12 +334,12 @@ async def test_an_event_while_the_statement_is_not_prepared() -> None:
 
 
 @pytest.mark.parametrize("version", [4, 5])
-async def test_an_event_during_a_use(version: int) -> None:
+async def test_the_event_during_a_use(version: int) -> None:
     with start_three_nodes(max_version=version) as nodes:
         first = nodes[0]
         answers = hold()
         first.prime("USE other", answers, times=1)
-        async with patient(nodes) as (_, session):
+        async with connected_with_delay(nodes) as (_, session):
             use = asyncio.ensure_future(session.execute("USE other"))
             await until_on_loop(lambda: answers.held)
             late = [asyncio.ensure_future(session.execute(SLOW)) for _ in range(5)]
@@ -361,7 +359,7 @@ WORKERS = 40
 
 
 class _Load:
-    """Workers that insert, one row after the other, until they are stopped."""
+    """Workers that insert row after row, until `run` ends them."""
 
     def __init__(self, session: aio.Session) -> None:
         self.session = session
@@ -381,7 +379,7 @@ class _Load:
     async def work(self, prepared: Any, number: int) -> None:
         while not self.is_over:
             try:
-                # Each fourth request is a simple statement, which is slow.
+                # Each fourth worker sends a simple statement, to which the answer is slow.
                 await self.session.execute(*((prepared, (self.done,)) if number % 4 else (SLOW,)))
                 self.done += 1
             except Exception as failure:
@@ -406,12 +404,14 @@ async def restart_all(nodes: FakeCluster, cluster: aio.Cluster) -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("scylla", [None, 2], ids=["cassandra", "shards"])
-async def test_a_rolling_restart_under_load(version: int, scylla: int | None) -> None:
+async def test_a_rolling_restart_under_load_fails_no_request(
+    version: int, scylla: int | None
+) -> None:
     if scylla is not None and version == 5:
         pytest.skip("ScyllaDB speaks version 4")
     with start_three_nodes(max_version=version, scylla=scylla) as nodes:
         for node in nodes.nodes:
-            node.prime(Opcode.EXECUTE, lambda request: delay(0.003, _executed(request)))
+            node.prime(Opcode.EXECUTE, lambda request: delay(0.003, answer_execute(request)))
             node.prime(SLOW, delay(0.4, void()))
         policy = ExponentialReconnectionPolicy(0.5, 60.0)
         async with connected(nodes, reconnection_policy=policy) as (cluster, session):
@@ -420,7 +420,7 @@ async def test_a_rolling_restart_under_load(version: int, scylla: int | None) ->
             assert load.errors == []
             assert load.done > 5000
             assert [node.malformed for node in nodes.nodes] == [[]] * 3
-            # No statement was executed twice.
+            # No statement was executed twice: the nodes got as many requests as were answered.
             executed = [
                 request
                 for request in nodes.requests
@@ -429,13 +429,13 @@ async def test_a_rolling_restart_under_load(version: int, scylla: int | None) ->
             assert len(executed) == load.done
 
 
-def _executed(request: Request) -> Any:
+def answer_execute(request: Request) -> Any:
     if request.query is None:
         return error(ErrorCode.UNPREPARED, "not prepared", query_id=request.query_id or b"")
     return void()
 
 
-def test_a_connection_says_why_it_takes_no_requests() -> None:
+def test_a_draining_connection_refuses_requests_with_the_reason() -> None:
     loop = asyncio.new_event_loop()
     try:
         connection = Connection(DefaultEndPoint("10.0.0.1"), 5, loop)

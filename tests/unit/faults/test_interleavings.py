@@ -1,9 +1,9 @@
-"""Many requests under random faults: each gets its own answer or an error, and never another's.
+"""Many requests under random faults: each gets its own answer or an error, never another's answer.
 
-`CASS_DRIVER_INTERLEAVINGS` is the number of requests of each protocol version, 50,000 by default.
-The node answers in random order, late, not at all, with refusals, and breaks connections; clients
-give up and cancel. A seed decides the node's faults by the order of arrival; the checks hold for
-every order.
+`CASS_DRIVER_INTERLEAVINGS` is the number of requests for each protocol version, by default 50,000.
+The nodes answer in random order, late or not at all, return errors, and break connections. Clients
+time out or cancel requests. A seed decides the faults, in the order in which requests arrive; what
+is checked must hold in any order.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ REQUESTS = int(os.environ.get("CASS_DRIVER_INTERLEAVINGS", "50000"))
 CLIENTS = 200
 QUERY = "SELECT k FROM t WHERE k = ?"
 COLUMNS = [("k", "int")]
-# 4.2.5.2: kind Rows, no flags but No_metadata or a global table, one column; then one row of one
-# int.
-_WHOLE = bytes.fromhex(
+# A RESULT of Rows (native_protocol_v5.spec, section 4.2.5.2) with one row of one int: with its
+# column, and with the flag No_metadata.
+_WITH_METADATA = bytes.fromhex(
     "00000002 00000001 00000001 0002 6b73 0001 74 0001 6b 0009 00000001 00000004"
 )
-_BARE = bytes.fromhex("00000002 00000004 00000001 00000001 00000004")
+_WITHOUT_METADATA = bytes.fromhex("00000002 00000004 00000001 00000001 00000004")
 
 
 def echo(request: Request) -> bytes:
-    """Return one row with the requested value."""
+    """Return the body of a result with one row, which has the requested value."""
     value = request.values[0]
     assert isinstance(value, bytes)
-    return (_BARE if request.skip_metadata else _WHOLE) + value
+    return (_WITHOUT_METADATA if request.skip_metadata else _WITH_METADATA) + value
 
 
 class Chaos(Answer):
-    """The behaviour of one node, drawn from a seed."""
+    """The random behaviour of one node, decided by a seed."""
 
     def __init__(self, seed: int, break_every: int) -> None:
         self._random = random.Random(seed)
@@ -68,7 +68,7 @@ class Chaos(Answer):
         self._break_every = break_every
         self._waiting: list[Request] = []
         self._late: list[Request] = []
-        self._armed = False
+        self._has_timer = False
         self.done: Counter[str] = Counter()
 
     def perform(self, request: Request) -> None:
@@ -76,7 +76,7 @@ class Chaos(Answer):
         self.done["requests"] += 1
         number = struct.unpack(">i", request.values[0])[0]  # type: ignore[arg-type]
         if number % 97 == 0:
-            self._late.append(request)  # the client gives these up
+            self._late.append(request)  # the client sets a short timeout for these
         elif draw() < 0.4:
             self._waiting.append(request)
         elif draw() < 0.02:
@@ -90,10 +90,10 @@ class Chaos(Answer):
         if self.done["requests"] % self._break_every == 0:
             self.done["broken"] += 1
             request.connection.end(reset=draw() < 0.5)
-        if self._waiting and not self._armed:
-            # Clients send no more before they have their answers, so held answers must come in the
-            # end.
-            self._armed = True
+        if self._waiting and not self._has_timer:
+            # Each client waits for its answer before it sends another request. So all requests may
+            # be held here, and a timer must answer them.
+            self._has_timer = True
             request.connection.loop.call_later(0.02, self._answer_all)
 
     def _answer_some(self, requests: list[Request]) -> int:
@@ -105,13 +105,13 @@ class Chaos(Answer):
         return count
 
     def _answer_all(self) -> None:
-        self._armed = False
+        self._has_timer = False
         while self._waiting:
             self._answer_some(self._waiting)
 
 
 class Client:
-    """Sends its share of the numbers in sequence, and counts the outcomes."""
+    """Sends a range of numbers, one after the other, and counts the outcomes."""
 
     def __init__(self, session: aio.Session, statement: Any, seed: int) -> None:
         self._session = session
@@ -120,9 +120,9 @@ class Client:
 
     async def run(self, numbers: range, outcomes: Counter[str]) -> None:
         for number in numbers:
-            outcomes[await self._one(number)] += 1
+            outcomes[await self._request(number)] += 1
 
-    async def _one(self, number: int) -> str:
+    async def _request(self, number: int) -> str:
         late = number % 97 == 0
         future = self._session.execute(self._statement, (number,), timeout=0.02 if late else WAIT)
         if self._random.random() < 0.01:
@@ -154,7 +154,7 @@ ALLOWED = {
 
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.slow
-async def test_nobody_gets_anothers_answer(version: int) -> None:
+async def test_each_request_gets_its_own_answer_or_an_error(version: int) -> None:
     share = REQUESTS // CLIENTS
     total = share * CLIENTS
     outcomes: Counter[str] = Counter()
@@ -179,8 +179,8 @@ async def test_nobody_gets_anothers_answer(version: int) -> None:
             pools = list(session._engine.pools.values())
             for pool in pools:
                 for connection in pool.connections:
-                    # Streams still in use belong to requests that were given up and are not
-                    # answered yet.
+                    # The streams that are in use belong to abandoned requests that have no answer
+                    # yet.
                     assert connection.in_flight == connection.orphans
         assert sum(outcomes.values()) == total
         assert set(outcomes) <= ALLOWED, outcomes

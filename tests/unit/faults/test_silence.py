@@ -1,8 +1,7 @@
-"""If a server never answers the n-th request of a call, for each n, the call ends within its
-timeouts, and leaves nothing behind.
+"""A server never answers the n-th request of a call: the call ends within its timeouts.
 
-Each call is made once against servers that answer, and then once for each of its requests, in
-virtual time.
+Each call is made once against servers that answer all requests, and then once for each of its
+requests, which is not answered. Nothing may be left afterwards. The tests use virtual time.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from tests.unit.loops import Loops
 from tests.unit.simulated import Simulated
 
 LIMIT = 2.0  # seconds, for everything that has a timeout
-PATIENCE = 60.0  # virtual seconds; a call that has not ended by then never does
+PATIENCE = 60.0  # virtual seconds; a call that takes longer never ends
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
 MARKERS = "SELECT k FROM t WHERE k = ?"
-# The documented errors of a call that gets no answer.
+# The documented errors of calls that get no answer.
 ERRORS = (OperationTimedOut, NoHostAvailable, TraceUnavailable)
 
 Call = Callable[[Any, Any], Any]
@@ -73,25 +72,25 @@ MOST = 40  # requests of one call
 
 
 class Silence:
-    """Matches the n-th request that reaches any of the nodes, which is never answered."""
+    """Makes the nodes leave the n-th request without an answer. They count requests together."""
 
     def __init__(self, nodes: FakeCluster, number: int) -> None:
         self.count = 0
-        self.met = False
+        self.has_matched = False
         self._number = number
-        self._places = itertools.count()
-        self._lines: list[Prime] = [node.prime(self._is_met, silence()) for node in nodes.nodes]
+        self._indexes = itertools.count()
+        self._primes: list[Prime] = [node.prime(self._matches, silence()) for node in nodes.nodes]
 
-    def _is_met(self, request: Any) -> bool:
-        index = next(self._places)
+    def _matches(self, request: Any) -> bool:
+        index = next(self._indexes)
         self.count = index + 1
         if index == self._number:
-            self.met = True
+            self.has_matched = True
             return True
         return False
 
     def end(self) -> None:
-        for line in self._lines:
+        for line in self._primes:
             line.remove()
 
 
@@ -143,7 +142,7 @@ def settings(nodes: FakeCluster) -> dict[str, Any]:
 
 
 def check(name: str, number: int, silence: Silence, failure: BaseException | None) -> None:
-    """Check the outcome of a call whose n-th request was not answered."""
+    """Check the outcome of a call whose request `number` was not answered."""
     description = f"{name}, request {number} of {silence.count}: {failure!r}"
     if failure is None:
         return
@@ -155,7 +154,7 @@ def check(name: str, number: int, silence: Silence, failure: BaseException | Non
 
 
 def outcome(simulated: Simulated, call: Callable[[], Any]) -> BaseException | None:
-    """Return the error that `call` ends with, in time."""
+    """Return the error that `call` raises, or None; it must end within `PATIENCE` seconds."""
     began = simulated.now
     failure: BaseException | None = None
     try:
@@ -166,54 +165,54 @@ def outcome(simulated: Simulated, call: Callable[[], Any]) -> BaseException | No
     return failure
 
 
-def none_left(nodes: FakeCluster) -> None:
+def wait_until_disconnected(nodes: FakeCluster) -> None:
     for node in nodes.nodes:
         node.wait_for(lambda node: not node.connections)
 
 
 @pytest.mark.parametrize("name", ["connect", *BLOCKING])
 def test_blocking(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
-    def once(number: int) -> tuple[bool, bool]:
-        """Return whether the call failed, and whether it met the silence."""
+    def call_once(number: int) -> tuple[bool, bool]:
+        """Return whether the call failed, and whether it sent the request that was not answered."""
         cluster = Cluster(**settings(nodes))
         if name == "connect":
-            quiet = Silence(nodes, number)
+            silent_request = Silence(nodes, number)
             failure = outcome(simulated, cluster.connect)
         else:
             session = cluster.connect(wait_for_all_pools=True)
-            quiet = Silence(nodes, number)
+            silent_request = Silence(nodes, number)
             failure = outcome(simulated, lambda: BLOCKING[name](cluster, session))
-        quiet.end()
-        check(name, number, quiet, failure)
+        silent_request.end()
+        check(name, number, silent_request, failure)
         assert number >= 0 or failure is None, failure
         assert outcome(simulated, cluster.shutdown) is None
-        none_left(nodes)
+        wait_until_disconnected(nodes)
         assert simulated.threads is not None
         assert simulated.threads.alive == ["program 0"]
-        return failure is not None, quiet.met
+        return failure is not None, silent_request.has_matched
 
     def program() -> None:
         failures = 0
-        for number in range(-1, MOST):  # the first time everything is answered
-            has_failed, met = once(number)
+        for number in range(-1, MOST):  # with -1, every request is answered
+            has_failed, has_matched = call_once(number)
             failures += has_failed
-            if number >= 0 and not met:
+            if number >= 0 and not has_matched:
                 break
         else:
             raise AssertionError(f"{name} has more than {MOST} requests")
-        can_do_without = ("connect to all", "connect again", "agreement", "create", "connect")
-        assert failures or name in can_do_without
+        may_succeed = ("connect to all", "connect again", "agreement", "create", "connect")
+        assert failures or name in may_succeed
 
     simulated.run_threads(program)
 
 
 @pytest.mark.parametrize("table", ["sessions", "events"])
-def test_a_trace_that_cannot_be_read_keeps_to_its_own_limit(
+def test_reading_a_trace_has_its_own_timeout(
     simulated: Simulated,
     nodes: FakeCluster,
     table: str,
 ) -> None:
-    """The read of a trace has its own timeout, not the longer one of the session's requests."""
+    """Reading a trace has its own timeout, not the longer one of the session's requests."""
     arguments = settings(nodes)
     arguments["execution_profiles"][EXEC_PROFILE_DEFAULT].request_timeout = None
 
@@ -234,38 +233,38 @@ def test_a_trace_that_cannot_be_read_keeps_to_its_own_limit(
 
 @pytest.mark.parametrize("name", ["connect", *AWAITED])
 def test_awaiting(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
-    async def once(number: int) -> bool:
+    async def call_once(number: int) -> bool:
         cluster = aio.Cluster(**settings(nodes))
         if name == "connect":
-            quiet = Silence(nodes, number)
+            silent_request = Silence(nodes, number)
             failure = await awaited(cluster.connect())
         else:
             session = await cluster.connect(wait_for_all_pools=True)
-            quiet = Silence(nodes, number)
+            silent_request = Silence(nodes, number)
             failure = await awaited(AWAITED[name](cluster, session))
-        quiet.end()
-        check(name, number, quiet, failure)
+        silent_request.end()
+        check(name, number, silent_request, failure)
         assert number >= 0 or failure is None, failure
         assert await awaited(cluster.shutdown()) is None
         for node in nodes.nodes:
             await node.wait_until(lambda node: not node.connections)
         assert asyncio.all_tasks() == before
-        return number < 0 or quiet.met
+        return number < 0 or silent_request.has_matched
 
     before: set[asyncio.Task[Any]] = set()
 
-    async def every() -> None:
+    async def call_for_each_request() -> None:
         before.update(asyncio.all_tasks())
         for number in range(-1, MOST):
-            if not await once(number):
+            if not await call_once(number):
                 return
         raise AssertionError(f"{name} has more than {MOST} requests")
 
-    simulated.run(every())
+    simulated.run(call_for_each_request())
 
 
 async def awaited(call: Any) -> BaseException | None:
-    """Return the error that `call` ends with, in time."""
+    """Return the error that `call` raises, or None; it must end within `PATIENCE` seconds."""
     try:
         await asyncio.wait_for(call, PATIENCE)
     except asyncio.TimeoutError:
@@ -279,7 +278,7 @@ async def awaited(call: Any) -> BaseException | None:
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])
-def test_real_loops_end_what_nobody_answers(loops: Loops, is_blocking: bool) -> None:
+def test_on_real_loops_an_unanswered_request_times_out(loops: Loops, is_blocking: bool) -> None:
     async def execute(nodes: FakeCluster) -> None:
         async with aio.Cluster(nodes.contact_points, port=nodes.port) as cluster:
             session = await cluster.connect()

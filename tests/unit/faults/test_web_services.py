@@ -1,4 +1,4 @@
-"""Services of examples/: errors of the driver become the statuses of the run book."""
+"""Web services in examples/ turn the driver's errors into HTTP statuses, as in the run book."""
 
 from __future__ import annotations
 
@@ -44,13 +44,15 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Any:
         (InvalidRequest("no such table"), 500),
     ],
 )
-def test_statuses(service: Any, failure: Exception, status: int) -> None:
+def test_status_of_maps_errors_to_http_statuses(
+    service: Any, failure: Exception, status: int
+) -> None:
     code, text = service.status_of(failure)
     assert code == status
     assert str(failure) not in text
 
 
-def test_a_service_on_a_node(service: Any) -> None:
+def test_the_service_returns_notes_and_statuses(service: Any) -> None:
     pytest.importorskip("fastapi")
     pytest.importorskip("httpx")
     client = pytest.importorskip("fastapi.testclient")
@@ -74,7 +76,7 @@ def test_a_service_on_a_node(service: Any) -> None:
             assert browser.get("/ready").status_code == 503
 
 
-def test_an_application_is_tested_by_the_fixture(tmp_path: Path) -> None:
+def test_the_example_of_a_tested_application_passes(tmp_path: Path) -> None:
     for package in ("fastapi", "httpx", "pytest_asyncio"):
         pytest.importorskip(package)
     query = "SELECT name FROM users WHERE key = 1"

@@ -1,5 +1,6 @@
-"""Well-formed messages that answer no request: the connection is closed, and its other requests
-fail over.
+"""Well-formed messages that are no answer to the request: the driver closes the connection.
+
+Other requests on this connection are sent again if they are idempotent.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from tests.unit.engine.faults import (
 )
 
 INSERT = "INSERT INTO t (k) VALUES (1)"
-WRONG = {
+WRONG_ANSWERS = {
     "supported": message(Opcode.SUPPORTED, b"\0\0"),
     "ready": message(Opcode.READY, b""),
     "authenticate": message(Opcode.AUTHENTICATE, b"\0\1A"),
@@ -60,13 +61,15 @@ def node() -> Iterator[FakeNode]:
         assert running.malformed == []
 
 
-@pytest.fixture(params=list(WRONG))
-def wrong(request: pytest.FixtureRequest) -> Answer:
-    return WRONG[request.param]
+@pytest.fixture(params=list(WRONG_ANSWERS))
+def wrong_answer(request: pytest.FixtureRequest) -> Answer:
+    return WRONG_ANSWERS[request.param]
 
 
 @pytest.mark.parametrize("kind", ["text", "prepared", "batch", "traced"])
-async def test_a_write(node: FakeNode, wrong: Answer, kind: str) -> None:
+async def test_a_wrong_answer_to_a_write_is_a_protocol_error(
+    node: FakeNode, wrong_answer: Answer, kind: str
+) -> None:
     async with connected(node) as (_, session):
         prepared = await session.prepare("INSERT INTO t (k) VALUES (?)")
         before = only_connection(session)
@@ -80,7 +83,7 @@ async def test_a_write(node: FakeNode, wrong: Answer, kind: str) -> None:
         }[kind]
         node.prime(
             lambda request: request.opcode in (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH),
-            wrong,
+            wrong_answer,
             times=1,
         )
         failure = await fails(session.execute(statement, trace=kind == "traced"))
@@ -91,17 +94,19 @@ async def test_a_write(node: FakeNode, wrong: Answer, kind: str) -> None:
         await session.execute(INSERT)
 
 
-def test_a_write_of_the_blocking_face(node: FakeNode, wrong: Answer) -> None:
+def test_a_wrong_answer_to_a_blocking_write_is_a_protocol_error(
+    node: FakeNode, wrong_answer: Answer
+) -> None:
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
-        node.prime(INSERT, wrong, times=1)
+        node.prime(INSERT, wrong_answer, times=1)
         with pytest.raises(ProtocolError, match="does not allow"):
             session.execute(INSERT)
         assert session.keyspace is None
         session.execute(INSERT)
 
 
-async def test_a_select_does_not_change_the_keyspace() -> None:
+async def test_set_keyspace_as_the_answer_to_a_select_is_a_protocol_error() -> None:
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (_, session):
             await session.set_keyspace("mine")
@@ -110,23 +115,23 @@ async def test_a_select_does_not_change_the_keyspace() -> None:
             assert session.keyspace == "mine"
 
 
-async def test_other_requests_of_the_connection_fail_over() -> None:
-    """The other requests may have been executed, so only idempotent requests are sent again."""
+async def test_other_idempotent_requests_are_sent_to_another_host() -> None:
+    """Other requests may have been executed, so only those that are idempotent are sent again."""
     with FakeCluster(2) as nodes:
         held = hold()
         nodes[0].prime(READ, held)
         nodes[1].prime(READ, number(7))
         async with connected(nodes) as (_, session):
-            repeatable = session.execute(SimpleStatement(READ, is_idempotent=True))
+            idempotent_request = session.execute(SimpleStatement(READ, is_idempotent=True))
             await thread(held.wait, 1)
-            nodes[0].prime(INSERT, WRONG["ready"], times=1)
+            nodes[0].prime(INSERT, WRONG_ANSWERS["ready"], times=1)
             assert isinstance(await fails(session.execute(INSERT)), ProtocolError)
-            assert (await repeatable).one().k == 7
+            assert (await idempotent_request).one().k == 7
 
 
-@pytest.mark.parametrize("answer", [void(), *WRONG.values()], ids=["void", *WRONG])
-async def test_use(node: FakeNode, answer: Answer) -> None:
-    if answer is WRONG["keyspace"]:
+@pytest.mark.parametrize("answer", [void(), *WRONG_ANSWERS.values()], ids=["void", *WRONG_ANSWERS])
+async def test_a_wrong_answer_to_use_is_a_protocol_error(node: FakeNode, answer: Answer) -> None:
+    if answer is WRONG_ANSWERS["keyspace"]:
         pytest.skip("that is what answers it")
     async with connected(node) as (_, session):
         node.prime("USE ks", answer, times=1)
@@ -140,10 +145,12 @@ async def test_use(node: FakeNode, answer: Answer) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [void(), number(1), *WRONG.values()], ids=["void", "rows", *WRONG]
+    "answer", [void(), number(1), *WRONG_ANSWERS.values()], ids=["void", "rows", *WRONG_ANSWERS]
 )
-async def test_prepare(node: FakeNode, answer: Answer) -> None:
-    if answer is WRONG["prepared"]:
+async def test_a_wrong_answer_to_prepare_is_a_protocol_error(
+    node: FakeNode, answer: Answer
+) -> None:
+    if answer is WRONG_ANSWERS["prepared"]:
         pytest.skip("that is what answers it")
     async with connected(node) as (_, session):
         before = only_connection(session)
@@ -153,9 +160,11 @@ async def test_prepare(node: FakeNode, answer: Answer) -> None:
         assert before.closed
 
 
-@pytest.mark.parametrize("answer", [void(), *WRONG.values()], ids=["void", *WRONG])
-async def test_preparing_again(node: FakeNode, answer: Answer) -> None:
-    if answer is WRONG["prepared"]:
+@pytest.mark.parametrize("answer", [void(), *WRONG_ANSWERS.values()], ids=["void", *WRONG_ANSWERS])
+async def test_a_wrong_answer_to_preparing_again_is_a_protocol_error(
+    node: FakeNode, answer: Answer
+) -> None:
+    if answer is WRONG_ANSWERS["prepared"]:
         pytest.skip("that is what answers it")
     async with connected(node) as (_, session):
         prepared = await session.prepare("INSERT INTO t (k) VALUES (?)")
@@ -170,15 +179,17 @@ async def test_preparing_again(node: FakeNode, answer: Answer) -> None:
 @pytest.mark.parametrize(
     "match", [Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, "system.local"], ids=str
 )
-async def test_the_engine_s_own_requests(node: FakeNode, wrong: Answer, match: Any) -> None:
+async def test_a_wrong_answer_during_connect_is_a_protocol_error(
+    node: FakeNode, wrong_answer: Answer, match: Any
+) -> None:
     right = {
         Opcode.OPTIONS: ["supported"],
         Opcode.STARTUP: ["ready", "authenticate"],
         Opcode.REGISTER: ["ready"],
     }
-    if any(wrong is WRONG[name] for name in right.get(match, [])):
+    if any(wrong_answer is WRONG_ANSWERS[name] for name in right.get(match, [])):
         pytest.skip("that is what answers it")
-    node.prime(re.compile("system.local") if isinstance(match, str) else match, wrong)
+    node.prime(re.compile("system.local") if isinstance(match, str) else match, wrong_answer)
     cluster = aio.Cluster([node.address], port=node.port, connect_timeout=2.0)
     failure = await fails(cluster.connect())
     assert isinstance(failure, NoHostAvailable)
@@ -188,8 +199,8 @@ async def test_the_engine_s_own_requests(node: FakeNode, wrong: Answer, match: A
     await node.wait_until(lambda node: not node.connections)
 
 
-def closing(connection: Any) -> asyncio.Event:
-    """Return an event that is set when `connection` is closed."""
+def event_of_close(connection: Any) -> asyncio.Event:
+    """Return an event that is set when the connection is closed."""
     closed = asyncio.Event()
     original = connection.on_closed
 
@@ -201,31 +212,33 @@ def closing(connection: Any) -> asyncio.Event:
     return closed
 
 
-async def test_a_heartbeat(node: FakeNode) -> None:
+async def test_a_wrong_answer_to_a_heartbeat_closes_the_connection(node: FakeNode) -> None:
     async with connected(node, idle_heartbeat_interval=0.05) as (_, session):
         before = only_connection(session)
-        beat = local_address(before)
+        control_peer = local_address(before)
         node.prime(
-            lambda request: request.opcode == Opcode.OPTIONS and request.connection.peer == beat,
-            WRONG["ready"],
+            lambda request: (
+                request.opcode == Opcode.OPTIONS and request.connection.peer == control_peer
+            ),
+            WRONG_ANSWERS["ready"],
         )
-        closed = closing(before)
+        closed = event_of_close(before)
         await asyncio.wait_for(closed.wait(), 5)
         assert isinstance(before.close_error, ProtocolError)
 
 
-async def test_an_event_that_is_none(node: FakeNode) -> None:
+async def test_a_ready_on_the_event_stream_closes_the_connection(node: FakeNode) -> None:
     async with connected(node) as (cluster, _):
         assert cluster._core is not None
         before: Any = cluster._core.control.connection
         server = next(connection for connection in node.connections if connection.event_types)
-        closed = closing(before)
+        closed = event_of_close(before)
         node.post(server.send, -1, Opcode.READY, 0, b"")
         await asyncio.wait_for(closed.wait(), 5)
         assert isinstance(before.close_error, ProtocolError)
 
 
-async def test_preparing_on_the_other_nodes() -> None:
+async def test_a_wrong_answer_to_prepare_on_another_node_closes_its_connection() -> None:
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (_, session):
             other = next(
@@ -234,17 +247,19 @@ async def test_preparing_on_the_other_nodes() -> None:
                 if host.address == nodes[1].address
             )
             (before,) = other.connections
-            nodes[1].prime(Opcode.PREPARE, WRONG["ready"], times=1)
+            nodes[1].prime(Opcode.PREPARE, WRONG_ANSWERS["ready"], times=1)
             await session.prepare("SELECT k FROM t WHERE k = ?")
             assert isinstance(before.close_error, ProtocolError)
 
 
-async def test_agreement_and_what_ddl_reads(node: FakeNode) -> None:
-    """A DDL statement succeeds, whatever happens to the reads after it."""
+async def test_a_wrong_answer_to_a_query_after_ddl_does_not_fail_the_statement(
+    node: FakeNode,
+) -> None:
+    """A DDL statement succeeds, whatever happens to the queries that follow it."""
     node.prime("CREATE TABLE t", schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(node, max_schema_agreement_wait=0.5) as (_, session):
         before = only_connection(session)
-        node.prime(re.compile("SELECT schema_version"), WRONG["ready"], times=1)
+        node.prime(re.compile("SELECT schema_version"), WRONG_ANSWERS["ready"], times=1)
         result = await asyncio.wait_for(session.execute("CREATE TABLE t"), 5)
-        assert result.is_schema_agreed  # read again from another host
+        assert result.is_schema_agreed  # the versions were queried again, from another host
         assert before.closed

@@ -1,7 +1,7 @@
-"""Every waiting call ends with ConnectionShutdown if another caller shuts the cluster down, in both
-APIs and on both loops.
+"""If one caller shuts the cluster down, every other call raises ConnectionShutdown.
 
-A caller that is cancelled still gets CancelledError.
+The tests use both APIs, on loops of asyncio and uvloop. A caller that is cancelled still gets
+CancelledError.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def trace(cluster: Any, session: Any) -> Any:
 
 
 TABLE = re.compile(r"system_schema\.tables")
-# The request that the node does not answer, and the call that waits for it, alike in both APIs.
+# For each call that both APIs have: the request that the node does not answer, and the call.
 CALLS: dict[str, tuple[Any, Call]] = {
     "connect again": (Opcode.STARTUP, lambda cluster, session: cluster.connect()),
     "connect again to all": (Opcode.STARTUP, lambda cluster, session: cluster.connect(wait_for_all_pools=True)),  # noqa: E501
@@ -97,7 +97,7 @@ FIRST_CONNECT = [
     re.compile("FROM system.local"),
     TABLE,
 ]
-del CALLS["connect again to all"]  # the same, except for the unlimited wait
+del CALLS["connect again to all"]  # with asyncio it differs from "connect again" only in its wait
 
 
 @pytest.fixture
@@ -129,8 +129,8 @@ def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:
         held.wait()
         try:
             if name.startswith("connect again"):
-                # A connecting thread holds the cluster's lock, so we end the session's loop under
-                # it.
+                # A connecting thread holds the lock that `shutdown` needs, so close the session's
+                # engine directly.
                 core, thread = cluster._core, cluster._loop_thread
                 assert core is not None
                 assert thread is not None
@@ -146,8 +146,8 @@ def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:
     gc.collect()  # would report a coroutine that was never awaited
 
 
-def test_a_schema_change_that_was_executed_is_no_error(node: FakeNode, loops: Loops) -> None:
-    """A schema change that was executed is not an error; only the wait for agreement ends."""
+def test_a_ddl_statement_that_was_executed_succeeds(node: FakeNode, loops: Loops) -> None:
+    """A DDL statement that was executed succeeds; only its wait for agreement ends."""
     cluster = Cluster(**settings(node))
     with ThreadPoolExecutor(1) as threads:
         session = cluster.connect()
@@ -197,7 +197,7 @@ def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:
 
 
 @pytest.mark.parametrize("match", FIRST_CONNECT, ids=str)
-def test_awaiting_the_first_connect(node: FakeNode, loops: Loops, match: Any) -> None:
+def test_shutdown_fails_an_awaited_first_connect(node: FakeNode, loops: Loops, match: Any) -> None:
     async def run() -> None:
         held = hold()
         node.prime(match, held)
@@ -217,16 +217,18 @@ def test_awaiting_the_first_connect(node: FakeNode, loops: Loops, match: Any) ->
     gc.collect()
 
 
-def test_a_retry_that_is_put_off(node: FakeNode, loops: Loops) -> None:
-    """No pool knows a delayed retry, and its timeout ends with the cluster."""
+def test_shutdown_fails_a_delayed_retry(node: FakeNode, loops: Loops) -> None:
+    """A delayed retry is in no pool, but ends with the cluster or with its timeout."""
     retries: list[int] = []
     both: asyncio.Event
 
-    class Later(RetryPolicy):
+    class DelayedRetryPolicy(RetryPolicy):
         def on_request_error(self, query: Any, consistency: int, error: Any, retry_num: int) -> Any:
             retries.append(retry_num)
             if len(retries) == 2:
-                asyncio.get_running_loop().call_soon(both.set)  # after the decision was carried out
+                asyncio.get_running_loop().call_soon(
+                    both.set
+                )  # when the decision has been carried out
             return self.RETRY, None, 60.0
 
     async def run() -> None:
@@ -235,12 +237,12 @@ def test_a_retry_that_is_put_off(node: FakeNode, loops: Loops) -> None:
         node.prime("SELECT 4", error(ErrorCode.OVERLOADED, "busy"))
         cluster = aio.Cluster(**settings(node))
         session = await cluster.connect()
-        statement = SimpleStatement("SELECT 4", retry_policy=Later())
+        statement = SimpleStatement("SELECT 4", retry_policy=DelayedRetryPolicy())
         waiting = session.execute(statement, timeout=None)
-        given_up = session.execute(statement, timeout=0.05)
+        timed_out = session.execute(statement, timeout=0.05)
         await asyncio.wait_for(both.wait(), 10)
         assert len(session._engine.delayed) == 2
-        await error_of(given_up)
+        await error_of(timed_out)
         assert len(session._engine.delayed) == 1
         await cluster.shutdown()
         assert isinstance(await asyncio.wait_for(error_of(waiting), 10), ConnectionShutdown)
@@ -250,10 +252,10 @@ def test_a_retry_that_is_put_off(node: FakeNode, loops: Loops) -> None:
 
 
 @pytest.mark.parametrize("statement", ["SELECT ?", "INSERT ?"])
-def test_calls_in_the_same_turn_as_the_shutdown(
+def test_shutdown_in_the_same_turn_fails_the_call(
     node: FakeNode, loops: Loops, statement: str
 ) -> None:
-    """A task that is cancelled before its first step runs none of its code."""
+    """The call raises, although its task is cancelled before the first step, and runs no code."""
 
     async def run() -> None:
         cluster = aio.Cluster(**settings(node))
@@ -268,8 +270,8 @@ def test_calls_in_the_same_turn_as_the_shutdown(
 @pytest.mark.parametrize(
     "match", [Opcode.OPTIONS, Opcode.REGISTER, re.compile("FROM system.local"), TABLE]
 )
-def test_the_first_connect_is_ended_by_a_shutdown(node: FakeNode, loops: Loops, match: Any) -> None:
-    """The shutdown does not wait until the connect is over."""
+def test_shutdown_fails_a_blocking_first_connect(node: FakeNode, loops: Loops, match: Any) -> None:
+    """`shutdown` does not wait until the connect has ended."""
     cluster = Cluster(**settings(node))
     held = hold()
     node.prime(match, held)

@@ -1,6 +1,4 @@
-"""Short runs of the stress programs, and the package's locks after a fork; ``tests/stress`` has the
-long runs.
-"""
+"""Short runs of the stress programs in ``tests/stress``, and the package's locks after a fork."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
     "program", ["shutdowns", "mixing", pytest.param("forks", marks=needs_fork)]
 )
 @pytest.mark.slow
-def test_stress_in_short(program: str, loop: str) -> None:
+def test_a_short_run_of_a_stress_program_hangs_nowhere(program: str, loop: str) -> None:
     code = f"import runpy, sys; sys.argv = ['x', '--count', '6', '--loop', {loop!r}]\n"
     code += f"runpy.run_module('tests.stress.{program}', run_name='__main__')\n"
     done = run_python(code, WITH_TESTS)
@@ -77,7 +75,7 @@ go_on.set()
 
 @needs_fork
 @pytest.mark.slow
-def test_every_lock_is_made_anew_in_a_forked_child() -> None:
+def test_every_lock_is_free_in_a_forked_child() -> None:
     done = run_python(LOCKS, {"PYTHONWARNINGS": "ignore"})
     assert done.stdout.splitlines() == ["True", "[]"], done.stderr
 
@@ -120,7 +118,7 @@ node.stop()
 @pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_child_that_is_forked_while_another_thread_connects_can_end(loop: str) -> None:
+def test_a_child_forked_during_a_connect_can_exit(loop: str) -> None:
     done = run_python(CONNECTING.format(asyncio=loop == "asyncio"), timeout=60)
     assert done.stdout.splitlines() == ["child", "0", "[]"], done.stderr
     assert done.returncode == 0

@@ -1,4 +1,4 @@
-"""A `Cluster` and processes: fork, spawn, exit with an open cluster."""
+"""A `Cluster` in several processes: fork, spawn, and exit while the cluster is open."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ if __name__ == "__main__":
 )
 
 
-FORK_UNDER_WAY = (
+FORK_WITH_REQUESTS = (
     PROLOGUE
     + """
 import itertools
@@ -145,14 +145,14 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_pool_of_forked_processes_makes_its_own() -> None:
+def test_forked_pool_processes_may_create_their_own_clusters() -> None:
     done = run_python(FORKED_POOL, as_file=True)
     assert done.stdout.splitlines() == [str([([], True)] * 4), "parent []"], done.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_after_a_fork_the_child_is_told_and_can_make_its_own() -> None:
+def test_a_forked_child_gets_errors_and_may_create_its_own_cluster() -> None:
     done = run_python(FORK)
     assert done.stdout.splitlines() == [
         "SessionShutdown True",
@@ -166,8 +166,8 @@ def test_after_a_fork_the_child_is_told_and_can_make_its_own() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_nobody_waits_in_a_child_for_what_is_under_way_in_the_parent() -> None:
-    done = run_python(FORK_UNDER_WAY, timeout=30)
+def test_a_forked_child_does_not_wait_for_requests_of_its_parent() -> None:
+    done = run_python(FORK_WITH_REQUESTS, timeout=30)
     assert done.stdout.splitlines() == [
         "taken [] 1",
         "ConnectionShutdown True",
@@ -178,7 +178,7 @@ def test_nobody_waits_in_a_child_for_what_is_under_way_in_the_parent() -> None:
 
 
 @pytest.mark.slow
-def test_a_generator_that_was_not_read_to_its_end_does_not_keep_a_process() -> None:
+def test_an_unfinished_results_generator_does_not_delay_the_exit() -> None:
     done = run_python(
         PROLOGUE
         + """
@@ -196,7 +196,7 @@ with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
 
 
 @pytest.mark.slow
-def test_a_spawned_process_makes_its_own() -> None:
+def test_a_spawned_process_may_create_its_own_cluster() -> None:
     done = run_python(SPAWN, as_file=True)
     assert done.stdout.splitlines() == ["spawned []", "parent 0 []"], done.stderr
 
@@ -215,7 +215,7 @@ def test_a_spawned_process_makes_its_own() -> None:
         "args=(session,), daemon=True).start()",
     ],
 )
-def test_the_interpreter_ends_whatever_is_left_open(ending: str) -> None:
+def test_the_interpreter_exits_with_open_clusters_and_requests(ending: str) -> None:
     code = (
         PROLOGUE
         + f"node = FakeNode()\nnode.start()\nsession = connect(node)\n{ending}\nprint('end')\n"
@@ -226,7 +226,7 @@ def test_the_interpreter_ends_whatever_is_left_open(ending: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_callback_that_blocks_holds_the_interpreter_s_end_up_for_seconds_only() -> None:
+def test_a_callback_that_blocks_delays_the_exit_only_for_seconds() -> None:
     code = (
         PROLOGUE
         + "node = FakeNode()\nnode.start()\nsession = connect(node)\nblock_in_callback(session, node)\nprint('end')\n"  # noqa: E501
@@ -256,7 +256,7 @@ with FakeNode() as node:
 
 
 @pytest.mark.slow
-def test_a_cluster_that_is_dropped_ends_what_it_started() -> None:
+def test_a_dropped_cluster_ends_its_thread_and_connections() -> None:
     done = run_python(DROPPED)
     assert done.stdout == "0 0\n", done.stderr
     assert (
@@ -287,7 +287,7 @@ print("main returns")
 )
 
 
-def test_daemon_threads_that_use_a_session_end_in_silence() -> None:
+def test_daemon_threads_that_use_a_session_print_nothing_at_exit() -> None:
     done = run_python(DAEMONS)
     assert (done.stdout, done.stderr) == ("main returns\n", "")
 
@@ -310,6 +310,6 @@ threading.Thread(target=live_longer).start()
 )
 
 
-def test_a_thread_that_outlives_the_main_one_may_make_a_cluster() -> None:
+def test_a_thread_may_create_a_cluster_after_the_main_thread_has_ended() -> None:
     done = run_python(OUTLIVES)
     assert (done.stdout, done.stderr) == ("executed\n", "")

@@ -1,5 +1,6 @@
-"""Shutdown is idempotent, bounded, works in any state, and leaves nothing behind; several loops in
-one process.
+"""`shutdown` may be called in any state and several times, and leaves nothing behind.
+
+Other tests use several event loops in one process.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def node() -> Iterator[FakeNode]:
         yield running
 
 
-def descriptors() -> int:
+def descriptor_count() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
@@ -45,7 +46,7 @@ def connect(node: FakeNode) -> tuple[Cluster, Session]:
     return cluster, cluster.connect()
 
 
-def test_twice_and_from_many_threads(node: FakeNode) -> None:
+def test_shutdown_may_be_called_twice_and_by_many_threads(node: FakeNode) -> None:
     cluster, session = connect(node)
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: cluster.shutdown(), range(8)))
@@ -56,7 +57,7 @@ def test_twice_and_from_many_threads(node: FakeNode) -> None:
     assert session.is_shutdown
 
 
-def test_before_connect(node: FakeNode) -> None:
+def test_shutdown_before_connect(node: FakeNode) -> None:
     cluster = Cluster([node.address], port=node.port)
     cluster.shutdown()
     cluster.shutdown()
@@ -64,7 +65,7 @@ def test_before_connect(node: FakeNode) -> None:
         cluster.connect()
 
 
-def test_requests_in_flight_get_an_error(node: FakeNode) -> None:
+def test_shutdown_fails_requests_in_flight(node: FakeNode) -> None:
     cluster, session = connect(node)
     futures = [session.execute_async(QUERY, timeout=None) for _ in range(50)]
     node.wait_for(lambda node: len(node.queries(QUERY)) == 50)
@@ -76,7 +77,7 @@ def test_requests_in_flight_get_an_error(node: FakeNode) -> None:
         session.execute(QUERY)
 
 
-def test_a_caller_that_waits_while_another_thread_shuts_down(node: FakeNode) -> None:
+def test_shutdown_in_another_thread_fails_a_blocking_call(node: FakeNode) -> None:
     cluster, session = connect(node)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(session.execute, QUERY, None, None)
@@ -86,16 +87,16 @@ def test_a_caller_that_waits_while_another_thread_shuts_down(node: FakeNode) -> 
 
 
 @pytest.mark.slow
-def test_connects_and_failures_leave_nothing(node: FakeNode) -> None:
-    connect(node)[0].shutdown()  # creates objects that a process creates once
+def test_successful_and_failed_connects_leave_no_threads_or_descriptors(node: FakeNode) -> None:
+    connect(node)[0].shutdown()  # the first use in a process creates objects that stay
     with FakeNode() as closed:
         closed.prime(Opcode.STARTUP, silence())
         with pytest.raises(NoHostAvailable):
             Cluster([closed.address], port=closed.port, connect_timeout=0.1).connect()
         node.wait_for(lambda node: not node.connections)
         closed.wait_for(lambda node: not node.connections)
-        gc.collect()  # objects of other tests
-        threads, open_before = set(threading.enumerate()), descriptors()
+        gc.collect()  # remove objects of other tests
+        threads, open_before = set(threading.enumerate()), descriptor_count()
         for _ in range(10):
             with pytest.raises(NoHostAvailable):
                 Cluster([closed.address], port=closed.port, connect_timeout=0.05).connect()
@@ -104,10 +105,10 @@ def test_connects_and_failures_leave_nothing(node: FakeNode) -> None:
         node.wait_for(lambda node: not node.connections)
         closed.wait_for(lambda node: not node.connections)
         assert set(threading.enumerate()) == threads
-        assert descriptors() <= open_before
+        assert descriptor_count() <= open_before
 
 
-async def test_tasks_of_a_failed_and_of_an_ended_connect(node: FakeNode) -> None:
+async def test_successful_and_failed_connects_leave_no_tasks(node: FakeNode) -> None:
     before = asyncio.all_tasks()
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
@@ -151,11 +152,12 @@ def test_a_cluster_of_another_loop_is_refused(node: FakeNode) -> None:
         second.close()
 
 
-class Owner:
-    """Shuts its cluster down when it is collected, as a part of a cycle."""
+class ClusterOwner:
+    """Shuts its cluster down when the garbage collector finalizes it, in a reference cycle."""
 
     def __init__(self, node: FakeNode, outcomes: list[Any]) -> None:
-        # The cluster is both first and last, because the collector may take either first.
+        # The cluster has two places in the cycle, since the collector may finalize the owner or the
+        # cluster first.
         self.cluster = Cluster([node.address], port=node.port)
         self.session = self.cluster.connect()
         self.outcomes = outcomes
@@ -175,12 +177,12 @@ class Owner:
 def test_the_owner_of_a_collected_cluster_may_shut_it_down(
     is_late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if is_late:  # the finalizer is quicker than the owner
+    if is_late:  # the cluster's own finalizer is done before the owner's
         monkeypatch.setattr("cassandra.cluster.cluster.DROPPED_WAIT", 0)
     outcomes: list[Any] = []
     with FakeNode() as node, warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        owner = Owner(node, outcomes)
+        owner = ClusterOwner(node, outcomes)
         thread = owner.cluster._loop_thread
         del owner
         gc.collect()
@@ -189,4 +191,4 @@ def test_the_owner_of_a_collected_cluster_may_shut_it_down(
         assert not thread._thread.is_alive()
         until(lambda: not node.connections)
     if not is_late:
-        assert [each for each in warned if each.category is ResourceWarning] == []
+        assert [warning for warning in warned if warning.category is ResourceWarning] == []

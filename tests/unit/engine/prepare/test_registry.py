@@ -12,7 +12,7 @@ def statement(query_id: bytes) -> PreparedStatement:
     return PreparedStatement([], query_id, None, "SELECT 1", "ks", 5, None, None)
 
 
-def test_of_several_statements_with_the_same_id_one_is_found() -> None:
+def test_one_of_several_statements_with_the_same_id_is_found() -> None:
     registry = StatementRegistry()
     statements: list[Any] = [statement(b"a") for _ in range(3)]
     for prepared in statements:

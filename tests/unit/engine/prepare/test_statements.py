@@ -243,7 +243,7 @@ async def test_a_host_that_comes_back_gets_the_statements_in_use() -> None:
     assert len(parts.asked) == 2
 
 
-async def test_few_tasks_prepare_all_statements_on_a_host() -> None:
+async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
     parts = PreparerParts(prepare_on_all_hosts=False)
     statements = []
     for number in range(500):
