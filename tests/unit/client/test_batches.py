@@ -1,4 +1,4 @@
-"""Batches on fake nodes: prepared and forgotten statements, warnings, all APIs."""
+"""Batches on fake nodes: query strings, prepared and forgotten statements, warnings, both APIs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEXTS = [f"INSERT INTO t{number} (k, v) VALUES (?, ?)" for number in range(3)]
 COLUMNS = [("k", "int"), ("v", "text")]
 
 
-def primed(node: FakeNode) -> None:
+def prime_all(node: FakeNode) -> None:
     for text in TEXTS:
         node.prime_prepare(text, COLUMNS, pk_indexes=[0])
 
@@ -44,7 +44,7 @@ def primed(node: FakeNode) -> None:
 @pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
 async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
     with FakeNode(max_version=request.param) as running:
-        primed(running)
+        prime_all(running)
         yield running
         assert running.malformed == []
 
@@ -53,7 +53,7 @@ async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
 async def nodes() -> AsyncIterator[FakeCluster]:
     with FakeCluster(3) as running:
         for fake_node in running.nodes:
-            primed(fake_node)
+            prime_all(fake_node)
         yield running
 
 
@@ -85,7 +85,7 @@ EXPECTED = [
 ]
 
 
-async def test_texts_are_prepared_once_and_at_the_same_time(node: FakeNode) -> None:
+async def test_query_strings_are_prepared_once_and_concurrently(node: FakeNode) -> None:
     held = hold(node._on_prepare)
     node.prime(Opcode.PREPARE, held)
     async with connected(node) as (_, session):
@@ -99,7 +99,7 @@ async def test_texts_are_prepared_once_and_at_the_same_time(node: FakeNode) -> N
         assert prepares(node) == dict.fromkeys(TEXTS, 1)
 
 
-async def test_each_statement_is_prepared_once_on_each_host_for_a_hundred_batches(
+async def test_for_many_batches_each_statement_is_prepared_once_on_each_host(
     nodes: FakeCluster,
 ) -> None:
     async with connected(nodes) as (_, session):
@@ -110,7 +110,7 @@ async def test_each_statement_is_prepared_once_on_each_host_for_a_hundred_batche
 
 
 @pytest.mark.simulated(False)  # real threads
-async def test_the_blocking_and_future_faces(nodes: FakeCluster) -> None:
+async def test_batches_with_the_blocking_api_and_futures(nodes: FakeCluster) -> None:
     def work() -> None:
         with (
             Cluster(nodes.contact_points, port=nodes.port) as cluster,
@@ -125,11 +125,11 @@ async def test_the_blocking_and_future_faces(nodes: FakeCluster) -> None:
     assert [prepares(node) for node in nodes.nodes] == [dict.fromkeys(TEXTS, 1)] * 3
 
 
-async def test_a_text_that_cannot_be_prepared(node: FakeNode) -> None:
-    def is_it(request: Any) -> bool:
+async def test_an_error_of_preparing_fails_the_batch(node: FakeNode) -> None:
+    def is_second_prepare(request: Any) -> bool:
         return request.opcode == Opcode.PREPARE and list(request.queries) == [TEXTS[1]]
 
-    node.prime(is_it, error(ErrorCode.INVALID, "no such table"), times=1)
+    node.prime(is_second_prepare, error(ErrorCode.INVALID, "no such table"), times=1)
     async with connected(node) as (_, session):
         failure = await fails(session.execute(text_batch()))
         assert isinstance(failure, InvalidRequest)
@@ -139,10 +139,10 @@ async def test_a_text_that_cannot_be_prepared(node: FakeNode) -> None:
         assert statements_sent(node) == EXPECTED
 
 
-async def test_rows_that_do_not_fit_a_text(node: FakeNode) -> None:
+async def test_a_wrong_value_in_a_row_is_named(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         batch = BatchStatement().add_many(TEXTS[0], [(1, "a"), (2, 3)])
-        # the second time the statement is prepared already, and the call itself raises
+        # The second time, the statement is already prepared, and the call itself raises.
         for _ in range(2):
             with pytest.raises(
                 TypeError, match=r'row 1: column "v" \((text|varchar), \w+\): 3.*INSERT INTO t0'
@@ -153,14 +153,14 @@ async def test_rows_that_do_not_fit_a_text(node: FakeNode) -> None:
             batch.add("INSERT INTO t (k, v) VALUES (?, %s)", (1, 2))
 
 
-async def test_the_deadline_covers_preparing(node: FakeNode) -> None:
+async def test_the_timeout_covers_preparing(node: FakeNode) -> None:
     node.prime(Opcode.PREPARE, silence())
     async with connected(node) as (_, session):
         failure = await fails(session.execute(text_batch(), timeout=0.05))
         assert isinstance(failure, OperationTimedOut)
 
 
-async def test_only_what_is_forgotten_is_prepared_again(node: FakeNode) -> None:
+async def test_only_the_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         statements = await session.prepare_all(TEXTS)
         batch = BatchStatement()
@@ -179,18 +179,21 @@ async def test_only_what_is_forgotten_is_prepared_again(node: FakeNode) -> None:
         assert len(result.attempts) == 1
 
 
-async def test_unprepared_twice_in_a_row_is_the_error(node: FakeNode) -> None:
+async def test_a_second_unprepared_for_a_statement_is_raised(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         statements = await session.prepare_all(TEXTS)
         batch = BatchStatement()
         for statement in statements:
             batch.add(statement, (0, "a"))
         node.forget_requests()
-        gone = [
+        unprepared_errors = [
             error(ErrorCode.UNPREPARED, "gone", query_id=statement.query_id)
             for statement in statements
         ]
-        node.prime(Opcode.BATCH, sequence(gone[0], gone[2], gone[2], void()))
+        node.prime(
+            Opcode.BATCH,
+            sequence(unprepared_errors[0], unprepared_errors[2], unprepared_errors[2], void()),
+        )
         failure = await fails(session.execute(batch))
         assert isinstance(failure, PreparedQueryNotFound)
         assert "INSERT INTO t2 (k, v) VALUES (?, ?)" in "".join(vars(failure)["__notes__"])
@@ -198,7 +201,7 @@ async def test_unprepared_twice_in_a_row_is_the_error(node: FakeNode) -> None:
         assert node.count(Opcode.BATCH) == 3
 
 
-async def test_another_id_after_preparing_again(node: FakeNode) -> None:
+async def test_all_rows_get_the_id_from_preparing_again(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         statement = await session.prepare(TEXTS[0])
         batch = BatchStatement().add_many(statement, [(0, "a"), (1, "b")])
@@ -209,9 +212,10 @@ async def test_another_id_after_preparing_again(node: FakeNode) -> None:
         assert [entry.query_id for entry in request.statements] == [b"another"] * 2
 
 
-async def test_an_id_that_another_request_has_replaced_meanwhile(node: FakeNode) -> None:
-    """If the server does not know an id that another request has replaced meanwhile, the statement
-    is prepared again.
+async def test_an_unprepared_id_that_another_request_has_replaced(node: FakeNode) -> None:
+    """The id that the server does not know may have been replaced by another request.
+
+    Then the statement is prepared again, too.
     """
     held = hold()
     async with connected(node) as (_, session):
@@ -220,9 +224,9 @@ async def test_an_id_that_another_request_has_replaced_meanwhile(node: FakeNode)
         batch = BatchStatement().add(statements[0], (0, "a")).add(statements[1], (1, "b"))
         task = session.execute(batch)
         await thread(held.wait, 1)
-        gone, statements[1].query_id = statements[1].query_id, b"by another request"
+        unprepared_errors, statements[1].query_id = statements[1].query_id, b"by another request"
         node.prime_prepare(TEXTS[1], COLUMNS, pk_indexes=[0], query_id=b"another")
-        held.release(error(ErrorCode.UNPREPARED, "gone", query_id=gone))
+        held.release(error(ErrorCode.UNPREPARED, "gone", query_id=unprepared_errors))
         await task
         (request,) = [request for request in node.requests if request.opcode == Opcode.BATCH][-1:]
         assert [entry.query_id for entry in request.statements] == [
@@ -231,7 +235,7 @@ async def test_an_id_that_another_request_has_replaced_meanwhile(node: FakeNode)
         ]
 
 
-async def test_a_batch_that_grows_while_it_is_under_way(node: FakeNode) -> None:
+async def test_statements_added_during_a_request_are_not_in_it(node: FakeNode) -> None:
     held = hold()
     node.prime(Opcode.BATCH, held)
     async with connected(node) as (_, session):
@@ -249,11 +253,11 @@ async def test_a_batch_that_grows_while_it_is_under_way(node: FakeNode) -> None:
         assert counts == [1, 2]
 
 
-async def test_texts_are_of_the_keyspace_of_the_prepared_statement(node: FakeNode) -> None:
+async def test_query_strings_use_the_keyspace_of_the_prepared_statement(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         batch = BatchStatement().add(await session.prepare(TEXTS[0]), (0, "a"))
         await session.execute(batch)
-        # these versions report the position of the partition key
+        # Only in these versions does the server report the position of the partition key.
         if node.queries()[-1].version >= 4:
             assert batch.keyspace is not None
         assert node.queries()[-1].keyspace is None
@@ -275,7 +279,7 @@ async def test_the_settings_of_a_batch_are_sent(node: FakeNode) -> None:
         assert request.timestamp is not None
 
 
-async def test_listeners_and_handlers_see_every_row(node: FakeNode) -> None:
+async def test_listeners_get_every_row(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         seen: list[Any] = []
         session.add_request_init_listener(lambda future: seen.append(future.request.request_body))
@@ -300,7 +304,7 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
     ]
 
 
-async def test_large_batches_are_warned_of_once_in_a_while(
+async def test_a_large_batch_is_logged_once_in_an_interval(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "cassandra.cluster")
@@ -321,14 +325,14 @@ async def test_large_batches_are_warned_of_once_in_a_while(
         assert ("for 50 partitions" in warning) == (node.queries()[-1].version >= 4)
 
 
-async def test_batches_in_one_partition_are_not_warned_of(
+async def test_a_large_batch_in_one_partition_is_not_logged(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "cassandra.cluster")
     async with connected(node) as (_, session):
         statement = await session.prepare(TEXTS[0])
         await session.execute(BatchStatement().add_many(statement, [(1, "x" * 1000)] * 50))
-        # Version 3 does not report the position of the partition key.
+        # With version 3 the partition is unknown, so the driver warns.
         assert len(warnings_of(caplog)) == (node.queries()[-1].version < 4)
 
 
@@ -342,7 +346,7 @@ class Row:
 
 
 @dataclasses.dataclass
-class Wide(Row):
+class RowWithMore(Row):
     more: int = 1
 
 
@@ -354,7 +358,9 @@ class Plain:
 @pytest.mark.parametrize(
     "query_of", [lambda prepared: prepared, lambda prepared: TEXTS[0]], ids=["prepared", "text"]
 )
-async def test_parameters_as_objects(node: FakeNode, query_of: Callable[[Any], Any]) -> None:
+async def test_parameters_may_be_an_object_with_attributes(
+    node: FakeNode, query_of: Callable[[Any], Any]
+) -> None:
     async with connected(node) as (_, session):
         statement = await session.prepare(TEXTS[0])
         query = query_of(statement)
@@ -365,7 +371,7 @@ async def test_parameters_as_objects(node: FakeNode, query_of: Callable[[Any], A
             ValueError,
             match=r"Wide has the field 'more', but the bind markers are k, v.*INSERT INTO t0",
         ):
-            await session.execute(query, Wide(1, "a"))
+            await session.execute(query, RowWithMore(1, "a"))
         with pytest.raises(TypeError, match="none of the attributes k, v"):
             await session.execute(query, Plain(z=1))
         with pytest.raises(
@@ -379,7 +385,7 @@ async def test_parameters_as_objects(node: FakeNode, query_of: Callable[[Any], A
             await session.execute("SELECT %s", Row(1, "a"))
 
 
-async def test_attributes_that_are_missing(node: FakeNode) -> None:
+async def test_a_missing_attribute_is_unset_or_an_error(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         statement = await session.prepare(TEXTS[0])
         if statement.protocol_version < 4:
@@ -390,28 +396,28 @@ async def test_attributes_that_are_missing(node: FakeNode) -> None:
             assert node.queries()[-1].values[0] == b"\0\0\0\1"
 
 
-async def test_a_text_goes_where_its_rows_belong(nodes: FakeCluster) -> None:
-    """Once the statement is prepared, the partition of the first row decides the coordinator."""
+async def test_a_query_string_is_routed_by_its_first_row(nodes: FakeCluster) -> None:
+    """When the statement is prepared, the partition of the first row decides the coordinator."""
 
-    class Keys(RoundRobinPolicy):
+    class RecordingPolicy(RoundRobinPolicy):
         seen: list[Any] = []
 
         def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
             self.seen.append(getattr(query, "routing_key", None))
             return super().make_query_plan(working_keyspace, query)
 
-    profile = ExecutionProfile(load_balancing_policy=Keys())
+    profile = ExecutionProfile(load_balancing_policy=RecordingPolicy())
     async with connected(nodes, execution_profiles={"keys": profile}) as (_, session):
         batch = BatchStatement().add("x").add(SimpleStatement(TEXTS[0]), (7, "a"))
         await session.execute(batch, execution_profile="keys")
-        assert Keys.seen[-1] == b"\0\0\0\7"
+        assert RecordingPolicy.seen[-1] == b"\0\0\0\7"
 
 
 @pytest.mark.parametrize("own_keyspace", [None, "c"])
-async def test_a_batch_runs_in_one_keyspace_each_time(
+async def test_a_batch_runs_in_its_or_the_sessions_keyspace(
     node: FakeNode, own_keyspace: str | None
 ) -> None:
-    """The keyspace of the table of a text with markers is not the keyspace of other texts."""
+    """A batch runs in its own or the session's keyspace, even if a query names another one."""
     with_markers, unqualified = "INSERT INTO b.w (k) VALUES (?)", "INSERT INTO w (k) VALUES (?)"
     for text, keyspace in ((with_markers, "b"), (unqualified, own_keyspace or "a")):
         node._statements[text] = Prepared(
@@ -419,12 +425,12 @@ async def test_a_batch_runs_in_one_keyspace_each_time(
         )
     ran: list[tuple[int, Any]] = []
 
-    def note(request: Any) -> bool:
+    def record_request(request: Any) -> bool:
         if request.opcode == Opcode.BATCH or request.query == unqualified:
             ran.append((request.opcode, request.keyspace or request.connection.keyspace))
-        return False  # answered as usual
+        return False  # let the node answer as usual
 
-    node.prime(note, void())
+    node.prime(record_request, void())
     async with connected(node) as (_, session):
         await session.set_keyspace("a")
         batch = BatchStatement()

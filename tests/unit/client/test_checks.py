@@ -1,4 +1,4 @@
-"""Checks of the arguments that an application passes to a call."""
+"""Functions that check the arguments of an application's call."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Point:
         self.x = 1
 
 
-def test_parameters() -> None:
-    for taken in ((), [1], {"a": 1}, "a", Point()):
-        checks.check_parameters(taken)
+def test_parameters_must_be_a_sequence_or_a_mapping() -> None:
+    for valid in ((), [1], {"a": 1}, "a", Point()):
+        checks.check_parameters(valid)
     for refused in ("ab", b"ab", 5):
         with pytest.raises(TypeError, match=r"must be a sequence or a mapping.*written \(value,\)"):
             checks.check_parameters(refused)
@@ -39,9 +39,9 @@ def test_parameters() -> None:
         (math.inf, ValueError),
     ],
 )
-def test_timeouts(timeout: Any, error: type[Exception]) -> None:
-    for taken in (None, 0.1, 5, 0, -1.5):
-        checks.check_timeout(taken)
+def test_timeouts_must_be_finite_numbers_or_none(timeout: Any, error: type[Exception]) -> None:
+    for valid in (None, 0.1, 5, 0, -1.5):
+        checks.check_timeout(valid)
     with pytest.raises(error, match=f"{timeout}"):
         checks.check_timeout(timeout)
 
@@ -60,7 +60,7 @@ def test_a_timeout_in_the_place_of_trace_is_warned_of() -> None:
         checks.check_trace(trace)
 
 
-def test_a_row_type_makes_a_factory() -> None:
+def test_typed_factory_returns_objects_of_the_row_type() -> None:
     class Row(NamedTuple):
         a: int
 
@@ -69,7 +69,7 @@ def test_a_row_type_makes_a_factory() -> None:
         checks.typed_factory(5)  # type: ignore[arg-type]
 
 
-def test_keyspaces_and_hosts() -> None:
+def test_keyspaces_are_strings_and_hosts_are_host_objects() -> None:
     checks.check_keyspace("ks")
     with pytest.raises(TypeError, match="a keyspace is a str, not int: 5"):
         checks.check_keyspace(5)
@@ -80,12 +80,12 @@ def test_keyspaces_and_hosts() -> None:
         checks.check_host("10.0.0.1")
 
 
-def test_ways_to_read_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_need_a_known_type_and_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     def request(vectors: str) -> Any:
         return SimpleNamespace(vectors=vectors)
 
-    for taken in checks.VECTOR_TYPES:
-        checks.check_vectors(request(taken))
+    for valid in checks.VECTOR_TYPES:
+        checks.check_vectors(request(valid))
     with pytest.raises(ValueError, match="not as 'tensor'"):
         checks.check_vectors(request("tensor"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
@@ -94,7 +94,7 @@ def test_ways_to_read_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
         checks.check_vectors(request("numpy"))
 
 
-def test_lists_of_queries() -> None:
+def test_a_list_of_queries_must_have_strings() -> None:
     queries = ("a", "b")
     assert checks.list_of_queries(queries) == ["a", "b"]
     with pytest.raises(TypeError, match="not a single text"):

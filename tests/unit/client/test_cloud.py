@@ -1,4 +1,4 @@
-"""Secure connect bundles and the metadata service, without a cluster.
+"""Secure connect bundles and the metadata service of Astra, without a cluster.
 
 ``security/test_astra.py`` connects to nodes behind a proxy with them.
 """
@@ -53,7 +53,7 @@ def read_bundle(bundle: Any, **settings: Any) -> Cloud:
 # -- the service -----------------------------------------------------------------------------------
 
 
-def test_the_service_says_where_the_nodes_are(astra: Astra, bundle: str) -> None:
+def test_the_service_returns_the_end_points_of_the_nodes(astra: Astra, bundle: str) -> None:
     service = read_bundle(bundle)
     points = service.ask()
     host, _, port = astra.proxy.rpartition(":")
@@ -86,7 +86,7 @@ def service_answer(ids: Any, proxy: Any) -> dict[str, Any]:
     return {"contact_info": {"contact_points": ids, "sni_proxy_address": proxy}}
 
 
-GOOD: list[tuple[str, str, int]] = [
+GOOD_PROXIES: list[tuple[str, str, int]] = [
     ("a:1", "a", 1),
     ("10.0.0.1:65535", "10.0.0.1", 65535),
     ("[::1]:9042", "::1", 9042),
@@ -94,26 +94,26 @@ GOOD: list[tuple[str, str, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("proxy", "host", "port"), GOOD)
-def test_good_answers(proxy: str, host: str, port: int) -> None:
+@pytest.mark.parametrize(("proxy", "host", "port"), GOOD_PROXIES)
+def test_a_valid_answer_has_ids_host_and_port(proxy: str, host: str, port: int) -> None:
     assert cloud._nodes_of(service_answer(IDS, proxy)) == (IDS, host, port)
 
 
 @pytest.mark.parametrize(
     "proxy", ["a", "a:", ":1", "a:0", "a:65536", "a:1x", "a:-1", "a b:1", "x" * 254 + ":1", "ä:1"]
 )
-def test_proxies_that_cannot_be(proxy: str) -> None:
+def test_an_invalid_proxy_address_is_refused(proxy: str) -> None:
     with pytest.raises(ValueError, match="the proxy's address is"):
         cloud._nodes_of(service_answer(IDS, proxy))
 
 
 @pytest.mark.parametrize("name", ["", "a b", "-a", 5, None, "x" * 254, "a\n"])
-def test_ids_that_cannot_be(name: Any) -> None:
+def test_an_invalid_node_id_is_refused(name: Any) -> None:
     with pytest.raises(ValueError, match="a node's id is"):
         cloud._nodes_of(service_answer(["a", name], "a:1"))
 
 
-ANSWERS: list[tuple[int, Any, str]] = [
+BAD_ANSWERS: list[tuple[int, Any, str]] = [
     (500, b"out of tea", "could not be asked: it answers 500"),
     (200, b"not json", "could not be asked"),
     (200, b"[" * 100_000, "could not be asked"),
@@ -135,8 +135,12 @@ ANSWERS: list[tuple[int, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("status", "answer", "message"), ANSWERS, ids=[m for *_, m in ANSWERS])
-def test_bad_answers(astra: Astra, bundle: str, status: int, answer: Any, message: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "answer", "message"), BAD_ANSWERS, ids=[m for *_, m in BAD_ANSWERS]
+)
+def test_an_invalid_answer_is_refused(
+    astra: Astra, bundle: str, status: int, answer: Any, message: str
+) -> None:
     body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
     astra.answer = (status, body)
     with pytest.raises(
@@ -145,27 +149,27 @@ def test_bad_answers(astra: Astra, bundle: str, status: int, answer: Any, messag
         read_bundle(bundle).ask()
 
 
-def test_a_large_answer_is_read_whole(astra: Astra, bundle: str) -> None:
+def test_an_answer_of_the_largest_size_is_accepted(astra: Astra, bundle: str) -> None:
     body = json.dumps(service_answer(["a"] * 1000, "a:1")).encode()
     astra.answer = (200, body + b" " * (cloud.MOST_BYTES - len(body)))
     assert len(read_bundle(bundle).ask()) == 1000
 
 
-def test_a_service_that_is_not_there(astra: Astra, tmp_path: Path) -> None:
+def test_a_service_that_refuses_connections_is_an_error(astra: Astra, tmp_path: Path) -> None:
     config = json.dumps({"host": "127.0.0.1", "port": 1})
     service = read_bundle(astra.bundle(tmp_path / "b.zip", config_json=config))
     with pytest.raises(DriverException, match=r"at 127\.0\.0\.1:1 could not be asked: .*refused"):
         service.ask()
 
 
-def test_a_service_of_another_ca(astra: Astra, tmp_path: Path) -> None:
+def test_a_service_with_another_ca_is_an_error(astra: Astra, tmp_path: Path) -> None:
     other = Authority(tmp_path)
     text = Path(other.path).read_text()
     with pytest.raises(DriverException, match=r"could not be asked: .*certificate verify failed"):
         read_bundle(astra.bundle(tmp_path / "b.zip", ca_crt=text)).ask()
 
 
-def test_a_deadline_that_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_the_deadline_left_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
     assert cloud._left(100.5) == 0.5
     for deadline in (100.0, 99.0):
@@ -174,7 +178,7 @@ def test_a_deadline_that_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each address of the service is tried, since nothing may listen on the first."""
+    """If nothing listens on the first address of the service, the next address is tried."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         kind = socket.SOCK_STREAM
@@ -195,7 +199,7 @@ def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -
 # -- the bundle ------------------------------------------------------------------------------------
 
 
-def test_contents_of_a_bundle(astra: Astra, tmp_path: Path) -> None:
+def test_a_bundle_has_credentials_and_the_service(astra: Astra, tmp_path: Path) -> None:
     config = {"host": "127.0.0.1", "port": "29080", "username": "u", "password": "secret"}
     service = read_bundle(astra.bundle(tmp_path / "b.zip", config_json=json.dumps(config)))
     assert service.credentials is not None
@@ -211,7 +215,9 @@ def test_contents_of_a_bundle(astra: Astra, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "parts", [{}, {"username": "u"}, {"password": "p"}, {"username": "u", "password": ""}]
 )
-def test_half_a_login_is_none(astra: Astra, tmp_path: Path, parts: dict[str, Any]) -> None:
+def test_a_user_name_or_password_alone_is_no_login(
+    astra: Astra, tmp_path: Path, parts: dict[str, Any]
+) -> None:
     config = {"host": "h", "port": 1, **parts}
     assert (
         read_bundle(astra.bundle(tmp_path / "b.zip", config_json=json.dumps(config))).credentials
@@ -219,19 +225,19 @@ def test_half_a_login_is_none(astra: Astra, tmp_path: Path, parts: dict[str, Any
     )
 
 
-def test_ways_to_name_a_bundle(bundle: str) -> None:
+def test_a_bundle_may_be_a_path_or_a_file(bundle: str) -> None:
     with open(bundle, "rb") as file:
         for source in (bundle, Path(bundle), file, io.BytesIO(Path(bundle).read_bytes())):
             assert read_bundle(source)._service.host == "127.0.0.1"
 
 
-def test_a_context_of_the_users(astra: Astra, tmp_path: Path) -> None:
+def test_a_given_ssl_context_is_used(astra: Astra, tmp_path: Path) -> None:
     context = ssl.create_default_context()
     path = astra.bundle(tmp_path / "b.zip", ca_crt=None, cert=None, key=None)
     assert cloud_of({"secure_connect_bundle": path}, context).context is context
 
 
-def test_keys_are_written_to_files_that_are_gone_at_once(
+def test_keys_are_written_only_to_temporary_private_files(
     bundle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "temporary"
@@ -251,7 +257,7 @@ def test_keys_are_written_to_files_that_are_gone_at_once(
     assert list(folder.iterdir()) == []
 
 
-SETTINGS: list[tuple[Any, type[Exception], str]] = [
+BAD_SETTINGS: list[tuple[Any, type[Exception], str]] = [
     (5, TypeError, "cloud must be a mapping, but is of type int"),
     ({}, ValueError, "cloud needs 'secure_connect_bundle'"),
     ({"bundle": "x"}, ValueError, "cloud has no setting 'bundle'; there are secure_connect_bundle"),
@@ -265,18 +271,20 @@ SETTINGS: list[tuple[Any, type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "error", "message"), SETTINGS)
-def test_bad_settings(settings: Any, error: type[Exception], message: str) -> None:
+@pytest.mark.parametrize(("settings", "error", "message"), BAD_SETTINGS)
+def test_wrong_cloud_settings_are_refused(
+    settings: Any, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         cloud_of(settings)
 
 
-def test_settings_that_are_taken(bundle: str) -> None:
+def test_valid_cloud_settings_are_accepted(bundle: str) -> None:
     service = read_bundle(bundle, connect_timeout=threading.TIMEOUT_MAX, use_default_tempdir=True)
     assert service._timeout == threading.TIMEOUT_MAX
 
 
-CONFIGS: list[tuple[Any, str]] = [
+BAD_CONFIGS: list[tuple[Any, str]] = [
     ("not json", r"it is not JSON \(JSONDecodeError\)"),
     ("[" * 100_000, r"it is not JSON \(RecursionError\)"),
     ([], "a list in place of an object"),
@@ -290,8 +298,10 @@ CONFIGS: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("config", "message"), CONFIGS)
-def test_bad_configs(astra: Astra, tmp_path: Path, config: Any, message: str) -> None:
+@pytest.mark.parametrize(("config", "message"), BAD_CONFIGS)
+def test_an_invalid_config_json_is_refused(
+    astra: Astra, tmp_path: Path, config: Any, message: str
+) -> None:
     text = config if isinstance(config, str) else json.dumps(config)
     path = astra.bundle(tmp_path / "b.zip", config_json=text)
     with pytest.raises(
@@ -300,7 +310,7 @@ def test_bad_configs(astra: Astra, tmp_path: Path, config: Any, message: str) ->
         read_bundle(path)
 
 
-BUNDLES: list[tuple[dict[str, Any], str]] = [
+BAD_BUNDLES: list[tuple[dict[str, Any], str]] = [
     ({"config_json": None}, r"it has no file config\.json"),
     ({"ca_crt": None}, r"it has no file ca\.crt"),
     ({"cert": None}, "it has no file cert"),
@@ -311,8 +321,10 @@ BUNDLES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "message"), BUNDLES, ids=[m for _, m in BUNDLES])
-def test_bad_bundles(astra: Astra, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(("changes", "message"), BAD_BUNDLES, ids=[m for _, m in BAD_BUNDLES])
+def test_an_incomplete_or_damaged_bundle_is_refused(
+    astra: Astra, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=rf"b\.zip cannot be used: .*{message}"):
         read_bundle(astra.bundle(tmp_path / "b.zip", **changes))
 
@@ -324,16 +336,16 @@ def test_a_bundle_that_is_not_a_zip_file(tmp_path: Path) -> None:
         read_bundle(str(path))
 
 
-def test_a_damaged_directory(bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bundle with a damaged directory is refused, although it sends the zip reader to invalid
-    offsets.
-    """
+def test_a_bundle_with_a_damaged_directory_is_refused(
+    bundle: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A damaged directory makes the zip reader seek to an invalid offset, which is reported."""
 
     def refuse(number: int) -> None:
-        def opened(_: Any) -> None:
+        def open_and_fail(_: Any) -> None:
             raise OSError(number, "refused")
 
-        monkeypatch.setattr(zipfile, "ZipFile", opened)
+        monkeypatch.setattr(zipfile, "ZipFile", open_and_fail)
 
     refuse(errno.EINVAL)
     with pytest.raises(ValueError, match="is damaged: it tells of a place before its beginning"):
@@ -344,7 +356,7 @@ def test_a_damaged_directory(bundle: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_unusual_compression(tmp_path: Path, method: int) -> None:
+def test_a_bundle_with_another_compression_is_refused(tmp_path: Path, method: int) -> None:
     path = tmp_path / "b.zip"
     with zipfile.ZipFile(path, "w", method) as out:
         out.writestr("config.json", "{}")
@@ -352,7 +364,7 @@ def test_unusual_compression(tmp_path: Path, method: int) -> None:
         read_bundle(str(path))
 
 
-def test_members_of_a_bundle(tmp_path: Path) -> None:
+def test_a_member_of_a_bundle_has_a_limited_size_and_no_encryption(tmp_path: Path) -> None:
     def member(size: int, read: bytes, bits: int = 0) -> bytes:
         about = SimpleNamespace(file_size=size, flag_bits=bits, compress_type=zipfile.ZIP_STORED)
         files: Any = SimpleNamespace(getinfo=lambda _: about, open=lambda _: io.BytesIO(read))
@@ -360,7 +372,7 @@ def test_members_of_a_bundle(tmp_path: Path) -> None:
 
     limit = cloud.MOST_BYTES
     assert member(limit, b"x" * limit) == b"x" * limit
-    # The directory may understate the size of a file.
+    # The directory may state a size that is too small.
     with pytest.raises(ValueError, match="its file x has more than 1048576 bytes"):
         member(5, b"x" * (limit + 1))
     with pytest.raises(ValueError, match="its file x is encrypted"):
@@ -368,14 +380,18 @@ def test_members_of_a_bundle(tmp_path: Path) -> None:
     assert member(1, b"x", bits=2) == b"x"
 
 
-def test_an_expired_certificate(astra: Astra, authority: Authority, tmp_path: Path) -> None:
+def test_a_bundle_with_an_expired_certificate_is_refused(
+    astra: Astra, authority: Authority, tmp_path: Path
+) -> None:
     certificate, key = authority.issue("client", begins=-9 * DAY, ends=-DAY)
     changes = {"cert": Path(certificate).read_text(), "key": Path(key).read_text()}
     with pytest.raises(ValueError, match=r"its certificate expired on .*download the bundle again"):
         read_bundle(astra.bundle(tmp_path / "b.zip", **changes))
 
 
-def test_a_key_with_a_pass_phrase(astra: Astra, authority: Authority, tmp_path: Path) -> None:
+def test_a_bundle_whose_key_needs_a_password_is_refused(
+    astra: Astra, authority: Authority, tmp_path: Path
+) -> None:
     serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
     key = serialization.load_pem_private_key(Path(authority.issue("client")[1]).read_bytes(), None)
     locked = key.private_bytes(

@@ -1,6 +1,4 @@
-"""Results as columns in both APIs: one page, many pages, pages that change, and everything that is
-refused.
-"""
+"""Results as columns (Arrow, pandas, polars, NumPy) in both APIs, with one or many pages."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ FORMS = ["to_arrow", "to_pandas", "to_polars", "to_numpy", "arrow_batches"]
 
 
 class FakeFuture:
-    """Fake future whose pages arrive as soon as they are requested; records how far
-    ahead that is.
-    """
+    """A fake future whose pages arrive at once. It counts the pages that were requested."""
 
     row_factory = staticmethod(named_tuple_factory)
     _col_names = None
@@ -42,12 +38,12 @@ class FakeFuture:
 
     def __init__(self, pages: Sequence[Any]) -> None:
         self.pages = list(pages)
-        self.at = 0
+        self.page_index = 0
         self.page_requests = 0
 
     @property
     def has_more_pages(self) -> bool:
-        return self.at + 1 < len(self.pages)
+        return self.page_index + 1 < len(self.pages)
 
     @property
     def paging_state(self) -> bytes | None:
@@ -57,8 +53,8 @@ class FakeFuture:
         self.page_requests += 1
 
     def result(self) -> ResultSet[Any]:
-        self.at += 1
-        return ResultSet(self, self.pages[self.at])
+        self.page_index += 1
+        return ResultSet(self, self.pages[self.page_index])
 
 
 class FakeRequest:
@@ -86,8 +82,8 @@ class FakeSession:
         return NextPage(request, state, FakeRequest.start)  # type: ignore[arg-type]
 
 
-class Face:
-    """The blocking or the asyncio API, over the same pages."""
+class Api:
+    """The blocking or the asyncio API. Both get the same pages."""
 
     def __init__(self, name: str) -> None:
         self.is_aio = name == "aio"
@@ -101,7 +97,7 @@ class Face:
         return ResultSet(FakeFuture(pages), pages[0])
 
     async def make(self, result: Any, form: str, **options: Any) -> Any:
-        """Return the result of `form`; batches as a list."""
+        """Call the method `form` of the result, and return its result; batches as a list."""
         table = getattr(result, form)(**options)
         if form == "arrow_batches":
             return [batch async for batch in table] if self.is_aio else list(table)
@@ -110,7 +106,7 @@ class Face:
     async def rows(self, result: Any) -> list[Any]:
         return [row async for row in result] if self.is_aio else list(result)
 
-    def asked(self, result: Any) -> int:
+    def page_requests_of(self, result: Any) -> int:
         count: int = (
             result._session.page_requests if self.is_aio else result.response_future.page_requests
         )
@@ -118,8 +114,8 @@ class Face:
 
 
 @pytest.fixture(params=["blocking", "aio"])
-def face(request: pytest.FixtureRequest) -> Face:
-    return Face(request.param)
+def api(request: pytest.FixtureRequest) -> Api:
+    return Api(request.param)
 
 
 @pytest.fixture(autouse=True)
@@ -136,7 +132,7 @@ def page(*rows: tuple[int | None, str | None]) -> ResultMessage:
 
 
 def as_lists(table: Any, form: str) -> list[list[Any]]:
-    """Return the columns id and name, whatever their container."""
+    """Return the columns id and name as lists, for any form."""
     import pandas
     import pyarrow
 
@@ -152,66 +148,66 @@ def as_lists(table: Any, form: str) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_all_pages_that_are_left(face: Face, form: str) -> None:
-    result = face.result(page((1, "a"), (2, None)), page(), page((None, "é")))
-    table = await face.make(result, form)
+async def test_all_remaining_pages_are_read(api: Api, form: str) -> None:
+    result = api.result(page((1, "a"), (2, None)), page(), page((None, "é")))
+    table = await api.make(result, form)
     assert as_lists(table, form) == [[1, 2, None], ["a", None, "é"]]
-    assert face.asked(result) == 2
+    assert api.page_requests_of(result) == 2
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_without_rows_the_schema_is_there(face: Face, form: str) -> None:
-    table = await face.make(face.result(page()), form)
+async def test_a_result_with_no_rows_has_its_columns(api: Api, form: str) -> None:
+    table = await api.make(api.result(page()), form)
     assert as_lists(table, form) == [[], []]
     if form == "to_arrow":
         assert [str(field.type) for field in table.schema] == ["int32", "string"]
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_from_the_page_at_hand_on(face: Face, form: str) -> None:
-    result = face.result(page((1, "a")), page((2, "b")), page((3, "c")))
+async def test_reading_begins_at_the_current_page(api: Api, form: str) -> None:
+    result = api.result(page((1, "a")), page((2, "b")), page((3, "c")))
     fetched = result.fetch_next_page()
-    if face.is_aio:
+    if api.is_aio:
         await fetched
     assert result.one() == (2, "b")
     assert result.current_rows == [(2, "b")]
-    assert as_lists(await face.make(result, form), form) == [[2, 3], ["b", "c"]]
+    assert as_lists(await api.make(result, form), form) == [[2, 3], ["b", "c"]]
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_once_iteration_has_begun(face: Face, form: str) -> None:
-    result = face.result(page((1, "a")), page((2, "b")))
-    await face.rows(result)
+async def test_after_iteration_columns_cannot_be_read(api: Api, form: str) -> None:
+    result = api.result(page((1, "a")), page((2, "b")))
+    await api.rows(result)
     with pytest.raises(RuntimeError, match="reading has begun"):
-        await face.make(result, form)
+        await api.make(result, form)
 
 
-def test_after_indexing() -> None:
-    result = Face("blocking").result(page((1, "a"), (2, "b")))
+def test_after_indexing_columns_cannot_be_read() -> None:
+    result = Api("blocking").result(page((1, "a"), (2, "b")))
     assert result[1] == (2, "b")
     with pytest.raises(RuntimeError, match="reading has begun"):
         result.to_arrow()
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_one_page_as_often_as_one_likes_several_once(face: Face, form: str) -> None:
-    single = face.result(page((1, "a")))
+async def test_one_page_can_be_read_again_but_several_pages_only_once(api: Api, form: str) -> None:
+    single = api.result(page((1, "a")))
     for other in FORMS:
-        assert as_lists(await face.make(single, other), other) == [[1], ["a"]]
-    assert await face.rows(single) == [(1, "a")]
-    several = face.result(page((1, "a")), page((2, "b")))
-    await face.make(several, form)
+        assert as_lists(await api.make(single, other), other) == [[1], ["a"]]
+    assert await api.rows(single) == [(1, "a")]
+    several = api.result(page((1, "a")), page((2, "b")))
+    await api.make(several, form)
     for other in FORMS:
         with pytest.raises(RuntimeError, match="have been read already"):
-            await face.make(several, other)
+            await api.make(several, other)
     with pytest.raises(RuntimeError, match="have been read already"):
-        await face.rows(several)
+        await api.rows(several)
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_result_without_rows(face: Face, form: str) -> None:
+async def test_a_result_that_is_no_rows_has_no_columns(api: Api, form: str) -> None:
     with pytest.raises(RuntimeError, match="has no rows, and so no columns"):
-        await face.make(face.result(ResultMessage(1)), form)
+        await api.make(api.result(ResultMessage(1)), form)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -223,91 +219,91 @@ async def test_a_result_without_rows(face: Face, form: str) -> None:
         {"id": t.Int32Type, "title": t.UTF8Type},
     ],
 )
-async def test_columns_that_change_between_pages(
-    face: Face, form: str, other: dict[str, Any]
+async def test_columns_that_change_between_pages_are_an_error(
+    api: Api, form: str, other: dict[str, Any]
 ) -> None:
-    result = face.result(page((1, "a")), message_of(other, []))
+    result = api.result(page((1, "a")), message_of(other, []))
     with pytest.raises(
         DecodeError, match=r"columns changed between pages, from \(id int, name text\) to"
     ):
-        await face.make(result, form)
+        await api.make(result, form)
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_damage_is_one_clear_error(face: Face, form: str) -> None:
+async def test_a_damaged_value_is_an_error_with_row_and_column(api: Api, form: str) -> None:
     def broken() -> ResultMessage:
         return message_of(COLUMNS, [[int32(1), b"ok"], [b"123", b"bad"]])
 
     with pytest.raises(DecodeError, match=r'row 1, column "id" \(int\): int: takes 4 bytes, got 3'):
-        await face.make(face.result(broken()), form)
+        await api.make(api.result(broken()), form)
     with pytest.raises(DecodeError, match='row 1, column "id"'):
-        await face.make(face.result(page((1, "a")), broken()), form)
-    # The error of the rows is kept, and the columns raise it too.
-    result = face.result(broken())
+        await api.make(api.result(page((1, "a")), broken()), form)
+    # The rows raise the same error each time, and so do the columns.
+    result = api.result(broken())
     for _ in range(2):
         with pytest.raises(DecodeError, match='row 1, column "id"'):
             _ = result.current_rows
         with pytest.raises(DecodeError, match='row 1, column "id"'):
-            await face.make(result, form)
+            await api.make(result, form)
 
 
-async def test_batches_come_one_by_one_with_one_page_ahead(face: Face) -> None:
-    result = face.result(*[page((n, "x")) for n in range(5)])
+async def test_arrow_batches_request_one_page_ahead(api: Api) -> None:
+    result = api.result(*[page((n, "x")) for n in range(5)])
     batches = result.arrow_batches()
     for number in range(5):
-        batch = await batches.__anext__() if face.is_aio else next(batches)
+        batch = await batches.__anext__() if api.is_aio else next(batches)
         assert batch.column(0).to_pylist() == [number]
-        assert face.asked(result) == min(number + 1, 4)
+        assert api.page_requests_of(result) == min(number + 1, 4)
 
 
-async def test_reading_that_stops_in_the_middle(face: Face) -> None:
-    result = face.result(*[page((n, "x")) for n in range(5)])
+async def test_after_closed_batches_nothing_can_be_read(api: Api) -> None:
+    result = api.result(*[page((n, "x")) for n in range(5)])
     batches = result.arrow_batches()
-    if face.is_aio:
+    if api.is_aio:
         await batches.__anext__()
         await batches.aclose()
     else:
         next(batches)
         batches.close()
     with pytest.raises(RuntimeError, match="have been read already"):
-        await face.make(result, "to_arrow")
+        await api.make(result, "to_arrow")
 
 
 @pytest.mark.slow
-async def test_numpy_of_very_many_columns(face: Face) -> None:
-    """Columns are not searched by name, which would take a minute here."""
+async def test_to_numpy_is_quick_with_many_columns(api: Api) -> None:
+    """Columns must not be searched by their name, which would take a minute here."""
     names = [f"column_{number}" for number in range(50_000)]
     message = message_of(dict.fromkeys(names, t.ByteType), [[b"\x07"] * len(names)])
-    assert len(await face.make(face.result(message), "to_numpy")) == len(names)
+    assert len(await api.make(api.result(message), "to_numpy")) == len(names)
 
 
-async def test_names_that_come_twice(face: Face) -> None:
+async def test_to_numpy_refuses_repeated_column_names(api: Api) -> None:
     message = message_of({"a": t.Int32Type, "b": t.Int32Type}, [[int32(1), int32(2)]])
     message.metadata.names = ("a", "a")
     with pytest.raises(ValueError, match="more than one column has the name a"):
-        await face.make(face.result(message), "to_numpy")
-    assert (await face.make(face.result(message), "to_arrow")).column_names == ["a", "a"]
+        await api.make(api.result(message), "to_numpy")
+    assert (await api.make(api.result(message), "to_arrow")).column_names == ["a", "a"]
 
 
-def test_rows_that_came_as_rows() -> None:
+def test_decoded_rows_cannot_become_columns() -> None:
     with pytest.raises(RuntimeError, match="no longer in the form that they came in"):
         ResultSet(FakeFuture([]), [(1, "a")]).to_arrow()
 
 
 @pytest.mark.parametrize(("form", "module"), [("to_arrow", "pyarrow"), ("arrow_batches", "pyarrow"), ("to_polars", "polars"), ("to_pandas", "pandas"), ("to_numpy", "numpy")])  # fmt: skip  # noqa: E501
 async def test_missing_libraries_are_named(
-    face: Face, form: str, module: str, monkeypatch: pytest.MonkeyPatch
+    api: Api, form: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(DependencyException, match=rf"{form} needs .*pip install turbocql\["):
-        await face.make(face.result(page()), form)
+        await api.make(api.result(page()), form)
 
 
-async def test_options_go_through(face: Face) -> None:
+async def test_options_for_types_are_passed_on(api: Api) -> None:
     columns = {"d": t.DecimalType, "v": t.IntegerType, "u": t.DurationType}
     rows: list[list[bytes | None]] = [[int32(2) + b"\x7d", b"\x05", b"\x02\x04\x06"]]
-    table = await face.make(
-        face.result(message_of(columns, rows)),
+    table = await api.make(
+        api.result(message_of(columns, rows)),
         "to_arrow",
         decimals=(20, 4),
         varints="int64",
@@ -317,21 +313,21 @@ async def test_options_go_through(face: Face) -> None:
         {"d": Decimal("1.2500"), "v": 5, "u": {"months": 1, "days": 2, "nanoseconds": 3}}
     ]
     assert [str(field.type) for field in table.schema][:2] == ["decimal128(20, 4)", "int64"]
-    plain = await face.make(face.result(message_of(columns, rows)), "to_arrow")
+    plain = await api.make(api.result(message_of(columns, rows)), "to_arrow")
     assert plain.to_pylist()[0]["d"] == "1.25"
-    frame = await face.make(face.result(message_of(columns, rows)), "to_polars", decimals=(20, 4))
+    frame = await api.make(api.result(message_of(columns, rows)), "to_polars", decimals=(20, 4))
     assert frame["d"].to_list() == [Decimal("1.2500")]
     assert frame["u"].to_list() == [{"months": 1, "days": 2, "nanoseconds": 3}]
-    frame = await face.make(
-        face.result(message_of(columns, rows)), "to_pandas", decimals=(20, 4), varints="int64"
+    frame = await api.make(
+        api.result(message_of(columns, rows)), "to_pandas", decimals=(20, 4), varints="int64"
     )
     assert frame["d"].tolist() == [Decimal("1.2500")]
-    frame = await face.make(face.result(message_of(columns, rows)), "to_pandas")
+    frame = await api.make(api.result(message_of(columns, rows)), "to_pandas")
     assert (frame["d"].tolist(), frame["v"].tolist()) == ([Decimal("1.25")], [5])
     with pytest.raises(TypeError):
-        await face.make(face.result(message_of(columns, rows)), "to_arrow", decimal="text")
+        await api.make(api.result(message_of(columns, rows)), "to_arrow", decimal="text")
     with pytest.raises(ValueError, match="varints"):
-        await face.make(face.result(message_of(columns, rows)), "to_arrow", varints="float")
+        await api.make(api.result(message_of(columns, rows)), "to_arrow", varints="float")
 
 
 TIMES = {
@@ -348,10 +344,10 @@ TIMED: list[list[bytes | None]] = [
 ]  # fmt: skip
 
 
-async def test_numpy_arrays(face: Face) -> None:
+async def test_numpy_arrays_have_types_and_masks(api: Api) -> None:
     import numpy
 
-    arrays = await face.make(face.result(message_of(TIMES, TIMED[:1])), "to_numpy")
+    arrays = await api.make(api.result(message_of(TIMES, TIMED[:1])), "to_numpy")
     assert {name: array.dtype.str for name, array in arrays.items()} == {
         "at": "<M8[ms]", "day": "<M8[D]", "clock": "<m8[ns]", "flag": "|b1", "real": "<f4", "uid": "|O", "vec": "<f4", "many": "|O",  # noqa: E501
         "map": "|O", "wide": "<i8",
@@ -363,8 +359,8 @@ async def test_numpy_arrays(face: Face) -> None:
     assert arrays["day"][0] == numpy.datetime64("2022-01-08")
     assert arrays["uid"][0] == uuid.UUID(int=0)
     assert arrays["many"][0] == [4]
-    two = await face.make(
-        face.result(message_of(TIMES, TIMED), message_of(TIMES, TIMED[:1])), "to_numpy"
+    two = await api.make(
+        api.result(message_of(TIMES, TIMED), message_of(TIMES, TIMED[:1])), "to_numpy"
     )
     assert two["vec"].shape == (3, 2)
     for name, array in two.items():
@@ -375,35 +371,35 @@ async def test_numpy_arrays(face: Face) -> None:
             assert mask.tolist() == [False, True, False], name
 
 
-async def test_pandas_with_and_without_pyarrow(face: Face, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pandas_with_and_without_pyarrow(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     import pandas
 
-    through_arrow = await face.make(face.result(message_of(TIMES, TIMED)), "to_pandas")
+    through_arrow = await api.make(api.result(message_of(TIMES, TIMED)), "to_pandas")
     assert str(through_arrow["at"].dtype) == "datetime64[ms, UTC]"
     assert through_arrow["clock"][0] == pandas.Timedelta(3_600_000_000_001, "ns")
     assert through_arrow["day"][0] == pandas.Timestamp("2022-01-08")
     assert through_arrow["uid"][0] == uuid.UUID(int=0)
     assert through_arrow.iloc[1].isna().all()
-    arrow_types = await face.make(
-        face.result(message_of(TIMES, TIMED)), "to_pandas", types_mapper=pandas.ArrowDtype
+    arrow_types = await api.make(
+        api.result(message_of(TIMES, TIMED)), "to_pandas", types_mapper=pandas.ArrowDtype
     )
     assert arrow_types["wide"].tolist() == [2**60 + 1, pandas.NA]
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    plain = await face.make(face.result(message_of(TIMES, TIMED)), "to_pandas")
+    plain = await api.make(api.result(message_of(TIMES, TIMED)), "to_pandas")
     assert plain["wide"].tolist() == [2**60 + 1, pandas.NA]
     assert plain["flag"].tolist() == [True, pandas.NA]
     assert plain["vec"][0].tolist() == [1.0, 2.0]
     assert plain.iloc[1].isna().all()
     assert plain["day"][0] == pandas.Timestamp("2022-01-08")
     with pytest.raises(DependencyException, match="needs pyarrow for decimals"):
-        await face.make(face.result(message_of(TIMES, TIMED)), "to_pandas", decimals=(10, 2))
+        await api.make(api.result(message_of(TIMES, TIMED)), "to_pandas", decimals=(10, 2))
 
 
-def test_consumers_of_the_capsules() -> None:
+def test_other_libraries_read_a_result_through_arrow_capsules() -> None:
     polars = pytest.importorskip("polars")
     duckdb = pytest.importorskip("duckdb")
     pyarrow = pytest.importorskip("pyarrow")
-    blocking = Face("blocking")
+    blocking = Api("blocking")
     result = blocking.result(page((1, "a"), (2, None)), page((3, "c")))
     assert polars.DataFrame(result).rows() == [(1, "a"), (2, None), (3, "c")]
     result = blocking.result(page((1, "a"), (2, None)), page((3, "c")))
@@ -417,17 +413,17 @@ def test_consumers_of_the_capsules() -> None:
         reader.read_all()
 
 
-async def test_consumers_of_the_capsules_on_the_asyncio_face() -> None:
+async def test_an_asyncio_result_of_one_page_has_arrow_capsules() -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    face = Face("aio")
-    assert pyarrow.table(face.result(page((1, "a")))).to_pylist() == [{"id": 1, "name": "a"}]
-    assert pyarrow.schema(face.result(page())).names == ["id", "name"]
+    api = Api("aio")
+    assert pyarrow.table(api.result(page((1, "a")))).to_pylist() == [{"id": 1, "name": "a"}]
+    assert pyarrow.schema(api.result(page())).names == ["id", "name"]
     with pytest.raises(RuntimeError, match=r"await result\.to_arrow"):
-        pyarrow.table(face.result(page((1, "a")), page((2, "b"))))
+        pyarrow.table(api.result(page((1, "a")), page((2, "b"))))
 
 
-def test_columns_are_there_when_the_result_has_gone() -> None:
-    result = Face("blocking").result(page(*[(n, str(n)) for n in range(1000)]))
+def test_columns_outlive_their_result() -> None:
+    result = Api("blocking").result(page(*[(n, str(n)) for n in range(1000)]))
     arrays, table = result.to_numpy(), result.to_arrow()
     del result
     assert arrays["id"].sum() == 499_500
@@ -465,7 +461,7 @@ def test_a_hundred_thousand_rows_over_many_pages(node: FakeNode) -> None:
         assert list(session.execute("SELECT * FROM t")) == ROWS
 
 
-async def test_a_hundred_thousand_rows_awaited(node: FakeNode) -> None:
+async def test_a_hundred_thousand_rows_with_asyncio(node: FakeNode) -> None:
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         session.default_fetch_size = 3_333
@@ -517,7 +513,7 @@ def test_a_million_rows_in_little_memory() -> None:
 
 
 def test_dates_of_the_whole_range_stay_what_they_are() -> None:
-    result = Face("blocking").result(
+    result = Api("blocking").result(
         message_of({"d": t.SimpleDateType}, [[b"\xff" * 4], [bytes(4)]])
     )
     assert result.to_arrow().column("d").cast("int32").to_pylist() == [2**31 - 1, -(2**31)]
@@ -526,7 +522,7 @@ def test_dates_of_the_whole_range_stay_what_they_are() -> None:
 
 def test_integers_with_nulls_are_not_rounded() -> None:
     large = 2**60 + 1
-    result = Face("blocking").result(
+    result = Api("blocking").result(
         message_of({"n": t.LongType, "m": t.LongType}, [[int64(large), int64(1)], [None, int64(2)]])
     )
     frame = result.to_pandas()
@@ -539,7 +535,7 @@ def int64(number: int) -> bytes:
     return number.to_bytes(8, "big", signed=True)
 
 
-async def test_decimals_and_varints_of_frames_are_numbers_also_nested(face: Face) -> None:
+async def test_decimals_and_varints_of_frames_are_numbers_also_nested(api: Api) -> None:
     """Decimals and varints of any size become numbers, although Python's `int` limits the length of
     strings.
     """
@@ -554,7 +550,7 @@ async def test_decimals_and_varints_of_frames_are_numbers_also_nested(face: Face
     many = int32(3) + value(body) + value(minus) + int32(-1)
     decimals = int32(1) + value(b"k") + value(int32(2) + b"\x7d")
     rows: list[list[bytes | None]] = [[minus, many, decimals], [None, None, None]]
-    frame = await face.make(face.result(message_of(columns, rows)), "to_pandas")
+    frame = await api.make(api.result(message_of(columns, rows)), "to_pandas")
     assert frame["v"].tolist() == [-large, None]
     assert [None if cell is None else list(cell) for cell in frame["l"]] == [
         [large, -large, None],

@@ -1,4 +1,4 @@
-"""Checks of single settings: accepted values, and errors that name the setting and the value."""
+"""Functions that check single settings. Their errors name the setting and the wrong value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cassandra.policies import ColumnEncryptionPolicy
 
 
 @pytest.mark.parametrize("value", [None, 0, 1, 0.5, 1e9])
-def test_seconds_that_are_taken(value: Any) -> None:
+def test_seconds_accepts_numbers_and_none(value: Any) -> None:
     assert checks.seconds("timeout", value) == value
 
 
@@ -30,32 +30,32 @@ def test_seconds_that_are_taken(value: Any) -> None:
         (-1, ValueError, "timeout must not be negative, but is -1"),
     ],
 )
-def test_seconds_that_are_refused(value: Any, error: type[Exception], message: str) -> None:
+def test_seconds_refuses_other_values(value: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         checks.seconds("timeout", value)
 
 
-def test_a_time_that_may_be_negative() -> None:
+def test_seconds_or_negative_accepts_negative_numbers() -> None:
     assert checks.seconds_or_negative("window", -1) == -1
     with pytest.raises(ValueError, match="but is nan"):
         checks.seconds_or_negative("window", math.nan)
 
 
-def test_times() -> None:
-    for taken in (None, 1, 1.5, datetime.timedelta(seconds=1)):
-        assert checks.timedelta("t", taken) is taken
+def test_timedelta_accepts_seconds_and_timedeltas() -> None:
+    for valid in (None, 1, 1.5, datetime.timedelta(seconds=1)):
+        assert checks.timedelta("t", valid) is valid
     with pytest.raises(ValueError, match="t must not be negative"):
         checks.timedelta("t", -1)
 
 
-def test_ports() -> None:
+def test_tcp_port_accepts_numbers_from_1_to_65535() -> None:
     assert [checks.tcp_port("port", port) for port in (1, "9042", 65535)] == [1, 9042, 65535]
     for wrong in (0, 65536, "0", True, None, 1.5):
         with pytest.raises(ValueError, match=f"from 1 to 65535, but is {wrong!r}"):
             checks.tcp_port("port", wrong)
 
 
-def test_objects_by_what_they_can_do() -> None:
+def test_auth_provider_and_encryption_check_the_type() -> None:
     provider = PlainTextAuthProvider("u", "p")
     assert checks.auth_provider("auth_provider", None) is None
     assert checks.auth_provider("auth_provider", provider) is provider
@@ -67,14 +67,14 @@ def test_objects_by_what_they_can_do() -> None:
         checks.encryption("policy", "aes")
 
 
-def test_page_sizes() -> None:
+def test_rows_accepts_positive_integers() -> None:
     assert checks.rows("page", 1) == 1
     for wrong in (0, -1, True, 1.0, None):
         with pytest.raises(ValueError, match="page must be a number of rows"):
             checks.rows("page", wrong)
 
 
-def test_keyspaces_are_copied() -> None:
+def test_names_or_all_copies_the_list() -> None:
     names = ["a", "b"]
     keyspaces = checks.names_or_all("keyspaces", names)
     names.clear()
@@ -87,9 +87,9 @@ def test_keyspaces_are_copied() -> None:
             checks.names_or_all("keyspaces", wrong)
 
 
-def test_compression(monkeypatch: pytest.MonkeyPatch) -> None:
-    for taken in (None, True, False, "lz4", "snappy"):
-        checks.compression("compression", taken)
+def test_compression_needs_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    for valid in (None, True, False, "lz4", "snappy"):
+        checks.compression("compression", valid)
     with pytest.raises(TypeError, match="but is 5"):
         checks.compression("compression", 5)
     with pytest.raises(ValueError, match="'lz4' or 'snappy', but is 'zstd'"):
@@ -101,20 +101,20 @@ def test_compression(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, True, "many"])
-def test_requests_that_may_wait_are_a_number_or_none(count: Any) -> None:
+def test_count_or_unlimited_accepts_counts_and_none(count: Any) -> None:
     with pytest.raises(ValueError, match="limit must be a number of requests"):
         checks.count_or_unlimited("limit", count)
     assert checks.count_or_unlimited("limit", None) is None
 
 
-def test_a_function_or_none() -> None:
+def test_function_accepts_callables_and_none() -> None:
     assert checks.function("factory", None) is None
     assert checks.function("factory", int) is int
     with pytest.raises(ValueError, match="factory must be callable, but is 5"):
         checks.function("factory", 5)
 
 
-def test_an_instance() -> None:
+def test_instance_refuses_classes_and_other_types() -> None:
     policy = ColumnEncryptionPolicy()
     assert checks.instance("policy", policy) is policy
     with pytest.raises(TypeError, match=r"but is the class ColumnEncryptionPolicy: write "):
@@ -125,7 +125,7 @@ def test_an_instance() -> None:
         checks.throttler("throttler", policy)
 
 
-def test_settings_that_are_always_refused() -> None:
+def test_must_be_none_and_must_be_false_refuse_other_values() -> None:
     assert checks.must_be_none("pass another")("cloud", None) is None
     with pytest.raises(NotImplementedError, match="cloud is not supported: pass another"):
         checks.must_be_none("pass another")("cloud", {})
@@ -134,7 +134,7 @@ def test_settings_that_are_always_refused() -> None:
         checks.must_be_false("it is theirs")("reports", True)
 
 
-def test_a_number_from_one_on() -> None:
+def test_positive_accepts_numbers_from_one() -> None:
     assert checks.positive("threads", 1) == 1
     with pytest.raises(ValueError, match="threads must be 1 or more, but is 0"):
         checks.positive("threads", 0)
@@ -160,13 +160,13 @@ class Endpoints:
         ("sockopts", [(1, 2)], r"must have tuples of .*, but has \(1, 2\)"),
     ],
 )
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_impossible_values_are_refused_by_name(
-    face: Any, name: str, value: Any, message: str
+    cluster_class: Any, name: str, value: Any, message: str
 ) -> None:
     with pytest.raises(TypeError, match=f"^{name} {message}"):
-        face(**{name: value})
-    cluster = face()
+        cluster_class(**{name: value})
+    cluster = cluster_class()
     before = getattr(cluster, name)
     with pytest.raises(TypeError, match=f"^{name} {message}"):
         setattr(cluster, name, value)

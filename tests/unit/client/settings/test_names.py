@@ -1,4 +1,4 @@
-"""The error for a setting that does not exist suggests the right name."""
+"""The error for an unknown setting suggests the right name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cassandra.client.settings.names import instead_of
 NAMES = ("connect_timeout", "port", "sockopts")
 
 
-def test_a_name_that_is_near() -> None:
+def test_a_similar_name_is_suggested() -> None:
     assert instead_of("conect_timeout", NAMES) == "; did you mean 'connect_timeout'?"
     assert instead_of("colour", NAMES) == ""
     assert "ExecutionProfile(request_timeout=...)" in instead_of("default_timeout", NAMES)

@@ -1,5 +1,6 @@
-"""Policies as settings of the cluster: the profiles that they become, and settings that they
-exclude.
+"""Policies that are settings of the cluster become those of the default profile.
+
+They cannot be combined with execution profiles.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ class CountingPolicy(RoundRobinPolicy):
         return super().make_query_plan(*args, **kwargs)
 
 
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_they_are_those_of_the_default_profile(face: Any) -> None:
-    cluster = face()
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_policies_of_the_cluster_are_those_of_the_default_profile(cluster_class: Any) -> None:
+    cluster = cluster_class()
     assert isinstance(cluster.load_balancing_policy, TokenAwarePolicy)
     assert isinstance(cluster.default_retry_policy, RetryPolicy)
     default = cluster.profile_manager.default
@@ -46,7 +47,7 @@ def test_profiles_and_policies_exclude_each_other(name: str) -> None:
         setattr(cluster, name, None)
 
 
-def test_a_policy_that_is_set_after_connect_plans() -> None:
+def test_a_policy_that_is_set_after_connect_is_used() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         cluster.load_balancing_policy = policy = CountingPolicy()
@@ -54,7 +55,7 @@ def test_a_policy_that_is_set_after_connect_plans() -> None:
         assert policy.plans == 1
 
 
-async def test_a_policy_that_is_set_after_connect_plans_with_asyncio() -> None:
+async def test_a_policy_that_is_set_after_connect_is_used_with_asyncio() -> None:
     with FakeNode() as node:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()
@@ -63,7 +64,7 @@ async def test_a_policy_that_is_set_after_connect_plans_with_asyncio() -> None:
             assert policy.plans == 1
 
 
-def test_class_attributes_of_subclasses_count() -> None:
+def test_a_class_attribute_of_a_subclass_is_used() -> None:
     policy = RoundRobinPolicy()
 
     class Ours(Cluster):

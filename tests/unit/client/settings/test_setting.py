@@ -1,4 +1,4 @@
-"""One table generates the constructor, the attributes and the checks of the settings."""
+"""A table of `Setting` objects creates a class's constructor, attributes and checks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def setting(name: str) -> Any:
     return Table._table[name]  # type: ignore[attr-defined]
 
 
-def test_the_constructor_has_a_parameter_for_each() -> None:
+def test_the_constructor_has_a_parameter_for_each_setting() -> None:
     parameters = inspect.signature(Holder).parameters
     assert list(parameters) == [
         "port",
@@ -70,15 +70,14 @@ def test_the_constructor_has_a_parameter_for_each() -> None:
         Holder(1, 2, None, None, 5, "blue")  # type: ignore[call-arg]
 
 
-def test_only_what_is_given_is_told() -> None:
+def test_only_given_arguments_are_passed_on() -> None:
     assert Holder().arguments == {}
     assert Holder("9043", colour=None).arguments == {"port": "9043", "colour": None}
-    # The table's owner handles unknown settings. Their values are not shown, so they are not passed
-    # on.
+    # The class handles unknown settings. Their values may be secrets, so they are not passed on.
     assert Holder(pass_word="secret").arguments == {"pass_word": None}  # type: ignore[call-arg]
 
 
-def test_values_are_checked_and_kept() -> None:
+def test_values_are_checked_and_stored() -> None:
     holder = Holder()
     assert (holder.port, holder.window, holder.colour, Holder.port) == (9042, 2, "red", 9042)
     holder.port = "9043"
@@ -90,7 +89,7 @@ def test_values_are_checked_and_kept() -> None:
     assert holder.port == 9042
 
 
-def test_the_engine_sees_those_that_are_live() -> None:
+def test_live_settings_are_also_stored_for_the_engine() -> None:
     holder = Holder()
     assert holder._live == {"window": 2}
     holder.window = 3
@@ -102,14 +101,16 @@ def test_the_engine_sees_those_that_are_live() -> None:
     assert [setting(name).may_change for name in ("port", "window", "names")] == [False, True, True]
 
 
-def test_a_change_calls_the_follower() -> None:
+def test_a_change_calls_the_then_function() -> None:
     holder = Holder(names={"a": 1})
     holder.names = None
     assert holder.followed == [{"a": 1}, None]
 
 
 @pytest.mark.parametrize("before", [None, {"a": 1}])
-def test_a_value_that_the_follower_refuses_is_not_kept(before: dict[str, int] | None) -> None:
+def test_a_value_that_the_then_function_refuses_is_not_stored(
+    before: dict[str, int] | None,
+) -> None:
     holder = Holder()
     if before is not None:
         holder.names = before
@@ -120,13 +121,13 @@ def test_a_value_that_the_follower_refuses_is_not_kept(before: dict[str, int] | 
     assert vars(holder) == attributes
 
 
-def test_a_deletion_calls_the_follower() -> None:
+def test_a_deletion_calls_the_then_function() -> None:
     holder = Holder(names={"a": 1})
     del holder.names
     assert holder.followed == [{"a": 1}, None]
 
 
-def test_a_secret_is_not_shown() -> None:
+def test_a_secret_setting_is_not_shown() -> None:
     holder = Holder(password={"key": "hush"})
     assert holder.password == {"key": "hush"}
     assert "hush" not in repr(vars(holder))
@@ -138,7 +139,7 @@ def test_a_secret_is_not_shown() -> None:
         assert "hidden" not in repr(frame.frame.f_locals)
 
 
-def test_a_subclass_may_have_a_default_of_its_own() -> None:
+def test_a_subclass_may_have_its_own_default() -> None:
     class Mine(Holder):
         port = 9999
         window = 1

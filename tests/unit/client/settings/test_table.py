@@ -14,15 +14,19 @@ from cassandra.client.settings.table import ClusterSettings
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeNode
 
-FACES = [Cluster, aio.Cluster]
+CLUSTER_CLASSES = [Cluster, aio.Cluster]
 TABLE = ClusterSettings._table
 
 
-@pytest.mark.parametrize("face", FACES)
-def test_the_constructor_has_all_settings_in_their_order(face: Any) -> None:
-    parameters = inspect.signature(face).parameters
+@pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
+def test_the_constructor_has_all_settings_in_their_order(cluster_class: Any) -> None:
+    parameters = inspect.signature(cluster_class).parameters
     assert list(parameters) == [*TABLE, "settings"]
-    assert list(inspect.signature(face.__init__).parameters) == ["self", *TABLE, "settings"]
+    assert list(inspect.signature(cluster_class.__init__).parameters) == [
+        "self",
+        *TABLE,
+        "settings",
+    ]
     by_position = [name for name, setting in TABLE.items() if not setting.kw_only]
     assert by_position[:3] == ["contact_points", "port", "compression"]
     later = [name for name, setting in TABLE.items() if setting.kw_only]
@@ -30,42 +34,42 @@ def test_the_constructor_has_all_settings_in_their_order(face: Any) -> None:
     assert later == sorted(later)
 
 
-@pytest.mark.parametrize("face", FACES)
-def test_the_signature_shows_the_defaults(face: Any) -> None:
-    parameters = inspect.signature(face).parameters
+@pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
+def test_the_signature_shows_the_defaults(cluster_class: Any) -> None:
+    parameters = inspect.signature(cluster_class).parameters
     for name, setting in TABLE.items():
         assert parameters[name].default is setting.default, name
-    assert "port: 'int | str | None' = 9042" in str(inspect.signature(face))
-    assert inspect.signature(type("Ours", (face,), {})) == inspect.signature(face)
+    assert "port: 'int | str | None' = 9042" in str(inspect.signature(cluster_class))
+    assert inspect.signature(type("Ours", (cluster_class,), {})) == inspect.signature(cluster_class)
 
-    class Own(face):  # type: ignore[misc]
+    class Own(cluster_class):  # type: ignore[misc]
         def __init__(self, tenant: str) -> None:
-            """A constructor as an application's subclass may define it."""
+            """A constructor as a subclass of an application may define it."""
 
     assert list(inspect.signature(Own).parameters) == ["tenant"]
 
 
-@pytest.mark.parametrize("face", FACES)
-def test_none_means_the_default_or_is_a_value(face: Any) -> None:
+@pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
+def test_none_selects_the_default_or_is_a_valid_value(cluster_class: Any) -> None:
     optional_names = {
         name for name, setting in TABLE.items() if not isinstance(setting, ConstructorOnly)
     }
-    cluster = face(**dict.fromkeys(optional_names - {"request_observers"}))
+    cluster = cluster_class(**dict.fromkeys(optional_names - {"request_observers"}))
     for name in optional_names:
         if TABLE[name].none_is_default:
             assert getattr(cluster, name) is not None, name
 
 
-async def value(outcome: Any) -> Any:
+async def awaited(outcome: Any) -> Any:
     return await outcome if inspect.isawaitable(outcome) else outcome
 
 
-@pytest.mark.parametrize("face", FACES)
-async def test_only_live_settings_reach_the_engine_after_connect(face: Any) -> None:
+@pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
+async def test_only_live_settings_reach_the_engine_after_connect(cluster_class: Any) -> None:
     with FakeNode() as node:
-        cluster = face([node.address], port=node.port)
+        cluster = cluster_class([node.address], port=node.port)
         try:
-            await value(cluster.connect())
+            await awaited(cluster.connect())
             engine = cluster._core.settings
             for name, setting in TABLE.items():
                 if not isinstance(setting, ConstructorOnly) and name != "ssl_options":
@@ -76,22 +80,22 @@ async def test_only_live_settings_reach_the_engine_after_connect(face: Any) -> N
             assert engine.reprepare_on_up is False
             assert engine.idle_heartbeat_timeout == 30
         finally:
-            await value(cluster.shutdown())
+            await awaited(cluster.shutdown())
 
 
-@pytest.mark.parametrize("face", FACES)
-async def test_a_subclass_with_defaults_of_its_own_follows_changes(face: Any) -> None:
-    kind = type("Ours", (face,), {"max_schema_agreement_wait": 3, "connect_timeout": 2})
+@pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
+async def test_a_subclass_with_its_own_defaults_follows_changes(cluster_class: Any) -> None:
+    kind = type("Ours", (cluster_class,), {"max_schema_agreement_wait": 3, "connect_timeout": 2})
     with FakeNode() as node:
         cluster = kind([node.address], port=node.port)
         try:
-            await value(cluster.connect())
+            await awaited(cluster.connect())
             engine = cluster._core.settings
             assert (engine.max_schema_agreement_wait, engine.connect_timeout) == (3, 2)
             cluster.max_schema_agreement_wait = 4
             assert engine.max_schema_agreement_wait == cluster.max_schema_agreement_wait == 4
         finally:
-            await value(cluster.shutdown())
+            await awaited(cluster.shutdown())
 
 
 def test_a_subclass_may_have_a_property_in_the_place_of_a_setting() -> None:
@@ -112,25 +116,25 @@ def test_an_instance_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (cluster._settings().max_schema_agreement_wait, cluster.port) == (5, 9042)
 
 
-def test_each_has_its_text_where_python_shows_it() -> None:
+def test_each_setting_has_a_docstring() -> None:
     for name, setting in TABLE.items():
         assert setting.__doc__, name
     assert "One setting" not in str(TABLE["port"].__doc__)
     assert (type(TABLE["port"]).__doc__ or "").startswith("A setting")
 
 
-@pytest.mark.parametrize("face", FACES)
-def test_an_unknown_setting_is_an_error(face: Any) -> None:
+@pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
+def test_an_unknown_setting_is_an_error(cluster_class: Any) -> None:
     with pytest.raises(TypeError, match="Cluster has no setting 'contact_pionts'"):
-        face(contact_pionts=["10.0.0.1"])
+        cluster_class(contact_pionts=["10.0.0.1"])
 
 
-@pytest.mark.parametrize("face", FACES)
-def test_settings_that_are_not_given_keep_their_defaults(face: Any) -> None:
-    cluster = face()
+@pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
+def test_settings_that_are_not_given_keep_their_defaults(cluster_class: Any) -> None:
+    cluster = cluster_class()
     for name in TABLE.keys() - {"execution_profiles"}:
         if name not in ("timestamp_generator", "endpoint_factory", "ssl_session_cache"):
             value, default = getattr(cluster, name), getattr(ClusterBase(), name)
-            # Policies compare by identity.
+            # Policies compare by identity, so compare their types.
             assert value == default or type(value) is type(default), name
-    assert face(compression=False).compression is False
+    assert cluster_class(compression=False).compression is False

@@ -1,4 +1,8 @@
-"""Settings that a subclass of a `Cluster` sets before it calls the constructor are kept."""
+"""A subclass of a cluster may set settings before it calls the constructor.
+
+The constructor overrides some of them with its defaults, as cassandra-driver does, and keeps
+others.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +30,10 @@ from cassandra.policies import (
 from cassandra.ssl_session_cache import SSLSessionCache
 from cassandra.throttling import ConcurrencyLimitingThrottler
 
-FACES = [Cluster, aio.Cluster]
+CLUSTER_CLASSES = [Cluster, aio.Cluster]
 TABLE = ClusterSettings._table
 
-# For each setting a value that differs from its default, if possible.
+# For each setting, a value other than its default if there is one.
 VALUES: dict[str, Any] = {
     "address_translator": IdentityTranslator(),
     "allow_beta_protocol_version": True,
@@ -90,8 +94,8 @@ VALUES: dict[str, Any] = {
     "topology_event_refresh_window": 7,
 }
 
-# The constructors of cassandra-driver and scylla-driver leave these alone unless they are passed.
-STAY = {
+# The constructors of cassandra-driver and scylla-driver keep these unless they are passed.
+KEPT_BY_THE_CONSTRUCTOR = {
     "address_translator", "application_info", "application_name", "application_version",
     "column_encryption_policy", "connection_class", "conviction_policy_factory",
     "default_retry_policy", "executor_threads", "protocol_version", "reconnection_policy",
@@ -99,14 +103,14 @@ STAY = {
 }  # fmt: skip
 
 
-def test_each_setting_is_tried() -> None:
+def test_values_has_all_settings() -> None:
     assert set(VALUES) == {
         name for name, setting in TABLE.items() if not isinstance(setting, ConstructorOnly)
     }
 
 
-def subclass_with_early_setting(face: Any, name: str) -> Any:
-    class Early(face):  # type: ignore[misc]
+def subclass_with_early_setting(cluster_class: Any, name: str) -> Any:
+    class Early(cluster_class):  # type: ignore[misc]
         def __init__(self, **settings: Any) -> None:
             setattr(self, name, VALUES[name])
             self.before = getattr(self, name)
@@ -116,28 +120,32 @@ def subclass_with_early_setting(face: Any, name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", VALUES)
-@pytest.mark.parametrize("face", FACES)
-def test_the_constructor_sets_what_today_s_drivers_set(face: Any, name: str) -> None:
-    cluster = subclass_with_early_setting(face, name)()
-    if name in STAY:
+@pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
+def test_the_constructor_overrides_or_keeps_early_settings(cluster_class: Any, name: str) -> None:
+    cluster = subclass_with_early_setting(cluster_class, name)()
+    if name in KEPT_BY_THE_CONSTRUCTOR:
         assert getattr(cluster, name) is cluster.before
     elif TABLE[name].shown_default is None:
-        assert getattr(cluster, name) == getattr(face(), name)
+        assert getattr(cluster, name) == getattr(cluster_class(), name)
     else:
-        # The value is created for each cluster.
+        # The constructor has created a new value for the cluster.
         assert getattr(cluster, name) is not VALUES[name]
     if TABLE[name].is_live:
         assert cluster._live[name] is getattr(cluster, name)
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(STAY) if TABLE[name].default is not None])
-@pytest.mark.parametrize("face", FACES)
-def test_arguments_of_the_constructor_override_early_settings(face: Any, name: str) -> None:
-    cluster = subclass_with_early_setting(face, name)(**{name: TABLE[name].default})
+@pytest.mark.parametrize(
+    "name", [name for name in sorted(KEPT_BY_THE_CONSTRUCTOR) if TABLE[name].default is not None]
+)
+@pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
+def test_arguments_of_the_constructor_override_early_settings(
+    cluster_class: Any, name: str
+) -> None:
+    cluster = subclass_with_early_setting(cluster_class, name)(**{name: TABLE[name].default})
     assert getattr(cluster, name) is TABLE[name].default
 
 
-def test_tokens_follow_what_the_constructor_sets() -> None:
+def test_token_metadata_has_the_setting_of_the_constructor() -> None:
     assert (
         subclass_with_early_setting(
             Cluster, "token_metadata_enabled"

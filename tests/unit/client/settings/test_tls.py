@@ -1,4 +1,4 @@
-"""TLS from a cluster's settings: contexts that are created, and options that are refused."""
+"""TLS from the settings of a cluster: the contexts it creates, and options that are refused."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def context_of(options: dict[str, Any]) -> ssl.SSLContext:
     return context
 
 
-def test_no_settings_are_no_tls() -> None:
+def test_without_settings_there_is_no_tls() -> None:
     assert tls_client(None, None, SSLSessionCache()) is None
     with pytest.raises(ValueError, match="ssl_options is empty, which would connect without TLS"):
         tls_client(None, {}, None)
 
 
-def test_a_context_is_taken_as_it_is() -> None:
+def test_a_given_context_is_used_unchanged() -> None:
     context = ssl.create_default_context()
     client = tls_client(context, {"server_hostname": "a.example"}, None)
     assert client is not None
@@ -40,19 +40,19 @@ def test_a_context_is_taken_as_it_is() -> None:
         tls_client(context, {"certfile": "x"}, None)
 
 
-def test_certificates_are_required_unless_the_options_say_otherwise() -> None:
+def test_certificates_are_required_unless_the_options_differ() -> None:
     system = ssl.create_default_context().cert_store_stats()
     for options in ({"ssl_version": None}, {"cert_reqs": None}, {"check_hostname": False}):
         context = context_of(options)
         assert context.verify_mode == ssl.CERT_REQUIRED
-        assert context.cert_store_stats() == system  # the certificates that the system trusts
+        assert context.cert_store_stats() == system  # the CA certificates of the system
         assert context.minimum_version == ssl.TLSVersion.TLSv1_2
     context = context_of(NOT_VERIFIED)
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
     assert context_of({"cert_reqs": ssl.CERT_OPTIONAL}).verify_mode == ssl.CERT_OPTIONAL
 
 
-def test_options_of_the_older_style() -> None:
+def test_options_become_a_context() -> None:
     version = context_of({**NOT_VERIFIED, "ssl_version": ssl.PROTOCOL_TLSv1_2})
     assert version.minimum_version == version.maximum_version == ssl.TLSVersion.TLSv1_2
     context_of({**NOT_VERIFIED, "ssl_version": ssl.PROTOCOL_TLS_CLIENT, "server_side": False})
@@ -70,21 +70,21 @@ def test_options_of_the_older_style() -> None:
         ([1], TypeError, "must be a mapping, but is of type list"),
     ],
 )
-def test_options_that_are_refused(options: Any, error: type[Exception], message: str) -> None:
+def test_wrong_options_are_refused(options: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         tls_client(None, options, None)
 
 
-def test_wrong_objects() -> None:
+def test_other_types_are_refused() -> None:
     with pytest.raises(TypeError, match=r"ssl_context must be an ssl\.SSLContext"):
         tls_client("context", None, None)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="must be an SSLSessionCache, but is 5"):
         tls_client(None, None, 5)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_a_context_that_is_set_before_connect_counts(face: Any) -> None:
-    cluster = face()
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_a_context_that_is_set_before_connect_is_used(cluster_class: Any) -> None:
+    cluster = cluster_class()
     assert cluster._settings().tls is None
     context = ssl.create_default_context()
     cluster.ssl_context = context
@@ -95,14 +95,14 @@ def test_a_context_that_is_set_before_connect_counts(face: Any) -> None:
     assert cluster._settings().tls is None
 
 
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 @pytest.mark.parametrize("is_connected", [False, True])
-async def test_refused_settings_are_not_kept(face: Any, is_connected: bool) -> None:
+async def test_refused_settings_are_not_stored(cluster_class: Any, is_connected: bool) -> None:
     context = ssl.create_default_context()
     with FakeNode() as node:
-        cluster = face([node.address], port=node.port)
+        cluster = cluster_class([node.address], port=node.port)
         if is_connected:
-            await value(cluster.connect())
+            await awaited(cluster.connect())
         try:
             cluster.ssl_context = context
             before, sessions = cluster._live["tls"], cluster.ssl_session_cache
@@ -119,8 +119,8 @@ async def test_refused_settings_are_not_kept(face: Any, is_connected: bool) -> N
             assert cluster.ssl_session_cache is sessions
             assert cluster._live["tls"] is before
         finally:
-            await value(cluster.shutdown())
+            await awaited(cluster.shutdown())
 
 
-async def value(outcome: Any) -> Any:
+async def awaited(outcome: Any) -> Any:
     return await outcome if inspect.isawaitable(outcome) else outcome
