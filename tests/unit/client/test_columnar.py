@@ -496,7 +496,7 @@ future.pages = Pages()
 rows = 0
 for batch in ResultSet(future, future.pages[0]).arrow_batches():
     rows += batch.num_rows
-# What getrusage says begins with the memory of the parent process.
+# We do not use getrusage, because its peak includes the memory of the parent process.
 print(rows, int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) // 1024)
 """  # noqa: E501
 
@@ -512,7 +512,7 @@ def test_a_million_rows_in_little_memory() -> None:
     assert megabytes < 200
 
 
-def test_dates_of_the_whole_range_stay_what_they_are() -> None:
+def test_the_earliest_and_latest_dates_are_exact() -> None:
     result = Api("blocking").result(
         message_of({"d": t.SimpleDateType}, [[b"\xff" * 4], [bytes(4)]])
     )
@@ -535,9 +535,10 @@ def int64(number: int) -> bytes:
     return number.to_bytes(8, "big", signed=True)
 
 
-async def test_decimals_and_varints_of_frames_are_numbers_also_nested(api: Api) -> None:
-    """Decimals and varints of any size become numbers, although Python's `int` limits the length of
-    strings.
+async def test_to_pandas_returns_large_varints_and_decimals_as_numbers(api: Api) -> None:
+    """Decimals and varints of any size become numbers, also inside collections.
+
+    They must not be made from strings, whose length Python's `int` limits.
     """
     large = 10**6000 + 7
     body = large.to_bytes(large.bit_length() // 8 + 1, "big")
@@ -559,10 +560,10 @@ async def test_decimals_and_varints_of_frames_are_numbers_also_nested(api: Api) 
     assert frame["m"].tolist() == [[("k", Decimal("1.25"))], None]
 
 
-OPTIONS_OF = ["to_arrow", "to_pandas", "to_polars", "arrow_batches"]
+FORMS_WITH_OPTIONS = ["to_arrow", "to_pandas", "to_polars", "arrow_batches"]
 
 
-@pytest.mark.parametrize("form", OPTIONS_OF)
+@pytest.mark.parametrize("form", FORMS_WITH_OPTIONS)
 def test_an_unknown_option_is_named_before_anything_is_read(node: FakeNode, form: str) -> None:
     node.prime("SELECT k", rows([("k", "int")], [(1,)]))
     with Cluster([node.address], port=node.port) as cluster:
@@ -575,7 +576,7 @@ def test_an_unknown_option_is_named_before_anything_is_read(node: FakeNode, form
         assert result.to_arrow().num_rows == 1
 
 
-def test_options_of_pandas_are_known(node: FakeNode) -> None:
+def test_to_pandas_accepts_options_of_pyarrow(node: FakeNode) -> None:
     node.prime("SELECT k", rows([("k", "int")], [(1,)]))
     with Cluster([node.address], port=node.port) as cluster:
         result = cluster.connect().execute("SELECT k")

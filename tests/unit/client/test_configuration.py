@@ -1,6 +1,4 @@
-"""The settings of a cluster are checked when they are set, and errors name the setting and the
-value.
-"""
+"""A cluster checks its settings when they are set. Errors name the setting and the value."""
 
 from __future__ import annotations
 
@@ -18,17 +16,17 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.connection import DefaultEndPoint, UnixSocketEndPoint
 from cassandra.policies import RetryPolicy, RoundRobinPolicy
 
-FACES = [Cluster, aio.Cluster]
+CLUSTER_CLASSES = [Cluster, aio.Cluster]
 CONTEXT = ssl.create_default_context()
 
 
-@pytest.fixture(params=FACES, ids=["blocking", "asyncio"])
-def face(request: pytest.FixtureRequest) -> Any:
+@pytest.fixture(params=CLUSTER_CLASSES, ids=["blocking", "asyncio"])
+def cluster_class(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
-def test_every_setting_is_a_class_attribute_and_its_default(face: Any) -> None:
-    cluster = face()
+def test_every_setting_is_a_class_attribute_and_its_default(cluster_class: Any) -> None:
+    cluster = cluster_class()
     for name in (
         "port",
         "connect_timeout",
@@ -36,7 +34,7 @@ def test_every_setting_is_a_class_attribute_and_its_default(face: Any) -> None:
         "protocol_version",
         "compression",
     ):
-        assert getattr(cluster, name) == getattr(face, name)
+        assert getattr(cluster, name) == getattr(cluster_class, name)
 
 
 def test_a_subclass_may_change_defaults() -> None:
@@ -48,8 +46,8 @@ def test_a_subclass_may_change_defaults() -> None:
     assert Mine(["10.0.0.1"]).endpoints_resolved == [DefaultEndPoint("10.0.0.1", 9999)]
 
 
-def test_contact_points(face: Any) -> None:
-    cluster = face(
+def test_contact_points(cluster_class: Any) -> None:
+    cluster = cluster_class(
         ["10.0.0.1", ("10.0.0.2", 9043), "::1", UnixSocketEndPoint("/run/node")], port=19042
     )
     assert [str(endpoint) for endpoint in cluster.endpoints_resolved] == [
@@ -60,12 +58,12 @@ def test_contact_points(face: Any) -> None:
     ]
 
 
-def test_none_means_the_default_contact_points(face: Any) -> None:
-    assert face(None).contact_points == face().contact_points
+def test_none_selects_the_default_contact_points(cluster_class: Any) -> None:
+    assert cluster_class(None).contact_points == cluster_class().contact_points
 
 
 @pytest.mark.parametrize(
-    ("points", "error", "message"),
+    ("contact_points", "error", "message"),
     [
         ("127.0.0.1", TypeError, r"list of addresses, not a single '127\.0\.0\.1'"),
         ({"host": "10.0.0.1", "port": 9042}, TypeError, "must be a list of addresses, but is {"),
@@ -81,9 +79,11 @@ def test_none_means_the_default_contact_points(face: Any) -> None:
         ([("127.0.0.1", "x")], ValueError, "1 to 65535"),
     ],
 )
-def test_bad_contact_points(face: Any, points: Any, error: type[Exception], message: str) -> None:
+def test_wrong_contact_points_are_refused(
+    cluster_class: Any, contact_points: Any, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
-        face(points)
+        cluster_class(contact_points)
 
 
 @pytest.mark.parametrize(
@@ -139,26 +139,26 @@ def test_bad_contact_points(face: Any, points: Any, error: type[Exception], mess
         ),
     ],
 )
-def test_bad_settings(
-    face: Any, settings: dict[str, Any], error: type[Exception], message: str
+def test_wrong_settings_are_refused(
+    cluster_class: Any, settings: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        face(["127.0.0.1"], **settings)
+        cluster_class(["127.0.0.1"], **settings)
 
 
-def test_the_password_is_not_shown() -> None:
+def test_the_repr_of_an_auth_provider_has_no_password() -> None:
     assert "secret" not in repr(PlainTextAuthProvider("ada", "secret"))
 
 
-def test_old_style_settings_and_profiles_exclude_each_other(face: Any) -> None:
+def test_policies_of_the_cluster_and_profiles_cannot_be_combined(cluster_class: Any) -> None:
     profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile()}
     with pytest.raises(ValueError, match="load_balancing_policy"):
-        face(execution_profiles=profiles, load_balancing_policy=RoundRobinPolicy())
+        cluster_class(execution_profiles=profiles, load_balancing_policy=RoundRobinPolicy())
     with pytest.raises(ValueError, match="default_retry_policy"):
-        face(execution_profiles=profiles, default_retry_policy=RetryPolicy())
-    assert face(execution_profiles=profiles).config_mode is ConfigMode.PROFILES
-    assert face(load_balancing_policy=RoundRobinPolicy()).config_mode is ConfigMode.LEGACY
-    assert face().config_mode is ConfigMode.UNCOMMITTED
+        cluster_class(execution_profiles=profiles, default_retry_policy=RetryPolicy())
+    assert cluster_class(execution_profiles=profiles).config_mode is ConfigMode.PROFILES
+    assert cluster_class(load_balancing_policy=RoundRobinPolicy()).config_mode is ConfigMode.LEGACY
+    assert cluster_class().config_mode is ConfigMode.UNCOMMITTED
 
 
 def test_profiles_clone_and_refuse_unknown_settings() -> None:
@@ -172,13 +172,13 @@ def test_profiles_clone_and_refuse_unknown_settings() -> None:
         ExecutionProfile(serial_consistency_level=1)
 
 
-def test_ssl_options_of_the_old_style_become_a_context() -> None:
+def test_ssl_options_become_a_context() -> None:
     tls = Cluster(ssl_options={"check_hostname": False})._settings().tls
     assert tls is not None
     assert isinstance(tls.source, ssl.SSLContext)
     assert tls.source.verify_mode == ssl.CERT_REQUIRED
-    meant = {"cert_reqs": ssl.CERT_NONE}
-    assert ClusterBase(ssl_options=meant)._settings().tls is not None
+    options = {"cert_reqs": ssl.CERT_NONE}
+    assert ClusterBase(ssl_options=options)._settings().tls is not None
 
 
 @pytest.mark.parametrize(
@@ -202,19 +202,21 @@ def test_ssl_options_of_the_old_style_become_a_context() -> None:
     ],
 )
 def test_bad_settings_of_tls(
-    face: Any, settings: dict[str, Any], error: type[Exception], message: str
+    cluster_class: Any, settings: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        face(["127.0.0.1"], **settings)
+        cluster_class(["127.0.0.1"], **settings)
 
 
-def test_the_name_to_expect_stands_beside_a_context(face: Any) -> None:
+def test_server_hostname_can_be_set_with_a_context(cluster_class: Any) -> None:
     assert (
-        face(ssl_context=CONTEXT, ssl_options={"server_hostname": "db"})._settings().tls.source
+        cluster_class(ssl_context=CONTEXT, ssl_options={"server_hostname": "db"})
+        ._settings()
+        .tls.source
         is CONTEXT
     )
-    assert face(ssl_context=lambda: CONTEXT, ssl_options={})._settings().tls is not None
-    assert face()._settings().tls is None
+    assert cluster_class(ssl_context=lambda: CONTEXT, ssl_options={})._settings().tls is not None
+    assert cluster_class()._settings().tls is None
 
 
 def test_startup_options_name_the_driver() -> None:
@@ -230,7 +232,7 @@ def test_startup_options_name_the_driver() -> None:
     assert options["APPLICATION_NAME"] == "shop"
 
 
-def test_before_connect_things_say_so() -> None:
+def test_before_connect_and_after_shutdown_calls_raise() -> None:
     cluster = Cluster()
     assert cluster.get_control_connection_host() is None
     with pytest.raises(Exception, match="not connected"):
@@ -258,12 +260,10 @@ def test_before_connect_things_say_so() -> None:
         {"metrics_enabled": True, "connect_timeout": -1},
     ],
 )
-def test_a_cluster_whose_constructor_fails_can_be_shown(face: Any, settings: Any) -> None:
-    """A cluster whose constructor failed has a repr, because debuggers show `self` of
-    each frame.
-    """
+def test_a_cluster_whose_constructor_fails_has_a_repr(cluster_class: Any, settings: Any) -> None:
+    """A cluster whose constructor failed has a repr: debuggers show `self` of each frame."""
     with pytest.raises(Exception) as failed:  # noqa: PT011 - of whatever class
-        face(**settings)
+        cluster_class(**settings)
     descriptions = [
         repr(frame.frame.f_locals["self"])
         for frame in failed.traceback
@@ -273,13 +273,13 @@ def test_a_cluster_whose_constructor_fails_can_be_shown(face: Any, settings: Any
     assert all(text.startswith("<Cluster: ") and "not connected" in text for text in descriptions)
 
 
-def test_a_cluster_without_its_constructor_can_be_shown(face: Any) -> None:
-    assert "not made, not connected" in repr(face.__new__(face))
+def test_a_cluster_without_its_constructor_has_a_repr(cluster_class: Any) -> None:
+    assert "not made, not connected" in repr(cluster_class.__new__(cluster_class))
 
 
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_a_wrong_provider_is_refused_when_it_is_set(face: Any) -> None:
-    cluster = face(["127.0.0.1"])
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_a_wrong_provider_is_refused_when_it_is_set(cluster_class: Any) -> None:
+    cluster = cluster_class(["127.0.0.1"])
     with pytest.raises(TypeError, match="auth_provider must be an AuthProvider, but is of type tu"):
         cluster.auth_provider = ("user", "secret")
     assert cluster.auth_provider is None
@@ -287,9 +287,9 @@ def test_a_wrong_provider_is_refused_when_it_is_set(face: Any) -> None:
     cluster.auth_provider = None
 
 
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_settings_of_a_copy_do_not_change_the_original(face: Any) -> None:
-    cluster = face(reprepare_on_up=True)
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_settings_of_a_copy_do_not_change_the_original(cluster_class: Any) -> None:
+    cluster = cluster_class(reprepare_on_up=True)
     duplicate = copy.copy(cluster)
     assert duplicate._live["reprepare_on_up"]
     duplicate.reprepare_on_up = False

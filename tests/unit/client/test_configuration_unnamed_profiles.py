@@ -1,5 +1,6 @@
-"""Profiles that are passed to a call without a name: their policies know the hosts
-while they live.
+"""Profiles that are passed to a call without a name: their policies know the hosts.
+
+A policy is forgotten when its profile is garbage collected.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tests.waiting import until, until_on_loop
 
 
 def profile_of_node(fake: FakeCluster, index: int) -> ExecutionProfile:
-    """Return a profile that uses a single node."""
+    """Return a profile that uses only one of the nodes."""
     address = fake[index].address
     return ExecutionProfile(
         load_balancing_policy=HostFilterPolicy(
@@ -32,47 +33,47 @@ def profile_of_node(fake: FakeCluster, index: int) -> ExecutionProfile:
 
 
 @contextmanager
-def primed() -> Iterator[FakeCluster]:
-    """Yield two nodes; each answers `READ` with its position."""
+def two_nodes() -> Iterator[FakeCluster]:
+    """Yield two nodes, each of which answers `READ` with its index."""
     with FakeCluster(2) as fake:
         for index, node in enumerate(fake.nodes):
             node.prime(READ, number(index))
         yield fake
 
 
-def policies_of(cluster: Any) -> int:
+def policy_count(cluster: Any) -> int:
     return len(cluster._core.listeners.policies)
 
 
 @pytest.fixture(autouse=True)
-def _only_one_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def hold_only_one_profile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cassandra.engine.profile.HELD_PROFILES", 1)
 
 
-def forget_the_last(cluster: Any) -> None:
-    """Release the profile that is held for requests in flight."""
+def release_held_profiles(cluster: Any) -> None:
+    """Release the profile that the cluster holds for requests in flight."""
     cluster.profile_manager._last_unnamed.clear()
     gc.collect()
 
 
-def test_blocking() -> None:
-    with primed() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
+def test_a_blocking_call_uses_the_policy_until_the_profile_is_gone() -> None:
+    with two_nodes() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
         session = cluster.connect()
         profile = profile_of_node(fake, 1)
         for _ in range(3):
             assert session.execute(READ, execution_profile=profile).one().k == 1
-        assert policies_of(cluster) == 2
+        assert policy_count(cluster) == 2
         clone = session.execution_profile_clone_update(profile, request_timeout=3)
         assert session.execute(READ, execution_profile=clone).one().k == 1
-        assert policies_of(cluster) == 2
+        assert policy_count(cluster) == 2
         del profile, clone
-        forget_the_last(cluster)
-        until(lambda: policies_of(cluster) == 1)
+        release_held_profiles(cluster)
+        until(lambda: policy_count(cluster) == 1)
 
 
-def test_a_node_that_no_other_policy_wants() -> None:
+def test_a_host_that_only_the_profile_uses_gets_a_pool() -> None:
     with (
-        primed() as fake,
+        two_nodes() as fake,
         Cluster(
             [fake[0].address],
             port=fake.port,
@@ -86,40 +87,40 @@ def test_a_node_that_no_other_policy_wants() -> None:
         profile.load_balancing_policy = profile_of_node(fake, 0).load_balancing_policy
         assert session.execute(READ, execution_profile=profile).one().k == 0
         del profile
-        forget_the_last(cluster)
+        release_held_profiles(cluster)
         until(lambda: len(session.get_pool_state()) == 1)
 
 
-def test_in_a_callback() -> None:
-    with primed() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
+def test_a_callback_may_use_an_unnamed_profile() -> None:
+    with two_nodes() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
         session = cluster.connect()
         profile = profile_of_node(fake, 1)
         results: list[Any] = []
 
-        def again(rows: Any) -> None:
+        def execute_with_profile(rows: Any) -> None:
             future = session.execute_async(READ, execution_profile=profile)
             future.add_callbacks(results.append, results.append)
 
-        session.execute_async(READ).add_callback(again)
+        session.execute_async(READ).add_callback(execute_with_profile)
         until(lambda: results)
         assert results[0][0].k == 1
 
 
-async def test_awaited() -> None:
-    with primed() as fake:
+async def test_an_asyncio_call_uses_the_policy_until_the_profile_is_gone() -> None:
+    with two_nodes() as fake:
         async with aio.Cluster([fake[0].address], port=fake.port) as cluster:
             session = await cluster.connect(wait_for_all_pools=True)
             profile = profile_of_node(fake, 1)
             for _ in range(3):
                 assert (await session.execute(READ, execution_profile=profile)).one().k == 1
-            assert policies_of(cluster) == 2
+            assert policy_count(cluster) == 2
             del profile
-            forget_the_last(cluster)
-            await until_on_loop(lambda: policies_of(cluster) == 1)
+            release_held_profiles(cluster)
+            await until_on_loop(lambda: policy_count(cluster) == 1)
 
 
-def test_pages_after_the_profile_is_gone() -> None:
-    with primed() as fake:
+def test_further_pages_are_read_after_the_profile_is_gone() -> None:
+    with two_nodes() as fake:
         pages = paged([("k", "int")], [(n,) for n in range(6)])
         fake.prime("PAGES", pages)
         default = profile_of_node(fake, 0).load_balancing_policy
@@ -132,11 +133,11 @@ def test_pages_after_the_profile_is_gone() -> None:
             assert len(list(rows)) == 6
 
 
-def test_a_policy_that_is_replaced_is_forgotten() -> None:
-    with primed() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
+def test_a_replaced_policy_of_a_profile_is_forgotten() -> None:
+    with two_nodes() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
         session = cluster.connect()
         profile = profile_of_node(fake, 1)
         for _ in range(5):
             profile.load_balancing_policy = RoundRobinPolicy()
             session.execute(READ, execution_profile=profile)
-        until(lambda: policies_of(cluster) == 2)
+        until(lambda: policy_count(cluster) == 2)

@@ -1,4 +1,4 @@
-"""Unusable contact points of each kind: the others are tried, and the error names each cause."""
+"""If some contact points cannot be used, the others are tried, and the error has each cause."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def good() -> Iterator[FakeNode]:
 
 
 @pytest.fixture(autouse=True)
-def in_the_given_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def do_not_shuffle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("random.shuffle", lambda items: None)
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
-async def test_a_name_that_is_none(name: str, good: FakeNode) -> None:
+async def test_an_invalid_host_name_is_skipped(name: str, good: FakeNode) -> None:
     async with aio.Cluster([name, good.address], port=good.port, connect_timeout=2) as cluster:
         await cluster.connect()
     async with aio.Cluster([name], port=good.port, connect_timeout=2) as alone:
@@ -58,7 +58,7 @@ async def test_a_name_that_is_none(name: str, good: FakeNode) -> None:
 
 
 @pytest.mark.parametrize("kind", BAD_TABLES)
-async def test_a_node_whose_system_table_has_other_types(kind: str) -> None:
+async def test_a_node_with_a_damaged_system_table_is_skipped(kind: str) -> None:
     with FakeCluster(2) as nodes:
         good, bad = nodes.nodes
         bad.prime(LOCAL_QUERY, BAD_TABLES[kind])

@@ -1,4 +1,4 @@
-"""Results in a shell and in a notebook, in both APIs; and `one` with `strict`."""
+"""How results look in a shell and in a notebook, in both APIs. Also `one(strict=True)`."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def asynchronous(response: Any, more: bool = False, row_factory: Any = named_tup
     return aio.ResultSet(session, request, row_factory)
 
 
-FACES = pytest.mark.parametrize("face", [blocking, asynchronous])
+BOTH_APIS = pytest.mark.parametrize("make_result", [blocking, asynchronous])
 
 
-@FACES
-def test_a_table(face: Any) -> None:
-    result = face(message((1, "ada"), (None, "bob\nline")))
+@BOTH_APIS
+def test_str_of_a_result_is_a_table(make_result: Any) -> None:
+    result = make_result(message((1, "ada"), (None, "bob\nline")))
     assert str(result).splitlines() == [
         "id   | name",
         "int  | text",
@@ -73,9 +73,9 @@ def test_a_table(face: Any) -> None:
     assert result.one() == (1, "ada")
 
 
-@FACES
-def test_long_results_are_cut(face: Any) -> None:
-    result = face(message(*[(number, "x" * 1000) for number in range(50)]), more=True)
+@BOTH_APIS
+def test_long_results_are_truncated(make_result: Any) -> None:
+    result = make_result(message(*[(number, "x" * 1000) for number in range(50)]), more=True)
     lines = str(result).splitlines()
     assert len(lines) == 3 + 20 + 1
     assert max(map(len, lines)) < 80
@@ -84,43 +84,43 @@ def test_long_results_are_cut(face: Any) -> None:
     assert result._repr_html_().count("<tr>") == 21
 
 
-@FACES
-def test_html_for_notebooks_is_escaped(face: Any) -> None:
-    html = face(message((1, "<script>alert(1)</script> & more")))._repr_html_()
+@BOTH_APIS
+def test_html_for_notebooks_is_escaped(make_result: Any) -> None:
+    html = make_result(message((1, "<script>alert(1)</script> & more")))._repr_html_()
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
     assert html.startswith("<table><thead><tr><th>id<br><small>int</small></th>")
     assert "<p>(1 row)</p>" in html
 
 
-@FACES
-def test_results_without_rows(face: Any) -> None:
-    result = face(VOID_RESULT)
+@BOTH_APIS
+def test_str_of_a_result_without_rows(make_result: Any) -> None:
+    result = make_result(VOID_RESULT)
     assert repr(result) == str(result) == "<ResultSet: no rows>"
     assert result._repr_html_() == "<p>&lt;ResultSet: no rows&gt;</p>"
-    empty = face(message())
+    empty = make_result(message())
     assert str(empty).splitlines()[-1] == "(0 rows)"
     assert empty.one(strict=True) is None
 
 
-@FACES
-def test_damaged_rows_are_said_to_be_so(face: Any) -> None:
-    result = face(message((1, "ada"), damaged=True))
+@BOTH_APIS
+def test_str_of_damaged_rows_has_the_error(make_result: Any) -> None:
+    result = make_result(message((1, "ada"), damaged=True))
     assert repr(result) == "<ResultSet: 1 rows of id, name>"
     assert "which cannot be read: row 0, column &quot;name&quot;" in result._repr_html_()
     assert 'which cannot be read: row 0, column "name"' in str(result)
 
 
-@FACES
-def test_looking_takes_nothing_away(face: Any) -> None:
-    result = face(message((1, "ada"), (2, "bob")))
+@BOTH_APIS
+def test_str_does_not_consume_rows(make_result: Any) -> None:
+    result = make_result(message((1, "ada"), (2, "bob")))
     str(result), result._repr_html_()
     assert list(result.current_rows) == [(1, "ada"), (2, "bob")]
     assert "ada" in str(result)
 
 
 @pytest.mark.parametrize("row_factory", [named_tuple_factory, dict_factory, tuple_factory])
-def test_a_result_that_has_become_a_list(row_factory: Any) -> None:
+def test_str_of_a_result_that_was_indexed(row_factory: Any) -> None:
     result = blocking(message((1, "ada")), row_factory=row_factory)
     assert result[0:1]
     lines = str(result).splitlines()
@@ -128,17 +128,18 @@ def test_a_result_that_has_become_a_list(row_factory: Any) -> None:
     assert lines[-2:] == ["1  | ada" if row_factory is not tuple_factory else "1 | ada", "(1 row)"]
 
 
-@FACES
-def test_one_and_only_one(face: Any) -> None:
-    assert face(message((1, "ada"))).one(strict=True) == (1, "ada")
+@BOTH_APIS
+def test_one_with_strict_refuses_several_rows(make_result: Any) -> None:
+    assert make_result(message((1, "ada"))).one(strict=True) == (1, "ada")
     with pytest.raises(MultipleRowsFound, match="one row was expected, but there are more"):
-        face(message((1, "ada"), (2, "bob"))).one(strict=True)
-    assert face(message((1, "ada"), (2, "bob"))).one() == (1, "ada")
+        make_result(message((1, "ada"), (2, "bob"))).one(strict=True)
+    assert make_result(message((1, "ada"), (2, "bob"))).one() == (1, "ada")
 
 
-def test_one_over_short_pages() -> None:
-    """Servers may return empty and short pages: the blocking `one` reads on, the asyncio `one`
-    raises an error.
+def test_one_with_strict_reads_over_short_pages() -> None:
+    """Servers may return empty or short pages.
+
+    The blocking `one` reads further pages, and the asyncio `one` raises an error.
     """
     pages = [message(), message((1, "ada")), message()]
 
@@ -164,7 +165,7 @@ def test_one_over_short_pages() -> None:
         asynchronous(message((1, "ada")), more=True).one(strict=True)
 
 
-def test_rows_of_any_form_print() -> None:
+def test_rows_of_any_type_can_be_shown() -> None:
     class Slotted:
         __slots__ = ("a", "b")
 
@@ -184,7 +185,7 @@ def test_rows_of_any_form_print() -> None:
 
 
 class Printer:
-    """Fake of the printer that IPython passes to `_repr_pretty_`."""
+    """A fake of the printer that IPython passes to `_repr_pretty_`."""
 
     def __init__(self) -> None:
         self.shown = ""
@@ -225,7 +226,9 @@ def test_tables_fit_into_the_terminal(
     assert "varchar" not in pretty(wide_result)
 
 
-def test_too_many_columns_stand_upright(wide_result: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_columns_do_not_fit_each_row_is_shown_vertically(
+    wide_result: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("COLUMNS", "24")
     lines = pretty(wide_result).splitlines()
@@ -233,7 +236,7 @@ def test_too_many_columns_stand_upright(wide_result: Any, monkeypatch: pytest.Mo
     assert lines[-1] == "(2 rows)"
 
 
-def test_elsewhere_nothing_is_cut(wide_result: Any) -> None:
+def test_without_a_terminal_nothing_is_truncated(wide_result: Any) -> None:
     assert "y" * 50 in str(wide_result)
 
 
@@ -242,7 +245,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_values_as_people_write_them() -> None:
+def test_values_are_shown_in_a_readable_form() -> None:
     texts = {
         display._cut(uuid.UUID(int=7)): "00000000-0000-0000-0000-000000000007",
         display._cut(SortedSet([2, 1])): "{1, 2}",
@@ -252,7 +255,7 @@ def test_values_as_people_write_them() -> None:
     assert list(texts) == list(texts.values())
 
 
-def test_metadata_shows_itself() -> None:
+def test_metadata_has_a_repr_and_is_shown_as_cql() -> None:
     with FakeNode() as node:
         node.schema = schema("shop", "other", tables=1)
         with Cluster([node.address], port=node.port) as cluster, cluster.connect():
@@ -266,7 +269,7 @@ def test_metadata_shows_itself() -> None:
     assert "not connected" not in repr(Cluster().metadata)
 
 
-def test_times_and_decimals_are_shown_as_people_write_them() -> None:
+def test_times_and_decimals_are_shown_without_their_types() -> None:
     moment = datetime.datetime(2026, 11, 23, 9, 55, 28, 358000)
     assert display._cut(moment) == "2026-11-23 09:55:28.358000"
     assert display._cut(decimal.Decimal("1.75")) == "1.75"

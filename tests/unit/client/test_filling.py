@@ -1,4 +1,4 @@
-"""Executions are started as long as there is capacity."""
+"""`fill` starts executions as long as the collector has free slots."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from cassandra.client.filling import fill
 
 
 class Collector:
-    """Fake collector that makes requests of statements; strings are off the happy path."""
+    """A fake collector. Integers become requests; strings are not on the happy path."""
 
-    def __init__(self, room: int) -> None:
-        self.room, self.sent = room, 0
+    def __init__(self, free_slots: int) -> None:
+        self.free_slots, self.sent = free_slots, 0
         self.off_path: Any = None
 
     def requests(self, statements: Any, burst: list[Any], limit: int) -> None:
         self.off_path = None
-        while self.sent < self.room and len(burst) < limit:
+        while self.sent < self.free_slots and len(burst) < limit:
             statement = next(statements, None)
             if statement is None:
                 return

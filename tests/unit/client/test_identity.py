@@ -1,4 +1,4 @@
-"""The name and version of an application, and the options that ScyllaDB gets about a cluster."""
+"""The identity of an application, and the options about a cluster that ScyllaDB gets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra.client.identity import scylla_options
 from cassandra.cluster import Cluster
 
 
-def test_the_application() -> None:
+def test_startup_options_have_the_applications_name_and_client_id() -> None:
     identity = Cluster()
     options: dict[str, str] = {}
     identity._application().add_startup_options(options)
@@ -28,7 +28,7 @@ def test_invalid_values_are_refused_at_once() -> None:
         Cluster(monitor_reporting_enabled=True)
 
 
-def test_options_for_scylladb() -> None:
+def test_scylladb_gets_the_session_id_and_the_configuration() -> None:
     cluster = Cluster(["127.0.0.1"])
     session = {"SESSION_ID": str(cluster.session_id)}
     assert scylla_options(cluster, False) == session

@@ -1,4 +1,4 @@
-"""A process that accidentally runs in pure Python is warned once."""
+"""A process that uses pure Python by accident gets one warning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_implementation_is_public() -> None:
     assert repr(Cluster()).endswith(f"not connected, {lane}>")
 
 
-def test_an_accident_is_logged_at_the_first_connect(
+def test_a_fallback_to_python_is_logged_at_the_first_connect(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(_impl, "fallback_reason", "it lacks any")
@@ -40,7 +40,7 @@ def test_an_accident_is_logged_at_the_first_connect(
     assert "(it lacks any)" in logged.getMessage()
 
 
-def test_a_choice_is_not() -> None:
+def test_pure_python_by_choice_has_no_fallback_reason() -> None:
     code = """
 import cassandra
 assert (cassandra.implementation, cassandra.fallback_reason) == ("python", None)
@@ -50,7 +50,7 @@ assert (cassandra.implementation, cassandra.fallback_reason) == ("python", None)
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Return a source tree that is not built."""
+    """Return a source tree that has not been built."""
     ignored = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__")
     shutil.copytree(PACKAGE, tmp_path / "tree" / "cassandra", ignore=ignored)
     (tmp_path / "tree" / "setup.py").touch()
@@ -79,10 +79,10 @@ def test_a_tree_in_front_of_a_compiled_installation_warns(tree: Path, tmp_path: 
     assert run_python(code, environment).stderr == ""
 
 
-def test_files_that_another_driver_took_along_are_named(tree: Path) -> None:
+def test_a_missing_file_of_the_package_is_named(tree: Path) -> None:
     (tree / "cassandra" / "marshal.py").unlink()
     (tree / "cassandra" / "_accel" / "codecs.py").write_text("import cassandra.marshal")
-    # The finders of editable installations would find another file.
+    # Without this, the finder of an editable installation would find another file.
     code = """
 import sys
 sys.meta_path[:] = [one for one in sys.meta_path if "editable" not in repr(one)]

@@ -1,4 +1,4 @@
-"""The result of a conditional statement."""
+"""`applied`: whether a conditional statement was applied."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ from cassandra.client.lwt import applied
         ([(1, True), (2, False)], False),
     ],
 )
-def test_all_rows_have_to_say_so(rows: list[Any], expected: bool) -> None:
+def test_all_rows_must_be_applied(rows: list[Any], expected: bool) -> None:
     assert applied(rows, 1) is expected

@@ -1,4 +1,4 @@
-"""Messages encode to the same bytes as request bodies."""
+"""`message_of` turns request bodies into messages for listeners and handlers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ PREPARED = PreparedStatement(
 )
 
 
-def settled(body: Any) -> Any:
-    """Set the same options on every body."""
+def with_options(body: Any) -> Any:
+    """Set the same options on each body, and return it."""
     body.consistency, body.serial_consistency = 4, 9
     body.page_size, body.paging_state, body.timestamp = 7, b"state", 123456789
     body.tracing, body.custom_payload = True, {"a": b"1"}
@@ -33,15 +33,15 @@ def settled(body: Any) -> Any:
 
 def body_of(kind: str) -> Any:
     if kind == "query":
-        return settled(QueryBody("SELECT 1", "ks"))
+        return with_options(QueryBody("SELECT 1", "ks"))
     if kind == "execute":
-        return settled(ExecuteBody(PREPARED, PREPARED.bind((5,)).block))
+        return with_options(ExecuteBody(PREPARED, PREPARED.bind((5,)).block))
     statements = [(None, "SELECT 1"), (PREPARED, PREPARED.bind((5,)).block)]
-    return settled(BatchBody(1, statements, "ks"))
+    return with_options(BatchBody(1, statements, "ks"))
 
 
 @pytest.mark.parametrize("kind", ["query", "execute", "batch"])
-def test_settings_are_taken_over(kind: str) -> None:
+def test_a_message_has_the_options_of_its_body(kind: str) -> None:
     body = body_of(kind)
     message = message_of(body)
     assert (message.consistency_level, message.serial_consistency_level) == (4, 9)
@@ -52,7 +52,7 @@ def test_settings_are_taken_over(kind: str) -> None:
         assert (message.fetch_size, message.paging_state) == (7, b"state")
 
 
-def test_fields_of_each_kind_of_message() -> None:
+def test_each_kind_of_message_has_its_fields() -> None:
     assert message_of(body_of("query")).query == "SELECT 1"
     execute = message_of(body_of("execute"))
     assert (execute.query_id, execute.query_params) == (b"id", [b"\0\0\0\x05"])
@@ -60,12 +60,12 @@ def test_fields_of_each_kind_of_message() -> None:
     assert batch.queries == [(False, "SELECT 1", ()), (True, b"id", [b"\0\0\0\x05"])]
 
 
-def test_metadata_is_left_out_only_if_its_id_travels() -> None:
+def test_metadata_is_skipped_only_if_it_is_known() -> None:
     assert message_of(body_of("execute")).skip_meta is False
     for metadata, metadata_id, skipped in ((object(), b"x", True), (None, b"x", False)):
         PREPARED.result_metadata_and_id = (metadata, metadata_id)
         body = body_of("execute")
-        # The answer is decoded with the columns that the body has read.
+        # The answer is decoded with the columns that the body had at this time.
         PREPARED.result_metadata_and_id = (object(), b"later")
         message = message_of(body)
         assert (message.skip_meta, message.result_metadata_id) == (skipped, metadata_id)
@@ -73,16 +73,18 @@ def test_metadata_is_left_out_only_if_its_id_travels() -> None:
 
 
 class OwnHandler(ProtocolHandler):
-    """A handler of the application, which decodes as the driver does."""
+    """A handler of the application, which decodes answers like the driver."""
 
 
 @pytest.mark.simulated
 @pytest.mark.parametrize("own_handler", [False, True], ids=["listener", "handler"])
-async def test_columns_that_changed_when_the_statement_was_prepared_again(
+async def test_after_preparing_again_rows_have_the_changed_columns(
     own_handler: bool,
 ) -> None:
-    """The server leaves the columns out if it gets their id: rows are decoded with these columns,
-    not with those of the first PREPARE.
+    """If columns change, rows are decoded with the columns whose id the server got.
+
+    The server leaves the columns out of its answer if the request has their id. After preparing
+    again, these are not those of the first PREPARE.
     """
     old, new = [("k", "int"), ("name", "text")], [("k", "int"), ("email", "text")]
 
@@ -112,7 +114,7 @@ async def test_columns_that_changed_when_the_statement_was_prepared_again(
                 assert (await session.execute(prepared, (1,))).column_names == ["k", "email"]
 
 
-def test_a_program_s_own_message_and_what_has_none() -> None:
+def test_a_message_of_the_application_is_returned_unchanged() -> None:
     message = QueryMessage("SELECT 1", 1)
     assert message_of(MessageBody(message, None, body_of("query"), False)) is message
     with pytest.raises(TypeError, match="there is no message for 5"):

@@ -1,4 +1,4 @@
-"""Metadata switches are stored before connect; after it the engine applies them at once."""
+"""Switches for metadata are stored before connect. After connect they apply at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cassandra.cluster import Cluster
 from cassandra.errors import ConnectionException
 
 
-def test_before_connect() -> None:
+def test_before_connect_the_switches_are_stored() -> None:
     cluster: Any = Cluster()
     assert (cluster.schema_metadata_enabled, cluster.token_metadata_enabled) == (True, True)
     cluster.schema_metadata_enabled = 0
@@ -23,11 +23,11 @@ def test_before_connect() -> None:
         cluster.set_meta_refresh_enabled(False)
 
 
-def test_a_cluster_that_begins_without_tokens() -> None:
+def test_token_metadata_can_be_disabled_in_the_constructor() -> None:
     assert Cluster(token_metadata_enabled=False).metadata.token_metadata_enabled is False
 
 
-def test_after_connect() -> None:
+def test_the_settings_of_the_engine_follow_the_switches() -> None:
     cluster = Cluster()
     engine = cluster._settings()
     assert (engine.schema_metadata_enabled, engine.token_metadata_enabled) == (True, True)

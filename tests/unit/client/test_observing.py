@@ -1,4 +1,4 @@
-"""Observers of a cluster and of a session are notified, before and after the engine exists."""
+"""Observers of a cluster and of a session can be added before and after the engine exists."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def ids(observers: Any) -> list[int]:
     return [id(observer) for observer in observers]
 
 
-def test_one_of_several_is_left_out_by_identity() -> None:
+def test_without_compares_observers_by_identity() -> None:
     first, second = Observer(), Observer()
     assert ids(without(first, (first, second))) == [id(second)]
     with pytest.raises(ValueError, match="is not registered: the observers are"):
         without(Observer(), (first, second))
 
 
-def test_observers_of_a_cluster() -> None:
+def test_observers_of_a_cluster_can_be_added_and_removed() -> None:
     first, second = Observer(), Observer()
     cluster: Any = Cluster(request_observers=[first])
     cluster.add_request_observer(second)
@@ -65,7 +65,7 @@ def test_observers_of_a_cluster() -> None:
     assert ids(engine.observers) == [id(first)]
 
 
-def test_observers_of_a_session() -> None:
+def test_observers_of_a_session_can_be_added_and_removed() -> None:
     class OfClusters(RequestObserver):
         def on_host_up(self, host: Any) -> None:
             pass

@@ -1,4 +1,4 @@
-"""The next page is requested once while the current page is read, in both APIs."""
+"""While a page is read, the next page is requested once, in both APIs."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def read_count(node: FakeNode) -> int:
     return len(node.queries(READ))
 
 
-def test_the_next_page_is_asked_for_while_one_is_read(node: FakeNode, session: Session) -> None:
+def test_the_next_page_is_requested_while_one_is_read(node: FakeNode, session: Session) -> None:
     result = session.execute(SimpleStatement(READ, fetch_size=PAGE))
     rows = iter(result)
     assert read_count(node) == 1
     state = result.paging_state
     assert next(rows).k == 0
     node.wait_for(lambda fake_node: read_count(fake_node) == 2)
-    # The current page is still the first.
+    # The result still has its first page.
     assert result.paging_state == state
     assert [next(rows).k for _ in range(PAGE - 1)] == list(range(1, PAGE))
     assert read_count(node) == 2
@@ -54,9 +54,7 @@ def test_the_next_page_is_asked_for_while_one_is_read(node: FakeNode, session: S
     assert not result.has_more_pages
 
 
-def test_pages_that_are_fetched_by_hand_are_asked_for_once(
-    node: FakeNode, session: Session
-) -> None:
+def test_fetch_next_page_uses_the_page_already_requested(node: FakeNode, session: Session) -> None:
     result = session.execute(SimpleStatement(READ, fetch_size=PAGE))
     next(iter(result))
     node.wait_for(lambda fake_node: read_count(fake_node) == 2)
@@ -65,7 +63,7 @@ def test_pages_that_are_fetched_by_hand_are_asked_for_once(
     assert read_count(node) == 2
 
 
-def test_a_page_ahead_that_failed_is_an_error_when_it_is_wanted(
+def test_an_error_of_the_next_page_is_raised_when_it_is_read(
     node: FakeNode, session: Session
 ) -> None:
     def later_page(request: Request) -> bool:
@@ -77,14 +75,15 @@ def test_a_page_ahead_that_failed_is_an_error_when_it_is_wanted(
     assert [next(rows).k for _ in range(PAGE)] == list(range(PAGE))
     with pytest.raises(InvalidRequest, match="no such page"):
         next(rows)
-    # A further iteration continues after the failed page.
+    # After the error, a new iteration goes on with the page that failed.
     assert [row.k for row in result] == list(range(PAGE, ROWS))
 
 
 @pytest.mark.parametrize("state", [b"", ""])
 def test_an_empty_paging_state_is_refused(node: FakeNode, session: Session, state: Any) -> None:
-    """An empty paging state is refused: a mangled token would otherwise return the first page
-    again.
+    """An empty paging state is refused.
+
+    A token that an application has mangled would otherwise return the first page again.
     """
     with pytest.raises(InvalidPagingState, match="the paging state is empty") as caught:
         session.execute(READ, paging_state=state)
@@ -94,7 +93,7 @@ def test_an_empty_paging_state_is_refused(node: FakeNode, session: Session, stat
     assert read_count(node) == 0
 
 
-def test_callbacks_ask_for_pages_by_themselves(node: FakeNode, session: Session) -> None:
+def test_with_callbacks_no_page_is_requested_ahead(node: FakeNode, session: Session) -> None:
     future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE))
     future.add_callback(lambda rows: None)
     rows = iter(future.result())
@@ -105,8 +104,8 @@ def test_callbacks_ask_for_pages_by_themselves(node: FakeNode, session: Session)
 # -- the page itself, without a session ------------------------------------------------------------
 
 
-class Sent:
-    """Fake request that next-page requests are derived from."""
+class FakeRequest:
+    """A fake request, from which requests for next pages are derived."""
 
     def __init__(self) -> None:
         self.state: bytes | None = None
@@ -120,37 +119,37 @@ class Sent:
         self.started += 1
 
 
-def sent() -> Any:
-    return Sent()
+def fake_request() -> Any:
+    return FakeRequest()
 
 
-def test_a_page_is_sent_once_and_kept_until_it_is_taken() -> None:
-    taken: list[Any] = []
-    request = sent()
-    page = NextPage(request, b"state", Sent.start)  # type: ignore[arg-type]
+def test_a_next_page_is_requested_once_and_kept() -> None:
+    responses: list[Any] = []
+    request = fake_request()
+    page = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
     assert (request.state, request.started, page.request) == (b"state", 1, request)
     request.complete(request)
-    page.take(taken.append)
-    page.take(taken.append)
-    assert taken == [request, request]
+    page.take(responses.append)
+    page.take(responses.append)
+    assert responses == [request, request]
     assert request.started == 1
 
 
-def test_all_that_want_a_page_get_it_when_it_comes() -> None:
-    taken: list[Any] = []
-    request = sent()
-    page = NextPage(request, b"state", Sent.start)  # type: ignore[arg-type]
-    page.take(lambda request: taken.append("first"))
-    page.take(lambda request: taken.append("second"))
-    assert taken == []
+def test_all_callers_of_take_get_the_page() -> None:
+    responses: list[Any] = []
+    request = fake_request()
+    page = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
+    page.take(lambda request: responses.append("first"))
+    page.take(lambda request: responses.append("second"))
+    assert responses == []
     request.complete(request)
-    assert taken == ["first", "second"]
+    assert responses == ["first", "second"]
 
 
-def test_after_the_last_page_nothing_is_sent() -> None:
-    request = sent()
+def test_after_the_last_page_nothing_is_requested() -> None:
+    request = fake_request()
     with pytest.raises(QueryExhausted, match="no more pages"):
-        NextPage(request, None, Sent.start)  # type: ignore[arg-type]
+        NextPage(request, None, FakeRequest.start)  # type: ignore[arg-type]
     assert request.started == 0
 
 
@@ -162,7 +161,7 @@ async def result_of(node: FakeNode, cluster: aio.Cluster) -> aio.ResultSet[Any]:
     return await session.execute(SimpleStatement(READ, fetch_size=PAGE))
 
 
-async def test_one_page_ahead_on_asyncio(node: FakeNode) -> None:
+async def test_asyncio_requests_one_page_ahead(node: FakeNode) -> None:
     async with aio.Cluster([node.address], port=node.port) as cluster:
         result = await result_of(node, cluster)
         rows = result.__aiter__()
@@ -176,7 +175,7 @@ async def test_one_page_ahead_on_asyncio(node: FakeNode) -> None:
             await result.fetch_next_page()
 
 
-async def test_a_page_ahead_that_failed_on_asyncio(
+async def test_asyncio_raises_an_error_of_the_next_page_when_it_is_read(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     def later_page(request: Request) -> bool:
@@ -184,21 +183,21 @@ async def test_a_page_ahead_that_failed_on_asyncio(
 
     node.prime(later_page, error(ErrorCode.INVALID, "no such page"), times=2)
     async with aio.Cluster([node.address], port=node.port) as cluster:
-        # A reader that stops leaves the error behind, and nothing is logged.
+        # If reading stops early, the error of the next page is dropped, and nothing is logged.
         async for _ in await result_of(node, cluster):
             break
         await asyncio.to_thread(node.wait_for, lambda fake_node: read_count(fake_node) == 2)
         result = await result_of(node, cluster)
         with pytest.raises(InvalidRequest, match="no such page"):
             await result.fetch_next_page()
-        # A further fetch continues where it failed.
+        # Fetching again requests the page that failed.
         assert [row.k for row in result.current_rows] == list(range(PAGE))
         await result.fetch_next_page()
         assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))
     assert caplog.records == []
 
 
-async def test_two_tasks_that_want_a_page_ask_for_it_once(node: FakeNode) -> None:
+async def test_two_tasks_request_a_page_once(node: FakeNode) -> None:
     async with aio.Cluster([node.address], port=node.port) as cluster:
         result = await result_of(node, cluster)
         await asyncio.gather(result.fetch_next_page(), result.fetch_next_page())
@@ -206,7 +205,7 @@ async def test_two_tasks_that_want_a_page_ask_for_it_once(node: FakeNode) -> Non
         assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))
 
 
-async def test_a_page_that_is_given_up_can_be_asked_for_again(node: FakeNode) -> None:
+async def test_a_cancelled_page_can_be_requested_again(node: FakeNode) -> None:
     held = hold()
 
     def later_page(request: Request) -> bool:
@@ -223,7 +222,7 @@ async def test_a_page_that_is_given_up_can_be_asked_for_again(node: FakeNode) ->
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        # The request is given up; only its stream waits for the answer.
+        # The request was cancelled, but its stream waits for the answer.
         assert connection.orphans == 1
         await result.fetch_next_page()
         assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))

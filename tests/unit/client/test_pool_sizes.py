@@ -1,4 +1,4 @@
-"""Connections per host by distance: before and after connect, more and fewer, in both APIs."""
+"""The number of connections per host, by distance, before and after connect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra.testing.fake import FakeNode
 pytestmark = pytest.mark.simulated
 
 
-def test_one_connection_by_default_and_bounds() -> None:
+def test_the_default_is_one_connection_and_sizes_have_limits() -> None:
     cluster = Cluster()
     for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE):
         assert cluster.get_core_connections_per_host(distance) == 1
@@ -31,7 +31,7 @@ def test_one_connection_by_default_and_bounds() -> None:
     assert cluster.get_max_requests_per_connection(HostDistance.REMOTE) == 100
 
 
-def test_sizes_as_a_keyword() -> None:
+def test_connections_per_host_may_be_a_number_or_a_mapping() -> None:
     assert Cluster(connections_per_host=3).get_core_connections_per_host(HostDistance.REMOTE) == 3
     cluster = Cluster(connections_per_host={HostDistance.LOCAL: 4})
     assert cluster.get_core_connections_per_host(HostDistance.LOCAL) == 4

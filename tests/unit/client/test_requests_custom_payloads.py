@@ -1,5 +1,6 @@
-"""Custom payloads and flags reach the server; invalid payloads are refused in the call, in each
-API.
+"""Custom payloads reach the server, and invalid payloads are refused by the call, in both APIs.
+
+Another test covers the flag for beta versions of the protocol.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def call(prepared: Any, kind: str, payload: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """Return a statement, its parameters and keywords."""
+    """Return a statement of this kind, its parameters, and keyword arguments for `execute`."""
     batch = BatchStatement()
     batch.add("INSERT INTO t (k) VALUES (1)")
     simple = SimpleStatement("SELECT 1")
@@ -49,7 +50,7 @@ def call(prepared: Any, kind: str, payload: Any) -> tuple[Any, Any, dict[str, An
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_asyncio(node: FakeNode, kind: str) -> None:
+async def test_asyncio_sends_payloads_and_refuses_wrong_ones(node: FakeNode, kind: str) -> None:
     async with connected(node) as (_, session):
         prepared = await session.prepare(INSERT, custom_payload=PAYLOAD)
         statement, parameters, keywords = call(prepared, kind, PAYLOAD)
@@ -59,14 +60,14 @@ async def test_asyncio(node: FakeNode, kind: str) -> None:
         for payload, error, text in WRONG:
             statement, parameters, keywords = call(prepared, kind, payload)
             with pytest.raises(error, match=text):
-                # not awaited, because the call itself refuses
+                # the call itself raises, so there is nothing to await
                 session.execute(statement, parameters, **keywords)
             with pytest.raises(error, match=text):
                 await session.prepare("SELECT 2", custom_payload=payload)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_blocking_and_futures(node: FakeNode, kind: str) -> None:
+def test_the_blocking_api_sends_payloads_and_refuses_wrong_ones(node: FakeNode, kind: str) -> None:
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         prepared = session.prepare(INSERT, custom_payload=PAYLOAD)
@@ -83,7 +84,9 @@ def test_blocking_and_futures(node: FakeNode, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_payload_that_changes_after_the_call(node: FakeNode, kind: str) -> None:
+async def test_a_payload_changed_after_the_call_is_sent_unchanged(
+    node: FakeNode, kind: str
+) -> None:
     async with connected(node) as (_, session):
         prepared = await session.prepare(INSERT)
         payload = {"id": b"1"}
@@ -94,7 +97,7 @@ async def test_a_payload_that_changes_after_the_call(node: FakeNode, kind: str) 
         assert node.queries()[-1].custom_payload == {"id": b"1"}
 
 
-async def test_a_listener_that_adds_one(node: FakeNode) -> None:
+async def test_a_listener_may_add_a_payload(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         session.add_request_init_listener(
             lambda future: future.request.request_body.message.update_custom_payload(PAYLOAD)
@@ -103,7 +106,7 @@ async def test_a_listener_that_adds_one(node: FakeNode) -> None:
         assert node.queries()[-1].custom_payload == PAYLOAD
 
 
-async def test_every_request_of_a_beta_version_opts_in() -> None:
+async def test_with_a_beta_version_every_request_has_the_flag() -> None:
     with FakeNode(max_version=6) as node:
         node.prime_prepare(INSERT, [("k", "int")])
         async with connected(node, protocol_version=6, allow_beta_protocol_version=True) as (

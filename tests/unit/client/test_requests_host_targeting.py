@@ -1,4 +1,4 @@
-"""A statement for one host is executed as the statement inside it would be."""
+"""A HostTargetingStatement is executed like the statement inside it, on a given host."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def session(nodes: FakeCluster) -> Iterator[Session]:
 def execute(
     nodes: FakeCluster, session: Session, statement: Any, host: Host, parameters: Any = None
 ) -> Any:
-    """Execute `statement` on `host`; return the request that the host has got."""
+    """Execute `statement` on `host`, and return the request that the host received."""
     before = {node.address: len(node.requests) for node in nodes.nodes}
     target: Any = host.address
     targeting = HostTargetingStatement(statement, target)
@@ -53,7 +53,7 @@ def execute(
 
 
 @pytest.mark.parametrize("empty", [(), [], {}, None])
-def test_empty_parameters_give_percent_signs_no_meaning(
+def test_with_empty_parameters_percent_signs_are_sent_unchanged(
     nodes: FakeCluster, session: Session, empty: Any
 ) -> None:
     text = "INSERT INTO t (v) VALUES ('100%% a')"
@@ -61,20 +61,22 @@ def test_empty_parameters_give_percent_signs_no_meaning(
         assert execute(nodes, session, SimpleStatement(text), host, empty).query == text
 
 
-def test_parameters_of_a_text(nodes: FakeCluster, session: Session) -> None:
+def test_parameters_are_put_into_a_query_string(nodes: FakeCluster, session: Session) -> None:
     for host in session.cluster.metadata.all_hosts():
         statement = SimpleStatement("INSERT INTO t (v) VALUES (%s)")
         request = execute(nodes, session, statement, host, ("100%",))
         assert request.query == "INSERT INTO t (v) VALUES ('100%')"
 
 
-def test_a_text_with_markers(nodes: FakeCluster, session: Session) -> None:
+def test_a_query_string_with_markers_is_prepared(nodes: FakeCluster, session: Session) -> None:
     for number, host in enumerate(session.cluster.metadata.all_hosts()):
         request = execute(nodes, session, SimpleStatement(WRITE), host, (number,))
         assert (request.opcode, request.values[0][-1]) == (Opcode.EXECUTE, number)
 
 
-def test_bound_statements_and_batches(nodes: FakeCluster, session: Session) -> None:
+def test_bound_statements_and_batches_are_executed_on_the_host(
+    nodes: FakeCluster, session: Session
+) -> None:
     bound = session.prepare(WRITE).bind((1,))
     for host in session.cluster.metadata.all_hosts():
         assert execute(nodes, session, bound, host).values[0][-1] == 1

@@ -1,4 +1,4 @@
-"""The setting `client_routes_config`, and settings that it excludes."""
+"""The setting `client_routes_config`, and the settings that cannot be combined with it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cassandra.engine.tls import TlsClient
 CONFIG = ClientRoutesConfig([ClientRouteProxy("a", "proxy.one"), ClientRouteProxy("b")])
 
 
-def test_routes_are_made_of_a_config_alone() -> None:
+def test_routes_of_needs_a_config_and_no_endpoint_factory() -> None:
     assert isinstance(routes_of(CONFIG, has_factory=False), ClientRoutes)
     with pytest.raises(TypeError, match="must be a ClientRoutesConfig instance, but is 'a'"):
         routes_of("a", has_factory=False)
@@ -22,7 +22,7 @@ def test_routes_are_made_of_a_config_alone() -> None:
         routes_of(CONFIG, has_factory=True)
 
 
-def test_named_proxies_are_contact_points_once() -> None:
+def test_each_proxy_address_is_a_contact_point_once() -> None:
     proxies = [
         *CONFIG.proxies,
         ClientRouteProxy("c", "proxy.two"),
@@ -31,7 +31,7 @@ def test_named_proxies_are_contact_points_once() -> None:
     assert contact_points_of(ClientRoutesConfig(proxies)) == ["proxy.one", "proxy.two"]
 
 
-def test_names_of_nodes_cannot_be_compared_with_addresses_of_proxies() -> None:
+def test_check_hostname_needs_a_server_hostname() -> None:
     context = ssl.create_default_context()
     check_names(None)
     check_names(TlsClient(context, "nodes.example", None))

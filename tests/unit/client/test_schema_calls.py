@@ -1,4 +1,4 @@
-"""Each call that refreshes the schema refreshes the right part."""
+"""Each method that refreshes a part of the schema has the right target."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RecordingCalls(SchemaCalls[Any]):
         ),
     ],
 )
-def test_each_call_names_its_part(call: str, arguments: Any, target: Target) -> None:
+def test_each_method_refreshes_its_target(call: str, arguments: Any, target: Target) -> None:
     calls = RecordingCalls()
     requested, wait = getattr(calls, call)(*arguments)
     assert (requested, wait) == (target, None)

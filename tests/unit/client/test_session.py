@@ -1,4 +1,4 @@
-"""Settings of sessions are checked when they are set, in both APIs."""
+"""A session checks its settings when they are set, in both APIs."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "value", "error", "message"), WRONG)
-@pytest.mark.parametrize("face", [Session, aio.Session])
+@pytest.mark.parametrize("session_class", [Session, aio.Session])
 def test_impossible_values_are_refused_by_name(
-    face: Any, name: str, value: Any, error: type[Exception], message: str
+    session_class: Any, name: str, value: Any, error: type[Exception], message: str
 ) -> None:
-    session = face.__new__(face)
+    session = session_class.__new__(session_class)
     with pytest.raises(error, match=f"^{name} {message}"):
         setattr(session, name, value)
 

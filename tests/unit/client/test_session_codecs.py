@@ -1,4 +1,4 @@
-"""Converters through both APIs: values that are sent and read, and effects of a later change."""
+"""Converters of a session, in both APIs: values that are sent and read, and later changes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def register(registry: CodecRegistry) -> None:
 
 
 class Table:
-    """Fake table that keeps inserted values, and always returns one row."""
+    """A fake table that records inserted values, and always returns the same row."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -108,22 +108,24 @@ def session(cluster: Cluster) -> Session:
     return session
 
 
-SENT = [b"a", b"red", b"\0\0\0\x08" + (5).to_bytes(8, "big") + b"\0\0\0\x03EUR"]
+SENT_VALUES = [b"a", b"red", b"\0\0\0\x08" + (5).to_bytes(8, "big") + b"\0\0\0\x03EUR"]
 
 
-def test_prepared_statements_and_texts(session: Session, table: Table) -> None:
+def test_converters_apply_to_prepared_statements_and_query_strings(
+    session: Session, table: Table
+) -> None:
     session.execute(session.prepare(INSERT), ROW)
     session.execute(INSERT, ROW)
     session.execute(INSERT, dict(zip(("k", "c", "price"), ROW, strict=True)))
-    assert table.values == [SENT] * 3
+    assert table.values == [SENT_VALUES] * 3
     prepared = session.prepare(SELECT)
-    for _ in range(2):  # the second answer is decoded with the cached columns
+    for _ in range(2):  # the second time, the answer is decoded with cached columns
         assert session.execute(prepared, ("a",)).all() == [ROW]
         assert session.execute_async(prepared, ("a",)).result().all() == [ROW]
         assert session.execute(READ).all() == [ROW]
 
 
-async def test_the_asyncio_api(node: FakeNode, table: Table) -> None:
+async def test_converters_apply_in_asyncio(node: FakeNode, table: Table) -> None:
     async with aio.Cluster([node.address], port=node.port) as cluster:
         register(cluster.codecs)
         session = await cluster.connect()
@@ -133,10 +135,10 @@ async def test_the_asyncio_api(node: FakeNode, table: Table) -> None:
         for _ in range(2):
             assert (await session.execute(prepared, ("a",))).all() == [ROW]
             assert [row async for row in await session.execute(READ)] == [ROW]
-    assert table.values == [SENT]
+    assert table.values == [SENT_VALUES]
 
 
-def test_all_row_factories_and_row_types(session: Session) -> None:
+def test_converters_apply_with_every_row_factory_and_row_type(session: Session) -> None:
     @dataclasses.dataclass
     class Order:
         k: str
@@ -153,7 +155,9 @@ def test_all_row_factories_and_row_types(session: Session) -> None:
         assert order == Order(*ROW)
 
 
-def test_batches_and_many_rows(session: Session, table: Table) -> None:
+def test_converters_apply_to_batches_and_concurrent_executions(
+    session: Session, table: Table
+) -> None:
     prepared = session.prepare(INSERT)
     batch = BatchStatement()
     batch.add(prepared, ROW)
@@ -161,10 +165,10 @@ def test_batches_and_many_rows(session: Session, table: Table) -> None:
     batch.add_many(prepared, [ROW, ROW])
     session.execute(batch)
     execute_concurrent_with_args(session, prepared, [ROW] * 3)
-    assert table.values == [SENT] * 7
+    assert table.values == [SENT_VALUES] * 7
 
 
-def test_routing_keys_are_those_of_the_written_values(session: Session, node: FakeNode) -> None:
+def test_the_routing_key_has_the_converted_value(session: Session, node: FakeNode) -> None:
     prepared = session.prepare(SELECT)
     if node.max_version == 3:
         pytest.skip("servers of version 3 do not say where the key is")
@@ -172,7 +176,9 @@ def test_routing_keys_are_those_of_the_written_values(session: Session, node: Fa
     assert prepared.bind(("A",)).routing_key == b"a"
 
 
-def test_parameters_of_texts_by_class(session: Session, table: Table) -> None:
+def test_class_converters_apply_to_parameters_of_query_strings(
+    session: Session, table: Table
+) -> None:
     session.codecs.register_class(Color, lambda color: color.value)
     text = "INSERT INTO ks.t (k, c) VALUES (%s, %s)"
     session.execute(text, (Color.BLUE, [Color.RED]))
@@ -185,14 +191,16 @@ def test_parameters_of_texts_by_class(session: Session, table: Table) -> None:
     assert table.queries == ["INSERT INTO ks.t (k, c) VALUES ('blue', ['red'])"] * 4
 
 
-def test_bound_values_by_class(session: Session, table: Table) -> None:
+def test_class_converters_apply_to_bound_values(session: Session, table: Table) -> None:
     session.codecs.register_class(Color, lambda color: color.value)
     session.codecs.unregister_column("ks.t.c")
     session.execute(session.prepare(INSERT), (Color.BLUE, Color.RED, Money(5, "EUR")))
-    assert table.values == [[b"blue", *SENT[1:]]]
+    assert table.values == [[b"blue", *SENT_VALUES[1:]]]
 
 
-def test_a_prepared_statement_follows(cluster: Cluster, session: Session, table: Table) -> None:
+def test_a_prepared_statement_uses_converters_registered_later(
+    cluster: Cluster, session: Session, table: Table
+) -> None:
     insert, select = session.prepare(INSERT), session.prepare(SELECT)
     bound = insert.bind(ROW)
     assert session.execute(select, ("a",)).all() == [ROW]
@@ -202,26 +210,28 @@ def test_a_prepared_statement_follows(cluster: Cluster, session: Session, table:
         assert session.execute(select, ("A",)).all() == [("A", "RED", ROW[2])]
         assert session.execute(READ).all() == [("A", "RED", ROW[2])]
     session.execute(insert, ("A", "RED", ROW[2]))
-    session.execute(bound)  # the values stay as they were bound
-    assert table.values == [SENT, SENT]
+    session.execute(bound)  # its values were converted when they were bound
+    assert table.values == [SENT_VALUES, SENT_VALUES]
     session.codecs.unregister_column("ks.t.c")
     assert session.execute(select, ("A",)).all() == [("A", "red", ROW[2])]
 
 
-def test_sessions_are_apart_but_for_the_cluster(cluster: Cluster, session: Session) -> None:
+def test_converters_belong_to_a_session_or_to_the_cluster(
+    cluster: Cluster, session: Session
+) -> None:
     other = cluster.connect()
     other.row_factory = tuple_factory
     (row,) = other.execute(READ)
     assert row[1] == "red"
     assert session.execute(READ).all() == [ROW]
-    # A statement uses the converters of the session that prepared it.
+    # A statement uses the converters of the session that has prepared it.
     assert other.execute(session.prepare(SELECT), ("a",)).all() == [ROW]
     cluster.codecs.register_column("ks.t.c", Converter(None, str.upper))
     assert other.execute(READ).all()[0][1] == "RED"
     assert session.execute(READ).all() == [ROW]
 
 
-def test_registered_classes_of_user_defined_types_come_first(session: Session) -> None:
+def test_a_converter_gets_instances_of_the_registered_class(session: Session) -> None:
     seen = []
 
     def money_of(value: Any) -> Money:
@@ -236,7 +246,7 @@ def test_registered_classes_of_user_defined_types_come_first(session: Session) -
     assert set(seen) == {dict}
 
 
-def test_columnar_forms_have_the_values_of_cql(session: Session) -> None:
+def test_converters_do_not_apply_to_columnar_results(session: Session) -> None:
     pytest.importorskip("pyarrow")
     prepared = session.prepare(SELECT)
     for query, values in ((READ, None), (prepared, ("a",))):
@@ -245,17 +255,17 @@ def test_columnar_forms_have_the_values_of_cql(session: Session) -> None:
         ]
 
 
-def test_tables_to_bind_have_the_values_of_cql(session: Session, table: Table) -> None:
+def test_converters_do_not_apply_to_bound_tables(session: Session, table: Table) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     prepared = session.prepare(INSERT)
     columns = {"k": ["a"], "c": ["red"], "price": [PLAIN[2]]}
     batch = BatchStatement()
     batch.add_many(prepared, pyarrow.table(columns))
     session.execute(batch)
-    assert table.values == [SENT]
+    assert table.values == [SENT_VALUES]
 
 
-def test_errors_name_the_column(session: Session) -> None:
+def test_an_error_of_a_converter_has_the_column(session: Session) -> None:
     prepared = session.prepare(INSERT)
     with pytest.raises(ValueError, match=r'column "c" \(varchar, .*cannot convert \'red\' \(str\)'):
         session.execute(prepared, PLAIN)
@@ -266,18 +276,20 @@ def test_errors_name_the_column(session: Session) -> None:
         session.execute(READ).all()
 
 
-def test_a_copy_has_no_converters(session: Session) -> None:
+def test_a_pickled_statement_has_no_converters(session: Session) -> None:
     prepared = session.prepare(SELECT)
     copied: PreparedStatement = pickle.loads(pickle.dumps(prepared))
     assert copied.codecs is None
     assert "native_type" not in copied.result_metadata[1].type.__dict__
 
 
-def test_a_statement_that_a_node_has_forgotten(session: Session, node: FakeNode) -> None:
+def test_converters_apply_after_a_statement_is_prepared_again(
+    session: Session, node: FakeNode
+) -> None:
     prepared = session.prepare(SELECT)
     node.forget_prepared()
     assert session.execute(prepared, ("a",)).all() == [ROW]
-    # The statement's columns have changed since.
+    # Here the columns of the statement have changed, too.
     node.prime_prepare(SELECT, [("k", "blob")], result=COLUMNS, pk_indexes=[0])
     node.forget_prepared()
     session.codecs.register_column("ks.t.k", Converter(str.encode, bytes.decode))

@@ -1,4 +1,4 @@
-"""The settings for shards, and a cluster's information about them."""
+"""The setting `shard_aware_options`, and a cluster's statistics about shards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def settings(options: ShardAwareOptions) -> tuple[Any, ...]:
     return options.disable, options.disable_shardaware_port, options.local_ports
 
 
-def test_options_of_each_form() -> None:
+def test_options_may_be_keywords_a_mapping_or_a_copy() -> None:
     assert settings(ShardAwareOptions()) == (None, False, (49152, 65535))
     options = ShardAwareOptions(
         disable=True, disable_shardaware_port=True, local_ports=(1000, 2000)
@@ -32,7 +32,7 @@ def test_options_of_each_form() -> None:
     assert repr(options) == "ShardAwareOptions(disable=True, disable_shardaware_port=True)"
 
 
-def test_options_that_are_refused() -> None:
+def test_wrong_options_are_refused() -> None:
     with pytest.raises(ValueError, match="no setting ports"):
         ShardAwareOptions({"ports": 5})
     with pytest.raises(ValueError, match="from 1 to 65535 and in order, but are 2000 and 1000"):
@@ -48,7 +48,7 @@ def pool(count: int, connected: int) -> Any:
     return new_pool
 
 
-def test_the_session_with_the_fewest_connections_counts() -> None:
+def test_the_stats_show_the_session_with_the_fewest_connections() -> None:
     cluster = ShardAwareness()
     assert (cluster.is_shard_aware(), cluster.shard_aware_stats()) == (False, {})
     first, second = host("10.0.0.1"), host("10.0.0.2")

@@ -1,6 +1,4 @@
-"""Classes for user-defined types can be registered at any time, and get the fields of
-the schema.
-"""
+"""`UserTypes`: the classes that are registered for user-defined types, and the types' fields."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ def types(**fields: list[str]) -> UserTypes:
     return UserTypes(metadata)
 
 
-def test_the_mapping_is_replaced_and_never_changed() -> None:
+def test_add_replaces_the_mapping_instead_of_changing_it() -> None:
     registry = types()
     empty = registry.classes
     registry.add("ks", "address", Address)
@@ -35,7 +33,7 @@ def test_the_mapping_is_replaced_and_never_changed() -> None:
     assert registry.classes == {"ks": {"address": Address, "phone": int}, "other": {"address": str}}
 
 
-def test_the_schema_knows_better_than_what_was_read_once() -> None:
+def test_fields_come_from_the_schema_before_fields_that_were_read() -> None:
     registry = types(address=["street", "zip"])
     registry.take_fields("ks", "address", ["street"])
     registry.take_fields("ks", "phone", ["number"])
@@ -46,7 +44,7 @@ def test_the_schema_knows_better_than_what_was_read_once() -> None:
             registry.fields(keyspace, "none")
 
 
-async def test_a_type_that_is_not_there_is_refused_when_fields_are_read() -> None:
+async def test_reading_the_fields_of_a_missing_type_raises() -> None:
     registry = types()
 
     async def fields_of(keyspace: str, name: str) -> list[str]:
