@@ -1,4 +1,4 @@
-"""A node, a cluster and a session of the asyncio API."""
+"""Fixtures: a fake node, and a cluster and a session of the asyncio API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of asyncio before they are awaited: as context managers, in tasks, mocked, and misused."""
+"""`Call`, which `connect`, `load` and `unload` return: it can be awaited, or entered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cassandra.aio.calls import Call
 from tests.unit.aio.conftest import READ
 
 
-async def test_a_block_of_a_connect(cluster: aio.Cluster) -> None:
+async def test_connect_may_be_entered_as_a_context_manager(cluster: aio.Cluster) -> None:
     async with cluster.connect("shop") as session:
         assert session.keyspace == "shop"
         assert (await session.execute(READ)).one().k == 1
@@ -26,7 +26,7 @@ async def test_a_block_of_a_connect(cluster: aio.Cluster) -> None:
     assert failing.is_shutdown
 
 
-async def test_a_connect_in_a_task(cluster: aio.Cluster) -> None:
+async def test_connect_may_run_in_a_task(cluster: aio.Cluster) -> None:
     task = asyncio.create_task(cluster.connect())
     assert "Cluster.connect" in repr(task)
     assert (await (await asyncio.wait_for(task, 30)).execute(READ)).one().k == 1
@@ -38,14 +38,16 @@ async def test_a_connect_in_a_task(cluster: aio.Cluster) -> None:
 
 
 @pytest.mark.parametrize("attribute", ["execute", "prepare"])
-async def test_a_session_that_is_not_there_yet(cluster: aio.Cluster, attribute: str) -> None:
+async def test_using_a_connect_that_was_not_awaited_is_an_error(
+    cluster: aio.Cluster, attribute: str
+) -> None:
     connecting: Any = cluster.connect()
     with pytest.raises(AttributeError, match=r"connect\(\) has not been awaited, .*" + attribute):
         getattr(connecting, attribute)
     connecting.close()
 
 
-async def test_a_report_that_is_not_there_yet(cluster: aio.Cluster) -> None:
+async def test_using_a_load_that_was_not_awaited_is_an_error(cluster: aio.Cluster) -> None:
     session = await cluster.connect()
     loading: Any = session.load("shop.t", [(1,)])
     with pytest.raises(AttributeError, match=r"load\(\) has not been awaited, .*'rows'"):
@@ -53,7 +55,7 @@ async def test_a_report_that_is_not_there_yet(cluster: aio.Cluster) -> None:
     loading.close()
 
 
-async def test_the_calls_count_as_coroutine_functions() -> None:
+async def test_methods_that_return_a_call_count_as_coroutine_functions() -> None:
     calls = (aio.Cluster.connect, aio.Session.load, aio.Session.unload)
     for call in calls:
         assert inspect.iscoroutinefunction(call) or asyncio.iscoroutinefunction(call)
@@ -62,7 +64,7 @@ async def test_the_calls_count_as_coroutine_functions() -> None:
     assert await cluster.connect(cluster) == "session"
 
 
-async def test_errors_go_into_the_coroutine() -> None:
+async def test_throw_raises_the_error_in_the_coroutine() -> None:
     async def answer() -> int:
         try:
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""The asyncio cluster connects, shuts down, and refuses calls that need a connection."""
+"""A cluster of the asyncio API: connect, shutdown, and calls that need a connection."""
 
 from __future__ import annotations
 
@@ -22,31 +22,33 @@ from tests.unit.aio.conftest import READ
 from tests.unit.metadata.schema.rows import schema
 
 
-def startups(node: FakeNode) -> int:
+def startup_count(node: FakeNode) -> int:
     return sum(request.opcode == 1 for request in node.requests)
 
 
-async def test_calls_that_come_together_share_one_attempt(
+async def test_concurrent_connects_share_the_control_connection(
     node: FakeNode, cluster: aio.Cluster
 ) -> None:
     first, second = await asyncio.gather(cluster.connect(), cluster.connect())
     assert first is not second
-    # One control connection, and a pool for each session.
-    assert startups(node) == 3
+    # One control connection, and one pool connection for each session.
+    assert startup_count(node) == 3
     for session in (first, second):
         assert (await session.execute(READ)).one().k == 1
 
 
-async def test_one_caller_that_gives_up_leaves_the_others_alone(cluster: aio.Cluster) -> None:
-    given_up = asyncio.ensure_future(cluster.connect())
+async def test_a_cancelled_connect_does_not_affect_the_others(cluster: aio.Cluster) -> None:
+    cancelled = asyncio.ensure_future(cluster.connect())
     waiting = asyncio.ensure_future(cluster.connect())
     await asyncio.sleep(0)
-    given_up.cancel()
+    cancelled.cancel()
     assert (await (await waiting).execute(READ)).one().k == 1
-    assert given_up.cancelled()
+    assert cancelled.cancelled()
 
 
-async def test_a_failure_is_not_remembered(node: FakeNode, cluster: aio.Cluster) -> None:
+async def test_after_a_failed_connect_the_next_one_may_succeed(
+    node: FakeNode, cluster: aio.Cluster
+) -> None:
     node.stop()
     with pytest.raises(NoHostAvailable):
         await cluster.connect()
@@ -54,7 +56,9 @@ async def test_a_failure_is_not_remembered(node: FakeNode, cluster: aio.Cluster)
     assert (await (await cluster.connect()).execute(READ)).one().k == 1
 
 
-async def test_a_keyspace_that_does_not_exist(node: FakeNode, cluster: aio.Cluster) -> None:
+async def test_connect_to_a_missing_keyspace_is_an_error(
+    node: FakeNode, cluster: aio.Cluster
+) -> None:
     node.prime('USE "shop"', set_keyspace("shop"))
     node.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
     with pytest.raises(InvalidRequest, match="no such keyspace"):
@@ -64,7 +68,7 @@ async def test_a_keyspace_that_does_not_exist(node: FakeNode, cluster: aio.Clust
         await cluster.connect(5)  # type: ignore[arg-type]
 
 
-async def test_calls_that_need_a_connection(node: FakeNode, cluster: aio.Cluster) -> None:
+async def test_refreshes_need_a_connection(node: FakeNode, cluster: aio.Cluster) -> None:
     assert cluster.get_control_connection_host() is None
     for call in (cluster.refresh_nodes, cluster.refresh_schema_metadata):
         with pytest.raises(ConnectionException, match="not connected"):
@@ -82,7 +86,7 @@ async def test_calls_that_need_a_connection(node: FakeNode, cluster: aio.Cluster
     assert [known_host.datacenter for known_host in cluster.metadata.all_hosts()] == ["elsewhere"]
 
 
-async def test_profiles_that_come_later(cluster: aio.Cluster) -> None:
+async def test_profiles_may_be_added_before_and_after_connect(cluster: aio.Cluster) -> None:
     await cluster.add_execution_profile("early", ExecutionProfile(RoundRobinPolicy()))
     session = await cluster.connect()
     await cluster.add_execution_profile("late", ExecutionProfile(RoundRobinPolicy()))
@@ -92,9 +96,7 @@ async def test_profiles_that_come_later(cluster: aio.Cluster) -> None:
         cluster.add_execution_profile("late", ExecutionProfile())
 
 
-async def test_types_are_looked_up_by_connect_and_later(
-    cluster: aio.Cluster, node: FakeNode
-) -> None:
+async def test_a_registered_user_type_must_exist(cluster: aio.Cluster, node: FakeNode) -> None:
     async with aio.Cluster([node.address], port=node.port) as mistaken:
         await mistaken.register_user_type("ks", "missing", dict)
         with pytest.raises(UserTypeDoesNotExist, match=r"ks\.missing"):
@@ -104,7 +106,7 @@ async def test_types_are_looked_up_by_connect_and_later(
         await cluster.register_user_type("ks", "none", dict)
 
 
-async def test_after_its_end(node: FakeNode, cluster: aio.Cluster) -> None:
+async def test_after_shutdown_calls_raise(node: FakeNode, cluster: aio.Cluster) -> None:
     session = await cluster.connect()
     await cluster.shutdown()
     await cluster.shutdown()
@@ -117,7 +119,7 @@ async def test_after_its_end(node: FakeNode, cluster: aio.Cluster) -> None:
         await session.execute(READ)
 
 
-async def test_a_connect_that_is_under_way_at_the_end(cluster: aio.Cluster) -> None:
+async def test_shutdown_fails_a_connect(cluster: aio.Cluster) -> None:
     connecting = asyncio.ensure_future(cluster.connect())
     await asyncio.sleep(0)
     await cluster.shutdown()
@@ -125,7 +127,7 @@ async def test_a_connect_that_is_under_way_at_the_end(cluster: aio.Cluster) -> N
         await connecting
 
 
-def test_another_loop_needs_another_cluster(node: FakeNode) -> None:
+def test_a_cluster_belongs_to_one_loop(node: FakeNode) -> None:
     cluster = aio.Cluster([node.address], port=node.port)
     loop, other = asyncio.new_event_loop(), asyncio.new_event_loop()
     try:

@@ -19,7 +19,7 @@ from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, hold, row
 from tests.unit.engine.faults import connected
 from tests.unit.engine.partners import turns
 
-Run = Any
+RunConcurrently = Any
 
 QUERY = "SELECT k FROM t WHERE k = ?"
 COLUMNS = [("k", "int")]
@@ -37,7 +37,7 @@ def value_of(request: Any) -> int:
     return int.from_bytes(request.values[0], "big")
 
 
-def executed(node: FakeNode) -> list[int]:
+def executed_values(node: FakeNode) -> list[int]:
     return [value_of(request) for request in node.requests if request.opcode == Opcode.EXECUTE]
 
 
@@ -52,7 +52,7 @@ Select = Callable[..., AsyncIterator[Any]]
 
 @pytest.fixture
 async def select(node: FakeNode) -> AsyncIterator[Select]:
-    """Yield a function that executes the prepared statement with each of some values."""
+    """Yield a function that executes a prepared statement concurrently, once for each value."""
     async with connected(node) as (_, session):
         prepared = await session.prepare(QUERY)
 
@@ -70,11 +70,14 @@ async def test_outcomes_are_in_order(select: Select) -> None:
     assert all(outcome.success for outcome in outcomes)
 
 
-async def test_answers_that_come_the_other_way_round(node: FakeNode, select: Select) -> None:
+async def test_outcomes_are_in_order_although_answers_are_reversed(
+    node: FakeNode, select: Select
+) -> None:
     held = hold()
     node.prime(QUERY, held)
     results = asyncio.ensure_future(collect(select(range(6), concurrency=3)))
-    # The next requests start when half of them have ended: two or three, as the answers come.
+    # The next requests start when half of the running ones have ended. So all three start first,
+    # then two, then one.
     for count in (3, 2, 1):
         for held_request in reversed(await asyncio.to_thread(held.take, count)):
             held_request.release(rows(COLUMNS, [(value_of(held_request.request),)]))
@@ -85,16 +88,16 @@ async def collect(outcomes: AsyncIterator[Any]) -> list[Any]:
     return [outcome async for outcome in outcomes]
 
 
-async def test_outcomes_as_they_come(node: FakeNode, select: Select) -> None:
+async def test_without_order_outcomes_have_their_position(node: FakeNode, select: Select) -> None:
     held = hold()
     node.prime(QUERY, held)
     outcomes = select(range(3), in_order=False)
     for expected in (2, 0, 1):
         following = asyncio.ensure_future(anext(outcomes))
         (held_request,) = [
-            each
-            for each in await asyncio.to_thread(held.wait, 1)
-            if value_of(each.request) == expected and not each.released
+            candidate
+            for candidate in await asyncio.to_thread(held.wait, 1)
+            if value_of(candidate.request) == expected and not candidate.released
         ]
         held_request.release(rows(COLUMNS, [(expected,)]))
         outcome = await following
@@ -105,7 +108,7 @@ async def test_outcomes_as_they_come(node: FakeNode, select: Select) -> None:
 
 
 @pytest.mark.parametrize("in_order", [True, False])
-async def test_errors_are_outcomes_on_request(
+async def test_without_raise_on_first_error_errors_are_outcomes(
     node: FakeNode, select: Select, in_order: bool
 ) -> None:
     node.prime(
@@ -150,12 +153,14 @@ async def test_unread_executions_are_cancelled(
     (connection,) = session.get_pools()[0].connections
     assert connection.streams.orphans == 10
     held.open()
-    await node.wait_until(lambda node: len(executed(node)) == 10)
+    await node.wait_until(lambda node: len(executed_values(node)) == 10)
     assert (await session.execute("SELECT 1")).all() == []
 
 
-async def test_a_mix_of_statements(node: FakeNode, select: Select) -> None:
-    """A statement off the happy path is executed in its place among the others."""
+async def test_statements_of_different_kinds_keep_their_positions(
+    node: FakeNode, select: Select
+) -> None:
+    """Statements that are not on the happy path are executed in their position among the others."""
     session: aio.Session = select.session  # type: ignore[attr-defined]
     prepared = await session.prepare(QUERY)
     text = "SELECT k FROM t WHERE k = 7"
@@ -175,14 +180,14 @@ async def test_a_mix_of_statements(node: FakeNode, select: Select) -> None:
         assert values == [1, 7, 2, 3, 7] * 20
 
 
-async def test_executions_off_the_happy_path_are_cancelled_too(
+async def test_executions_on_the_ordinary_path_are_cancelled_too(
     node: FakeNode, select: Select
 ) -> None:
     session: aio.Session = select.session  # type: ignore[attr-defined]
     held = hold()
     node.prime("SELECT slow", held)
-    complaints: list[Any] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
+    reports: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, what: reports.append(what))
     outcomes: Any = session.execute_concurrent([("SELECT slow", None)] * 3)
     following = asyncio.ensure_future(anext(outcomes))
     await asyncio.to_thread(held.wait, 3)
@@ -193,20 +198,20 @@ async def test_executions_off_the_happy_path_are_cancelled_too(
     held.open()
     assert (await session.execute("SELECT 1")).all() == []
     gc.collect()
-    assert complaints == []
+    assert reports == []
 
 
-async def test_a_wrapper_around_execute_sees_each_request(
+async def test_a_wrapper_around_execute_is_called_for_each_request(
     monkeypatch: pytest.MonkeyPatch, select: Select
 ) -> None:
     seen = []
     execute = aio.Session.execute
 
-    def traced(session: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(session: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
         seen.append(query)
         return execute(session, query, *args, **kwargs)
 
-    monkeypatch.setattr(aio.Session, "execute", traced)
+    monkeypatch.setattr(aio.Session, "execute", wrapper)
     assert len(await collect(select(range(5)))) == 5
     assert len(seen) == 5
 
@@ -218,7 +223,7 @@ async def test_a_wrapper_around_execute_may_be_a_coroutine_function(
     under_way = peak = 0
     execute = aio.Session.execute
 
-    async def traced(session: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+    async def wrapper(session: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal under_way, peak
         under_way += 1
         peak = max(peak, under_way)
@@ -227,7 +232,7 @@ async def test_a_wrapper_around_execute_may_be_a_coroutine_function(
         finally:
             under_way -= 1
 
-    monkeypatch.setattr(aio.Session, "execute", traced)
+    monkeypatch.setattr(aio.Session, "execute", wrapper)
     results = await collect(select(range(20), concurrency=5, in_order=in_order))
     assert sorted(outcome.result_or_exc.one().k for outcome in results) == list(range(20))
     assert peak == 5
@@ -246,25 +251,23 @@ async def test_errors_of_the_statements_iterable_are_raised(node: FakeNode, sele
 
     with pytest.raises(LookupError, match="no more"):
         await collect(select(values()))
-    await node.wait_until(lambda node: len(executed(node)) == 2)
+    await node.wait_until(lambda node: len(executed_values(node)) == 2)
 
 
-async def test_endless_statements_are_taken_as_outcomes_are_read(
-    node: FakeNode, select: Select
-) -> None:
-    taken = 0
+async def test_endless_statements_are_read_only_as_needed(node: FakeNode, select: Select) -> None:
+    generated = 0
 
     def values() -> Iterator[int]:
-        nonlocal taken
+        nonlocal generated
         while True:
-            yield taken
-            taken += 1
+            yield generated
+            generated += 1
 
     read = 0
     async for outcome in select(values(), concurrency=8):
         assert outcome.result_or_exc.one().k == read
         read += 1
-        assert taken <= read + 4 * 8
+        assert generated <= read + 4 * 8
         if read == 100:
             break
 
@@ -278,7 +281,7 @@ async def test_no_statements(select: Select) -> None:
     assert await collect(select([])) == []
 
 
-async def test_rows_are_made_as_the_session_says_at_the_call(select: Select) -> None:
+async def test_the_row_factory_at_the_call_is_used_for_all_outcomes(select: Select) -> None:
     async with aio.Cluster(
         [select.session.cluster.contact_points[0]],  # type: ignore[attr-defined]
         port=select.session.cluster.port,  # type: ignore[attr-defined]
@@ -295,9 +298,10 @@ async def test_rows_are_made_as_the_session_says_at_the_call(select: Select) -> 
         assert later_outcomes[0].result_or_exc.one() == "other"
 
 
-async def test_outcomes_that_need_no_answer_leave_the_loop_to_others(select: Select) -> None:
-    """Outcomes without a request yield to the loop, so a time limit for endless
-    statements works.
+async def test_outcomes_without_an_answer_let_other_tasks_run(select: Select) -> None:
+    """Outcomes that need no answer let other tasks of the loop run.
+
+    Otherwise a time limit could not end a loop over endless statements.
     """
     session: aio.Session = select.session  # type: ignore[attr-defined]
     await session.shutdown()
@@ -329,7 +333,7 @@ async def test_an_error_is_not_held_by_its_own_traceback(
         gc.enable()
 
 
-async def test_a_session_that_was_shut_down(select: Select) -> None:
+async def test_after_shutdown_all_outcomes_are_errors(select: Select) -> None:
     session: aio.Session = select.session  # type: ignore[attr-defined]
     await session.shutdown()
     outcomes = await collect(select(range(3), raise_on_first_error=False))
@@ -350,13 +354,13 @@ def as_completed(*arguments: Any) -> Any:
     return run(*arguments, None, False)
 
 
-class Executor:
-    """Fake session: the test ends executions, by their statements."""
+class FakeSession:
+    """A fake session. The test ends each execution, by the number of its statement."""
 
     def __init__(self) -> None:
         self.futures: dict[int, asyncio.Future[Any]] = {}
         self.options: dict[str, Any] = {}
-        self.answers = False  # True answers each execution in the loop's next turn
+        self.answers = False  # if True, each execution ends in the loop's next turn
         self.most = 0
 
     def execute(self, statement: int, parameters: Any, **options: Any) -> asyncio.Future[Any]:
@@ -381,8 +385,10 @@ def pairs(*numbers: int) -> Iterator[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
-async def test_no_more_than_the_concurrency_and_none_is_lost(run: Run) -> None:
-    session = Executor()
+async def test_the_concurrency_is_not_exceeded_and_all_outcomes_arrive(
+    run: RunConcurrently,
+) -> None:
+    session = FakeSession()
 
     session.answers = True
     outcomes = [outcome async for outcome in run(session, pairs(*range(9)), 3, True, {"a": 1})]
@@ -392,8 +398,8 @@ async def test_no_more_than_the_concurrency_and_none_is_lost(run: Run) -> None:
     assert (session.most, session.options) == (3, {"a": 1})
 
 
-async def test_in_turn_is_in_the_order_of_the_statements() -> None:
-    session = Executor()
+async def test_in_order_outcomes_follow_the_statements() -> None:
+    session = FakeSession()
     outcomes = outcomes_in_order(session, pairs(0, 1, 2), 3, True, {})
     first = asyncio.ensure_future(anext(outcomes))
     await turns()
@@ -406,7 +412,7 @@ async def test_in_turn_is_in_the_order_of_the_statements() -> None:
 
 
 async def test_as_completed_returns_the_position_of_the_statement() -> None:
-    session = Executor()
+    session = FakeSession()
     outcomes = as_completed(session, pairs(5, 6, 7), 3, True, {})
     first = asyncio.ensure_future(anext(outcomes))
     await turns()
@@ -417,8 +423,8 @@ async def test_as_completed_returns_the_position_of_the_statement() -> None:
 
 
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
-async def test_the_first_error_ends_it_and_gives_up_the_rest(run: Run) -> None:
-    session = Executor()
+async def test_after_the_first_error_the_rest_is_cancelled(run: RunConcurrently) -> None:
+    session = FakeSession()
     outcomes = run(session, pairs(0, 1, 2), 2, True, {})
     first = asyncio.ensure_future(anext(outcomes))
     await turns()
@@ -430,8 +436,8 @@ async def test_the_first_error_ends_it_and_gives_up_the_rest(run: Run) -> None:
 
 
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
-async def test_errors_as_outcomes_and_mistakes_in_a_call(run: Run) -> None:
-    session = Executor()
+async def test_errors_of_calls_and_executions_are_outcomes(run: RunConcurrently) -> None:
+    session = FakeSession()
     outcomes = run(session, pairs(0, -1), 2, False, {})
     following = asyncio.ensure_future(anext(outcomes))
     await turns()
@@ -442,8 +448,8 @@ async def test_errors_as_outcomes_and_mistakes_in_a_call(run: Run) -> None:
 
 
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
-async def test_a_reader_that_stops_gives_up_the_rest(run: Run) -> None:
-    session = Executor()
+async def test_when_the_reader_stops_the_rest_is_cancelled(run: RunConcurrently) -> None:
+    session = FakeSession()
     outcomes = run(session, pairs(*range(4)), 3, True, {})
     first = asyncio.ensure_future(anext(outcomes))
     await turns()
@@ -455,6 +461,6 @@ async def test_a_reader_that_stops_gives_up_the_rest(run: Run) -> None:
 
 
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
-async def test_a_concurrency_of_nothing(run: Run) -> None:
+async def test_a_concurrency_of_zero_is_refused(run: RunConcurrently) -> None:
     with pytest.raises(ValueError, match="concurrency must be at least 1, but is 0"):
-        await anext(run(Executor(), pairs(1), 0, True, {}))
+        await anext(run(FakeSession(), pairs(1), 0, True, {}))

@@ -1,4 +1,4 @@
-"""Results on asyncio: the current page by plain calls, and information about the execution."""
+"""Results of the asyncio API: plain methods for the current page, and facts about the execution."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def result(session: aio.Session) -> Any:
     return await session.execute(READ)
 
 
-async def test_rows_of_the_page(result: Any) -> None:
+async def test_plain_methods_return_the_rows_of_the_page(result: Any) -> None:
     assert [tuple(row) for row in result.current_rows] == [(1, "a"), (2, "b")]
     assert result.current_rows is result.current_rows
     assert result.all() == list(result.current_rows)
@@ -34,7 +34,7 @@ async def test_rows_of_the_page(result: Any) -> None:
     assert [kind.typename for kind in result.column_types] == ["int", "varchar"]
 
 
-async def test_a_result_without_rows(node: FakeNode, session: aio.Session) -> None:
+async def test_a_void_result_has_no_rows_or_columns(node: FakeNode, session: aio.Session) -> None:
     node.prime("INSERT", void())
     result = await session.execute("INSERT")
     assert (result.current_rows, result.all(), result.one()) == ([], [], None)
@@ -43,7 +43,7 @@ async def test_a_result_without_rows(node: FakeNode, session: aio.Session) -> No
         _ = result.was_applied
 
 
-async def test_further_pages_cannot_be_waited_for_in_a_plain_call(
+async def test_plain_methods_refuse_results_with_further_pages(
     node: FakeNode, session: aio.Session
 ) -> None:
     node.prime(PAGED, paged([("k", "int")], [(k,) for k in range(5)]))
@@ -55,14 +55,14 @@ async def test_further_pages_cannot_be_waited_for_in_a_plain_call(
     with pytest.raises(RuntimeError, match="whether there are more rows is not known"):
         result.one(strict=True)
     assert [row.k for row in await result.fetch_all()] == [0, 1, 2, 3, 4]
-    assert len(result.attempts) == 5  # of all pages
+    assert len(result.attempts) == 5  # one for each page
     later: Any = await session.execute(statement)
     resumed = await session.execute(statement, paging_state=later.paging_state)
     assert [row.k async for row in resumed] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("applied", [True, False])
-async def test_was_applied_whatever_the_row_factory(
+async def test_was_applied_works_with_any_row_factory(
     node: FakeNode, session: aio.Session, applied: bool
 ) -> None:
     node.prime(CHANGE, rows([("[applied]", "boolean")], [(applied,)]))

@@ -1,4 +1,4 @@
-"""The asyncio session: its calls, and its shutdown."""
+"""A session of the asyncio API: its methods, and its shutdown."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ class Row(NamedTuple):
     v: str
 
 
-async def test_rows_as_instances_of_a_class(session: aio.Session) -> None:
+async def test_row_type_returns_instances_of_a_class(session: aio.Session) -> None:
     result = await session.execute(READ, row_type=Row)
     assert result.all() == [Row(1, "a"), Row(2, "b")]
     with pytest.raises(TypeError):
         session.execute(READ, row_type=5)  # type: ignore[call-overload]
 
 
-async def test_the_keyspace(node: FakeNode, session: aio.Session) -> None:
+async def test_set_keyspace_sets_or_keeps_the_keyspace(
+    node: FakeNode, session: aio.Session
+) -> None:
     node.prime('USE "Shop"', set_keyspace("Shop"))
     node.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
     await session.set_keyspace("Shop")
@@ -39,7 +41,9 @@ async def test_the_keyspace(node: FakeNode, session: aio.Session) -> None:
         await session.set_keyspace(5)  # type: ignore[arg-type]
 
 
-async def test_preparing_one_and_many(node: FakeNode, session: aio.Session) -> None:
+async def test_prepare_and_prepare_all_prepare_each_query(
+    node: FakeNode, session: aio.Session
+) -> None:
     prepared = await session.prepare(PREPARED)
     others = await session.prepare_all([READ, PREPARED])
     assert [statement.query_string for statement in (prepared, *others)] == [
@@ -57,7 +61,9 @@ async def test_preparing_one_and_many(node: FakeNode, session: aio.Session) -> N
 
 
 @pytest.mark.parametrize("in_order", [True, False])
-async def test_many_at_a_time(session: aio.Session, in_order: bool) -> None:
+async def test_execute_concurrent_returns_all_outcomes(
+    session: aio.Session, in_order: bool
+) -> None:
     outcomes = session.execute_concurrent(
         [(READ, None)] * 5, concurrency=2, row_type=Row, in_order=in_order
     )
@@ -71,7 +77,7 @@ async def test_many_at_a_time(session: aio.Session, in_order: bool) -> None:
         session.execute_concurrent([], row_type=wrong)
 
 
-async def test_after_its_end(node: FakeNode, cluster: aio.Cluster) -> None:
+async def test_after_shutdown_execute_raises(node: FakeNode, cluster: aio.Cluster) -> None:
     async with await cluster.connect() as session:
         assert repr(session) == "<aio.Session: keyspace=None, 1 hosts>"
     await session.shutdown()
@@ -79,5 +85,5 @@ async def test_after_its_end(node: FakeNode, cluster: aio.Cluster) -> None:
     assert repr(session) == "<aio.Session: keyspace=None, shut down>"
     with pytest.raises(ConnectionShutdown):
         await session.execute(READ)
-    # Other sessions of the cluster still work.
+    # The other sessions of the cluster still work.
     assert (await (await cluster.connect()).execute(READ)).one().k == 1

@@ -1,4 +1,4 @@
-"""The example in docs/scylladb.rst with a worker for each shard works."""
+"""The example in docs/scylladb.rst with one worker for each shard works."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ GUIDE = Path(__file__).parents[3] / "docs" / "scylladb.rst"
 
 
 def example() -> str:
-    """Return the block of code that looks up replicas."""
+    """Return the code of the example, which looks up replicas."""
     blocks = re.findall(r"code-block:: python\n\n((?:   .*\n|\n)+)", GUIDE.read_text("utf-8"))
     (block,) = [block for block in blocks if "get_replica_shards(" in block]
     return textwrap.dedent(block)
 
 
-def test_each_row_goes_to_its_shard() -> None:
+def test_each_row_of_the_example_goes_to_its_shard() -> None:
     with FakeCluster(3, scylla=Scylla([7, 5, 8])) as nodes:
         nodes.scylla.keyspace("ks", replication_factor=2)
         nodes.scylla.table("ks", "t", {"k": "int", "v": "text"})

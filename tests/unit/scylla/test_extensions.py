@@ -1,4 +1,4 @@
-"""ScyllaDB's extensions in the engine: transactions, moving tablets, limits, ids, sockets."""
+"""ScyllaDB's extensions: transactions, tablets, rate limits, metadata ids, maintenance socket."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def session(nodes: FakeCluster) -> Iterator[Session]:
 
 
 def statements_by_node(nodes: FakeCluster, text: str) -> Counter[int]:
-    """Return how often each node got a statement."""
+    """Return how many times each node got this statement, by the node's index."""
     return Counter(index for index, node in enumerate(nodes.nodes) for _ in node.queries(text))
 
 
@@ -65,7 +65,9 @@ def statements_by_node(nodes: FakeCluster, text: str) -> Counter[int]:
 
 @pytest.mark.parametrize("keyspace", ["vn", "tb"])
 @pytest.mark.parametrize("policy", [TokenAwarePolicy, AdaptivePolicy])
-def test_transactions_go_to_one_replica(nodes: FakeCluster, keyspace: str, policy: Any) -> None:
+def test_lightweight_transactions_go_to_one_replica(
+    nodes: FakeCluster, keyspace: str, policy: Any
+) -> None:
     text = INSERT.format(keyspace) + " IF NOT EXISTS"
     with connected(nodes, load_balancing_policy=policy(RoundRobinPolicy())) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
@@ -74,7 +76,7 @@ def test_transactions_go_to_one_replica(nodes: FakeCluster, keyspace: str, polic
         assert prepared.is_lwt()
         assert prepared.bind((1,)).is_lwt()
         assert not plain.is_lwt()
-        session.execute(plain, (1,))  # with tablets, the location is learnt
+        session.execute(plain, (1,))  # with tablets, the driver now learns the replicas
         for node in nodes.nodes:
             node.forget_requests()
         for _ in range(60):
@@ -110,7 +112,7 @@ def test_serial_reads_go_to_one_replica(nodes: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_on_cassandra_the_text_decides(version: int) -> None:
+def test_on_cassandra_is_lwt_looks_at_the_query(version: int) -> None:
     text = "UPDATE ks.t SET v = ? WHERE k = ? IF v = 'if'"
     with (
         FakeCluster(1) as plain,
@@ -140,7 +142,7 @@ def test_on_cassandra_the_text_decides(version: int) -> None:
         ("SELECT * FROM t", False),
     ],
 )  # fmt: skip
-def test_transactions_by_their_texts(text: str, expected: bool) -> None:
+def test_is_lwt_finds_conditions_in_the_query(text: str, expected: bool) -> None:
     assert is_conditional(text) is expected
     assert SimpleStatement(text).is_lwt() is expected
     batch = BatchStatement()
@@ -153,7 +155,7 @@ def test_transactions_by_their_texts(text: str, expected: bool) -> None:
     assert many.is_lwt() is expected
 
 
-def test_rows_of_a_prepared_transaction_make_the_batch_one(session: Session) -> None:
+def test_a_batch_of_a_prepared_transaction_is_a_transaction(session: Session) -> None:
     prepared = session.prepare(INSERT.format("vn") + " IF NOT EXISTS")
     batch = BatchStatement()
     batch.add_many(prepared, [(1,), (2,)])
@@ -163,7 +165,7 @@ def test_rows_of_a_prepared_transaction_make_the_batch_one(session: Session) -> 
 # -- version 3 -------------------------------------------------------------------------------------
 
 
-def test_version_3_has_routing_keys_from_the_schema(nodes: FakeCluster) -> None:
+def test_with_version_3_routing_keys_come_from_the_schema(nodes: FakeCluster) -> None:
     with connected(nodes, protocol_version=3) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         until(lambda: sum(s["connected"] for s in cluster.shard_aware_stats().values()) == 20)
@@ -175,7 +177,7 @@ def test_version_3_has_routing_keys_from_the_schema(nodes: FakeCluster) -> None:
         assert (arrivals.right, arrivals.counted) == (200, 200)
 
 
-def test_places_of_the_key_in_the_schema() -> None:
+def test_key_positions_come_from_the_schema() -> None:
     def markers(*names: str) -> Any:
         return [SimpleNamespace(keyspace_name="ks", table_name="t", name=name) for name in names]
 
@@ -193,7 +195,7 @@ def test_places_of_the_key_in_the_schema() -> None:
 # -- tablets ---------------------------------------------------------------------------------------
 
 
-def test_ranges_of_a_scan_end_where_tablets_end(nodes: FakeCluster, session: Session) -> None:
+def test_ranges_of_a_scan_do_not_cross_tablets(nodes: FakeCluster, session: Session) -> None:
     ranges = session.scan("tb.t", splits=11).token_ranges()
     assert len(ranges) == 16
     assert (ranges[0].start, ranges[-1].end) == (-(2**63), 2**63 - 1)
@@ -210,7 +212,7 @@ def learn_tablets(session: Session, keyspace: str = "tb", keys: int = 200) -> An
     return session.cluster.metadata.tablets
 
 
-def test_only_the_newest_version_is_agreed_on(nodes: FakeCluster) -> None:
+def test_only_the_newest_version_of_tablets_is_negotiated(nodes: FakeCluster) -> None:
     for version in (1, 2):
         nodes.scylla.tablets_version = version
         with connected(nodes) as cluster:
@@ -222,7 +224,7 @@ def test_only_the_newest_version_is_agreed_on(nodes: FakeCluster) -> None:
             assert ("TABLETS_ROUTING_V2_EXPERIMENTAL_V2" in options) is (version == 2)
 
 
-def test_metrics_count_hits_and_misses(nodes: FakeCluster) -> None:
+def test_metrics_count_tablet_hits_and_misses(nodes: FakeCluster) -> None:
     with connected(nodes, metrics_enabled=True) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         learn_tablets(session, "vn")
@@ -238,7 +240,7 @@ def test_metrics_count_hits_and_misses(nodes: FakeCluster) -> None:
 @pytest.mark.parametrize(
     "event", [("UPDATED", "TABLE", "tb", "t"), ("DROPPED", "TABLE", "tb", "t"), ("DROPPED", "KEYSPACE", "tb")]  # noqa: E501
 )  # fmt: skip
-def test_tablets_end_with_a_change_of_their_table(
+def test_tablets_are_forgotten_when_their_table_changes(
     nodes: FakeCluster, session: Session, event: tuple[str, ...]
 ) -> None:
     tablets = learn_tablets(session)
@@ -248,21 +250,21 @@ def test_tablets_end_with_a_change_of_their_table(
     until(lambda: tablets.count == 0)
 
 
-def test_tablets_end_with_a_host(nodes: FakeCluster, session: Session) -> None:
+def test_tablets_are_forgotten_when_a_host_leaves(nodes: FakeCluster, session: Session) -> None:
     tablets = learn_tablets(session)
     victim = nodes[2]
     nodes.remove_node(victim)
-    until(lambda: tablets.count == 0)  # each has a replica on each of the three nodes
+    until(lambda: tablets.count == 0)  # each tablet had a replica on each node
 
 
-def test_ddl_of_ones_own_ends_tablets(nodes: FakeCluster, session: Session) -> None:
+def test_tablets_are_forgotten_after_a_ddl_statement(nodes: FakeCluster, session: Session) -> None:
     nodes.prime("ALTER TABLE tb.t", schema_change("UPDATED", "TABLE", "tb", "t"))
     tablets = learn_tablets(session)
     session.execute("ALTER TABLE tb.t")
     assert tablets.count == 0
 
 
-def test_the_leader_comes_first(nodes: FakeCluster) -> None:
+def test_requests_go_to_the_leader_of_a_tablet(nodes: FakeCluster) -> None:
     nodes.scylla.tablets_version = 2
     nodes.scylla.keyspace("sc", replication_factor=3, tablets=True, with_leaders=True)
     nodes.scylla.table("sc", "t", tablets=4)
@@ -283,9 +285,12 @@ def test_the_leader_comes_first(nodes: FakeCluster) -> None:
                 assert request.connection.node.host_id == tablet.replicas[0].host_id
 
 
-def test_payloads_beside_others_are_read_too(nodes: FakeCluster, session: Session) -> None:
-    """With a warning or another payload, the answer leaves the fast path, and its tablet is still
-    read.
+def test_tablets_are_read_from_answers_with_warnings_and_payloads(
+    nodes: FakeCluster, session: Session
+) -> None:
+    """A tablet is also read from an answer that has warnings or another payload.
+
+    Such an answer is not on the fast path.
     """
     text = SELECT.format("tb")
     answer = rows([("v", "text")], [["x"]]).having(["careful"], custom_payload={"own": b"1"})
@@ -301,9 +306,7 @@ def test_payloads_beside_others_are_read_too(nodes: FakeCluster, session: Sessio
         assert future.custom_payload["own"] == b"1"
 
 
-def test_pages_and_several_sessions_share_what_is_known(
-    nodes: FakeCluster, session: Session
-) -> None:
+def test_sessions_of_a_cluster_share_the_tablets(nodes: FakeCluster, session: Session) -> None:
     learn_tablets(session)
     nodes.scylla.forget_arrivals()
     other = session.cluster.connect(wait_for_all_pools=True)
@@ -322,10 +325,10 @@ def test_without_the_schema_tablets_are_used(nodes: FakeCluster) -> None:
         assert nodes.scylla.arrivals.right == 200
 
 
-# -- the rest --------------------------------------------------------------------------------------
+# -- other extensions ------------------------------------------------------------------------------
 
 
-def test_rate_limits_reach_the_program(nodes: FakeCluster, session: Session) -> None:
+def test_a_rate_limit_error_is_raised_without_a_retry(nodes: FakeCluster, session: Session) -> None:
     text = INSERT.format("vn")
     nodes.prime(text, rate_limited(op_type=1, rejected_by_coordinator=True))
     prepared = session.prepare(text)
@@ -337,7 +340,7 @@ def test_rate_limits_reach_the_program(nodes: FakeCluster, session: Session) -> 
     assert len(nodes.queries(text)) == 1  # the retry policy is not called
 
 
-def test_metadata_ids_of_version_4(nodes: FakeCluster, session: Session) -> None:
+def test_metadata_ids_are_used_with_version_4(nodes: FakeCluster, session: Session) -> None:
     text = SELECT.format("vn")
     prepared = session.prepare(text)
     assert prepared.result_metadata_id
@@ -352,7 +355,7 @@ def test_metadata_ids_of_version_4(nodes: FakeCluster, session: Session) -> None
 
 
 @pytest.mark.parametrize(
-    ("settings", "end"),
+    ("settings", "timeout_clause"),
     [
         ({"metadata_request_timeout": datetime.timedelta(milliseconds=1500)}, "1500ms"),
         ({"metadata_request_timeout": 1.5}, "1500ms"),
@@ -361,8 +364,8 @@ def test_metadata_ids_of_version_4(nodes: FakeCluster, session: Session) -> None
         ({"metadata_request_timeout": 0}, None),
     ],
 )
-def test_queries_of_metadata_have_a_timeout_of_their_own(
-    nodes: FakeCluster, settings: dict[str, Any], end: str | None
+def test_schema_queries_have_using_timeout(
+    nodes: FakeCluster, settings: dict[str, Any], timeout_clause: str | None
 ) -> None:
     with connected(nodes, **settings) as cluster:
         cluster.connect()
@@ -370,16 +373,16 @@ def test_queries_of_metadata_have_a_timeout_of_their_own(
         of_schema = [text for text in queries if "system_schema" in text]
         assert of_schema
         for text in of_schema:
-            assert text.partition(" USING TIMEOUT ")[2] == (end or "")
+            assert text.partition(" USING TIMEOUT ")[2] == (timeout_clause or "")
 
 
-def test_our_name_and_version(nodes: FakeCluster, session: Session) -> None:
+def test_startup_has_the_drivers_name_and_version(nodes: FakeCluster, session: Session) -> None:
     options = next(connection.options for connection in nodes[0].connections if connection.started)
     assert options["DRIVER_NAME"]
     assert options["DRIVER_VERSION"]
 
 
-def test_the_maintenance_socket(nodes: FakeCluster, tmp_path: Any) -> None:
+def test_a_cluster_can_connect_to_the_maintenance_socket(nodes: FakeCluster, tmp_path: Any) -> None:
     path = os.path.join(tmp_path, "cql.m")
     node = nodes[0]
     with Proxy(node, path=path):
@@ -392,5 +395,6 @@ def test_the_maintenance_socket(nodes: FakeCluster, tmp_path: Any) -> None:
             prepared = session.prepare(SELECT.format("vn"))
             session.execute(prepared, (1,), host=host)
             assert node.queries(SELECT.format("vn"))
-            # There is no shard-aware port in the file system, so the node chooses the shards.
+            # A socket file has no shard-aware port, so the node chooses the shard of each
+            # connection.
             assert host.sharding_info is not None

@@ -1,8 +1,9 @@
 """Listeners and protocol handlers on connections with ScyllaDB's extensions.
 
-Each EXECUTE has everything that the connection negotiated, whoever encodes it, in both APIs and
-both implementations. Answers are right, even after the columns have changed, and requests reach the
-right shard. A fake node counts an EXECUTE as malformed if something is missing.
+Whoever encodes an EXECUTE, it must have everything that the connection has negotiated; a fake node
+counts an EXECUTE as malformed if something is missing. Requests must reach the right shard, and
+results must be right even after columns have changed. The tests use both APIs and both
+implementations.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ KEYS = 300
 
 
 class WithFeatures(ProtocolHandler):
-    """Overrides `encode_message`, as applications do that know the extensions."""
+    """A handler that overrides `encode_message` and passes all arguments on."""
 
     @classmethod
     def encode_message(cls, *args: Any, **kwargs: Any) -> bytes:
@@ -40,7 +41,7 @@ class WithFeatures(ProtocolHandler):
 
 
 class NamedFeatures(ProtocolHandler):
-    """The same, with the parameter by its name."""
+    """A handler that overrides `encode_message` with named parameters, also for the extensions."""
 
     @classmethod
     def encode_message(  # type: ignore[override]
@@ -63,7 +64,7 @@ class NamedFeatures(ProtocolHandler):
 
 
 class WithoutFeatures(ProtocolHandler):
-    """A handler written for a driver without extensions."""
+    """A handler that was written for a driver without these extensions."""
 
     @classmethod
     def encode_message(  # type: ignore[override]
@@ -90,7 +91,7 @@ HANDLERS: dict[str, type[Any]] = {
 
 
 def values_of(result: Any) -> dict[str, list[Any]]:
-    """Return the values of a result by column, for rows of any form."""
+    """Return the values of a result by column, for any type of rows."""
     if isinstance(result[0], dict):  # the arrays of a page
         return {name: list(values) for name, values in result[0].items()}
     names = list(result[0]._fields)
@@ -99,7 +100,7 @@ def values_of(result: Any) -> dict[str, list[Any]]:
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    # All nodes have the same number of shards: 3 nodes with 7 shards each.
+    # Each of the 3 nodes has 7 shards.
     with FakeCluster(3, scylla=Scylla(7)) as running:
         running.scylla.keyspace("vn", replication_factor=2)
         running.scylla.table("vn", "t")
@@ -113,31 +114,35 @@ Check = Callable[[Any, Execute], Awaitable[None]]
 
 
 def run(nodes: FakeCluster, face: str, kind: str, check: Check, **settings: Any) -> None:
-    """Call `check` with a session that has a handler, or a listener, and with its `execute`."""
-    heard: list[Any] = []
+    """Call `check` with a session and its `execute` function.
 
-    def prepare(session: Any) -> None:
+    :param face: "blocking" or "asyncio".
+    :param kind: a key of `HANDLERS`: the session gets this handler, or also a listener.
+    """
+    notified: list[Any] = []
+
+    def set_handler(session: Any) -> None:
         if kind == "listener":
-            session.add_request_init_listener(heard.append)
+            session.add_request_init_listener(notified.append)
         session.client_protocol_handler = HANDLERS[kind]
         if kind == "numpy":
             session.row_factory = tuple_factory
 
     if face == "blocking":
-        asyncio.run(_run_blocking(nodes, prepare, check, settings))
+        asyncio.run(_run_blocking(nodes, set_handler, check, settings))
     else:
-        asyncio.run(_run_in_asyncio(nodes, prepare, check, settings))
-    assert bool(heard) is (kind == "listener")
+        asyncio.run(_run_in_asyncio(nodes, set_handler, check, settings))
+    assert bool(notified) is (kind == "listener")
     assert [fault for node in nodes.nodes for fault in node.malformed] == []
 
 
 async def _run_blocking(
-    nodes: FakeCluster, prepare: Callable[[Any], None], check: Check, settings: dict[str, Any]
+    nodes: FakeCluster, set_handler: Callable[[Any], None], check: Check, settings: dict[str, Any]
 ) -> None:
     with Cluster(**settings_of(nodes, **settings)) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         await asyncio.to_thread(until, lambda: all_connected(cluster))
-        prepare(session)
+        set_handler(session)
 
         async def execute(prepared: Any, values: tuple[Any, ...]) -> Any:
             return session.execute(prepared, values)
@@ -146,12 +151,12 @@ async def _run_blocking(
 
 
 async def _run_in_asyncio(
-    nodes: FakeCluster, prepare: Callable[[Any], None], check: Check, settings: dict[str, Any]
+    nodes: FakeCluster, set_handler: Callable[[Any], None], check: Check, settings: dict[str, Any]
 ) -> None:
     async with aio.Cluster(**settings_of(nodes, **settings)) as cluster:
         session = await cluster.connect(wait_for_all_pools=True)
         await asyncio.to_thread(until, lambda: all_connected(cluster))
-        prepare(session)
+        set_handler(session)
 
         async def execute(prepared: Any, values: tuple[Any, ...]) -> Any:
             return await session.execute(prepared, values)
@@ -160,25 +165,25 @@ async def _run_in_asyncio(
 
 
 async def prepared_by(session: Any, text: str) -> Any:
-    statement = session.prepare(text)
+    statement = session.set_handler(text)
     return await statement if asyncio.iscoroutine(statement) else statement
 
 
 async def rows_of(result: Any) -> list[Any]:
-    """Return the rows of a result, or its pages of arrays."""
+    """Return the rows of a result; with the numpy handlers, its pages."""
     if hasattr(result, "__aiter__"):
         return [row async for row in result]
     return list(result)
 
 
-ALL = pytest.mark.parametrize("kind", list(HANDLERS))
-FACES = pytest.mark.parametrize("face", ["blocking", "asyncio"])
+EACH_HANDLER = pytest.mark.parametrize("kind", list(HANDLERS))
+BOTH_APIS = pytest.mark.parametrize("face", ["blocking", "asyncio"])
 
 
-@ALL
-@FACES
+@EACH_HANDLER
+@BOTH_APIS
 @pytest.mark.parametrize("version", [1, 2])
-def test_requests_are_whole_and_reach_their_shard(
+def test_requests_have_all_extensions_and_reach_their_shard(
     nodes: FakeCluster, face: str, kind: str, version: int
 ) -> None:
     nodes.scylla.tablets_version = version
@@ -201,8 +206,8 @@ def test_requests_are_whole_and_reach_their_shard(
     run(nodes, face, kind, check)
 
 
-@ALL
-@FACES
+@EACH_HANDLER
+@BOTH_APIS
 @pytest.mark.parametrize("protocol_version", [3, 4])
 def test_results_are_right_after_their_columns_have_changed(
     nodes: FakeCluster, face: str, kind: str, protocol_version: int
@@ -228,7 +233,7 @@ def test_results_are_right_after_their_columns_have_changed(
     run(nodes, face, kind, check, protocol_version=protocol_version)
 
 
-def test_without_metadata_ids_nothing_of_them_is_sent() -> None:
+def test_without_the_extension_no_metadata_ids_are_sent() -> None:
     with FakeCluster(1, scylla=Scylla(2, metadata_ids=False, tablets_version=2)) as nodes:
         nodes.scylla.keyspace("vn")
         nodes.scylla.table("vn", "t")
@@ -247,8 +252,8 @@ def test_without_metadata_ids_nothing_of_them_is_sent() -> None:
 
 @pytest.mark.skipif(_impl.implementation != "c", reason="this is the Python implementation")
 @pytest.mark.slow
-def test_the_same_on_the_python_implementation() -> None:
-    """Run this file again with the Python implementation."""
+def test_all_tests_pass_with_the_python_implementation() -> None:
+    """Run the tests of this file again, with the Python implementation."""
     folder = Path(__file__).parents[3]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__],

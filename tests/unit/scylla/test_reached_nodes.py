@@ -1,4 +1,4 @@
-"""The id in SUPPORTED reveals a connection that leads to a wrong node."""
+"""The host id in SUPPORTED shows whether a connection has reached the right node."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def nodes() -> Iterator[FakeCluster]:
         yield running
 
 
-class Misleading(DefaultEndPointFactory):
-    """Directs all connections for one node to a proxy."""
+class MisleadingFactory(DefaultEndPointFactory):
+    """An end point factory that directs connections for one node to a proxy of another node."""
 
-    def __init__(self, meant: str, proxy: Proxy) -> None:
+    def __init__(self, misled_address: str, proxy: Proxy) -> None:
         super().__init__()
-        self.meant, self.proxy = meant, proxy
+        self.misled_address, self.proxy = misled_address, proxy
 
     def create(self, row: Any) -> EndPoint:
         endpoint = super().create(row)
-        if endpoint.address == self.meant:
+        if endpoint.address == self.misled_address:
             return DefaultEndPoint(self.proxy.address, self.proxy.port)
         return endpoint
 
@@ -47,30 +47,30 @@ def connected(nodes: FakeCluster, **settings: Any) -> Cluster:
 
 
 def nodes_that_answer(session: Session) -> set[str]:
-    """Send requests until a round robin has reached each host; return the nodes that answer."""
+    """Send enough requests to reach each host, and return the host ids of the nodes that answer."""
     return {str(session.execute("SELECT host_id FROM system.local").one()[0]) for _ in range(9)}
 
 
-def test_a_node_that_cannot_be_reached_gets_no_requests(
+def test_a_host_whose_connections_reach_another_node_gets_no_requests(
     nodes: FakeCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second, third = nodes.nodes
     with (
         caplog.at_level(logging.WARNING, "cassandra.pool"),
         Proxy(third) as proxy,
-        connected(nodes, endpoint_factory=Misleading(second.address, proxy)) as cluster,
+        connected(nodes, endpoint_factory=MisleadingFactory(second.address, proxy)) as cluster,
     ):
         session = cluster.connect(wait_for_all_pools=True)
-        misled = cluster.metadata.get_host_by_host_id(second.host_id)
-        assert misled is not None
-        until(lambda: misled.is_up is False)
+        misled_host = cluster.metadata.get_host_by_host_id(second.host_id)
+        assert misled_host is not None
+        until(lambda: misled_host.is_up is False)
         assert nodes_that_answer(session) == {str(first.host_id), str(third.host_id)}
     warning = caplog.records[0].getMessage()
     assert f"leads to another node: to {third.host_id} (" in warning
     assert f"{third.address}:{third.port}) instead of {second.host_id};" in warning
 
 
-def test_nodes_that_swap_their_addresses_are_found_again(nodes: FakeCluster) -> None:
+def test_nodes_that_swap_their_addresses_are_found(nodes: FakeCluster) -> None:
     _, second, third = nodes.nodes
     with connected(nodes) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
@@ -79,11 +79,11 @@ def test_nodes_that_swap_their_addresses_are_found_again(nodes: FakeCluster) -> 
         for node in (second, third):
             node.drop_connections()
 
-        def by_their_ids() -> bool:
+        def have_swapped() -> bool:
             hosts = [cluster.metadata.get_host_by_host_id(node.host_id) for node in nodes.nodes]
             return [host and host.is_up and host.address for host in hosts] == [
                 node.address for node in nodes.nodes
             ]
 
-        until(by_their_ids)
+        until(have_swapped)
         assert nodes_that_answer(session) == {str(node.host_id) for node in nodes.nodes}

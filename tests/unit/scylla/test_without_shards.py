@@ -14,7 +14,7 @@ from tests.waiting import until_on_loop
 
 @pytest.mark.simulated
 @pytest.mark.parametrize("shard_aware", [True, False])
-async def test_schema_queries_are_those_for_scylladb(shard_aware: bool) -> None:
+async def test_schema_queries_are_for_scylladb_even_without_shards(shard_aware: bool) -> None:
     with FakeCluster(1, scylla=Scylla(2, shard_aware=shard_aware)) as nodes:
         nodes.scylla.keyspace("ks")
         nodes.scylla.table("ks", "t", {"k": "int"})
@@ -29,7 +29,9 @@ async def test_schema_queries_are_those_for_scylladb(shard_aware: bool) -> None:
             assert not any("system_schema.indexes_" in text for text in texts)
             pool = session._engine.pools[host]
             await until_on_loop(lambda: len(pool.connections) == (2 if shard_aware else 1))
-            (control,) = (each for each in nodes[0].connections if each.event_types)
+            (control,) = (
+                connection for connection in nodes[0].connections if connection.event_types
+            )
             assert "DRIVER_CONFIG" in control.options  # only ScyllaDB gets this option
 
 
@@ -39,8 +41,8 @@ async def test_schema_queries_are_those_for_scylladb(shard_aware: bool) -> None:
         ({"CQL_VERSION": ["3.4.7"], "GRACEFUL_DISCONNECT": ["true"]}, False),
         ({"SCYLLA_LWT_ADD_METADATA_MARK": ["LWT_OPTIMIZATION_META_BIT_MASK=1"]}, True),
         ({"TABLETS_ROUTING_V1": [""]}, True),
-        ({"SCYLLA_SHARD": ["0"]}, True),  # half of the values that are needed to compute shards
+        ({"SCYLLA_SHARD": ["0"]}, True),  # other options are missing, so shards cannot be computed
     ],
 )
-def test_the_sign_is_any_option_of_its_own(supported: Any, is_scylla: bool) -> None:
+def test_any_option_of_scylladb_shows_that_it_is_scylladb(supported: Any, is_scylla: bool) -> None:
     assert ProtocolFeatures.parse_from_supported(supported).is_scylla is is_scylla

@@ -1,4 +1,4 @@
-"""A fake of Astra's metadata service and proxy: real TLS, a real zip, nodes behind it."""
+"""A fake of Astra: a metadata service and a proxy with real TLS, before fake nodes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ from .certificates import Authority
 
 
 class Astra:
-    """The service and the proxy, each in its own thread.
+    """The metadata service and the proxy, each in its own thread.
 
-    :param nodes: the addresses of the nodes by their host ids.
+    `asked` counts the requests of the service. `sent_on` has the server names that clients sent to
+    the proxy.
+
+    :param nodes: the addresses of the nodes, by host id.
     """
 
     def __init__(self, authority: Authority, nodes: Mapping[str, tuple[str, int]]) -> None:
@@ -57,7 +60,7 @@ class Astra:
         self._service.socket = context.wrap_socket(
             self._service.socket, server_side=True, do_handshake_on_connect=False
         )
-        self._service.daemon_threads = False  # so that closing it waits for them
+        self._service.daemon_threads = False  # then `server_close` waits for the threads
         self._service.handle_error = lambda *args: None  # type: ignore[method-assign]
         self._service_thread = threading.Thread(
             target=self._service.serve_forever, args=(0.01,), daemon=True
@@ -76,11 +79,11 @@ class Astra:
 
     @property
     def proxy(self) -> str:
-        """The proxy's ``address:port``."""
+        """Address and port of the proxy, as ``address:port``."""
         return f"{self._relay.address}:{self._relay.port}"
 
     def told(self) -> dict[str, Any]:
-        """Return the answer of the metadata service."""
+        """Return the answer of the metadata service, if the test has set no `answer`."""
         return {
             "version": 1,
             "region": "here",
@@ -93,10 +96,10 @@ class Astra:
         }
 
     def bundle(self, path: Path, **changes: Any) -> str:
-        """Write the secure connect bundle.
+        """Write a secure connect bundle, and return its path.
 
-        :param changes: other contents of its files by their names, with ``_`` for the dot; None
-        leaves a file out.
+        :param changes: other contents for its files. The names have ``_`` instead of the dot; None
+            leaves a file out.
         """
         certificate, key = self.authority.issue("client")
         config = {"host": "127.0.0.1", "port": self._service.server_address[1], "keyspace": "ks"}

@@ -15,9 +15,10 @@ class Authority(tls.Authority):
     """A CA that issues certificates for servers."""
 
     def server(self, *names: str, clients: str | None = None, **validity: Any) -> ssl.SSLContext:
-        """Return a server's context, with a certificate for `names`.
+        """Return a TLS context for a server, with a certificate for `names`.
 
-        :param clients: the path of the CA whose certificates clients must present.
+        :param clients: the path of a CA; clients must present a certificate that it has issued.
+        :param validity: the arguments `begins` and `ends` of `issue`.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*self.issue(*names, **validity))

@@ -1,4 +1,4 @@
-"""Fixtures of the security tests: a CA, and a connect with every API on every loop."""
+"""Fixtures of the security tests: a CA, and a function that connects with one API on one loop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @contextmanager
 def fake(context: Any = None, **settings: Any) -> Iterator[FakeNode]:
-    """Yield a fake node that answers READ."""
+    """Yield a fake node that answers READ with the number 7."""
     with FakeNode(ssl_context=context, **settings) as node:
         node.prime(READ, rows([("v", "int")], [(7,)]))
         yield node
@@ -58,26 +58,28 @@ async def _awaited(points: Any = NOT_SET, **settings: Any) -> int:
 
 @pytest.fixture(
     params=[
-        pytest.param((face, loop), id=f"{face.__name__[1:]}-{loop}")
-        for face in (_blocking, _futures, _awaited)
+        pytest.param((connect_function, loop), id=f"{connect_function.__name__[1:]}-{loop}")
+        for connect_function in (_blocking, _futures, _awaited)
         for loop in ("asyncio", "uvloop")
     ]
 )
 def use(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Use:
-    """Return a function that connects, reads READ once and shuts down, with one of the APIs, with
-    uvloop or without.
+    """Return a function that connects, executes READ once, and shuts down.
+
+    The tests run for each combination of blocking calls, futures and asyncio with asyncio's loop
+    and uvloop.
     """
-    face, loop = request.param
+    connect_function, loop = request.param
     uvloop = pytest.importorskip("uvloop") if loop == "uvloop" else None
     if uvloop is None:
         monkeypatch.setitem(sys.modules, "uvloop", None)
-    if not inspect.iscoroutinefunction(face):
-        return face  # type: ignore[no-any-return]
+    if not inspect.iscoroutinefunction(connect_function):
+        return connect_function  # type: ignore[no-any-return]
 
     def run(*args: Any, **kwargs: Any) -> Any:
         event_loop = uvloop.new_event_loop() if uvloop is not None else asyncio.SelectorEventLoop()
         try:
-            return event_loop.run_until_complete(face(*args, **kwargs))
+            return event_loop.run_until_complete(connect_function(*args, **kwargs))
         finally:
             event_loop.run_until_complete(event_loop.shutdown_default_executor())
             event_loop.close()

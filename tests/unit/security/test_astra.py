@@ -1,4 +1,4 @@
-"""Secure connect bundles: nodes behind a proxy are reached, and errors name the cause."""
+"""Secure connect bundles: the driver reaches nodes behind a proxy, and errors name the cause."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_nodes_are_reached_through_the_proxy(use: Use, astra: Astra, bundle: str
     assert astra.asked == 1
 
 
-def test_all_nodes_are_known_by_their_ids(astra: Astra, bundle: str) -> None:
+def test_the_cluster_has_all_nodes_of_the_service(astra: Astra, bundle: str) -> None:
     cloud = {"secure_connect_bundle": bundle, "use_default_tempdir": True, "connect_timeout": 3}
     with Cluster(cloud=cloud) as cluster:
         assert len(cluster.endpoints_resolved) == 3
@@ -63,12 +63,12 @@ def test_all_nodes_are_known_by_their_ids(astra: Astra, bundle: str) -> None:
         assert {name for name in astra.sent_on if name} == set(astra.nodes)
 
 
-def test_a_bundle_that_is_an_open_file(astra: Astra, bundle: str) -> None:
+def test_a_bundle_may_be_an_open_file(astra: Astra, bundle: str) -> None:
     with open(bundle, "rb") as file, Cluster(cloud={"secure_connect_bundle": file}) as cluster:
         assert cluster.connect().execute(READ).one().v == 7
 
 
-def test_a_context_in_place_of_the_certificates(
+def test_a_context_replaces_the_certificates_of_the_bundle(
     use: Use, astra: Astra, authority: Authority, tmp_path: Path
 ) -> None:
     bundle = astra.bundle(tmp_path / "bundle.zip", cert=None, key=None, ca_crt=None)
@@ -89,7 +89,7 @@ def test_no_temporary_file_is_left(
         assert list(folder.iterdir()) == []
 
 
-def test_credentials_of_the_bundle(astra: Astra, tmp_path: Path) -> None:
+def test_credentials_of_the_bundle_are_the_default(astra: Astra, tmp_path: Path) -> None:
     config = {
         "host": "127.0.0.1", "port": astra._service.server_address[1],
         "username": "ada", "password": "secret",
@@ -106,7 +106,7 @@ def test_credentials_of_the_bundle(astra: Astra, tmp_path: Path) -> None:
     assert "secret" not in repr(cluster) + repr(cluster._cloud) + repr(cluster._cloud._service)
 
 
-async def test_the_service_is_asked_again_when_no_node_answers(
+async def test_find_again_asks_the_service_again(
     astra: Astra, bundle: str, nodes: FakeCluster
 ) -> None:
     async with aio.Cluster(cloud={"secure_connect_bundle": bundle}) as cluster:
@@ -152,10 +152,12 @@ async def test_the_service_is_asked_again_when_no_node_answers(
         ({"secure_connect_bundle": b"x"}, TypeError, "a path or a binary file, but is of type byt"),
     ],
 )
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_bad_settings(face: Any, cloud: Any, error: type[Exception], message: str) -> None:
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_wrong_cloud_settings_are_refused(
+    cluster_class: Any, cloud: Any, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
-        face(cloud=cloud)
+        cluster_class(cloud=cloud)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,9 @@ def test_bad_settings(face: Any, cloud: Any, error: type[Exception], message: st
         ({"ca_crt": "x" * (2 << 20)}, "2097152 bytes"),
     ],
 )
-def test_bad_bundles(astra: Astra, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_an_incomplete_or_damaged_bundle_is_refused(
+    astra: Astra, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
     bundle = astra.bundle(tmp_path / "mine.zip", **changes)
     with pytest.raises(ValueError, match=rf"mine\.zip cannot be used: .*{message}"):
         aio.Cluster(cloud={"secure_connect_bundle": bundle})
@@ -187,12 +191,12 @@ def test_a_size_that_the_directory_understates(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", range(12))
-def test_places_outside_of_the_file(astra: Astra, bundle: str, count: int) -> None:
-    """A damaged directory makes the zip reader seek outside of the file, which is reported as
-    damage.
-    """
+def test_a_bundle_with_offsets_outside_of_the_file_is_refused(
+    astra: Astra, bundle: str, count: int
+) -> None:
+    """If a damaged directory makes the zip reader seek outside of the file, the error says so."""
 
-    class Short(io.BytesIO):
+    class FailingFile(io.BytesIO):
         left = count
 
         def seek(self, *args: int) -> int:
@@ -201,16 +205,16 @@ def test_places_outside_of_the_file(astra: Astra, bundle: str, count: int) -> No
                 raise OSError(errno.EINVAL, "Invalid argument")
             return super().seek(*args)
 
-    refusal = "is damaged"  # the reader ignores some offsets by itself
+    refusal = "is damaged"  # stays if nothing is raised, since the reader ignores some offsets
     try:
-        aio.Cluster(cloud={"secure_connect_bundle": Short(Path(bundle).read_bytes())})
+        aio.Cluster(cloud={"secure_connect_bundle": FailingFile(Path(bundle).read_bytes())})
     except ValueError as error:
         refusal = str(error)
     assert "is damaged" in refusal or "is not a zip file" in refusal
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_unusual_compression(tmp_path: Path, method: int) -> None:
+def test_a_bundle_with_another_compression_is_refused(tmp_path: Path, method: int) -> None:
     path = tmp_path / "odd.zip"
     with zipfile.ZipFile(path, "w", method) as out:
         out.writestr("config.json", "{}")
@@ -220,7 +224,9 @@ def test_unusual_compression(tmp_path: Path, method: int) -> None:
         aio.Cluster(cloud={"secure_connect_bundle": str(path)})
 
 
-def test_a_key_with_a_pass_phrase(astra: Astra, authority: Authority, tmp_path: Path) -> None:
+def test_a_bundle_whose_key_needs_a_password_is_refused(
+    astra: Astra, authority: Authority, tmp_path: Path
+) -> None:
     serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
     key = serialization.load_pem_private_key(Path(authority.issue("client")[1]).read_bytes(), None)
     locked = key.private_bytes(
@@ -233,7 +239,9 @@ def test_a_key_with_a_pass_phrase(astra: Astra, authority: Authority, tmp_path: 
         aio.Cluster(cloud={"secure_connect_bundle": bundle})
 
 
-def test_an_expired_certificate(astra: Astra, authority: Authority, tmp_path: Path) -> None:
+def test_a_bundle_with_an_expired_certificate_is_refused(
+    astra: Astra, authority: Authority, tmp_path: Path
+) -> None:
     certificate, key = authority.issue("client", begins=-9 * DAY, ends=-DAY)
     bundle = astra.bundle(
         tmp_path / "old.zip", cert=Path(certificate).read_text(), key=Path(key).read_text()
@@ -281,7 +289,7 @@ def test_an_expired_certificate(astra: Astra, authority: Authority, tmp_path: Pa
         ),
     ],
 )
-def test_a_service_that_says_something_else(
+def test_an_invalid_answer_of_the_service_is_an_error(
     use: Use, astra: Astra, bundle: str, answer: tuple[int, bytes], message: str
 ) -> None:
     astra.answer = answer
@@ -289,7 +297,7 @@ def test_a_service_that_says_something_else(
         use(cloud={"secure_connect_bundle": bundle})
 
 
-# The beginning of the service's answer; a byte of the rest follows every few milliseconds.
+# How the service's answer begins. Afterwards the service sends one byte every few milliseconds.
 DRIPPING = {
     "nothing": b"",
     "the status": b"HTTP/1.1 ",
@@ -333,7 +341,7 @@ def test_one_deadline_for_a_service_that_drips(
             thread.join()
 
 
-def test_a_service_that_is_not_there(
+def test_a_service_that_refuses_connections_is_an_error(
     use: Use, nodes: FakeCluster, authority: Authority, tmp_path: Path
 ) -> None:
     with Astra(authority, {}) as gone:
@@ -342,7 +350,7 @@ def test_a_service_that_is_not_there(
         use(cloud={"secure_connect_bundle": bundle})
 
 
-def test_a_service_of_another_ca(use: Use, astra: Astra, tmp_path: Path) -> None:
+def test_a_service_with_another_ca_is_an_error(use: Use, astra: Astra, tmp_path: Path) -> None:
     other = Authority(tmp_path, "other")
     bundle = astra.bundle(tmp_path / "bundle.zip", ca_crt=Path(other.path).read_text())
     with pytest.raises(DriverException, match=r"could not be asked: .*certificate verify failed"):
@@ -357,13 +365,17 @@ def test_a_service_of_another_ca(use: Use, astra: Astra, tmp_path: Path) -> None
         {"endpoint_factory": DefaultEndPointFactory()},
     ],
 )
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_settings_that_contradict_it(face: Any, settings: dict[str, Any], bundle: str) -> None:
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_settings_that_contradict_cloud_are_refused(
+    cluster_class: Any, settings: dict[str, Any], bundle: str
+) -> None:
     with pytest.raises(ValueError, match="cannot be given beside cloud"):
-        face(cloud={"secure_connect_bundle": bundle}, **settings)
+        cluster_class(cloud={"secure_connect_bundle": bundle}, **settings)
 
 
-def test_a_proxy_that_knows_no_node(use: Use, astra: Astra, bundle: str) -> None:
+def test_if_the_proxy_knows_no_node_no_host_is_available(
+    use: Use, astra: Astra, bundle: str
+) -> None:
     astra.answer = (200, json.dumps(astra.told()).encode())
     astra.nodes.clear()
     with pytest.raises(NoHostAvailable):
