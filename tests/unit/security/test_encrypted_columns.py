@@ -1,5 +1,6 @@
-"""Encrypted columns through `Cluster`, in every API: bytes that are sent, and values that come
-back.
+"""Encrypted columns, used through `Cluster` in every API.
+
+The tests check the bytes that a fake node receives, and the values that the driver returns.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ C, D = ColDesc("ks", "t", "c"), ColDesc("ks", "t", "d")
 
 
 class Table:
-    """The rows of a fake node: inserted rows can be read."""
+    """The rows of a fake node: `insert` adds those of a request, and `select` returns them all."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[Any, ...]] = []
@@ -105,7 +106,7 @@ def stored(node: FakeNode) -> list[tuple[Any, ...]]:
 
 
 def decrypted_rows(node: FakeNode, policy: Any) -> list[tuple[Any, ...]]:
-    """Return the decrypted bytes of all stored rows."""
+    """Return the stored rows with decrypted values, which are still serialized as bytes."""
     return [
         (
             k,
@@ -125,7 +126,9 @@ def fill(session: Any) -> None:
         session.execute(prepared, row)
 
 
-def test_prepared_statements(session: Session, node: FakeNode, policy: Any) -> None:
+def test_prepared_statements_encrypt_and_decrypt(
+    session: Session, node: FakeNode, policy: Any
+) -> None:
     fill(session)
     assert decrypted_rows(node, policy) == [
         (1, b"\0\0\x03\xe8", b"ada"),
@@ -139,7 +142,7 @@ def test_prepared_statements(session: Session, node: FakeNode, policy: Any) -> N
         assert session.execute(READ).all() == ROWS
 
 
-def test_the_awaited_face(node: FakeNode, policy: Any) -> None:
+def test_the_asyncio_api_encrypts_and_decrypts(node: FakeNode, policy: Any) -> None:
     async def use() -> list[Any]:
         settings: Any = {"port": node.port, "column_encryption_policy": policy}
         async with aio.Cluster([node.address], **settings) as cluster:
@@ -152,11 +155,11 @@ def test_the_awaited_face(node: FakeNode, policy: Any) -> None:
                 (await session.execute(select, (1,))).current_rows,
                 (await session.execute(select, (1,))).current_rows,
                 (await session.execute(READ)).current_rows,
-                [tuple(row.values()) async for row in await with_dicts(session, select)],
+                [tuple(row.values()) async for row in await rows_as_dicts(session, select)],
                 list((await (await session.execute(select, (1,))).to_arrow()).to_pydict().values()),
             ]
 
-    async def with_dicts(session: Any, select: Any) -> Any:
+    async def rows_as_dicts(session: Any, select: Any) -> Any:
         session.row_factory = dict_factory
         return await session.execute(select, (1,))
 
@@ -165,20 +168,24 @@ def test_the_awaited_face(node: FakeNode, policy: Any) -> None:
     assert columns == [list(column) for column in zip(*ROWS, strict=True)]
 
 
-def test_texts_with_encrypted_values(session: Session, node: FakeNode, policy: Any) -> None:
+def test_a_value_may_be_encrypted_by_the_application(
+    session: Session, node: FakeNode, policy: Any
+) -> None:
     text = "INSERT INTO ks.t (k, c) VALUES (%s, %s)"
     value = policy.encode_and_encrypt(C, 1000)
     node.prime(f"INSERT INTO ks.t (k, c) VALUES (1, 0x{value.hex()})", void())
     session.execute(text, (1, value))
 
 
-def test_texts_with_bind_markers(session: Session, node: FakeNode, policy: Any) -> None:
-    """Simple statements with bind markers are prepared first."""
+def test_simple_statements_with_markers_are_encrypted(
+    session: Session, node: FakeNode, policy: Any
+) -> None:
+    """A simple statement with bind markers is prepared first, so its values are encrypted."""
     session.execute(INSERT, (1, 1000, "ada"))
     assert decrypted_rows(node, policy) == [(1, b"\0\0\x03\xe8", b"ada")]
 
 
-def test_batches(session: Session, node: FakeNode, policy: Any) -> None:
+def test_batches_are_encrypted(session: Session, node: FakeNode, policy: Any) -> None:
     prepared = session.prepare(INSERT)
     batch = BatchStatement()
     batch.add(prepared, (1, 1000, "ada"))
@@ -189,9 +196,10 @@ def test_batches(session: Session, node: FakeNode, policy: Any) -> None:
     assert session.execute(READ).all() == [*ROWS, (4, 4, "x")]
 
 
-def test_tables_in_a_batch(session: Session, node: FakeNode) -> None:
-    """Tables of other libraries are bound by the types that their values have in the
-    application.
+def test_tables_in_a_batch_are_encrypted(session: Session, node: FakeNode) -> None:
+    """The values of pandas and Arrow tables are encrypted as int and text.
+
+    The column types of the server, blob, are not used for them.
     """
     pyarrow = pytest.importorskip("pyarrow")
     pandas = pytest.importorskip("pandas")
@@ -204,7 +212,7 @@ def test_tables_in_a_batch(session: Session, node: FakeNode) -> None:
     assert session.execute(READ).all() == ROWS
 
 
-def test_execute_concurrent(session: Session, node: FakeNode) -> None:
+def test_concurrent_statements_encrypt_and_decrypt(session: Session, node: FakeNode) -> None:
     results = execute_concurrent_with_args(session, session.prepare(INSERT), ROWS)
     assert all(result.success for result in results)
     assert sorted(session.execute(READ).all()) == ROWS
@@ -212,7 +220,7 @@ def test_execute_concurrent(session: Session, node: FakeNode) -> None:
     assert [sorted(result.result_or_exc) for result in outcomes] == [ROWS, ROWS]
 
 
-def test_values_that_are_not_set(session: Session, node: FakeNode) -> None:
+def test_unset_values_are_sent_as_unset(session: Session, node: FakeNode) -> None:
     if session.cluster.protocol_version < 4:
         pytest.skip("version 3 has no unset values")
     node.prime(INSERT, void())
@@ -223,7 +231,7 @@ def test_values_that_are_not_set(session: Session, node: FakeNode) -> None:
 
 
 @dataclass
-class Typed:
+class TypedRow:
     k: int
     c: int | None
     d: str | None
@@ -237,21 +245,23 @@ FACTORIES: list[tuple[Any, Callable[[Any], Any]]] = [
 
 
 @pytest.mark.parametrize(("factory", "plain"), FACTORIES)
-def test_row_factories(session: Session, factory: Any, plain: Callable[[Any], Any]) -> None:
+def test_row_factories_get_decrypted_values(
+    session: Session, factory: Any, plain: Callable[[Any], Any]
+) -> None:
     fill(session)
     session.row_factory = factory
     for statement in (READ, session.prepare(SELECT).bind((1,))):
         assert [plain(row) for row in session.execute(statement)] == ROWS
 
 
-def test_typed_rows(session: Session) -> None:
+def test_typed_rows_have_decrypted_values(session: Session) -> None:
     fill(session)
     for statement in (READ, session.prepare(SELECT).bind((1,))):
-        result = session.execute(statement, row_type=Typed)
-        assert list(result) == [Typed(*row) for row in ROWS]
+        result = session.execute(statement, row_type=TypedRow)
+        assert list(result) == [TypedRow(*row) for row in ROWS]
 
 
-def test_columns_of_results(session: Session) -> None:
+def test_arrow_numpy_and_pandas_results_are_decrypted(session: Session) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     pytest.importorskip("numpy")
     pytest.importorskip("pandas")
@@ -270,8 +280,11 @@ def test_columns_of_results(session: Session) -> None:
         assert frame["d"].tolist()[:2] == columns[2][:2]
 
 
-def test_types_and_display_of_a_result(session: Session) -> None:
-    """Column types are those of the server, as in cassandra-driver; a notebook shows the values."""
+def test_column_types_are_blob_and_notebooks_show_the_values(session: Session) -> None:
+    """The column types are those of the server (blob), as in cassandra-driver.
+
+    A notebook shows the decrypted values.
+    """
     fill(session)
     for statement in (READ, session.prepare(SELECT).bind((1,))):
         result = session.execute(statement)
@@ -280,7 +293,7 @@ def test_types_and_display_of_a_result(session: Session) -> None:
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-def test_pages(policy: Any, version: int) -> None:
+def test_paged_results_are_decrypted(policy: Any, version: int) -> None:
     encrypted_rows = [(k, policy.encode_and_encrypt(C, k), None) for k in range(10)]
     expected = [(k, k, None) for k in range(10)]
     with FakeNode(max_version=version) as node:
@@ -299,8 +312,8 @@ def test_pages(policy: Any, version: int) -> None:
 # -- handlers --------------------------------------------------------------------------------------
 
 
-class Policies(ResultMessage):
-    """An application's class written for cassandra-driver, which passes the policy."""
+class PassesThePolicy(ResultMessage):
+    """A subclass as applications wrote it for cassandra-driver: it passes the policy on."""
 
     seen: list[Any] = []
 
@@ -331,21 +344,24 @@ def handler_of(kind: Any) -> Any:
 
 @pytest.mark.parametrize(
     "handler",
-    [ProtocolHandler, LazyProtocolHandler, handler_of(Policies), handler_of(RowByRow)],
+    [ProtocolHandler, LazyProtocolHandler, handler_of(PassesThePolicy), handler_of(RowByRow)],
 )
-def test_handlers(session: Session, policy: Any, handler: Any) -> None:
+def test_protocol_handlers_get_the_policy_of_the_cluster(
+    session: Session, policy: Any, handler: Any
+) -> None:
     fill(session)
     session.client_protocol_handler = handler
-    Policies.seen.clear()
+    PassesThePolicy.seen.clear()
     prepared = session.prepare(SELECT)
-    for _ in range(2):
+    for _ in range(2):  # the second answer is decoded with the cached columns
         assert list(session.execute(prepared, (1,)).current_rows) == ROWS
         assert list(session.execute(READ).current_rows) == ROWS
-    assert all(policy_seen is policy for policy_seen in Policies.seen)
-    assert handler.column_encryption_policy is None  # the handler may serve other clusters, too
+    assert all(policy_seen is policy for policy_seen in PassesThePolicy.seen)
+    # The driver must not store the policy in the handler, which may serve other clusters.
+    assert handler.column_encryption_policy is None
 
 
-def test_the_numpy_handler(session: Session) -> None:
+def test_the_numpy_handler_decrypts(session: Session) -> None:
     pytest.importorskip("numpy")
     fill(session)
     session.client_protocol_handler = NumpyProtocolHandler
@@ -359,10 +375,8 @@ def test_the_numpy_handler(session: Session) -> None:
 # -- policies that change, and other clusters ------------------------------------------------------
 
 
-def test_a_column_that_is_added_later(node: FakeNode) -> None:
-    """A prepared statement must not send values unencrypted if the column is added to the policy
-    later.
-    """
+def test_a_column_may_be_added_after_a_prepare(node: FakeNode) -> None:
+    """If a column is added to the policy, statements that were prepared earlier encrypt it, too."""
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(C, KEY, "int")
     settings: Any = {"port": node.port, "column_encryption_policy": policy}
@@ -380,7 +394,9 @@ def test_a_column_that_is_added_later(node: FakeNode) -> None:
         assert session.execute(select, (1,)).one() == (1, 1000, "ada")
 
 
-def test_without_the_policy_values_are_bytes(session: Session, node: FakeNode) -> None:
+def test_a_cluster_without_the_policy_reads_the_encrypted_bytes(
+    session: Session, node: FakeNode
+) -> None:
     fill(session)
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as other:
         other.row_factory = tuple_factory
@@ -388,8 +404,8 @@ def test_without_the_policy_values_are_bytes(session: Session, node: FakeNode) -
             assert other.execute(statement).all() == stored(node)
 
 
-class AlwaysEncrypts(ColumnEncryptionPolicy):
-    """An application's policy."""
+class StarPolicy(ColumnEncryptionPolicy):
+    """A policy that an application defines; it only puts a * before the value."""
 
     def contains_column(self, coldesc: ColDesc) -> bool:
         return coldesc in (C, D)
@@ -404,8 +420,8 @@ class AlwaysEncrypts(ColumnEncryptionPolicy):
         return encrypted_bytes[1:]
 
 
-def test_a_policy_of_a_program(node: FakeNode) -> None:
-    settings: Any = {"port": node.port, "column_encryption_policy": AlwaysEncrypts()}
+def test_a_policy_that_an_application_defines(node: FakeNode) -> None:
+    settings: Any = {"port": node.port, "column_encryption_policy": StarPolicy()}
     with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
         session.row_factory = tuple_factory
         fill(session)
@@ -414,11 +430,13 @@ def test_a_policy_of_a_program(node: FakeNode) -> None:
         assert session.execute(READ).all() == ROWS
 
 
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_objects_that_are_not_policies(face: Any) -> None:
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_a_policy_of_a_wrong_type_is_refused(cluster_class: Any) -> None:
     with pytest.raises(TypeError, match="column_encryption_policy must be a ColumnEncryptionPoli"):
-        face(["127.0.0.1"], column_encryption_policy={"c": KEY})
-    assert face(["127.0.0.1"], column_encryption_policy=None).column_encryption_policy is None
+        cluster_class(["127.0.0.1"], column_encryption_policy={"c": KEY})
+    assert (
+        cluster_class(["127.0.0.1"], column_encryption_policy=None).column_encryption_policy is None
+    )
 
 
 # -- the partition key -----------------------------------------------------------------------------
@@ -426,7 +444,7 @@ def test_objects_that_are_not_policies(face: Any) -> None:
 BY_KEY = "SELECT c FROM ks.t WHERE c = ?"
 
 
-def test_a_request_goes_to_the_replica_of_the_encrypted_key() -> None:
+def test_requests_are_routed_by_the_encrypted_key() -> None:
     policy = AES256ColumnEncryptionPolicy(iv=IV)
     policy.add_column(C, KEY, "int")
     with FakeCluster(3) as nodes:
@@ -449,16 +467,16 @@ def test_a_request_goes_to_the_replica_of_the_encrypted_key() -> None:
             assert len(owners) == 3
 
 
-def test_a_key_that_would_never_be_found_is_refused(node: FakeNode) -> None:
+def test_aesgcm_is_refused_for_a_partition_key(node: FakeNode) -> None:
     policy = AESGCMColumnEncryptionPolicy()
     settings: Any = {"port": node.port, "column_encryption_policy": policy}
     node.prime_prepare(BY_KEY, [("c", "blob")], result=[("c", "blob")], pk_indexes=[0])
     with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
         if cluster.protocol_version < 4:
             pytest.skip("version 3 does not tell of the partition key")
-        before = session.prepare(BY_KEY)
+        prepared_earlier = session.prepare(BY_KEY)
         policy.add_column(C, KEY, "int")
-        for prepared in (before, session.prepare(BY_KEY)):
+        for prepared in (prepared_earlier, session.prepare(BY_KEY)):
             with pytest.raises(
                 TypeError, match=r"ks\.t\.c is a column of the primary key, and AESGCM"
             ):
@@ -467,7 +485,7 @@ def test_a_key_that_would_never_be_found_is_refused(node: FakeNode) -> None:
 
 
 @pytest.mark.parametrize(("iv", "warnings"), [(None, 1), (IV, 0)])
-def test_a_key_that_only_this_program_finds(
+def test_a_partition_key_without_iv_is_warned_about(
     node: FakeNode, caplog: pytest.LogCaptureFixture, iv: bytes | None, warnings: int
 ) -> None:
     policy = AES256ColumnEncryptionPolicy(iv=iv)

@@ -1,4 +1,4 @@
-"""The examples of docs/security.rst run unchanged."""
+"""The Python examples of docs/security.rst run unchanged, and configure what the guide says."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .certificates import Authority
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "security.rst"
 
 
-def blocks() -> list[str]:
+def python_blocks() -> list[str]:
     sources = re.findall(r"\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", GUIDE.read_text())
     return [textwrap.dedent(block) for block in sources]
 
 
-def test_the_examples(
+def test_the_examples_of_the_guide_run(
     authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -40,7 +40,7 @@ def test_the_examples(
     clusters = []
     with Astra(authority, {"00000000-0000-0000-0000-000000000001": ("127.0.0.1", 1)}) as astra:
         astra.bundle(tmp_path / "secure-connect-shop.zip")
-        for block in blocks():
+        for block in python_blocks():
             exec(compile(block, "<guide>", "exec"), names)
             clusters.append(names["cluster"])
     plain, named, named_by_node, reloading, login, _, cloud = clusters

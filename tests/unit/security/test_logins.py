@@ -1,4 +1,4 @@
-"""Logins in every API: each mechanism's exchange, providers of all kinds, refusals."""
+"""Logins in every API: the exchange of each mechanism, all kinds of providers, failed logins."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ CERTIFICATES = [
 ]
 DSE = "com.datastax.bdp.cassandra.auth.DseAuthenticator"
 
-# Takes a token, returns a challenge; None means success.
+# One step of a login on the server: takes the client's token and returns the next challenge, or
+# None if the login has succeeded.
 Exchange = Callable[[bytes | None], bytes | None]
 
 
@@ -48,11 +49,11 @@ Exchange = Callable[[bytes | None], bytes | None]
 def server(
     authenticator: str, exchange: Callable[[], Exchange], context: ssl.SSLContext | None = None
 ) -> Iterator[FakeNode]:
-    """Yield a fake node whose logins use `exchange`, which is created for each connection."""
-    under_way: dict[Any, Exchange] = {}
+    """Yield a fake node that answers tokens with `exchange()`, called anew for each connection."""
+    exchanges: dict[Any, Exchange] = {}
 
     def answer(request: Any) -> Any:
-        step = under_way.setdefault(request.connection, exchange())
+        step = exchanges.setdefault(request.connection, exchange())
         challenge = step(request.token)
         if challenge is not None:
             return message(Opcode.AUTH_CHALLENGE, long_bytes(challenge))
@@ -67,13 +68,16 @@ def server(
 
 
 def script(*steps: tuple[bytes | None, bytes | None]) -> Callable[[], Exchange]:
-    """Return an exchange of these tokens and challenges, in this order."""
+    """Return a function that makes exchanges.
+
+    :param steps: the token that each step expects, and the challenge that it returns.
+    """
 
     def begin() -> Exchange:
-        left = list(steps)
+        remaining_steps = list(steps)
 
         def step(token: bytes | None) -> bytes | None:
-            expected, challenge = left.pop(0)
+            expected, challenge = remaining_steps.pop(0)
             assert token == expected
             return challenge
 
@@ -94,20 +98,22 @@ def script(*steps: tuple[bytes | None, bytes | None]) -> Callable[[], Exchange]:
     ],
     ids=["Cassandra", "DataStax Enterprise"],
 )
-def test_user_name_and_password(use: Use, kind: Any, authenticator: str, steps: Any) -> None:
+def test_user_name_and_password_with_each_authenticator(
+    use: Use, kind: Any, authenticator: str, steps: Any
+) -> None:
     with server(authenticator, script(*steps)) as node:
         assert use([node.address], port=node.port, auth_provider=kind("ada", "secret")) == 7
 
 
-def test_nobody_in_the_transitional_mode(use: Use) -> None:
+def test_the_transitional_mode_sends_empty_credentials(use: Use) -> None:
     steps = [(b"PLAIN", b"PLAIN-START"), (b"\0\0", None)]
     with server(DSE, script(*steps)) as node:
         provider = TransitionalModePlainTextAuthProvider()
         assert use([node.address], port=node.port, auth_provider=provider) == 7
 
 
-def test_a_mechanism_of_several_steps(use: Use) -> None:
-    """The example of CRAM-MD5 in RFC 2195."""
+def test_a_mechanism_with_a_challenge(use: Use) -> None:
+    """Log in with the challenge and the answer of the CRAM-MD5 example in RFC 2195."""
     challenge = b"<1896.697170952@postoffice.reston.mci.net>"
     answer = b"tim b913a602c7eda7a495b4e6e7334d3890"
     provider = SaslAuthProvider(
@@ -122,46 +128,46 @@ def test_a_mechanism_of_several_steps(use: Use) -> None:
 
 @pytest.fixture
 def client_context(authority: Authority) -> ssl.SSLContext:
-    """Return a client's context with a certificate."""
+    """Return a client's TLS context that presents a certificate."""
     context = authority.client()
     context.load_cert_chain(*authority.issue("shop"))
     return context
 
 
 @pytest.mark.parametrize("authenticator", CERTIFICATES)
-def test_a_certificate_is_a_login(
+def test_a_client_certificate_is_enough_for_a_login(
     use: Use, authority: Authority, client_context: ssl.SSLContext, authenticator: str
 ) -> None:
-    wants = authority.server("127.0.0.1", clients=authority.path)
-    with server(authenticator, script((b"", None)), wants) as node:
+    server_context = authority.server("127.0.0.1", clients=authority.path)
+    with server(authenticator, script((b"", None)), server_context) as node:
         assert use([node.address], port=node.port, ssl_context=client_context) == 7
 
 
-def test_a_provider_comes_before_the_certificate(
+def test_a_provider_is_used_before_the_certificate(
     use: Use, authority: Authority, client_context: ssl.SSLContext
 ) -> None:
     provider = PlainTextAuthProvider("ada", "secret")
-    wants = authority.server("127.0.0.1", clients=authority.path)
-    with server(CERTIFICATES[1], script((b"\0ada\0secret", None)), wants) as node:
+    server_context = authority.server("127.0.0.1", clients=authority.path)
+    with server(CERTIFICATES[1], script((b"\0ada\0secret", None)), server_context) as node:
         assert (
             use([node.address], port=node.port, ssl_context=client_context, auth_provider=provider)
             == 7
         )
 
 
-def test_a_certificate_that_is_not_enough(
+def test_an_authenticator_that_also_wants_a_password_is_an_error(
     use: Use, authority: Authority, client_context: ssl.SSLContext
 ) -> None:
-    wants = authority.server("127.0.0.1", clients=authority.path)
+    server_context = authority.server("127.0.0.1", clients=authority.path)
     with (
-        server(CERTIFICATES[0], script((b"", b"and the password?")), wants) as node,
+        server(CERTIFICATES[0], script((b"", b"and the password?")), server_context) as node,
         pytest.raises(AuthenticationFailed, match="asks for more than the client's certificate"),
     ):
         use([node.address], port=node.port, ssl_context=client_context)
 
 
 @pytest.mark.parametrize("authenticator", CERTIFICATES)
-def test_without_tls_there_is_no_certificate(use: Use, authenticator: str) -> None:
+def test_a_certificate_authenticator_without_tls_is_an_error(use: Use, authenticator: str) -> None:
     with (
         server(authenticator, script()) as node,
         pytest.raises(AuthenticationFailed, match="no auth_provider is configured"),
@@ -172,19 +178,21 @@ def test_without_tls_there_is_no_certificate(use: Use, authenticator: str) -> No
 # -- Kerberos --------------------------------------------------------------------------------------
 
 
-class Kerberos:
-    """Fake SASL client, because Kerberos needs a realm."""
+class FakeKerberosClient:
+    """A fake of the SASL client. The real one needs a Kerberos realm."""
 
     def __init__(self, host: str, service: str, mechanism: str, **properties: Any) -> None:
-        self.made = (host, service, mechanism, properties)
+        self.arguments = (host, service, mechanism, properties)
 
     def process(self, challenge: bytes | None = None) -> bytes:
         return f"{self.made[0]} {self.made[1]}: ".encode() + (challenge or b"ticket")
 
 
 @pytest.mark.parametrize("authenticator", [DSE, PASSWORD])
-def test_kerberos(use: Use, authenticator: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("puresasl.client.SASLClient", Kerberos)
+def test_kerberos_answers_the_challenges_of_the_server(
+    use: Use, authenticator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("puresasl.client.SASLClient", FakeKerberosClient)
     provider = DSEGSSAPIAuthProvider(service="db", resolve_host_name=False, principal="ada")
     steps: list[Any] = [
         (b"127.0.0.1 db: ticket", b"prove it"),
@@ -196,24 +204,27 @@ def test_kerberos(use: Use, authenticator: str, monkeypatch: pytest.MonkeyPatch)
         assert use([node.address], port=node.port, auth_provider=provider) == 7
 
 
-def test_details_of_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("puresasl.client.SASLClient", Kerberos)
+def test_kerberos_uses_the_resolved_name_and_the_properties(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("puresasl.client.SASLClient", FakeKerberosClient)
     monkeypatch.setattr("socket.getnameinfo", lambda address, flags: (f"name of {address[0]}", "0"))
     authenticator: Any = DSEGSSAPIAuthProvider(qops=["auth-int"], principal="p").new_authenticator(
         "1.2.3.4"
     )
     assert isinstance(authenticator, GSSAPIAuthenticator)
     expected = {"qops": [b"auth-int"], "principal": "p"}
-    assert authenticator.sasl.made == ("name of 1.2.3.4", "dse", "GSSAPI", expected)
+    assert authenticator.sasl.arguments == ("name of 1.2.3.4", "dse", "GSSAPI", expected)
     assert isinstance(PlainTextAuthenticator("a", "b"), BaseDSEAuthenticator)
 
 
 # -- providers -------------------------------------------------------------------------------------
 
 
-class Rotating(AuthProvider):
-    """A provider with a new password for each connection; subclasses obtain it in
-    different ways.
+class RotatingProvider(AuthProvider):
+    """A provider with a new password for each connection.
+
+    Its `new_authenticator` may block; the subclasses return an awaitable.
     """
 
     def __init__(self) -> None:
@@ -229,13 +240,13 @@ class Rotating(AuthProvider):
         return self.next()
 
 
-class Awaited(Rotating):
+class AwaitedProvider(RotatingProvider):
     async def new_authenticator(self, host: str) -> Authenticator:  # type: ignore[override]
         await asyncio.sleep(0)
         return self.next()
 
 
-class AwaitedAuthenticators(Rotating):
+class ReturnsAwaitable(RotatingProvider):
     def new_authenticator(self, host: str) -> Any:
         async def later() -> Authenticator:
             return self.next()
@@ -243,8 +254,8 @@ class AwaitedAuthenticators(Rotating):
         return later()
 
 
-@pytest.mark.parametrize("kind", [Rotating, Awaited, AwaitedAuthenticators])
-def test_tokens_are_asked_for_at_each_connect(use: Use, kind: type[Rotating]) -> None:
+@pytest.mark.parametrize("kind", [RotatingProvider, AwaitedProvider, ReturnsAwaitable])
+def test_each_connection_asks_the_provider_anew(use: Use, kind: type[RotatingProvider]) -> None:
     seen: list[bytes | None] = []
 
     def exchange() -> Exchange:
@@ -259,11 +270,11 @@ def test_tokens_are_asked_for_at_each_connect(use: Use, kind: type[Rotating]) ->
         assert use([node.address], port=node.port, auth_provider=provider) == 7
     assert seen == [f"\0ada\0token {n}".encode() for n in range(1, len(seen) + 1)]
     assert len(seen) >= 2
-    if kind is Rotating:  # this method may block
+    if kind is RotatingProvider:  # an ordinary method may block, so it runs in a thread
         assert all(name.startswith("cassandra-blocking") for name in provider.threads)
 
 
-def test_coroutines_of_an_authenticator(use: Use) -> None:
+def test_methods_of_an_authenticator_may_be_coroutines(use: Use) -> None:
     class Steps(Authenticator):
         async def initial_response(self) -> bytes:  # type: ignore[override]
             return b"first"
@@ -288,7 +299,7 @@ def test_coroutines_of_an_authenticator(use: Use) -> None:
 # -- failed logins ---------------------------------------------------------------------------------
 
 
-def test_a_refused_login_ends_the_connect(use: Use) -> None:
+def test_after_a_refused_login_connect_tries_no_other_host(use: Use) -> None:
     with FakeCluster(3, username="ada", password="right") as nodes:
         with pytest.raises(NoHostAvailable) as caught:
             use(
@@ -302,8 +313,9 @@ def test_a_refused_login_ends_the_connect(use: Use) -> None:
 
 
 def slow_provider(step: str, wait: Callable[[], Any]) -> AuthProvider:
-    """Return a provider with one slow step.
+    """Return a provider that waits in one step of a login.
 
+    :param step: "provider", "first" (its first token) or "challenge" (its answer to a challenge).
     :param wait: blocks, or returns an awaitable.
     """
 
@@ -327,7 +339,9 @@ TOO_LATE = r"did not complete the handshake \(Cluster.connect_timeout"
 
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("step", STEPS)
-def test_a_step_that_is_awaited_too_long(simulated: Simulated, api: str, step: str) -> None:
+def test_an_awaited_step_ends_at_the_connect_timeout(
+    simulated: Simulated, api: str, step: str
+) -> None:
     provider = slow_provider(step, lambda: asyncio.sleep(600))
     with server(PASSWORD, script((b"x", b"why"))) as node:
         settings: dict[str, Any] = {"contact_points": [node.address], "port": node.port}
@@ -338,34 +352,34 @@ def test_a_step_that_is_awaited_too_long(simulated: Simulated, api: str, step: s
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_step_that_blocks_too_long(use: Use, step: str) -> None:
-    # This needs threads of the system, which no simulation has.
-    over = threading.Event()
-    waited_out: list[bool] = []
+def test_connect_does_not_wait_for_a_blocked_step(use: Use, step: str) -> None:
+    # Blocking steps run in threads of the system, so the simulated clock cannot be used.
+    release = threading.Event()
+    timed_out: list[bool] = []
 
     def wait() -> None:
-        waited_out.append(not over.wait(PATIENCE))
+        timed_out.append(not release.wait(PATIENCE))
 
     with server(PASSWORD, script((b"x", b"why"))) as node:
         settings: dict[str, Any] = {"port": node.port, "auth_provider": slow_provider(step, wait)}
         try:
-            # On a busy machine any step may be late.
+            # The message differs: on a busy machine an earlier step of the handshake may be late.
             with pytest.raises(NoHostAvailable, match="connect_timeout"):
                 use([node.address], connect_timeout=0.3, **settings)
         finally:
-            over.set()
-    # The driver has not waited for the blocked thread.
-    assert True not in waited_out
+            release.set()
+    # The driver has given up before `release` was set, so no thread has waited for all of PATIENCE.
+    assert True not in timed_out
 
 
-def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_named_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "puresasl.client", None)
     for make in (lambda: SaslAuthProvider(service="x"), DSEGSSAPIAuthProvider):
         with pytest.raises(ImportError, match=r"pip install turbocql\[sasl\]"):
             make()
 
 
-def test_a_password_that_changes_while_connected() -> None:
+def test_a_changed_password_is_needed_for_later_connections() -> None:
     with FakeNode(username="ada", password="old") as node:
         node.prime(READ, rows([("v", "int")], [(7,)]))
         provider = PlainTextAuthProvider("ada", "old")

@@ -1,4 +1,4 @@
-"""Keys with a pass phrase: OpenSSL never asks for it on a terminal."""
+"""Keys with a pass phrase: the error names the file, and OpenSSL never asks on a terminal."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def options_of(locked: tuple[str, str], **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("password", [{}, {"password": None}])
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_a_missing_password_names_the_file(
-    face: Any, password: dict[str, Any], locked: tuple[str, str]
+    cluster_class: Any, password: dict[str, Any], locked: tuple[str, str]
 ) -> None:
     with pytest.raises(ValueError, match=r"the key in .*locked\.pem has a pass phrase: .*password"):
-        face(ssl_options=options_of(locked, **password))
+        cluster_class(ssl_options=options_of(locked, **password))
 
 
 @pytest.mark.parametrize("password", ["another", b"another", lambda: "another"])
-def test_the_password_opens_it(password: Any, locked: tuple[str, str]) -> None:
+def test_the_password_unlocks_the_key(password: Any, locked: tuple[str, str]) -> None:
     assert tls_client(None, options_of(locked, password=password), None) is not None
 
 
@@ -58,7 +58,9 @@ def test_a_wrong_password_names_the_files(locked: tuple[str, str]) -> None:
         tls_client(None, options_of(locked, password="wrong"), None)
 
 
-def test_a_key_that_is_in_the_certificate_s_file(locked: tuple[str, str], tmp_path: Path) -> None:
+def test_a_locked_key_in_the_certificate_file_is_refused(
+    locked: tuple[str, str], tmp_path: Path
+) -> None:
     both = tmp_path / "both.pem"
     both.write_text(Path(locked[0]).read_text() + Path(locked[1]).read_text())
     with pytest.raises(ValueError, match=r"the key in .*both\.pem has a pass phrase"):
@@ -74,13 +76,15 @@ def test_a_missing_file_is_named(name: str, authority: Authority) -> None:
 
 
 def test_no_question_on_a_terminal(locked: tuple[str, str], tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
-    with open(ours, "r+b", buffering=0), open(theirs, "r+b", buffering=0) as terminal:
-        # The process has a new session, whose terminal OpenSSL would use for its question.
+    our_end, childs_end = pty.openpty()
+    with open(our_end, "r+b", buffering=0), open(childs_end, "r+b", buffering=0) as terminal:
+        # The child starts a new session. If OpenSSL asked for the pass phrase, it would use the
+        # terminal.
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, *locked],
             stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, start_new_session=True,
             timeout=60, text=True, cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": HOME},  # the driver under test, not the tree
+            # The child imports the driver under test, not the one in the source checkout.
+            env={**os.environ, "PYTHONPATH": HOME},
         )  # fmt: skip
     assert done.stdout.startswith("refused: the key in")

@@ -1,5 +1,7 @@
-"""Passwords do not appear in tracebacks with local variables, in reprs and in messages; values do
-not appear in servers' errors.
+"""Secrets that the driver hides.
+
+Passwords do not appear in messages, reprs, and tracebacks with local variables. Bound values do not
+appear in errors of the server.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ TESTS = str(Path(__file__).parents[2])
 
 
 def causes_of(failure: BaseException) -> Iterator[BaseException]:
-    """Yield `failure` and all its causes and contexts."""
+    """Yield `failure` and all its causes and contexts, and the errors of each host."""
     waiting: list[BaseException | None] = [failure]
     seen: set[int] = set()
     while waiting:
@@ -56,15 +58,16 @@ def causes_of(failure: BaseException) -> Iterator[BaseException]:
 
 
 def reprs_of(value: object, depth: int = 3) -> Iterator[str]:
-    """Yield the reprs of a value, and of the contents of containers and objects, some levels deep.
+    """Yield the reprs of a value and, down to `depth` levels, of its items and attributes.
 
-    Containers are not shown as a whole: we show their items.
+    The repr of a type, module, frame or text is shown, but we do not look inside of it, or inside
+    of objects that the tests define.
     """
     yield repr(value)
     if not depth or isinstance(value, (type, ModuleType, FrameType, str, bytes)):
         return
     if type(value).__module__.startswith("tests."):
-        return  # belongs to the application
+        return  # an object of the application, which the driver cannot hide
     inner: list[object] = list(getattr(value, "__dict__", {}).values())
     for kind in type(value).__mro__:
         inner += [getattr(value, name, None) for name in vars(kind).get("__slots__", ())]
@@ -77,8 +80,9 @@ def reprs_of(value: object, depth: int = 3) -> Iterator[str]:
 
 
 def shown(failure: BaseException) -> str:
-    """Return everything that a report with local variables shows of an error and its frames, except
-    for frames of tests and other packages.
+    """Return all that an error report with local variables would show of an error.
+
+    The variables of frames of the tests and of other packages are left out.
     """
     texts: list[str] = []
     for exception in causes_of(failure):
@@ -97,7 +101,7 @@ def shown(failure: BaseException) -> str:
     return "\n".join(texts)
 
 
-def test_the_walk_finds_what_is_hidden_badly() -> None:
+def test_reprs_of_looks_into_slots_and_containers() -> None:
     class Careless:
         __module__ = "somewhere"
         __slots__ = ("inside",)
@@ -110,7 +114,10 @@ def test_the_walk_finds_what_is_hidden_badly() -> None:
 
 
 class Answers(AuthProvider, Authenticator):
-    """A provider that returns the given answers."""
+    """A provider, and its own authenticator.
+
+    :param answers: its first response, and its answer to a challenge.
+    """
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -170,7 +177,7 @@ async def test_a_failed_login_shows_no_password(
     assert SECRET not in caplog.text
 
 
-def test_reprs_and_refusals_show_no_password() -> None:
+def test_reprs_and_type_errors_show_no_password() -> None:
     assert SECRET not in repr(PlainTextAuthProvider("ada", SECRET))
     assert SECRET not in repr(AuthResponseMessage(SECRET.encode()))
     assert SECRET not in repr(Token(SECRET.encode()))
@@ -180,12 +187,12 @@ def test_reprs_and_refusals_show_no_password() -> None:
 
 
 def text_of(error: BaseException) -> str:
-    """Return the message and the notes of an error."""
+    """Return the message of an error and its notes."""
     return "\n".join((str(error), *getattr(error, "__notes__", ())))
 
 
 @pytest.mark.parametrize("parameters", [(SECRET,), {"x": SECRET}])
-def test_values_written_into_a_text_are_not_in_errors(parameters: Any) -> None:
+def test_server_errors_show_the_query_without_its_values(parameters: Any) -> None:
     text = "SELECT k FROM t WHERE x = " + ("%(x)s" if isinstance(parameters, dict) else "%s")
     refusal = error(ErrorCode.SYNTAX_ERROR, "no")
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:

@@ -1,4 +1,4 @@
-"""Passwords in settings, for keys, bundles, SASL and columns, never appear in an error."""
+"""Errors show no password of a TLS key, a bundle or SASL, and no key of an encrypted column."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ serialization = pytest.importorskip("cryptography.hazmat.primitives.serializatio
 
 @pytest.fixture(scope="module")
 def locked(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """Return a certificate, and its key with a pass phrase."""
+    """Return the paths of a certificate and of its key, whose pass phrase is "another"."""
     certificate, key = authority.issue("client")
     private_key = serialization.load_pem_private_key(Path(key).read_bytes(), None)
     path = tmp_path_factory.mktemp("keys") / "locked.pem"
@@ -50,15 +50,16 @@ def locked(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> tu
 def assert_refused_without_secret(
     call: Callable[[], Any], kinds: Any = (ValueError, TypeError, OSError)
 ) -> None:
-    """Check that the call raises one of `kinds`, and reveals nothing."""
+    """Check that `call` raises one of `kinds`, and that the error's report does not have SECRET."""
     with pytest.raises(kinds) as caught:
         call()
     text = shown(caught.value)
     assert SECRET not in text
-    assert len(text) > 100
+    assert len(text) > 100  # the report is not empty
 
 
-# Faults, with the options beside the certificate, its key and the password.
+# TLS options that replace those of `test_options_of_tls`: the certificate, its key and the
+# password.
 OPTIONS: dict[str, dict[str, Any]] = {
     "a wrong password": {},
     "a password in bytes": {"password": SECRET.encode()},
@@ -75,34 +76,34 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("what", OPTIONS)
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_options_of_tls(face: Any, what: str, locked: tuple[str, str]) -> None:
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_options_of_tls(cluster_class: Any, what: str, locked: tuple[str, str]) -> None:
     options = {
         "cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1], "password": SECRET,
         **OPTIONS[what],
     }  # fmt: skip
-    assert_refused_without_secret(lambda: face(ssl_options=options))
+    assert_refused_without_secret(lambda: cluster_class(ssl_options=options))
     assert_refused_without_secret(
-        lambda: face(ssl_options=options, ssl_context=ssl.create_default_context())
+        lambda: cluster_class(ssl_options=options, ssl_context=ssl.create_default_context())
     )
-    assert_refused_without_secret(lambda: face(ssl_options=[SECRET, options]))
+    assert_refused_without_secret(lambda: cluster_class(ssl_options=[SECRET, options]))
 
 
 @pytest.mark.parametrize("wrong", [{"port": -1}, {"no_such_setting": 1}, {"connect_timeout": "x"}])
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_other_settings_beside_them(face: Any, wrong: dict[str, Any]) -> None:
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_wrong_settings_show_no_password(cluster_class: Any, wrong: dict[str, Any]) -> None:
     options = {"cert_reqs": ssl.CERT_NONE, "password": SECRET}
-    assert_refused_without_secret(lambda: face(ssl_options=options, **wrong))
+    assert_refused_without_secret(lambda: cluster_class(ssl_options=options, **wrong))
     assert_refused_without_secret(
-        lambda: face(auth_provider={"username": "ada", "password": SECRET})
+        lambda: cluster_class(auth_provider={"username": "ada", "password": SECRET})
     )
-    assert_refused_without_secret(lambda: face(username="ada", password=SECRET))
+    assert_refused_without_secret(lambda: cluster_class(username="ada", password=SECRET))
     assert_refused_without_secret(
-        lambda: face(auth_provider=PlainTextAuthProvider("ada", SECRET), **wrong)
+        lambda: cluster_class(auth_provider=PlainTextAuthProvider("ada", SECRET), **wrong)
     )
 
 
-def test_programs_read_their_own_options(locked: tuple[str, str]) -> None:
+def test_ssl_options_is_the_dict_that_the_application_passed(locked: tuple[str, str]) -> None:
     options = {
         "cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1],
         "password": "another",
@@ -114,7 +115,7 @@ def test_programs_read_their_own_options(locked: tuple[str, str]) -> None:
     assert Cluster().ssl_options is None
 
 
-def test_a_handshake_that_fails(use: Use, locked: tuple[str, str]) -> None:
+def test_a_failed_handshake_shows_no_password(use: Use, locked: tuple[str, str]) -> None:
     options = {
         "cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1],
         "password": "another",
@@ -124,7 +125,7 @@ def test_a_handshake_that_fails(use: Use, locked: tuple[str, str]) -> None:
     assert "'another'" not in shown(caught.value)
 
 
-def test_options_that_are_set_later() -> None:
+def test_assigned_options_show_no_password() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         cluster.connect()
         options = {"cert_reqs": ssl.CERT_NONE, "password": SECRET, "colour": "red"}
@@ -141,7 +142,7 @@ def no_connections() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_connections")
-def test_settings_through_the_mapper() -> None:
+def test_the_mapper_shows_no_password() -> None:
     options: dict[str, Any] = {
         "ssl_options": {"cert_reqs": ssl.CERT_NONE, "password": SECRET, "colour": "red"}
     }
@@ -157,56 +158,56 @@ def test_settings_through_the_mapper() -> None:
 
 # -- bundles ---------------------------------------------------------------------------------------
 
-TOLD = {"host": "127.0.0.1", "port": 1, "username": "ada", "password": SECRET}
+CONFIG = {"host": "127.0.0.1", "port": 1, "username": "ada", "password": SECRET}
 
 
 @pytest.mark.parametrize(
     "config",
     [
-        json.dumps({**TOLD, "port": "x"}),
-        json.dumps({**TOLD, "port": 10**40}),
-        json.dumps({**TOLD, "host": 7}),
-        json.dumps({**TOLD, "host": "a\0b"}),
-        json.dumps({**TOLD, "username": 7}),
-        json.dumps({**TOLD, "password": [SECRET]}),
+        json.dumps({**CONFIG, "port": "x"}),
+        json.dumps({**CONFIG, "port": 10**40}),
+        json.dumps({**CONFIG, "host": 7}),
+        json.dumps({**CONFIG, "host": "a\0b"}),
+        json.dumps({**CONFIG, "username": 7}),
+        json.dumps({**CONFIG, "password": [SECRET]}),
         json.dumps([SECRET]),
-        json.dumps(TOLD)[:-1],
-        json.dumps(TOLD) + "x" * (1 << 20),
-        json.dumps(TOLD).encode("utf-16-le") + b"\xff",
+        json.dumps(CONFIG)[:-1],
+        json.dumps(CONFIG) + "x" * (1 << 20),
+        json.dumps(CONFIG).encode("utf-16-le") + b"\xff",
     ],
 )
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_bundles(face: Any, config: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_bundles(cluster_class: Any, config: Any, tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
     with zipfile.ZipFile(path, "w") as out:
         out.writestr("config.json", config)
     assert_refused_without_secret(
-        lambda: face(cloud={"secure_connect_bundle": str(path)}), ValueError
+        lambda: cluster_class(cloud={"secure_connect_bundle": str(path)}), ValueError
     )
 
 
-def test_a_damaged_bundle(tmp_path: Path) -> None:
+def test_a_damaged_bundle_shows_no_password(tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
     with zipfile.ZipFile(path, "w") as out:
-        out.writestr("config.json", json.dumps(TOLD))
+        out.writestr("config.json", json.dumps(CONFIG))
     data = path.read_bytes()
-    path.write_bytes(data.replace(b"127.0.0.1", b"127.0.0.2"))  # so that the checksum is wrong
+    path.write_bytes(data.replace(b"127.0.0.1", b"127.0.0.2"))  # now its checksum is wrong
     assert_refused_without_secret(
         lambda: Cluster(cloud={"secure_connect_bundle": str(path)}), ValueError
     )
-    path.write_bytes(data)  # without certificates
+    path.write_bytes(data)  # an intact bundle, but without certificates
     assert_refused_without_secret(
         lambda: Cluster(cloud={"secure_connect_bundle": str(path)}), ValueError
     )
 
 
 @pytest.mark.parametrize("answer", [(500, b""), (200, b"x"), (200, b"{}"), (200, b"[" * 99_999)])
-def test_the_metadata_service(
+def test_errors_of_the_metadata_service_show_no_password(
     use: Use, answer: tuple[int, bytes], authority: Authority, tmp_path: Path
 ) -> None:
     with Astra(authority, {}) as astra:
         astra.answer = answer
-        config = {**TOLD, "port": astra._service.server_address[1]}
+        config = {**CONFIG, "port": astra._service.server_address[1]}
         bundle = astra.bundle(tmp_path / "bundle.zip", config_json=json.dumps(config))
         assert_refused_without_secret(
             lambda: use(cloud={"secure_connect_bundle": bundle}), DriverException
@@ -246,11 +247,11 @@ def test_keys_of_columns(kind: Any, key: Any) -> None:
     assert_refused_without_secret(lambda: policy.encode_and_encrypt(column, "text"))
 
 
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_options_of_a_subclass_are_used(face: Any, authority: Authority) -> None:
-    class Own(face):  # type: ignore[misc]
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_ssl_options_of_a_subclass_are_used(cluster_class: Any, authority: Authority) -> None:
+    class OwnCluster(cluster_class):  # type: ignore[misc]
         ssl_options = {"ca_certs": authority.path}
 
-    cluster = Own(["127.0.0.1"])
+    cluster = OwnCluster(["127.0.0.1"])
     assert cluster._settings().tls is not None, "it would connect without TLS"
     assert cluster.ssl_options == {"ca_certs": authority.path}

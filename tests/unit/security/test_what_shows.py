@@ -1,4 +1,4 @@
-"""Passwords, tokens and bound values do not appear in logs, reprs, errors, pickles, and metrics."""
+"""Passwords and bound values do not appear in logs, reprs, errors, pickles, and metrics."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def has_secret(text: str) -> bool:
     return SECRET in text or str(NUMBER) in text
 
 
-def outcome(call: Any) -> BaseException | None:
+def error_of(call: Any) -> BaseException | None:
     try:
         call()
     except Exception as failure:
@@ -75,7 +75,7 @@ def test_bound_values_show_nowhere(fault: str, caplog: pytest.LogCaptureFixture)
                     BatchStatement().add("INSERT INTO t (v) VALUES (%s)", (SECRET,))
                 ),
             ]
-            failures = [failure for call in calls if (failure := outcome(call)) is not None]
+            failures = [failure for call in calls if (failure := error_of(call)) is not None]
             assert len(failures) == len(calls)
             for failure in failures:
                 assert not has_secret("".join(traceback.format_exception(failure)))
@@ -93,7 +93,7 @@ def test_passwords_show_nowhere(use: Use, password: str, caplog: pytest.LogCaptu
     caplog.set_level(logging.DEBUG)
     provider = PlainTextAuthProvider("ada", SECRET)
     with fake(username="ada", password=password) as node:
-        failure = outcome(lambda: use([node.address], port=node.port, auth_provider=provider))
+        failure = error_of(lambda: use([node.address], port=node.port, auth_provider=provider))
         assert (failure is None) == (password == SECRET)
         if failure is not None:
             assert not has_secret("".join(traceback.format_exception(failure)) + repr(failure))
@@ -106,8 +106,8 @@ def test_passwords_show_nowhere(use: Use, password: str, caplog: pytest.LogCaptu
 def test_names_of_keyspaces_are_quoted(use: Use, name: str) -> None:
     with fake() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
-        outcome(lambda: session.set_keyspace(name))
-        outcome(lambda: cluster.connect(name).execute(READ))
+        error_of(lambda: session.set_keyspace(name))
+        error_of(lambda: cluster.connect(name).execute(READ))
         quoted = name.replace('"', '""')
         texts = {request.query for request in node.requests if "USE" in (request.query or "")}
         assert texts == {f'USE "{quoted}"'}
