@@ -185,7 +185,7 @@ class FakeKerberosClient:
         self.arguments = (host, service, mechanism, properties)
 
     def process(self, challenge: bytes | None = None) -> bytes:
-        return f"{self.made[0]} {self.made[1]}: ".encode() + (challenge or b"ticket")
+        return f"{self.arguments[0]} {self.arguments[1]}: ".encode() + (challenge or b"ticket")
 
 
 @pytest.mark.parametrize("authenticator", [DSE, PASSWORD])
