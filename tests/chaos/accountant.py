@@ -1,4 +1,4 @@
-"""Records the outcome of each write, and at the end compares the writes with the nodes' rows."""
+"""Record the outcome of each write, and at the end compare the writes with the nodes' rows."""
 
 from __future__ import annotations
 

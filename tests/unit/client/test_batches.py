@@ -369,7 +369,8 @@ async def test_parameters_may_be_an_object_with_attributes(
             assert node.queries()[-1].values == [b"\0\0\0\1", b"a"]
         with pytest.raises(
             ValueError,
-            match=r"Wide has the field 'more', but the bind markers are k, v.*INSERT INTO t0",
+            match=r"RowWithMore has the field 'more', "
+            r"but the bind markers are k, v.*INSERT INTO t0",
         ):
             await session.execute(query, RowWithMore(1, "a"))
         with pytest.raises(TypeError, match="none of the attributes k, v"):

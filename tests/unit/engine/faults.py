@@ -73,7 +73,7 @@ class HostEvents(HostStateListener):
 
 
 def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
-    """Return a default profile that tries hosts in order, with other settings of `settings`."""
+    """Return a default profile with `settings`. It tries hosts in the order of addresses."""
     return {
         EXEC_PROFILE_DEFAULT: ExecutionProfile(**{"load_balancing_policy": InOrder(), **settings})
     }

@@ -165,7 +165,7 @@ async def _run_in_asyncio(
 
 
 async def prepared_by(session: Any, text: str) -> Any:
-    statement = session.set_handler(text)
+    statement = session.prepare(text)
     return await statement if asyncio.iscoroutine(statement) else statement
 
 
