@@ -1,7 +1,8 @@
-"""A program for a child process: it passes wrong arguments to everything public in the compiled
-modules.
+"""A program that tests run in a child process: it passes wrong arguments to all public functions
+and classes of the compiled modules.
 
-Any error is fine; the process must not die. The program prints each part when it has finished it.
+Any exception is fine; the process must not crash. When a part, such as `statements`, has finished,
+the program prints its name.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ ROW = bytes.fromhex("00000004000000070000000178")  # an int and a text
 
 
 class Liar:
-    """A container whose `len` is wrong; as a number, it is another number each time."""
+    """A container whose length is wrong; its `__index__` returns the next of `numbers` at each
+    call.
+    """
 
     def __init__(self, length: int = 1, *numbers: int) -> None:
         self.length = length
@@ -104,23 +107,23 @@ def execute(statement: Any) -> None:
         )
 
 
-def _same(thing: Any) -> Any:
+def _identity(thing: Any) -> Any:
     return thing
 
 
 def object_of(kind: Any) -> Any:
-    """Return an instance that was never initialised."""
+    """Return an instance of the class `kind` whose `__init__` was never called."""
     return kind.__new__(kind)
 
 
 def call_all(methods: dict[str, tuple[Any, ...]], thing: Any) -> None:
-    """Make each of the calls."""
+    """Call the methods of `thing` that `methods` names, each with its arguments."""
     for name, arguments in methods.items():
         drained(getattr(thing, name)(*arguments))
 
 
 def attributes(thing: object) -> list[str]:
-    """Return the attributes of `thing` that can be read from outside and, perhaps, set."""
+    """Return the names of the data attributes of `thing`; some of them can be set, too."""
     return [
         name
         for name in dir(type(thing))
@@ -177,7 +180,7 @@ def requests() -> None:
             request.try_next_host()
         for attempt in list(request.attempts or ()):
             overwrite_attributes(
-                partial(_same, attempt),
+                partial(_identity, attempt),
                 lambda target: request.on_answer(target, owner.connection, 8, 0, VOID_BODY),
             )
             for body in BAD:
@@ -206,7 +209,9 @@ def requests() -> None:
 
 
 def healthy() -> list[tuple[Callable[[], Any], dict[str, tuple[Any, ...]]]]:
-    """Return constructors of the compiled classes, and calls that succeed."""
+    """Return pairs of a function that creates an object of a compiled class, and of calls that
+    succeed on such an object (arguments by method name).
+    """
     codecs = [_impl.codecs.int32(), _impl.codecs.text()]
     names = ["a", "b"]
     layouts = [layout_of(t.Int32Type), layout_of(t.UTF8Type)]
@@ -234,8 +239,10 @@ def drained(result: object) -> None:
 
 
 def calls() -> None:
-    """Replace each argument of each call with each bad value, on new objects, on objects that were
-    never initialised, and on objects initialised twice.
+    """Make the calls of `healthy()` with one argument replaced by a bad value.
+
+    The calls are made on new objects, on objects that were never initialised, and on objects whose
+    `__init__` is called again with bad values.
     """
     for make, methods in healthy():
         kind = type(make())
@@ -249,6 +256,7 @@ def calls() -> None:
                 for thing in (make(), object_of(kind)):
                     with contextlib.suppress(Exception):
                         drained(getattr(thing, name)(*changed))
+        # Call `__init__` again with bad values; afterwards the usual calls may fail, but not crash.
         for value, other in itertools.product(BAD, BAD):
             for arguments in (
                 (value,),
@@ -266,7 +274,7 @@ def calls() -> None:
 
 
 def functions() -> None:
-    """Call every public function of every module with all numbers of bad arguments."""
+    """Call every public function of every compiled module with up to six bad arguments."""
     for name in _impl.TWINS:
         module: ModuleType = _impl.twin(name, "c")
         for public in sorted(getattr(module, "__all__", None) or vars(module)):
@@ -280,10 +288,12 @@ def functions() -> None:
 
 
 def use_mutating_values() -> None:
-    """Encode and decode values whose own code changes the data in use."""
+    """Encode and decode values whose methods change the container or plan that is being read."""
     plan = _impl.bind.BindPlan([ColumnMetadata("k", "t", "a", t.Int32Type)] * 3)
 
     class Evil:
+        """A number that calls `act` whenever its value or its length is read."""
+
         def __init__(self, act: Callable[[], object]) -> None:
             self.act = act
 
@@ -311,6 +321,7 @@ def use_mutating_values() -> None:
     row["a"] = Evil(row.clear)
     with contextlib.suppress(Exception):
         plan.bind_row(row, 4)
+    # Misuse the buffer of a frame reader: report bytes that were never received, and clear it.
     for size in (3, 10, 70_000):
         reader = _impl.frame.FrameReader(5)
         reader.enable_segments()
@@ -321,6 +332,7 @@ def use_mutating_values() -> None:
             block.clear()
         with contextlib.suppress(Exception):
             reader.feed(b"x" * size)
+    # Offsets and counts that have another value each time they are read.
     rows = _impl.rows.RowPlan(["a"], [_impl.codecs.int32()])
     offset: Any
     count: Any
@@ -335,8 +347,8 @@ def use_mutating_values() -> None:
 
 
 class _Acts:
-    """Runs an action whenever its value is read: as a number, as a string, as a
-    member of a class.
+    """Calls `act` whenever it is used: as a number, in a comparison, in a loop, at the look-up of a
+    missing attribute, and when it is freed.
     """
 
     act: Callable[[], object]
@@ -381,7 +393,7 @@ class _Acts:
 
 
 def _masked(act: Callable[[], object]) -> Any:
-    """Return a masked number whose own code runs when its mask is read."""
+    """Return a number that calls `act` when its `__class__` or its float value is read."""
 
     class MaskedNumber:
         @property  # type: ignore[misc]
@@ -397,7 +409,7 @@ def _masked(act: Callable[[], object]) -> Any:
 
 
 def _masked_array(act: Callable[[], object]) -> Any:
-    """Return a NumPy array with a property that runs an action; None without NumPy."""
+    """Return a masked NumPy array that calls `act` when its `ndim` is read; None without NumPy."""
     try:
         import numpy
     except ImportError:
@@ -415,8 +427,9 @@ def _masked_array(act: Callable[[], object]) -> Any:
 def _changed(
     values: list[Any], make: Callable[[Any], Any], position: int, count: int, behind: bool
 ) -> list[Any]:
-    """Return `values` with an item that changes them, possibly after a null that was checked
-    already.
+    """Put an item that replaces the contents of `values` at `position`, and return `values`.
+
+    With `behind`, the item before it is a masked NumPy array, which is encoded as a null.
     """
 
     def act() -> None:
@@ -430,7 +443,7 @@ def _changed(
 
 
 def encode_changing_containers() -> None:
-    """Encode containers that change meanwhile, through the code of each kind of item."""
+    """Encode containers of each item type while one of their items changes the container."""
     kinds: list[Any] = [
         t.Int32Type,
         t.LongType,
@@ -464,7 +477,7 @@ def encode_changing_containers() -> None:
 
 
 def _released() -> None:
-    """Release buffers while they are being read."""
+    """Encode buffers, and read rows, while other code releases the memory that is being read."""
     plan = _impl.bind.BindPlan([ColumnMetadata("k", "t", "a", t.BytesType)] * 3)
     held = bytearray(10_000)
     view = memoryview(held)
@@ -477,6 +490,7 @@ def _released() -> None:
         plan.bind((_Acts(release), view, held), 4)
     with contextlib.suppress(Exception):
         _impl.codecs.list_of(_impl.codecs.int8()).encode([_Acts(release), *view])
+    # An answer that is initialised anew, with an empty body, while its rows are being read.
     metadata: Any = SimpleNamespace(_row_plan=SimpleNamespace())
     changes: Any
     answer: Any = None
@@ -493,6 +507,7 @@ def _released() -> None:
     answer = _impl.happy_path.RowsAnswer(changes, b"x" * 100_000, 99_990)
     with contextlib.suppress(Exception):
         answer.rows(None)
+    # Offsets outside of the body.
     for offset in (-5, -(1 << 40), 1 << 40, 99_997):
         answer = _impl.happy_path.RowsAnswer(metadata, b"x", offset)
         with contextlib.suppress(Exception):
@@ -500,7 +515,7 @@ def _released() -> None:
 
 
 def main() -> None:
-    """Run all parts, or those named in the arguments."""
+    """Run the parts named in the arguments; without arguments, run all parts."""
     faulthandler.enable()
     assert _impl.implementation == "c"
     for part in (

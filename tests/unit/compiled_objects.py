@@ -1,9 +1,10 @@
-"""A program for a child process: it finds every class of the compiled modules, copies its objects,
-and creates objects without ``__init__``.
+"""A program that a test runs in a child process: it finds every class of the compiled modules,
+copies its objects, and creates objects without ``__init__``.
 
-Each class has a child process, so the class that made a process die is known. Any error is fine,
-but a copy or pickle must either be correct or raise a TypeError that names the class. The program
-prints a line of JSON for each class: its name, how the child ended, and its complaints.
+Each class is checked in a further child process, so the class that crashed a process is known. Any
+error is fine, but a copy or pickle must either be correct or raise a TypeError that names the
+class. The program prints a line of JSON for each class: its name, the child's exit status, and the
+complaints.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ ERRORS = (Exception, asyncio.CancelledError)
 NO_OLD_PICKLES = "a class that defines __slots__ without"
 LONGEST = 60  # seconds that a child may take
 SAMPLES = 60  # sampled combinations for each number of arguments
-# These calls would wait.
+# These methods block; they are called only with a timeout of 0.
 WAITING = {("Event", "wait")}
 SPECIAL = (
     "__len__", "__iter__", "__next__", "__repr__", "__str__", "__hash__", "__bool__", "__await__",
@@ -65,7 +66,7 @@ def classes() -> list[type[Any]]:
             if kind not in seen_classes:
                 seen_classes.add(kind)
                 left.append(kind)
-    # Tuples contain only their elements, and the elements in these tests are not rows.
+    # Leave out subclasses of tuple: they contain nothing but their elements.
     ours = [
         kind
         for kind in seen_classes
@@ -79,7 +80,7 @@ def name_of(kind: type[Any]) -> str:
 
 
 def uninitialised(kind: type[Any]) -> Iterator[Any]:
-    """Yield objects of a class that were never initialised."""
+    """Yield objects of a class that only `__new__` has created, without and with arguments."""
     with contextlib.suppress(*ERRORS):
         yield object_of(kind)
     for arguments in ((1, 1), ((),), ((object_of_chunk(),),), (1 << 62, 1 << 62), (-1, -1)):
@@ -95,7 +96,11 @@ def object_of_chunk() -> Any:
 
 
 def arguments(others: list[Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield odd arguments of every number."""
+    """Yield tuples of bad arguments: the empty tuple, each value alone, and SAMPLES random
+    combinations of each length from 2 to 7.
+
+    The values are those of BAD and `others`.
+    """
     draw = random.Random(1)
     values = [*BAD, *others]
     yield ()
@@ -121,7 +126,11 @@ def call_special_methods(thing: Any) -> None:
 
 
 def use_objects(kind: type[Any], make: Callable[[], Any], others: list[Any]) -> None:
-    """Use new objects: their repr, attributes, and methods."""
+    """Use objects that `make` creates in every way.
+
+    Their special methods are called, their attributes are read, set and deleted, and their methods
+    are called with bad arguments.
+    """
     thing = make()
     call_special_methods(thing)
     for name in dir(kind):
@@ -150,7 +159,9 @@ def use_objects(kind: type[Any], make: Callable[[], Any], others: list[Any]) -> 
 
 
 def copy_complaints(kind: type[Any], thing: Any, others: list[Any]) -> Iterator[str]:
-    """Yield complaints about the copies and pickles of `thing`."""
+    """Copy and pickle `thing` in every way; yield a complaint if the copy has another type, or if
+    the error does not name the class.
+    """
     for way, make in COPIES:
         try:
             duplicate = make(thing)
@@ -169,11 +180,11 @@ def copy_complaints(kind: type[Any], thing: Any, others: list[Any]) -> Iterator[
 
 
 class Sub:
-    """Placeholder for an application's subclass; see `subclass`."""
+    """Placeholder that `subclass` replaces, so that pickle finds the subclass by its name."""
 
 
 def subclass(kind: type[Any]) -> type[Any] | None:
-    """Return an application's subclass; None if the class cannot be subclassed."""
+    """Return a subclass of `kind` as an application may have it; None if `kind` is final."""
     with contextlib.suppress(TypeError):
         sub = type("Sub", (kind,), {"__module__": __name__})
         globals()["Sub"] = sub
@@ -205,7 +216,7 @@ def samples() -> list[Any]:
 
 
 def child(kind: type[Any]) -> list[str]:
-    """Return the complaints about `kind`, if the process survives."""
+    """Use objects of the class `kind`, and copies of them; return complaints about the copies."""
     complaints: list[str] = []
     others = [thing for other in classes() for thing in itertools.islice(uninitialised(other), 1)]
     random.Random(2).shuffle(others)
@@ -225,7 +236,11 @@ def child(kind: type[Any]) -> list[str]:
 
 
 def in_a_child(kind: type[Any]) -> tuple[int, str]:
-    """Check `kind` in a child process; return its exit status and its output."""
+    """Check `kind` in a child process; return the exit status and the output of the child.
+
+    The status is 0 without complaints and 3 with complaints. It is negative if a signal ended the
+    child, for example SIGALRM after LONGEST seconds.
+    """
     with tempfile.TemporaryFile() as output:
         process = os.fork()
         if process == 0:
@@ -247,7 +262,7 @@ def in_a_child(kind: type[Any]) -> tuple[int, str]:
 
 
 def main() -> None:
-    """Check all classes, or those named in the arguments."""
+    """Check the classes named in the arguments; without arguments, check every compiled class."""
     assert _impl.implementation == "c"
     for kind in classes():
         if name_of(kind) in sys.argv[1:] or not sys.argv[1:]:

@@ -15,7 +15,8 @@ __all__ = ["APIS", "LONGEST", "Simulated", "current_loop"]
 T = TypeVar("T")
 
 APIS = ("blocking", "aio")
-LONGEST = 100_000.0  # virtual seconds of one test; a call that has not ended by then never does
+# virtual seconds; a call of a test that takes longer is treated as one that never ends
+LONGEST = 100_000.0
 
 
 class Simulated:
@@ -72,7 +73,7 @@ class Simulated:
             self.run(on_the_loop())
 
     def check(self) -> None:
-        """Check that nothing failed unnoticed, and nothing is left."""
+        """Close the loop; check that no callback failed and all simulated threads have ended."""
         self.loop.close()
         assert self.loop.faults == []
         assert self.threads is None or self.threads.alive == []

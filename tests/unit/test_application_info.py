@@ -22,7 +22,7 @@ def startups(**settings: Any) -> list[dict[str, str]]:
         ]
 
 
-def test_a_program_names_itself() -> None:
+def test_startup_messages_have_the_applications_name_version_and_id() -> None:
     client = uuid.uuid4()
     names = {"APPLICATION_NAME": "shop", "APPLICATION_VERSION": "1.2", "CLIENT_ID": str(client)}
     for settings in (

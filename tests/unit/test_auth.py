@@ -1,4 +1,6 @@
-"""Authenticators alone: their tokens, and that they never show a password."""
+"""Authenticators without a cluster: the tokens that they send, and that no repr or error shows a
+password.
+"""
 
 from __future__ import annotations
 
@@ -58,14 +60,14 @@ def test_the_password_is_told_once_and_to_its_own_challenge(server: str) -> None
 
 
 @pytest.mark.parametrize(("name", "password"), [("a\0b", "x"), ("a", "x\0root")])
-def test_a_nul_would_end_a_part_of_the_token(name: str, password: str) -> None:
+def test_a_nul_in_the_name_or_password_is_refused(name: str, password: str) -> None:
     authenticator = PlainTextAuthProvider(name, password).new_authenticator("10.0.0.1")
     with pytest.raises(ValueError, match=r"has a NUL.*RFC 4616") as caught:
         authenticator.initial_response()
     assert "root" not in str(caught.value)
 
 
-def test_an_anonymous_login() -> None:
+def test_the_transitional_provider_sends_an_empty_name_and_password() -> None:
     authenticator = TransitionalModePlainTextAuthProvider().new_authenticator("10.0.0.1")
     assert authenticator.initial_response() == b"\0\0"
 
@@ -90,7 +92,7 @@ def test_defaults_of_an_applications_authenticator() -> None:
         ("\u00e9", b"\xc3\xa9"),
     ],
 )
-def test_answers_of_authenticators(answer: Any, expected: bytes | None) -> None:
+def test_tokens_are_made_of_bytes_or_strings(answer: Any, expected: bytes | None) -> None:
     assert Token.of(answer) == expected
 
 
@@ -114,7 +116,7 @@ class Client:
     """Fake of ``puresasl.client.SASLClient``."""
 
     def __init__(self, host: str, service: str, mechanism: str, **options: Any) -> None:
-        self.made_of = (host, service, mechanism, options)
+        self.init_arguments = (host, service, mechanism, options)
 
     def process(self, challenge: bytes | None = None) -> bytes:
         return b"answer to %r" % (challenge,)
@@ -127,10 +129,10 @@ def pure_sasl(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("pure_sasl")
-def test_any_mechanism() -> None:
+def test_sasl_authenticators_use_the_client_of_pure_sasl() -> None:
     provider = SaslAuthProvider(service="cassandra", mechanism="X", user="ada")
     authenticator: Any = provider.new_authenticator("10.0.0.1")
-    assert authenticator.sasl.made_of == ("10.0.0.1", "cassandra", "X", {"user": "ada"})
+    assert authenticator.sasl.init_arguments == ("10.0.0.1", "cassandra", "X", {"user": "ada"})
     assert authenticator.initial_response() == b"answer to None"
     assert authenticator.evaluate_challenge(b"c") == b"answer to b'c'"
     with pytest.raises(ValueError, match="host is set for each connection"):
@@ -143,13 +145,13 @@ def test_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
     provider = DSEGSSAPIAuthProvider(qops=["auth", b"auth-int"], user="ada")
     authenticator: Any = provider.new_authenticator("10.0.0.1")
     options = {"qops": [b"auth", b"auth-int"], "user": "ada"}
-    assert authenticator.sasl.made_of == ("name of 10.0.0.1", "dse", "GSSAPI", options)
+    assert authenticator.sasl.init_arguments == ("name of 10.0.0.1", "dse", "GSSAPI", options)
     authenticator.server_authenticator_class = DSE
     assert authenticator.initial_response() == b"GSSAPI"
     assert authenticator.evaluate_challenge(b"GSSAPI-START") == b"answer to None"
     assert authenticator.evaluate_challenge(b"more") == b"answer to b'more'"
     plain: Any = DSEGSSAPIAuthProvider("own", resolve_host_name=False).new_authenticator("10.0.0.1")
-    assert plain.sasl.made_of[:2] == ("10.0.0.1", "own")
+    assert plain.sasl.init_arguments[:2] == ("10.0.0.1", "own")
 
 
 def test_a_missing_package_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +162,7 @@ def test_a_missing_package_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) 
             make()
 
 
-def test_a_provider_can_be_sent_to_another_process() -> None:
+def test_pickled_and_copied_providers_keep_the_password() -> None:
     provider = PlainTextAuthProvider("ada", "correct-horse")
     for copied in (pickle.loads(pickle.dumps(provider)), copy.deepcopy(provider)):
         assert (copied.username, copied.password) == ("ada", "correct-horse")
@@ -169,14 +171,14 @@ def test_a_provider_can_be_sent_to_another_process() -> None:
     assert "other" not in repr(vars(provider))
 
 
-def test_a_password_of_digits_is_its_text() -> None:
+def test_a_password_that_is_an_int_is_sent_as_digits() -> None:
     number: Any = 1234
     authenticator = PlainTextAuthenticator("ada", number)
     assert authenticator.evaluate_challenge(b"PLAIN-START") == b"\0ada\x001234"
 
 
 @pytest.mark.parametrize("part", [None, 7.5, b"bytes"])
-def test_parts_that_are_no_texts(part: Any) -> None:
+def test_a_name_or_password_that_is_not_a_string_is_refused(part: Any) -> None:
     with pytest.raises(TypeError, match="the password must be a text, but is of type"):
         PlainTextAuthenticator("ada", part).initial_response()
     with pytest.raises(TypeError, match="the user name must be a text, but is of type"):

@@ -1,5 +1,6 @@
-"""Private bases with attributes for compiled code: those of both twins behave like
-``__slots__``.
+"""The private base classes whose attributes compiled code reads.
+
+The attributes of the Python bases and of the compiled ones behave like ``__slots__``.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ NAMES = python_bases.__all__
 
 
 def names_of(kind: type[Any]) -> list[str]:
-    """Return the attributes of a base, including those of its own base."""
+    """Return the names of a base's slots, including those of its own base."""
     return [name for base in kind.__mro__ for name in base.__dict__.get("__slots__", ())]
 
 
 class SubclassesOfBases:
-    """Has a class for each base, created as applications' subclasses are; pickle finds them by
-    name.
+    """Creates subclasses of the bases, as applications do.
+
+    Each class becomes an attribute of this module, where pickle looks for it.
     """
 
     def __init__(self, twins: Twins) -> None:
@@ -43,7 +45,7 @@ class SubclassesOfBases:
         setattr(sys.modules[__name__], kind.__name__, kind)
         return kind
 
-    def filled(self, name: str, *more: str) -> tuple[Any, list[str]]:
+    def instance_with_values(self, name: str, *more: str) -> tuple[Any, list[str]]:
         thing = self.kind(name, *more)()
         names = names_of(getattr(self.twins.bases, name))
         for attribute in names:
@@ -82,8 +84,8 @@ def test_unset_attributes_raise_attribute_error(subclasses: SubclassesOfBases, n
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_patch_is_taken_back(subclasses: SubclassesOfBases, name: str) -> None:
-    thing, names = subclasses.filled(name)
+def test_mock_patches_of_attributes_are_undone(subclasses: SubclassesOfBases, name: str) -> None:
+    thing, names = subclasses.instance_with_values(name)
     for attribute in names:
         with mock.patch.object(thing, attribute, 5):
             assert getattr(thing, attribute) == 5
@@ -102,10 +104,10 @@ DUPLICATES: list[Callable[[Any], Any]] = [
 
 @pytest.mark.parametrize("duplicate", DUPLICATES)
 @pytest.mark.parametrize("name", NAMES)
-def test_copies_have_what_was_set(
+def test_copies_and_pickles_have_the_same_attributes(
     subclasses: SubclassesOfBases, name: str, duplicate: Callable[[Any], Any]
 ) -> None:
-    thing, names = subclasses.filled(name, "__dict__", "__weakref__", "of_its_own")
+    thing, names = subclasses.instance_with_values(name, "__dict__", "__weakref__", "of_its_own")
     thing.of_its_own, thing.free = 1, 2
     delattr(thing, names[0])
     other = duplicate(thing)
@@ -119,20 +121,24 @@ def test_copies_have_what_was_set(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_object_goes_with_its_circle(subclasses: SubclassesOfBases, name: str) -> None:
+def test_the_garbage_collector_frees_a_reference_cycle(
+    subclasses: SubclassesOfBases, name: str
+) -> None:
     kind = subclasses.kind(name, "__weakref__")
-    gc.freeze()  # so that existing objects are not visited for each attribute
+    gc.freeze()  # keeps each collection short: it skips the objects that exist now
     try:
         for attribute in names_of(kind.__base__):
             thing = kind()
             setattr(thing, attribute, [thing])
-            gone = weakref.ref(thing)
-            held = sys.getrefcount(kind)
+            reference = weakref.ref(thing)
+            count_before = sys.getrefcount(kind)
             del thing
             gc.collect()
-            assert gone() is None
+            assert reference() is None
             # Without the GIL, references to classes are counted by thread, and added up later.
-            assert sys.getrefcount(kind) < held or sysconfig.get_config_var("Py_GIL_DISABLED")
+            assert sys.getrefcount(kind) < count_before or sysconfig.get_config_var(
+                "Py_GIL_DISABLED"
+            )
     finally:
         gc.unfreeze()
 
@@ -155,7 +161,7 @@ def test_a_subclass_may_have_another_base(subclasses: SubclassesOfBases, name: s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_only_classes_without_arguments(subclasses: SubclassesOfBases, name: str) -> None:
+def test_bases_take_no_arguments_and_have_no_dict(subclasses: SubclassesOfBases, name: str) -> None:
     base = getattr(subclasses.twins.bases, name)
     assert not hasattr(base(), "__dict__")
     with pytest.raises(TypeError, match="no arguments"):

@@ -49,7 +49,7 @@ def statements() -> list[Any]:
 
 
 def attributes(thing: Any) -> set[str]:
-    """Return the attributes that are set."""
+    """Return the names of the slots that have a value."""
     slots = {name for base in type(thing).__mro__ for name in base.__dict__.get("__slots__", ())}
     return {name for name in slots if hasattr(thing, name)}
 
@@ -78,7 +78,7 @@ def test_statements_are_copied(index: int, duplicate: Callable[[Any], Any]) -> N
 
 
 @pytest.mark.parametrize("index", range(4))
-def test_patches_of_statements_are_taken_back(index: int) -> None:
+def test_mock_patches_of_settings_are_undone(index: int) -> None:
     thing = statements()[index]
     for name in SETTINGS:
         before = getattr(thing, name)
@@ -88,7 +88,7 @@ def test_patches_of_statements_are_taken_back(index: int) -> None:
 
 
 class WithOwner:
-    """A class that knows its creator."""
+    """A mixin whose `__init__` sets an attribute of its own."""
 
     owner = "nobody"
 
@@ -123,7 +123,9 @@ def test_statements_with_two_bases_and_with_slots() -> None:
 
 
 class Counted(PreparedStatement):
-    """Has a setting that is a property, and one that is in the instance dictionaries."""
+    """A prepared statement that overrides one setting with a property, and the default of another
+    with a class attribute.
+    """
 
     fetch_size = 77
 
@@ -149,7 +151,7 @@ def test_settings_that_a_subclass_overrides_are_bound(twins: Twins) -> None:
         assert twins.binding.bind(prepared(), [5]).consistency_level is None
 
 
-def test_a_setting_that_was_deleted_is_missed(twins: Twins) -> None:
+def test_binding_raises_attribute_error_for_a_deleted_setting(twins: Twins) -> None:
     statement = prepared()
     del statement.retry_policy
     with pytest.raises(AttributeError, match="retry_policy"):
@@ -196,7 +198,7 @@ def test_bound_statements_may_have_properties(twins: Twins, kind: Any, size: int
 
 
 class Flapping(Host):
-    """A host that computes its own state."""
+    """A host whose `is_up` is a property."""
 
     answers = True
 
@@ -209,7 +211,7 @@ class Flapping(Host):
         pass
 
 
-def test_a_plan_asks_hosts_as_they_want_to_be_asked(twins: Twins) -> None:
+def test_plans_use_an_overridden_is_up(twins: Twins) -> None:
     hosts = [Flapping("10.0.0.1"), Host("10.0.0.2"), Host("10.0.0.3")]
     hosts[2].set_down()
     child = RoundRobinPolicy()
@@ -232,11 +234,11 @@ def test_hosts_and_policies_are_copied(duplicate: Callable[[Any], Any]) -> None:
 
 
 class Both(TokenAwarePolicy, DCAwareRoundRobinPolicy):
-    """A mix of two policies, as in applications."""
+    """A policy with two built-in policies as bases, as some applications have."""
 
 
 class WithoutPlanner(TokenAwarePolicy):
-    """A policy that never has a planner."""
+    """A policy whose `_planner` (the compiled maker of its plans) is always None."""
 
     @property
     def _planner(self) -> Any:
@@ -248,7 +250,7 @@ class WithoutPlanner(TokenAwarePolicy):
 
 
 @pytest.mark.parametrize("kind", [TokenAwarePolicy, Both, WithoutPlanner])
-def test_policies_plan_whatever_they_derive_from(twins: Twins, kind: Any) -> None:
+def test_subclasses_of_the_token_aware_policy_make_plans(twins: Twins, kind: Any) -> None:
     policy = kind(RoundRobinPolicy())
     hosts = [Host("10.0.0.1"), Host("10.0.0.2")]
     for host in hosts:
@@ -301,7 +303,7 @@ def test_the_engine_s_sessions_may_have_properties(twins: Twins) -> None:
 
 
 class Deferred(ExecutionProfile):
-    """Overrides a default of the class, and has a slot and a dictionary."""
+    """A profile that overrides a class default, and has both a slot and an instance dictionary."""
 
     __slots__ = ("own",)
 
@@ -310,7 +312,9 @@ class Deferred(ExecutionProfile):
 
 
 @pytest.mark.parametrize("duplicate", DUPLICATES)
-def test_profiles_of_subclasses(duplicate: Callable[[Any], Any]) -> None:
+def test_copied_profiles_of_a_subclass_keep_slots_and_class_defaults(
+    duplicate: Callable[[Any], Any],
+) -> None:
     profile = Deferred(request_timeout=3.0)
     profile.own = 5
     del profile.consistency_level

@@ -12,11 +12,11 @@ from cassandra._bounded import Bounded, text_size
 @pytest.mark.parametrize(
     ("key", "size"), [("abc", 3), (b"ab", 2), (("a", (b"bc", "d"), 5), 4), (5, 0), ((), 0)]
 )
-def test_the_size_of_keys(key: Any, size: int) -> None:
+def test_text_size_adds_up_strings_and_bytes_of_nested_keys(key: Any, size: int) -> None:
     assert text_size(key) == size
 
 
-def test_entries_are_found_and_the_first_value_stays() -> None:
+def test_keep_returns_the_first_value_of_a_key() -> None:
     cache: Bounded[str, int] = Bounded(10, 1000)
     assert cache.get("a") is None
     assert cache.keep("a", 1, 10) == 1
@@ -24,7 +24,7 @@ def test_entries_are_found_and_the_first_value_stays() -> None:
     assert (cache.get("a"), len(cache), list(cache.values())) == (1, 1, [1])
 
 
-def test_too_many_entries_are_all_forgotten() -> None:
+def test_a_cache_with_too_many_entries_is_emptied() -> None:
     cache: Bounded[int, int] = Bounded(2, 1000)
     for key in range(3):
         cache.keep(key, key, 1)
@@ -32,7 +32,7 @@ def test_too_many_entries_are_all_forgotten() -> None:
     assert cache.held == 1
 
 
-def test_too_many_bytes_are_all_forgotten() -> None:
+def test_a_cache_with_too_many_bytes_is_emptied() -> None:
     cache: Bounded[int, int] = Bounded(100, 80)
     for key in range(9):
         cache.keep(key, key, 10)

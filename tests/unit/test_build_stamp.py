@@ -1,4 +1,6 @@
-"""A source tree whose compiled modules are of other sources says so."""
+"""The package warns at import if its compiled modules were built from other sources than those
+beside them.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,11 @@ def stamped(directory: Path) -> str:
     return name
 
 
-def test_a_tree_that_was_not_built_is_unknown(directory: Path) -> None:
+def test_changed_files_is_none_without_a_stamp(directory: Path) -> None:
     assert _build_stamp.changed_files(os.fspath(directory)) is None
 
 
-def test_a_build_of_these_sources(directory: Path) -> None:
+def test_nothing_has_changed_right_after_a_build(directory: Path) -> None:
     name = stamped(directory)
     assert _build_stamp.has_sources(name)
     assert _build_stamp.changed_files(name) == []
@@ -58,20 +60,20 @@ def test_a_file_of_the_same_size_is_found_by_its_digest(directory: Path) -> None
     assert _build_stamp.changed_files(name, thorough=True) == ["codecs.pyx"]
 
 
-def test_a_source_that_is_new(directory: Path) -> None:
+def test_a_new_source_file_is_a_changed_file(directory: Path) -> None:
     name = stamped(directory)
     (directory / "rows.pyx").write_text("")
     assert _build_stamp.changed_files(name, thorough=True) == ["rows.pyx"]
 
 
-def test_a_compiled_module_that_was_copied_here(directory: Path) -> None:
+def test_a_replaced_compiled_module_is_a_changed_file(directory: Path) -> None:
     name = stamped(directory)
     module = f"codecs{EXTENSION_SUFFIXES[0]}"
     (directory / module).write_bytes(b"ELF2")
     assert _build_stamp.changed_files(name) == [module]
 
 
-def test_a_source_that_changed_during_the_build(directory: Path) -> None:
+def test_a_source_changed_during_the_build_is_a_changed_file(directory: Path) -> None:
     sources = _build_stamp.source_lines(os.fspath(directory))
     (directory / "codecs.pyx").write_text("cdef int b = 10\n")
     _build_stamp.write_stamp(sources, os.fspath(directory))
@@ -79,7 +81,7 @@ def test_a_source_that_changed_during_the_build(directory: Path) -> None:
 
 
 @pytest.mark.skipif(LANE != "c", reason="needs compiled modules")
-def test_an_import_names_the_sources_and_the_command(tmp_path: Path) -> None:
+def test_an_import_warns_of_changed_sources_and_names_the_build_command(tmp_path: Path) -> None:
     ignored = shutil.ignore_patterns("*.c", "__pycache__")
     shutil.copytree(PACKAGE, tmp_path / "cassandra", ignore=ignored)
     directory = tmp_path / "cassandra" / "_accel"
@@ -96,11 +98,11 @@ def test_an_import_names_the_sources_and_the_command(tmp_path: Path) -> None:
     assert done.stdout.split()[0] == "c"
     assert "cassandra._accel was built from other sources (codecs.pyx" in done.stderr
     assert REBUILD in done.stderr
-    # The Python modules are of these sources.
+    # The Python implementation loads no compiled modules, so it does not warn.
     assert run_python(code, {**environment, "CASS_DRIVER_IMPL": "python"}).stderr == ""
 
 
 @pytest.mark.skipif(LANE != "c", reason="needs compiled modules")
-def test_the_modules_under_test_are_of_these_sources() -> None:
+def test_the_compiled_modules_under_test_were_built_from_these_sources() -> None:
     changed = _build_stamp.changed_files(thorough=True)
     assert not changed, f"{_impl.other_sources(changed)}"

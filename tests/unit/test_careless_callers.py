@@ -1,4 +1,4 @@
-"""Nothing public makes the process die: overwritten attributes, arguments of every kind, values
+"""No misuse of the public API crashes the process: overwritten attributes, wrong arguments, values
 that change the object being read.
 """
 

@@ -11,7 +11,7 @@ from cassandra.client_routes import ClientRouteProxy, ClientRoutesConfig
 PROXY = ClientRouteProxy("a", "proxy.one")
 
 
-def test_a_proxy_is_equal_by_what_it_says() -> None:
+def test_proxies_compare_by_their_fields() -> None:
     assert ClientRouteProxy("a", "proxy.one") == PROXY
     assert hash(PROXY) == hash(ClientRouteProxy("a", "proxy.one"))
     assert ClientRouteProxy("a") != PROXY
@@ -49,7 +49,7 @@ def test_configs_that_are_refused(proxies: Any, error: type[Exception], message:
         ClientRoutesConfig(proxies)
 
 
-def test_a_config() -> None:
+def test_configs_have_proxies_and_the_flag_for_shard_awareness() -> None:
     config = ClientRoutesConfig((PROXY,))
     assert (config.proxies, config.advanced_shard_awareness) == ((PROXY,), False)
     assert ClientRoutesConfig([PROXY], True).advanced_shard_awareness is True

@@ -28,7 +28,7 @@ def test_the_clock_returns_microseconds(twins: Twins) -> None:
     assert not drifts
 
 
-def test_values_increase_where_the_clock_stands(twins: Twins) -> None:
+def test_values_increase_while_the_system_clock_is_behind(twins: Twins) -> None:
     clock, drifts = make(twins)
     ahead = time.time_ns() // 1000 + 500_000
     clock.last = ahead
@@ -36,7 +36,7 @@ def test_values_increase_where_the_clock_stands(twins: Twins) -> None:
     assert not drifts
 
 
-def test_drift_beyond_the_tolerance_is_told(twins: Twins) -> None:
+def test_drift_beyond_the_tolerance_is_reported(twins: Twins) -> None:
     clock, drifts = make(twins)
     ahead = time.time_ns() // 1000 + 60_000_000
     clock.last = ahead

@@ -1,4 +1,4 @@
-"""Callers use the clocks of the system, or those of the simulation that runs them."""
+"""`cassandra._clocks` reads the system's clocks, or virtual ones in a simulation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECOND = 10**9
 IN_TEN_SECONDS = datetime.timedelta(seconds=10)
 
 
-def test_without_a_simulation_they_are_the_systems() -> None:
+def test_without_a_simulation_the_clocks_are_the_systems() -> None:
     before = time.time_ns(), time.monotonic()
     between = _clocks.wall_time_ns(), _clocks.monotonic()
     after = time.time_ns(), time.monotonic()
@@ -38,7 +38,7 @@ def test_without_a_simulation_they_are_the_systems() -> None:
     assert asyncio.run(on_a_loop()) >= after[0]
 
 
-def test_on_a_simulated_loop_they_are_virtual() -> None:
+def test_on_a_simulated_loop_the_clocks_are_virtual() -> None:
     loop = SimulatedLoop(1)
 
     async def main() -> None:
@@ -52,7 +52,7 @@ def test_on_a_simulated_loop_they_are_virtual() -> None:
     assert _clocks.wall_time_ns() >= time.time_ns() - 60 * SECOND
 
 
-def test_in_a_simulated_thread_they_are_virtual() -> None:
+def test_in_a_simulated_thread_the_clocks_are_virtual() -> None:
     loop = SimulatedLoop(1)
     Network(loop)
     seen: list[tuple[Any, ...]] = []
@@ -65,7 +65,7 @@ def test_in_a_simulated_thread_they_are_virtual() -> None:
     assert seen[0] == seen[1]
 
 
-def test_the_mapper_counts_from_the_simulations_clock() -> None:
+def test_the_mappers_relative_timestamps_use_the_virtual_clock() -> None:
     loop = SimulatedLoop(1)
 
     async def main() -> None:
@@ -75,8 +75,13 @@ def test_the_mapper_counts_from_the_simulations_clock() -> None:
     loop.run(main())
 
 
-def stamp_of_a_life(generator: MonotonicTimestampGenerator | None, seed: int) -> tuple[int, int]:
-    """Return a timestamp of a simulated cluster, and its clock's time in microseconds."""
+def timestamp_in_simulation(
+    generator: MonotonicTimestampGenerator | None, seed: int
+) -> tuple[int, int]:
+    """Execute a statement in a simulation; return its timestamp and the virtual time.
+
+    Both are in microseconds.
+    """
     loop = SimulatedLoop(seed)
     Network(loop)
 
@@ -102,18 +107,18 @@ def test_a_generator_reads_the_clock_of_each_simulation(is_shared: bool) -> None
     generator = MonotonicTimestampGenerator() if is_shared else None
     for seed in (1, 2, 3):
         clock = generator or MonotonicTimestampGenerator()
-        stamp, now = stamp_of_a_life(clock, seed)
+        stamp, now = timestamp_in_simulation(clock, seed)
         assert now - 10_000_000 < stamp <= now
 
 
-def test_a_generator_that_met_a_simulation_reads_the_systems_clock_outside() -> None:
+def test_a_generator_used_in_a_simulation_reads_the_systems_clock_outside() -> None:
     generator = MonotonicTimestampGenerator()
-    stamp_of_a_life(generator, 1)
+    timestamp_in_simulation(generator, 1)
     before = time.time_ns() // 1000
     assert before <= generator() <= time.time_ns() // 1000 + 1
 
 
-def test_a_cluster_of_threads_draws_from_the_simulations_clock() -> None:
+def test_a_blocking_cluster_takes_timestamps_from_the_virtual_clock() -> None:
     loop = SimulatedLoop(1)
     Network(loop)
 

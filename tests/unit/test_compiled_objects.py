@@ -16,7 +16,8 @@ ENV = {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"}
 has_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
-# This is one test for all classes, because several test processes would each repeat all of it.
+# One test checks all classes: if it were split, each of pytest's worker processes would repeat all
+# checks.
 @has_fork
 @pytest.mark.slow
 @pytest.mark.usefixtures("compiled")

@@ -92,7 +92,7 @@ class ThreadedSession:
     def __init__(self) -> None:
         self.lock = threading.Condition()
         self.waiting: list[FakeFuture] = []
-        self.most = 0
+        self.max_in_flight = 0
         self.closed = False
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
@@ -101,7 +101,7 @@ class ThreadedSession:
         future = FakeFuture(parameters[0], None)
         with self.lock:
             self.waiting.append(future)
-            self.most = max(self.most, len(self.waiting))
+            self.max_in_flight = max(self.max_in_flight, len(self.waiting))
             self.lock.notify()
         return future
 
@@ -147,7 +147,7 @@ def test_order_and_concurrency_with_a_thread_that_answers_newest_first() -> None
     finally:
         session.close()
     assert [outcome.result_or_exc for outcome in outcomes] == [[i] for i in range(500)]
-    assert session.most <= 16
+    assert session.max_in_flight <= 16
 
 
 def test_the_first_error_is_raised() -> None:
@@ -155,7 +155,7 @@ def test_the_first_error_is_raised() -> None:
         execute_concurrent_with_args(SynchronousSession({7, 9}), "q", arguments(20))
 
 
-def test_errors_are_outcomes_on_request() -> None:
+def test_errors_are_outcomes_without_raise_on_first_error() -> None:
     outcomes = list(
         execute_concurrent_with_args(
             SynchronousSession({3}), "q", arguments(5), raise_on_first_error=False
@@ -165,7 +165,7 @@ def test_errors_are_outcomes_on_request() -> None:
     assert isinstance(outcomes[3].result_or_exc, ValueError)
 
 
-def test_a_mistake_in_the_call_is_an_outcome_too() -> None:
+def test_an_error_that_execute_async_raises_is_an_outcome() -> None:
     class Refusing:
         def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> Any:
             raise TypeError("bad parameter")
@@ -176,7 +176,7 @@ def test_a_mistake_in_the_call_is_an_outcome_too() -> None:
         execute_concurrent(Refusing(), [("q", 1)])
 
 
-def test_a_generator_takes_statements_as_it_is_read() -> None:
+def test_a_results_generator_reads_statements_lazily() -> None:
     taken = []
 
     def statements() -> Iterator[tuple[str, tuple[int]]]:
@@ -203,7 +203,7 @@ def test_concurrency_is_checked(concurrency: int) -> None:
         execute_concurrent(SynchronousSession(), [], concurrency=concurrency)
 
 
-def test_the_profile_is_handed_on() -> None:
+def test_the_execution_profile_is_passed_to_the_session() -> None:
     seen = []
 
     class Session(SynchronousSession):
@@ -219,19 +219,19 @@ class CountingSession(ThreadedSession):
     """Fake session that counts its requests."""
 
     def __init__(self) -> None:
-        self.asked: list[Any] = []
-        self.has = threading.Condition()
+        self.requested: list[Any] = []
+        self.condition = threading.Condition()
         super().__init__()
 
     def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> FakeFuture:
-        with self.has:
-            self.asked.append(parameters[0])
-            self.has.notify_all()
+        with self.condition:
+            self.requested.append(parameters[0])
+            self.condition.notify_all()
         return super().execute_async(statement, parameters, **kwargs)
 
-    def has_been_asked(self, count: int) -> bool:
-        with self.has:
-            return self.has.wait_for(lambda: len(self.asked) >= count, 10)
+    def has_received(self, count: int) -> bool:
+        with self.condition:
+            return self.condition.wait_for(lambda: len(self.requested) >= count, 10)
 
 
 @pytest.fixture
@@ -252,12 +252,12 @@ def test_a_generator_sends_its_first_statements_at_the_call(counting: CountingSe
     outcomes = execute_concurrent_with_args(
         counting, "q", arguments(50), concurrency=10, results_generator=True
     )
-    assert counting.asked == list(range(10))
+    assert counting.requested == list(range(10))
     assert [outcome.result_or_exc for outcome in outcomes] == [[i] for i in range(50)]
 
 
 @pytest.mark.parametrize("read", [0, 1, 7, 30])
-def test_a_generator_that_is_dropped_has_the_rest_sent(
+def test_dropping_a_generator_sends_its_remaining_statements(
     counting: CountingSession, read: int
 ) -> None:
     outcomes: Any = execute_concurrent_with_args(
@@ -266,11 +266,11 @@ def test_a_generator_that_is_dropped_has_the_rest_sent(
     for _ in range(read):
         next(outcomes)
     del outcomes
-    assert counting.has_been_asked(100)
-    assert counting.asked == list(range(100))
+    assert counting.has_received(100)
+    assert counting.requested == list(range(100))
 
 
-def test_a_generator_that_an_error_has_ended_sends_no_more() -> None:
+def test_an_error_in_a_generator_stops_sending() -> None:
     sent: list[int] = []
 
     class Session(SynchronousSession):
@@ -299,22 +299,22 @@ def test_no_statement_is_sent_after_an_error_that_will_be_raised() -> None:
 
 
 @pytest.mark.parametrize("generator", [False, True])
-def test_a_session_is_let_go_at_the_end(generator: bool) -> None:
+def test_no_reference_to_the_session_is_kept(generator: bool) -> None:
     gc.collect()
     gc.disable()
     try:
         session = SynchronousSession()
-        held = weakref.ref(session)
+        reference = weakref.ref(session)
         assert len(list(execute_concurrent_with_args(
             session, "q", arguments(10), results_generator=generator
         ))) == 10  # fmt: skip
         del session
-        assert held() is None
+        assert reference() is None
     finally:
         gc.enable()
 
 
-def test_an_error_is_not_held_by_its_own_traceback() -> None:
+def test_a_raised_error_is_in_no_reference_cycle() -> None:
     class Failed(Exception):
         """An exception class of our own, since built-in exceptions do not support
         weak references.
@@ -340,7 +340,7 @@ def test_an_error_is_not_held_by_its_own_traceback() -> None:
 
 @pytest.mark.parametrize("make", [Mock, lambda: MagicMock(spec=Session)], ids=["Mock", "spec"])
 @pytest.mark.parametrize("generator", [False, True])
-def test_mocks_stand_in_for_sessions(make: Any, generator: bool) -> None:
+def test_sessions_may_be_mocks(make: Any, generator: bool) -> None:
     session = make()
 
     def execute_async(statement: Any, parameters: Any, **kwargs: Any) -> Mock:
@@ -386,7 +386,7 @@ def test_a_tracers_wrapper_sees_each_request(monkeypatch: pytest.MonkeyPatch, wh
         assert seen == queries * 2
 
 
-def test_execute_concurrent_with_args_takes_what_execute_concurrent_takes_in_its_order() -> None:
+def test_both_functions_have_the_same_options_in_the_same_order() -> None:
     ours, theirs = (
         list(inspect.signature(function).parameters.values())
         for function in (execute_concurrent_with_args, execute_concurrent)
@@ -408,7 +408,7 @@ def test_a_misspelled_keyword_is_an_error() -> None:
         execute_concurrent_with_args(SynchronousSession(), "q", arguments(1), **wrong)
 
 
-def test_a_mistake_does_not_keep_the_next_ones_from_being_sent_at_the_call() -> None:
+def test_the_first_statements_are_sent_at_the_call_in_spite_of_a_binding_error() -> None:
     query, columns = "INSERT INTO t (k) VALUES (?)", [("k", "int")]
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime_prepare(query, columns)
@@ -429,9 +429,9 @@ def test_a_mistake_does_not_keep_the_next_ones_from_being_sent_at_the_call() -> 
         assert [outcome.success for outcome in outcomes] == [True, False, False] + [True] * 7
 
 
-def test_a_statement_is_sent_before_the_next_one_is_asked_for() -> None:
-    """A statement may depend on the answer to the one before it, so only statements that exist are
-    sent together.
+def test_a_statement_is_sent_before_the_iterator_is_asked_for_the_next() -> None:
+    """A statement may depend on the response to the previous one, so the statements of a generator
+    are not collected before they are sent.
     """
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
@@ -444,7 +444,7 @@ def test_a_statement_is_sent_before_the_next_one_is_asked_for() -> None:
 
         outcomes = execute_concurrent(session, one_after_the_other(), concurrency=10)
         assert [success for success, _ in outcomes] == [True] * 5
-        # These statements exist, but each is still executed separately.
+        # The statements of a list exist from the start, but each is still sent in its own request.
         outcomes = execute_concurrent_with_args(session, insert, [(), (1, 2, 3), ()], concurrency=10,  # noqa: E501
                                                 raise_on_first_error=False)  # fmt: skip
         assert [success for success, _ in outcomes] == [True, False, True]
@@ -459,7 +459,7 @@ def executed(node: FakeNode) -> list[Any]:
     return [request for request in node.requests if request.opcode == Opcode.EXECUTE]
 
 
-def test_outcomes_are_handed_over_and_not_kept() -> None:
+def test_execute_each_passes_every_outcome_to_the_callback() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime("bad", error(ErrorCode.INVALID))
         session = cluster.connect()
@@ -472,7 +472,7 @@ def test_outcomes_are_handed_over_and_not_kept() -> None:
         assert {type(outcome) for success, outcome in outcomes if not success} == {InvalidRequest}
 
 
-def test_no_statement_is_sent_after_an_error_of_the_reader() -> None:
+def test_no_statement_is_sent_after_the_callback_raises() -> None:
     sent: list[int] = []
 
     def texts() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`row_type` of the functions that execute many statements, in every API."""
+"""The argument `row_type` of the functions that execute many statements, in both APIs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_blocking(node: FakeNode) -> None:
         check(session.execute_concurrent_async(STATEMENTS, row_type=Item).result(timeout=30))
         plain = execute_concurrent(session, STATEMENTS)
         assert all(type(row) is not Item for _, result in plain for row in result)
-        # This also works if an application has replaced the session's `execute_async`.
+        # `row_type` also works if an application has replaced the session's `execute_async`.
         session.execute_async = session.execute_async  # type: ignore[method-assign]
         check(execute_concurrent(session, STATEMENTS, row_type=Item))
 
@@ -75,7 +75,7 @@ async def test_awaited(node: FakeNode) -> None:
 
 
 @pytest.mark.parametrize("run", [execute_concurrent, execute_concurrent_async])
-def test_a_class_that_rows_cannot_be_made_of_is_refused_at_once(run: Any) -> None:
+def test_an_unsuitable_row_type_is_refused_before_anything_is_sent(run: Any) -> None:
     with pytest.raises(TypeError, match="row_type must be a dataclass"):
         run(object(), STATEMENTS, row_type=int, raise_on_first_error=False)
 

@@ -1,4 +1,4 @@
-"""An error of a bulk call names its row."""
+"""The error of a statement in `execute_concurrent` names its row, which is its index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ WHERE = r'^row 2: column "k" \(int, Int32Type\): \'three\''
 
 @pytest.mark.parametrize("generator", [False, True])
 @pytest.mark.parametrize("concurrency", [1, 100])
-def test_a_value_that_does_not_fit(generator: bool, concurrency: int) -> None:
+def test_a_value_of_the_wrong_type_names_its_row_and_column(
+    generator: bool, concurrency: int
+) -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         node.prime(SELECT, void())
@@ -42,7 +44,7 @@ def test_a_value_that_does_not_fit(generator: bool, concurrency: int) -> None:
             ).result(WAIT)
 
 
-def test_a_refusal_of_the_server() -> None:
+def test_a_servers_error_has_a_note_with_the_row() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         node.prime("INSERT 1", error(ErrorCode.INVALID, "no"))
@@ -59,7 +61,7 @@ async def rows(session: aio.Session, statements: Any, in_order: bool) -> AsyncIt
 
 
 @pytest.mark.parametrize("in_order", [False, True])
-async def test_asyncio(in_order: bool) -> None:
+async def test_a_value_of_the_wrong_type_names_its_row_with_asyncio(in_order: bool) -> None:
     with FakeNode() as node:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()

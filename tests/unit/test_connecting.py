@@ -60,7 +60,7 @@ def test_tls(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tls_context.chain == (Path("c"), Path("k"))
 
 
-def test_a_bundle_stands_for_hosts() -> None:
+def test_a_cloud_bundle_replaces_hosts_and_port() -> None:
     assert settings_of("--cloud-bundle", "b.zip", "--port", "5") == {
         "cloud": {"secure_connect_bundle": "b.zip"}
     }

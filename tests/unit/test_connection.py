@@ -10,7 +10,7 @@ from cassandra import connection
 from cassandra.engine import endpoint
 
 
-def test_names_are_those_of_their_homes() -> None:
+def test_names_are_the_objects_of_the_modules_that_define_them() -> None:
     assert connection.DefaultEndPoint is endpoint.DefaultEndPoint
     for name, home in connection._HOME.items():
         assert getattr(connection, name) is getattr(importlib.import_module(home), name), name
@@ -18,7 +18,9 @@ def test_names_are_those_of_their_homes() -> None:
         _ = connection.nothing
 
 
-def test_compressions_are_those_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_locally_supported_compressions_are_the_installed_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delitem(vars(connection), "locally_supported_compressions", raising=False)
     compressions = connection.locally_supported_compressions
     assert set(compressions) <= {"lz4", "snappy"}

@@ -1,4 +1,7 @@
-"""The report of a cluster's settings: its form, the entry of each setting, its limits."""
+"""The report of a cluster's settings, which a control connection sends to the server.
+
+The tests check its form, the entry of each setting, and its maximum length.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +112,7 @@ CUSTOM: dict[str, Any] = {
     f"{POLICY}load-distribution": None,
     f"{POLICY}fallback-to-non-preferred-nodes": None,
 }
-NO_PLACE = {f"{BALANCING}node-preference.type": None}
+NO_PREFERENCE = {f"{BALANCING}node-preference.type": None}
 DC = {
     f"{BALANCING}node-preference.type": "dc",
     f"{BALANCING}node-preference.local-dc": "dc1",
@@ -124,14 +127,14 @@ LINGER = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 5))
 
 CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (profile(load_balancing_policy=RoundRobinPolicy()),
-     {**CUSTOM, **NO_PLACE, f"{POLICY}name": "RoundRobinPolicy"}),
+     {**CUSTOM, **NO_PREFERENCE, f"{POLICY}name": "RoundRobinPolicy"}),
     (profile(load_balancing_policy=DCAwareRoundRobinPolicy("dc1")),
      {**CUSTOM, **DC, f"{POLICY}name": "DCAwareRoundRobinPolicy"}),
     (profile(load_balancing_policy=AdaptivePolicy(DCAwareRoundRobinPolicy("dc1"))),
      {**CUSTOM, **DC, f"{POLICY}name": "AdaptivePolicy"}),
     (profile(load_balancing_policy=TOKEN_AWARE(DCAwareRoundRobinPolicy("dc1"), False)),
      {**DC, f"{POLICY}load-distribution": "replica-set"}),
-    (profile(load_balancing_policy=TOKEN_AWARE(RoundRobinPolicy())), NO_PLACE),
+    (profile(load_balancing_policy=TOKEN_AWARE(RoundRobinPolicy())), NO_PREFERENCE),
     (profile(load_balancing_policy=TOKEN_AWARE(RackAwareRoundRobinPolicy("dc1", "r1", 1))),
      {**RACK, f"{POLICY}fallback-to-non-preferred-nodes": True}),
     (profile(retry_policy=FallthroughRetryPolicy()), {f"{RETRY}policy.type": "fallthrough"}),
@@ -201,7 +204,7 @@ def test_settings_in_the_report(settings: dict[str, Any], changed: dict[str, Any
     assert report_of(**settings) == {k: v for k, v in expected.items() if v is not None}
 
 
-def test_a_data_centre_that_was_found_out_stays_so() -> None:
+def test_a_data_centre_taken_from_the_contact_points_is_reported_as_dc_auto() -> None:
     with (
         FakeCluster(1, scylla=1) as nodes,
         Cluster(nodes.contact_points, port=nodes.port) as cluster,
@@ -219,7 +222,7 @@ def configs_sent(nodes: FakeCluster) -> list[str]:
     ]
 
 
-def test_the_report_goes_out_with_each_control_connection() -> None:
+def test_each_control_connection_sends_the_current_report() -> None:
     with (
         FakeCluster(1, scylla=1) as nodes,
         Cluster(nodes.contact_points, port=nodes.port) as cluster,
@@ -235,7 +238,7 @@ def test_the_report_goes_out_with_each_control_connection() -> None:
 
 
 @pytest.mark.parametrize("size", [10, MOST_BYTES])
-def test_a_report_that_is_too_long_is_left_out(size: int) -> None:
+def test_a_report_that_is_too_long_is_not_sent(size: int) -> None:
     policy = type("L" * size, (RoundRobinPolicy,), {})()
     with (
         FakeCluster(1, scylla=1) as nodes,
@@ -251,7 +254,7 @@ class BrokenRoundRobinPolicy(RoundRobinPolicy):
         raise RuntimeError("this policy is not to be looked at")
 
 
-def test_a_report_that_fails_does_not_keep_from_connecting() -> None:
+def test_a_cluster_connects_without_a_report_if_building_it_fails() -> None:
     policy = BrokenRoundRobinPolicy()
     with (
         FakeCluster(1, scylla=1) as nodes,

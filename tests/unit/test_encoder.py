@@ -1,4 +1,4 @@
-"""CQL literals."""
+"""The encoder turns Python values into CQL literals."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ def test_literals(value: Any, literal: str) -> None:
     assert Encoder().cql_encode_all_types(value, as_text_type=True) == literal
 
 
-def test_a_generator_is_a_list() -> None:
+def test_a_generator_becomes_a_list_literal() -> None:
     assert Encoder().cql_encode_all_types(number for number in (1, 2)) == "[1, 2]"
 
 
-def test_the_mapping_may_be_changed() -> None:
+def test_entries_of_an_encoders_mapping_can_be_replaced() -> None:
     encoder = Encoder()
     encoder.mapping[Pair] = lambda pair: f"{{a: {pair.a}}}"
     assert encoder.cql_encode_all_types([Pair(1, 2)]) == "[{a: 1}]"
@@ -112,7 +112,7 @@ def test_quoting() -> None:
     assert Encoder().cql_encode_unicode("a") == "'a'"
 
 
-def test_a_mapping_for_enums_of_a_programs_own() -> None:
+def test_an_application_can_map_its_enum_classes() -> None:
     encoder = Encoder()
     encoder.mapping[Zone] = lambda zone: "zone"
     assert (encoder.cql_encode_all_types(Zone.NORTH), encoder.cql_encode_all_types(Plain.WORD)) == (

@@ -40,7 +40,7 @@ MARK = re.compile(r"[\[\]{}():,]| ")
 
 def is_one_literal(text: str) -> bool:
     """Return True if `text` is one literal, with balanced brackets around nested literals."""
-    open_ones: list[str] = []
+    open_brackets: list[str] = []
     offset = 0
     while offset < len(text):
         atom = ATOM.match(text, offset)
@@ -49,22 +49,22 @@ def is_one_literal(text: str) -> bool:
         elif (mark := MARK.match(text, offset)) is not None:
             offset = mark.end()
             if mark[0] in "[{(":
-                open_ones.append({"[": "]", "{": "}", "(": ")"}[mark[0]])
-            elif mark[0] in "]})" and (not open_ones or open_ones.pop() != mark[0]):
+                open_brackets.append({"[": "]", "{": "}", "(": ")"}[mark[0]])
+            elif mark[0] in "]})" and (not open_brackets or open_brackets.pop() != mark[0]):
                 return False
             continue
         else:
             return False
-        if not open_ones and offset < len(text):
+        if not open_brackets and offset < len(text):
             return False
-    return not open_ones
+    return not open_brackets
 
 
 EVIL = "1'; DROP KEYSPACE k; --"
 
 
 class Text(str):
-    """Returned by evil methods: a string whose methods always return the same text."""
+    """A string whose methods return EVIL; the methods of `evil` subclasses return it."""
 
     __slots__ = ()
 
@@ -99,7 +99,7 @@ PROPERTIES = (
 
 
 def evil(kind: type[Any]) -> type[Any]:
-    """Return a subclass whose string conversions never return its value."""
+    """Return a subclass of `kind` whose string conversions return EVIL instead of its value."""
 
     def method(self: Any, *_: Any, **__: Any) -> Any:
         return Text(EVIL)
@@ -119,8 +119,8 @@ def evil(kind: type[Any]) -> type[Any]:
 ADDRESSES = (
     "1.2.3.4", "::1", "::ffff:1.2.3.4", "fe80::1", "2001:db8::", "::",
 )  # fmt: skip
-# Values as (class, arguments), from which the test also creates subclass instances.
-SAME: list[tuple[type[Any], tuple[Any, ...]]] = [
+# Classes and constructor arguments; the test builds each value from the class and from a subclass.
+CONSTRUCTED: list[tuple[type[Any], tuple[Any, ...]]] = [
     (int, (-5,)),
     (float, (-0.5,)),
     (float, ("nan",)),
@@ -158,10 +158,11 @@ SAME: list[tuple[type[Any], tuple[Any, ...]]] = [
     (ipaddress.IPv4Network, ("1.2.3.0/24",)),
     (ipaddress.IPv6Network, ("fe80::/64",)),
 ]
-QUOTED = (Point, LineString, Polygon)  # their text is quoted, whatever it is
+# their literals are quoted strings, so a subclass may change what is inside the quotes
+QUOTED = (Point, LineString, Polygon)
 
 
-@pytest.mark.parametrize(("kind", "arguments"), SAME)
+@pytest.mark.parametrize(("kind", "arguments"), CONSTRUCTED)
 def test_a_subclass_has_the_literal_of_its_parent(kind: Any, arguments: tuple[Any, ...]) -> None:
     encode = Encoder().cql_encode_all_types
     literal = encode(kind(*arguments))
@@ -188,7 +189,7 @@ def test_an_address_with_a_zone_is_refused(make: Any, zone: str) -> None:
         Encoder().cql_encode_all_types([address])
 
 
-def test_numbers_that_are_something_else() -> None:
+def test_fields_overwritten_with_strings_are_refused() -> None:
     encode = Encoder().cql_encode_all_types
     for thing in (Date(1), Time(1), Duration(1, 2, 3)):
         for name in type(thing).__mro__[1].__dict__["__slots__"]:
@@ -200,7 +201,7 @@ def test_numbers_that_are_something_else() -> None:
         assert is_one_literal(encode(thing))
 
 
-def test_arrays_and_views_are_lists() -> None:
+def test_arrays_and_views_become_lists_or_sets() -> None:
     encode = Encoder().cql_encode_all_types
     assert encode({"a'": 1}.keys()) == "{'a'''}"
     assert encode(range(2)) == "[0, 1]"

@@ -18,7 +18,7 @@ CLASSES = [
     if isinstance(value, type) and issubclass(value, BaseException) and value.__name__[0] != "_"
 ]
 
-MADE: list[tuple[BaseException, str]] = [
+MESSAGES: list[tuple[BaseException, str]] = [
     (errors.UnresolvableContactPoints(["a", "b"]), "no contact point could be resolved: a, b"),
     (errors.OperationTimedOut("too late"), "too late"),
     (errors.OperationTimedOut("too late", HERE, 2.5), "too late (timeout=2.5s)"),
@@ -37,13 +37,15 @@ MADE: list[tuple[BaseException, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("error", "text"), MADE, ids=[type(error).__name__ for error, _ in MADE])
-def test_texts(error: BaseException, text: str) -> None:
+@pytest.mark.parametrize(
+    ("error", "text"), MESSAGES, ids=[type(error).__name__ for error, _ in MESSAGES]
+)
+def test_the_message_of_each_error(error: BaseException, text: str) -> None:
     assert str(error) == text
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_each_class_is_the_drivers_and_says_where_it_is_public(kind: type) -> None:
+def test_each_class_is_a_driver_exception_with_a_docstring(kind: type) -> None:
     assert issubclass(kind, errors.DriverException)
     assert kind.__module__.startswith("cassandra")
     assert inspect.getdoc(kind)
@@ -52,13 +54,13 @@ def test_each_class_is_the_drivers_and_says_where_it_is_public(kind: type) -> No
 @pytest.mark.parametrize(
     "error", [errors.NoHostAvailable("none", {"a": OSError("lost")}), errors.LoginRefused("no", {})]
 )
-def test_errors_of_hosts_can_be_pickled(error: errors.NoHostAvailable) -> None:
+def test_errors_with_an_error_for_each_host_can_be_pickled(error: errors.NoHostAvailable) -> None:
     copied = pickle.loads(pickle.dumps(error))
     assert (type(copied), str(copied)) == (type(error), str(error))
     assert list(copied.errors) == list(error.errors)
 
 
-def test_fields_of_refusals() -> None:
+def test_errors_of_the_server_have_its_fields() -> None:
     unavailable: Any = errors.Unavailable("few", 4, 2, 1)
     assert (unavailable.consistency, unavailable.required_replicas) == (4, 2)
     assert unavailable.alive_replicas == 1
@@ -70,7 +72,7 @@ def test_fields_of_refusals() -> None:
     assert write.write_type == errors.WriteType.BATCH
 
 
-def test_families() -> None:
+def test_base_classes_of_errors() -> None:
     assert issubclass(errors.LoginRefused, errors.NoHostAvailable)
     assert issubclass(errors.LoginRefused, errors.AuthenticationFailed)
     assert issubclass(errors.DecodeError, ValueError)
@@ -79,6 +81,6 @@ def test_families() -> None:
     assert issubclass(errors.InvalidRequest, errors.RequestValidationException)
 
 
-def test_the_address_of_a_lost_connection() -> None:
+def test_connection_errors_have_the_host_s_address() -> None:
     assert errors.ConnectionException("lost", HERE).host == "10.0.0.1"
     assert errors.ConnectionException("lost", "10.0.0.2").host == "10.0.0.2"

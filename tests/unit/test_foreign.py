@@ -1,5 +1,7 @@
-"""If another driver is installed too, imports report it, whichever was installed last. They also
-report files of ours that its uninstallation removed.
+"""If another driver with the package name `cassandra` is installed too, imports say so, whichever
+was installed last.
+
+Imports also report files of this package that were removed with the other driver.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ io/libevreactor.py io/twistedreactor.py marshal.py metrics.py murmur3.py pool.py
 protocol_features.py segment.py shard_info.py ssl_session_cache.py tablets.py timestamps.py
 type_codes.py
 """
-# Statements that are answered by a module of ours.
+# Import statements that raise an ImportError with an explanation, after COMMON has been removed.
 EXPLAINED = [
     "from cassandra.cluster import Cluster",
     "from cassandra.query import SimpleStatement",
@@ -56,7 +58,7 @@ EXPLAINED = [
     "import cassandra.doctor.__main__",
     "import cassandra.migrate.__main__",
 ]
-# Our files are missing for these statements, so Python itself reports the error.
+# For these statements all files that could explain are missing, so Python itself raises the error.
 UNEXPLAINED = {
     "import cassandra; cassandra.__version__": (
         "AttributeError: module 'cassandra' has no attribute '__version__'"
@@ -86,7 +88,7 @@ def install_ours(site: Path) -> None:
 
 
 def install_other(site: Path, modules: list[str]) -> None:
-    """Install another distribution's files over ours, with its record."""
+    """Install the files of another distribution over this package, with its RECORD file."""
     package = site / "cassandra"
     package.mkdir(exist_ok=True)
     written = ["cassandra/__init__.py", *(f"cassandra/{module}" for module in modules)]
@@ -114,19 +116,19 @@ def check_refused(done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode != 0
     assert "ImportError" in done.stderr
     assert "other-driver" in done.stderr
-    # Ours stays installed until the wheel that restores it exists.
+    # The command does not uninstall anything unless the wheel that restores the package exists.
     assert f"ls dist/turbocql-*.whl && pip uninstall -y other-driver && {PUT_BACK}" in done.stderr
 
 
 @pytest.mark.slow
-def test_ours_alone_is_accepted(tmp_path: Path) -> None:
+def test_this_package_alone_is_accepted(tmp_path: Path) -> None:
     install_ours(tmp_path)
     done = run(tmp_path, "import cassandra.cluster, cassandra.query; print('fine')")
     assert done.stdout == "fine\n", done.stderr
 
 
 @pytest.mark.slow
-def test_a_shim_of_another_driver_s_name_is_accepted(tmp_path: Path) -> None:
+def test_a_shim_with_another_driver_s_name_is_accepted(tmp_path: Path) -> None:
     install_ours(tmp_path)
     info = tmp_path / "cassandra_driver-3.30.1+turbocql.dist-info"
     info.mkdir()
@@ -145,7 +147,7 @@ def test_a_shim_of_another_driver_s_name_is_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "module", ["cluster.py", "cluster.cpython-311-x86_64-linux-gnu.so", "row_parser.pyx"]
 )
-def test_ours_installed_over_another(tmp_path: Path, module: str) -> None:
+def test_this_package_installed_over_another_is_refused(tmp_path: Path, module: str) -> None:
     install_other(tmp_path, [module])
     install_ours(tmp_path)
     check_refused(run(tmp_path, "import cassandra"))
@@ -155,14 +157,14 @@ def test_ours_installed_over_another(tmp_path: Path, module: str) -> None:
 @pytest.mark.parametrize(
     "entry", ["cluster", "query", "policies", "cqltypes", "protocol", "util", "metadata"]
 )
-def test_another_installed_over_ours(tmp_path: Path, entry: str) -> None:
+def test_another_package_installed_over_this_one_is_refused(tmp_path: Path, entry: str) -> None:
     install_ours(tmp_path)
     install_other(tmp_path, ["cluster.py", "query.py", "util.py"])
     check_refused(run(tmp_path, f"import cassandra.{entry}"))
 
 
 @pytest.mark.slow
-def test_an_unknown_owner_is_said_to_be_unknown(tmp_path: Path) -> None:
+def test_a_foreign_file_without_a_record_has_an_unknown_owner(tmp_path: Path) -> None:
     install_ours(tmp_path)
     (tmp_path / "cassandra" / "cluster.py").write_text("")
     done = run(tmp_path, "import cassandra")
@@ -185,7 +187,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("statement", EXPLAINED)
-def test_files_that_are_gone_are_explained(broken: Path, statement: str, twins: Twins) -> None:
+def test_imports_explain_missing_files(broken: Path, statement: str, twins: Twins) -> None:
     done = run(broken, statement, twins.impl)
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"ImportError: {broken}/cassandra/__init__.py is not there"), done.stderr
@@ -194,15 +196,15 @@ def test_files_that_are_gone_are_explained(broken: Path, statement: str, twins: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("statement", "message"), UNEXPLAINED.items())
-def test_the_documentation_has_the_errors_that_nothing_can_explain(
+def test_the_documentation_quotes_the_errors_that_python_itself_raises(
     broken: Path, statement: str, message: str
 ) -> None:
-    # Since 3.15 Python adds that it does not search packages.
+    # Python 3.15 and later append a sentence to the message, so only its beginning is compared.
     assert run(broken, statement).stderr.splitlines()[-1].startswith(message)
     assert message in " ".join(UPGRADING.read_text().split())
 
 
-def test_an_error_is_raised_at_each_import(tmp_path: Path) -> None:
+def test_missing_files_raise_an_error_at_each_import(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(ImportError, match="not there, which is a part"):
             check_files(str(tmp_path))

@@ -1,4 +1,4 @@
-"""Locks that outlive a call are replaced in a forked child."""
+"""Every lock that outlives a call is replaced in a forked child."""
 
 from __future__ import annotations
 
@@ -9,38 +9,41 @@ import cassandra
 
 ROOT = Path(cassandra.__file__).parent
 
-# Locks that a forked child never needs: they live for one call, or belong to objects that only the
-# parent uses. The comment after each gives the reason.
-OF_A_CALL = {
-    "client/paging.py",  # one prefetched page, through the parent's connections
-    "concurrent.py",  # one call of execute_concurrent
-    "engine/events.py",  # one execution
+# Files whose locks a forked child never needs, because they live for one call, or belong to objects
+# that only the parent uses. The comment after each file says which.
+NOT_NEEDED_IN_CHILDREN = {
+    # a lock for one prefetched page, which comes through the parent's connections
+    "client/paging.py",
+    "concurrent.py",  # a lock for one call of execute_concurrent
+    "engine/events.py",  # a lock for one execution
     "engine/stream_table.py",  # a connection of the parent; no one waits for it without a limit
     "testing/fake/faults.py",
     "testing/fake/node.py",
     "testing/local.py",
     "testing/processes.py",
-    "testing/simulation/threads.py",  # one run in virtual time
+    "testing/simulation/threads.py",  # a lock for one simulated run
 }
 LOCK = re.compile(r"= (?:threading\.)?(?:R?Lock|Condition)\(")
 
 
 def test_nobody_uses_cached_property() -> None:
-    """cached_property has a lock before Python 3.12, which a forked child cannot replace."""
+    """Before Python 3.12, cached_property has a lock, which a forked child cannot replace."""
     assert [
         path for path in ROOT.rglob("*.py") if "import cached_property" in path.read_text()
     ] == []
 
 
-def test_each_file_with_a_lock_renews_it() -> None:
+def test_each_file_with_a_lock_replaces_it_in_a_forked_child() -> None:
     forgotten = [
         name
         for path in ROOT.rglob("*.py")
         if LOCK.search(text := path.read_text())
-        and (name := path.relative_to(ROOT).as_posix()) not in OF_A_CALL
+        and (name := path.relative_to(ROOT).as_posix()) not in NOT_NEEDED_IN_CHILDREN
         and "renew_in_child" not in text
         and "renewed(" not in text
         and "register_at_fork" not in text
     ]
     assert forgotten == []
-    assert [name for name in OF_A_CALL if not LOCK.search((ROOT / name).read_text())] == []
+    assert [
+        name for name in NOT_NEEDED_IN_CHILDREN if not LOCK.search((ROOT / name).read_text())
+    ] == []

@@ -1,5 +1,6 @@
-"""The fuzzers run briefly: the whole corpus, and a few thousand mutations of one seed. ``python
-tests/fuzz`` runs for minutes.
+"""The fuzzers run briefly: on the whole corpus, and on mutations made from one random seed.
+
+``python tests/fuzz`` runs them for minutes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ IMPLS = ["python", "c"]
 
 
 @pytest.mark.slow
-def test_the_corpus() -> None:
+def test_both_implementations_agree_on_the_corpus() -> None:
     assert every.replay(IMPLS) > 100
 
 

@@ -1,4 +1,6 @@
-"""Habits from other libraries raise errors that suggest the right code."""
+"""Names and calls of other libraries raise errors that suggest this driver's code for the same
+purpose.
+"""
 
 from __future__ import annotations
 
@@ -82,13 +84,13 @@ def test_names_of_other_libraries(kind: type, table: dict[str, str]) -> None:
             getattr(object.__new__(kind), name)
 
 
-def test_they_are_not_among_the_names_of_an_object(session: Session) -> None:
+def test_dir_does_not_list_the_names_of_other_libraries(session: Session) -> None:
     names = dir(session)
     assert {"execute", "shutdown"} <= {*names}
     assert not {"cursor", "close", "commit"} & {*names}
 
 
-def test_existing_attributes_of_a_class_stay() -> None:
+def test_adding_habits_keeps_a_class_s_own_attributes() -> None:
     class Mine:
         first = 1
 
@@ -98,7 +100,7 @@ def test_existing_attributes_of_a_class_stay() -> None:
         Mine().second  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_a_subclass_and_an_object_may_have_the_names() -> None:
+def test_subclasses_and_objects_may_define_the_names() -> None:
     class Ours(Session):
         def close(self) -> str:
             return "closed"
@@ -140,13 +142,13 @@ def test_a_result_has_no_length(session: Session) -> None:
     result: Any = session.execute("SELECT key FROM system.local")
     with pytest.raises(TypeError, match=r"has no len\(\): write len\(result.all\(\)\)"):
         len(result)
-    # Some callers try the length first, and go on without it.
+    # list() and others ask for a length hint first, and continue without one.
     assert not hasattr(result, "__len__")
     assert operator.length_hint(result, 7) == 7
     assert len(list(result)) == 1
 
 
-def test_a_result_without_rows_has_no_first_one(session: Session) -> None:
+def test_the_first_row_of_an_empty_result_is_an_index_error(session: Session) -> None:
     result = session.execute("SELECT * FROM system.peers WHERE peer = '10.9.9.9'")
     with pytest.raises(IndexError, match=r"no rows; result.one\(\) returns None"):
         result[0]
@@ -177,7 +179,7 @@ def test_a_misspelt_setting_of_a_session_warns(session: Session) -> None:
     del session.fetch_size  # type: ignore[attr-defined]
 
 
-def test_a_class_of_the_users_has_settings_of_its_own() -> None:
+def test_attributes_of_a_subclass_of_a_statement_do_not_warn() -> None:
     class Ours(SimpleStatement):
         pass
 
@@ -214,7 +216,7 @@ def test_parameters_beside_a_batch_warn(session: Session, size: int) -> None:
 
 
 class Money:
-    """A class with a useless str()."""
+    """A class that inherits `__str__` from object."""
 
 
 class Priced(Money):
@@ -222,7 +224,7 @@ class Priced(Money):
         return "12.5"
 
 
-def test_an_object_may_be_its_own_literal() -> None:
+def test_an_object_with_a_str_method_is_encoded_as_its_string() -> None:
     assert Encoder().cql_encode_all_types(Priced()) == "12.5"
 
 
@@ -231,11 +233,11 @@ def bad_model(kind: type) -> type:
 
 
 def any_settings(settings: Any) -> Any:
-    """Return settings that no type checker knows."""
+    """Return `settings` as Any, so that type checkers accept unknown names."""
     return settings
 
 
-# The call, its argument, and the expected message.
+# For each mistake: the exception's class, the wrong call, and a pattern of the message.
 MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
     "a policy's name": (
         TypeError,
@@ -447,7 +449,9 @@ def test_settings_of_other_clients(name: str, text: str) -> None:
         ("SELECT * FROM t WHERE k = %s AND c = %s", {1, 2}, "the set {1, 2}, which has no order"),
     ],
 )
-def test_queries(session: Session, query: Any, parameters: Any, text: str) -> None:
+def test_wrong_queries_and_parameters(
+    session: Session, query: Any, parameters: Any, text: str
+) -> None:
     with pytest.raises(TypeError, match=text):
         session.execute(query, parameters)
 
@@ -465,7 +469,7 @@ async def test_a_statement_that_was_not_awaited() -> None:
             len(result)
 
 
-def test_the_session_comes_first(session: Session) -> None:
+def test_swapped_session_and_statement(session: Session) -> None:
     prepared: Any = object.__new__(PreparedStatement)
     second: Any = session
     with pytest.raises(AttributeError, match="take the session first"):
@@ -480,7 +484,7 @@ def test_the_session_comes_first(session: Session) -> None:
         ("3", "but is '3' of type str$"),
     ],
 )
-def test_times(session: Session, timeout: Any, text: str) -> None:
+def test_wrong_timeouts(session: Session, timeout: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
         session.execute("SELECT key FROM system.local", None, timeout)
 
@@ -503,13 +507,13 @@ async def test_statements_without_parameters(session: Session, pairs: Any) -> No
             awaiting.execute_concurrent(pairs)
 
 
-def test_rows_of_a_result_have_positions(session: Session) -> None:
+def test_indexing_a_result_by_column_name(session: Session) -> None:
     result: Any = session.execute("SELECT key FROM system.local")
     with pytest.raises(TypeError, match=r"write result\.one\(\)\.key"):
         result["key"]
 
 
-def test_a_future_is_no_result(session: Session) -> None:
+def test_rows_of_a_future_without_result(session: Session) -> None:
     future: Any = session.execute_async("SELECT key FROM system.local")
     text = r"its rows are those of future\.result\(\)"
     with pytest.raises(TypeError, match=text):
@@ -564,7 +568,7 @@ def test_rows_are_read_only() -> None:
     assert pickle.loads(pickle.dumps(row)) == row == copy.deepcopy(row)
 
 
-def test_columns_may_have_the_names() -> None:
+def test_columns_of_a_model_may_have_the_names_of_other_libraries() -> None:
     class Log(Model):
         query = columns.Text(primary_key=True)
         find = columns.Integer()
@@ -577,7 +581,7 @@ def notes_of(error: BaseException) -> list[str]:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="notes are new in Python 3.11")
-def test_names_of_the_schema() -> None:
+def test_missing_names_of_the_schema_suggest_existing_ones() -> None:
     with pytest.raises(KeyError) as caught:
         LazyMapping({"system": 1, "shop": 2}, str)["systen"]
     assert caught.value.args == ("systen",)

@@ -1,4 +1,4 @@
-"""Times in buckets, and their percentiles."""
+"""Durations are counted in buckets, from which percentiles are computed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def counted(times: list[float]) -> list[int]:
 
 
 @pytest.mark.parametrize("percent", [1, 50, 95, 99, 99.9, 100])
-def test_percentiles_are_close(percent: float) -> None:
+def test_percentiles_are_at_most_seven_percent_too_high(percent: float) -> None:
     times = [10 ** random.Random(seed).uniform(-5, 3) for seed in range(1000)]
     exact = sorted(times)[max(round(percent * 10), 1) - 1]
     assert exact <= percentile_of(counted(times), percent) <= exact * 1.07
@@ -30,7 +30,7 @@ def test_the_first_and_last_buckets() -> None:
     assert percentile_of(counted([1.0]), 0) == 0.0
 
 
-def test_a_percentile_whose_rounding_leaves_a_rest() -> None:
+def test_a_percentile_just_below_100_is_the_maximum() -> None:
     for total in range(1, 200):
         counts = counted([0.5] * total)
         assert percentile_of(counts, 99.99999999999999) == percentile_of(counts, 100)

@@ -1,5 +1,6 @@
-"""`import cassandra.cluster` imports only what it needs (benchmarks/import_time.py measures its
-time).
+"""Importing the package and its APIs imports only what applications need at once.
+
+benchmarks/import_time.py measures how long it takes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ UNWANTED = {
     "email", "sqlite3", "xml", "csv", "tkinter", "ctypes", "http", "cProfile", "pstats",
     "setuptools", "multiprocessing", "unittest", "cassandra.cqlengine", "cassandra.testing",
     "cassandra.aio", "doctest", "pydoc",
-    # Compatible names are imported at their first use.
+    # Names for compatibility with other drivers are imported at their first use.
     "cassandra._compat", "cassandra.datastax", "cassandra.driver_config", "cassandra.graph",
     "cassandra.io", "cassandra.metrics", "cassandra.protocol.parsers", "cassandra.stats",
     "cassandra.client.cloud", "cassandra.client_routes", "cassandra.client.routes",
@@ -38,7 +39,8 @@ UNWANTED = {
     "cassandra.query.trace", "cassandra.util",
 }  # fmt: skip
 
-# The parts of the engine that define settings for applications.
+# The modules of the engine that define settings of applications; `import cassandra.cluster` may
+# load them.
 ENGINE = {
     "cassandra.engine", "cassandra.engine.call_options", "cassandra.engine.control",
     "cassandra.engine.control.query_fallback", "cassandra.engine.endpoint",
@@ -61,7 +63,8 @@ from cassandra.auth import PlainTextAuthProvider
 @pytest.mark.parametrize("imports", IMPORTS)
 def test_import_pulls_in_nothing_optional(imports: str) -> None:
     code = (
-        # These import different parts of the standard library in different versions of Python.
+        # These modules import different parts of the standard library in different versions of
+        # Python, so they are imported before the count begins.
         "import importlib.util, logging, random, socket, sys, typing\n"
         f"before = set(sys.modules)\n{IMPORTS[imports]}\n"
         "print(*sorted(set(sys.modules) - before))"
@@ -85,7 +88,7 @@ def test_import_pulls_in_nothing_optional(imports: str) -> None:
     assert strangers == set()
 
 
-def test_the_python_twins_of_codecs_and_rows_stay_out_where_the_compiled_ones_serve(
+def test_the_python_twins_of_codecs_and_rows_are_not_imported_beside_the_compiled_ones(
     compiled: Twins,
 ) -> None:
     done = run_python("import sys; import cassandra.cluster, cassandra.aio; print(*sys.modules)")
@@ -100,7 +103,7 @@ def test_the_python_twins_of_codecs_and_rows_stay_out_where_the_compiled_ones_se
 
 
 @pytest.mark.slow
-def test_a_cluster_that_is_made_has_imported_its_engine() -> None:
+def test_creating_a_cluster_imports_the_engine() -> None:
     # The caller's thread imports the engine before it connects; the engine's own thread imports
     # nothing.
     for face in ("cluster", "aio"):
@@ -111,7 +114,7 @@ def test_a_cluster_that_is_made_has_imported_its_engine() -> None:
         assert done.stdout.strip() == "True", done.stderr
 
 
-# The node is in the test's process, which has imported more.
+# The fake node runs in the test's own process, because it imports more modules than the driver.
 EXECUTING = {
     "cluster": """
 def execute():
@@ -133,7 +136,7 @@ def execute():
 
 
 @pytest.mark.parametrize("face", EXECUTING)
-def test_all_that_requests_need_is_there_when_a_cluster_is_made(face: str) -> None:
+def test_executing_imports_nothing_after_a_cluster_is_created(face: str) -> None:
     with FakeNode() as node:
         node.prime("SELECT 1", rows([("v", "int")], [(1,)]))
         done = run_python(
@@ -146,8 +149,8 @@ def test_all_that_requests_need_is_there_when_a_cluster_is_made(face: str) -> No
             "print(*set(sys.modules) - before)"
         )
     assert done.returncode == 0, done.stderr
-    # Optional packages, such as uvloop, are imported with the loop or a connection; the Python
-    # twin's codecs with the first of a kind.
+    # Optional packages, such as uvloop, are imported with the loop or with a connection. The codecs
+    # of the Python twin are imported when the first codec of their kind is needed.
     late = {
         name
         for name in done.stdout.split()
@@ -176,7 +179,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("face", PROGRAMS)
-def test_names_for_programs_of_other_drivers_come_if_one_asks(face: str) -> None:
+def test_compatibility_modules_are_not_imported_unless_used(face: str) -> None:
     done = run_python(
         "import asyncio, sys\n"
         f"from cassandra.{face} import Cluster\n"
@@ -190,16 +193,16 @@ def test_names_for_programs_of_other_drivers_come_if_one_asks(face: str) -> None
 
 
 @pytest.mark.slow
-def test_each_face_goes_without_the_other() -> None:
+def test_importing_one_api_does_not_import_the_other() -> None:
     for face, other in (("aio", "cluster"), ("cluster", "aio")):
         done = run_python(f"import sys; import cassandra.{face}; print(*sys.modules)")
         assert done.returncode == 0, done.stderr
         assert not [name for name in done.stdout.split() if name.startswith(f"cassandra.{other}")]
 
 
-def test_import_of_the_package_alone_is_small() -> None:
+def test_importing_only_the_package_loads_little() -> None:
     code = (
-        # From Python 3.14 on, logging itself imports inspect.
+        # logging is imported before the count begins: from Python 3.14 on, it imports inspect.
         "import logging, sys; before = set(sys.modules); import cassandra; "
         "print(*sorted(set(sys.modules) - before))"
     )

@@ -31,7 +31,7 @@ def fork(in_child):
 
 
 def test_a_fork_waits_for_an_import(tmp_path: Path) -> None:
-    """The fork waits, or the child would find the module's lock held by a thread that it does not
+    """Otherwise the child would find the module's import lock held by a thread that it does not
     have.
     """
     (tmp_path / "slow.py").write_text(
@@ -55,7 +55,7 @@ print(fork(child), _imports._importers)
     assert done.stdout.split() == ["0", "0", "[]"], done.stderr
 
 
-def test_a_module_that_forks(tmp_path: Path) -> None:
+def test_a_module_may_fork_while_it_is_imported(tmp_path: Path) -> None:
     (tmp_path / "forks.py").write_text(
         "import __main__\nfrom cassandra import _imports\n"
         "status = __main__.fork(lambda: _imports.import_module('wave'))\n"
@@ -70,8 +70,8 @@ print(_imports.import_module("forks").status, _imports._importers)
     assert done.stdout.split() == ["0", "[]"], done.stderr
 
 
-def test_an_import_that_never_ends(tmp_path: Path) -> None:
-    """If an import never ends, the fork goes on after a while."""
+def test_a_fork_waits_for_an_import_only_for_a_limited_time(tmp_path: Path) -> None:
+    """If an import never ends, the fork goes on after `_imports.PATIENCE` seconds."""
     (tmp_path / "endless.py").write_text(
         "import threading, __main__\n__main__.begun.set()\nthreading.Event().wait()\n"
     )
@@ -91,7 +91,7 @@ os._exit(0)
     assert done.stdout.split() == ["0", "1"], done.stderr
 
 
-def test_a_failed_import_leaves_nothing_behind() -> None:
+def test_a_failed_import_is_not_listed_as_running() -> None:
     from cassandra import _imports
 
     with pytest.raises(ImportError):

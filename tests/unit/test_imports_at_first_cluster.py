@@ -24,20 +24,20 @@ def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return example
 
 
-def test_names_are_imported_for_a_cluster(module: ModuleType) -> None:
+def test_registered_names_are_imported_by_import_all(module: ModuleType) -> None:
     _imports.import_all()
     assert vars(module)["Fraction"] is importlib.import_module("fractions").Fraction
     assert vars(module)["json"] is importlib.import_module("json")
 
 
-def test_names_that_come_later_are_imported_for_the_next_cluster(module: ModuleType) -> None:
+def test_names_registered_later_are_imported_by_the_next_import_all(module: ModuleType) -> None:
     _imports.import_all()
     _imports.at_first_cluster("first_example", Decimal="decimal")
     _imports.import_all()
     assert vars(module)["Decimal"] is importlib.import_module("decimal").Decimal
 
 
-def test_a_use_before_imports_the_name(module: ModuleType) -> None:
+def test_using_a_registered_name_earlier_imports_it(module: ModuleType) -> None:
     stand_in = module.Fraction
     assert repr(stand_in) == "<fractions.Fraction, imported at the first use>"
     half = stand_in(1, 2)
@@ -60,7 +60,7 @@ class Home:
         return "hello"
 
 
-def test_an_attribute_of_a_class_comes_with_a_cluster(module: ModuleType) -> None:
+def test_lazy_attributes_of_classes_are_imported_by_import_all(module: ModuleType) -> None:
     class Holder:
         hello = _lazy.LazyAttribute(__name__, "Home", for_engine=True)
         loads = _lazy.LazyAttribute("json", name="dumps", for_engine=True)

@@ -7,7 +7,7 @@ import pytest
 from cassandra._imports import Deferred
 
 
-def test_a_deferred_module_is_imported_at_the_first_look() -> None:
+def test_a_deferred_module_is_imported_at_the_first_attribute_access() -> None:
     missing = Deferred("cassandra.no_such_module")
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
         _ = missing.anything

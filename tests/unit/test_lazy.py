@@ -28,13 +28,13 @@ def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return example
 
 
-def test_a_name_is_an_attribute_from_then_on(module: ModuleType) -> None:
+def test_a_lazy_name_becomes_an_attribute_at_its_first_use(module: ModuleType) -> None:
     assert "Decimal" not in vars(module)
     assert module.Decimal is decimal.Decimal
     assert vars(module)["Decimal"] is decimal.Decimal
 
 
-def test_a_name_that_is_another_at_home(module: ModuleType) -> None:
+def test_a_lazy_name_may_differ_from_the_name_in_its_module(module: ModuleType) -> None:
     assert module.text([1]) == "[1]"
 
 
@@ -44,7 +44,7 @@ def test_unknown_names_raise_attribute_error(module: ModuleType, name: str) -> N
         getattr(module, name)
 
 
-def test_names_that_programs_take_from_elsewhere(
+def test_compatible_reexports_are_lazy_names(
     module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = {"lazy_example": {"fractions": "Fraction Other", "json": "loads"}}
@@ -58,7 +58,7 @@ def test_names_that_programs_take_from_elsewhere(
 
 
 class Home:
-    """The class that `lazy_base` takes attributes from."""
+    """The class whose attributes `lazy_base` copies at the first use."""
 
     number = 5
 
@@ -79,7 +79,7 @@ def base() -> Any:
     return lazy_base("Home", __name__, "number hello made read_only")
 
 
-def test_attributes_of_a_class_come_from_its_home_at_the_first_look(base: Any) -> None:
+def test_a_lazy_base_copies_all_attributes_at_the_first_use(base: Any) -> None:
     class Holder(base):  # type: ignore[misc]
         pass
 
@@ -93,7 +93,7 @@ def test_attributes_of_a_class_come_from_its_home_at_the_first_look(base: Any) -
     ]
 
 
-def test_a_subclass_may_override_and_call_them(base: Any) -> None:
+def test_a_subclass_may_override_lazy_attributes_and_call_super(base: Any) -> None:
     class Holder(base):  # type: ignore[misc]
         def hello(self, name: str) -> str:
             return f"{super().hello(name)}!"
@@ -137,7 +137,7 @@ def test_attributes_set_on_an_instance_are_kept(base: Any, is_loaded: bool) -> N
     ],
     ids=lambda cls: str(cls.__qualname__),
 )
-def test_no_attribute_of_a_home_is_forgotten(base: type, home: type) -> None:
+def test_lazy_bases_list_all_attributes_of_their_classes(base: type, home: type) -> None:
     def names(cls: type) -> set[str]:
         # `state` belongs to the pool itself.
         return {name for name in vars(cls) if not name.startswith("__")} - {"state"}

@@ -1,5 +1,5 @@
-"""Limits on the cost of a small answer: nulls that mean many cells, countless columns, names that
-fill caches.
+"""Limits on what a small response can cost: nulls that stand for many cells, a huge number of
+columns, names that fill caches.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def low_cell_limit() -> Iterator[None]:
     limits.null_cells = before
 
 
-# A type, a cell, and how many of these cells mean 10,000 cells.
+# A type, a cell of it that is or contains nulls, and the number of such cells that stand for 10,000
+# nulls.
 COSTLY: list[tuple[Any, bytes | None, int]] = [
     (vector_of(t.FloatType, 4000), None, 20),
     (vector_of(t.UUIDType, 1000), None, 10),
@@ -58,7 +59,7 @@ COSTLY: list[tuple[Any, bytes | None, int]] = [
 
 @pytest.mark.usefixtures("low_cell_limit")
 @pytest.mark.parametrize(("kind", "cell", "limit"), COSTLY, ids=range(len(COSTLY)))
-def test_nulls_stand_for_so_many_cells_of_a_column(
+def test_nulls_of_a_column_are_limited_for_each_page(
     twins: Twins, kind: Any, cell: bytes | None, limit: int
 ) -> None:
     plan = column_plan(twins, [kind])
@@ -76,7 +77,7 @@ def test_nulls_stand_for_so_many_cells_of_a_column(
 
 @pytest.mark.usefixtures("low_cell_limit")
 @pytest.mark.parametrize("method", ["tuples", "named_tuples", "dicts", "columns", "iterate"])
-def test_missing_fields_have_a_limit_in_rows(twins: Twins, method: str) -> None:
+def test_missing_fields_in_rows_are_limited(twins: Twins, method: str) -> None:
     kind = list_of(WIDE)
     plan = twins.rows.RowPlan(["c0"], [kind.build_codec(twins.codecs)])
 
@@ -96,7 +97,7 @@ def test_missing_fields_have_a_limit_in_rows(twins: Twins, method: str) -> None:
 
 
 @pytest.mark.usefixtures("low_cell_limit")
-def test_code_that_reads_others_meanwhile_counts_by_itself(twins: Twins) -> None:
+def test_threads_count_nulls_separately(twins: Twins) -> None:
     wide = WIDE.build_codec(twins.codecs)
     cut = value(bytes(4))  # lacks 999 fields
 
@@ -116,8 +117,8 @@ def test_code_that_reads_others_meanwhile_counts_by_itself(twins: Twins) -> None
 
 @pytest.mark.slow
 def test_too_many_nulls_are_found_without_a_look_at_each_row(twins: Twins) -> None:
-    """Too many nulls are found by their number: decoding each row with all its fields would take
-    minutes.
+    """The number of nulls is enough to refuse the page; decoding each row with all its fields would
+    take minutes.
     """
     count = 5_000
     very_wide = t.UserType.make_udt_class(
@@ -128,7 +129,8 @@ def test_too_many_nulls_are_found_without_a_look_at_each_row(twins: Twins) -> No
         plan.read(value(None) * count, 0, count)
 
 
-# Half a gigabyte of untouched zeros: side by side, and nested.
+# Null vectors whose decoded form would have up to half a gigabyte of zeros or more: in one column,
+# and nested. The child process has a limited address space.
 HUGE = [
     ("vector_of(t.FloatType, 10_000_000)", 13, 13),
     ("vector_of(vector_of(t.FloatType, 16_000), 8_000)", 1, 1),
@@ -165,7 +167,7 @@ def test_null_vectors_cost_no_memory(
     assert (printed_length, int(grown) < 50) == (str(length), True), grown
 
 
-def test_a_result_has_so_many_columns_at_most() -> None:
+def test_columns_and_fields_of_a_result_are_limited() -> None:
     spec = string("") + short(9)
     body = string("k") + string("t") + spec * (limits.columns + 1)
     with pytest.raises(ProtocolError, match=r"65537 columns, more than limits.columns \(65536\)"):
@@ -192,7 +194,7 @@ def test_a_cache_is_bounded_in_bytes() -> None:
 
 
 @pytest.mark.slow
-def test_names_do_not_pile_up() -> None:
+def test_caches_of_long_names_stay_bounded() -> None:
     for number in range(300):
         name = f"N{number}" + "x" * 60_000
         assert custom.mkUnrecognizedType(name).cassname == name
@@ -206,7 +208,7 @@ def test_names_do_not_pile_up() -> None:
         assert cache.held <= cache.most_bytes <= 1 << 25
 
 
-def test_statements_that_are_remembered_have_a_bound_in_bytes() -> None:
+def test_recently_used_statements_are_bounded_in_bytes() -> None:
     recent: RecentlyUsed[tuple[str | None, str], int] = RecentlyUsed(1000, 10_000)
     for number in range(100):
         recent.put(("k", f"{number:03}" + "x" * 996), number)

@@ -1,4 +1,4 @@
-"""The primitive numbers, compared with bytes written by hand."""
+"""Packing and unpacking of numbers, compared with bytes written by hand."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from cassandra import marshal
 
-# native_protocol_v5.spec 3, [unsigned vint]: the number of leading 1 bits is the number of further
-# bytes.
+# native_protocol_v5.spec, section 3, [unsigned vint]: the number of leading 1 bits in the first
+# byte is the number of bytes that follow it.
 UVINTS = [
     (0, "00"),
     (127, "7f"),

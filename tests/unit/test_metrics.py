@@ -27,12 +27,12 @@ class Ignoring(RetryPolicy):
         return self.IGNORE, None
 
 
-class Again(RetryPolicy):
+class Retrying(RetryPolicy):
     def on_write_timeout(self, *args: Any, **kwargs: Any) -> tuple[int, None]:
         return self.RETRY, None
 
 
-def test_off_by_default_and_then_nothing_observes() -> None:
+def test_metrics_are_off_by_default_and_then_the_engine_has_no_hooks() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         assert cluster.metrics is None
         cluster.connect()
@@ -71,7 +71,7 @@ WRITE_TIMEOUT: dict[str, Any] = {
         ),
         (
             error(ErrorCode.WRITE_TIMEOUT, **WRITE_TIMEOUT),
-            Again(),
+            Retrying(),
             {"write_timeouts": 1, "retries": 1},
         ),
         (error(ErrorCode.UNAVAILABLE), FallthroughRetryPolicy(), {"unavailables": 1}),
@@ -141,7 +141,7 @@ def test_hosts_and_times() -> None:
         assert metrics.request_timer["mean"] > 0
 
 
-async def test_the_asyncio_face_counts_too() -> None:
+async def test_requests_of_the_asyncio_api_are_counted() -> None:
     with FakeNode() as node:
         async with aio.Cluster([node.address], port=node.port, metrics_enabled=True) as cluster:
             session = await cluster.connect()
@@ -167,7 +167,7 @@ def test_names() -> None:
     assert metrics.get_stats()["known_hosts"] == 0
 
 
-def test_the_timer_s_figures() -> None:
+def test_statistics_of_the_request_timer() -> None:
     timer = RequestTimer()
     assert dict(timer)["mean"] == timer["median"] == timer["min"] == 0.0
     for milliseconds in range(1, 1001):
@@ -191,7 +191,7 @@ def test_the_timer_s_figures() -> None:
         timer["no such"]
 
 
-def test_metrics_count_by_hand() -> None:
+def test_methods_of_metrics_increase_their_counters() -> None:
     counts = Cluster(metrics_enabled=True).metrics
     assert counts is not None
     for name in (

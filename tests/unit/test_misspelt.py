@@ -26,7 +26,7 @@ def test_a_misspelt_attribute_is_an_error(face: Any) -> None:
         assert not hasattr(cluster, wrong)
 
 
-def test_a_program_may_keep_attributes_of_its_own() -> None:
+def test_an_application_s_attributes_of_a_cluster_are_kept() -> None:
     class Ours(Cluster):
         conect_timeout = 3
 
@@ -37,7 +37,7 @@ def test_a_program_may_keep_attributes_of_its_own() -> None:
     assert (cluster.tenant, cluster._conect_timeout, cluster.conect_timeout) == ("shop", 1, 4)
 
 
-def test_the_attribute_of_a_class_as_it_is() -> None:
+def test_class_attribute_returns_the_descriptor_or_none() -> None:
     assert class_attribute(Cluster, "port") is Cluster._table["port"]
     assert class_attribute(Cluster, "colour") is None
 
@@ -83,7 +83,7 @@ async def test_misspelt_settings_of_a_connected_session() -> None:
         session.tenant = "shop"
         session.execute = None
         assert (session.tenant, session.execute) == ("shop", None)
-        # All other public attributes of a session are created by connect.
+        # connect() creates all other public attributes of a session.
         others = {"cluster", "hosts", "is_shutdown", "loop_ident", "wake_queue", "tenant"}
         attributes = {name for name in vars(session) if not name.startswith("_")}
         assert attributes - others - {"execute"} <= type(session)._setting_names
@@ -110,7 +110,7 @@ def test_misspelt_settings_of_a_profile(right: str) -> None:
             setattr(profile, wrong, 3)
 
 
-def test_a_profile_has_attributes_of_a_program() -> None:
+def test_an_application_s_attributes_of_a_profile_are_kept() -> None:
     profile: Any = ExecutionProfile()
     profile.tenant = "shop"
     profile.request_timeout = 3
@@ -127,7 +127,7 @@ def test_a_profile_has_attributes_of_a_program() -> None:
         (ExecutionProfile, "retry_policys", "retry_policy"),
     ],
 )
-def test_a_class_of_a_program_has_attributes_of_its_own(
+def test_a_subclass_s_attribute_resembling_a_setting_warns_once(
     kind: Any, name: str, near: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     ours: Any = type("Ours", (kind,), {})
@@ -137,7 +137,7 @@ def test_a_class_of_a_program_has_attributes_of_its_own(
         setattr(holder, name, [1])
         setattr(holder, name, [2])
         assert getattr(holder, name) == [2]
-    # The warning comes once for the class, however many objects it has.
+    # There is one warning for the class, however many objects it has.
     assert [record.getMessage() for record in caplog.records] == [
         f"Ours.{name} is an attribute of the program's own, not a setting; "
         f"the nearest setting is {near!r}"

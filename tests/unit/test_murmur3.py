@@ -1,7 +1,8 @@
-"""The partitioner's hash. The expected values come from Cassandra's token().
+"""The hash of Cassandra's Murmur3Partitioner. The expected values come from the CQL function
+token().
 
-The compiled hash has no module: it is reached through the ring's compiled twin, and through
-`cassandra.murmur3` if the compiled modules are in use.
+The compiled hash has no module of its own: tests reach it through the compiled twin of the module
+`ring`, and through `cassandra.murmur3` if the compiled modules are in use.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from hypothesis import given, strategies as st
 from cassandra import _impl, murmur3
 from tests.conftest import Twins
 
-# First half of MurmurHash3 x64 128; the tokens of text partition keys.
+# The first half of MurmurHash3 x64 128, which is the token of a text partition key.
 KNOWN = [(b"", 0), (b"123", -7468325962851647638)]
 
 
@@ -32,11 +33,11 @@ def test_known_tokens(twins: Twins, data: bytes, token: int) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_both_hash_alike(compiled: Twins, data: bytes) -> None:
+def test_both_implementations_return_the_same_hash(compiled: Twins, data: bytes) -> None:
     assert compiled.ring._murmur3(data) == murmur3.python_murmur3(data)
 
 
-def test_every_length_of_the_tail(compiled: Twins) -> None:
+def test_keys_of_every_length_have_the_same_hash_in_both_implementations(compiled: Twins) -> None:
     for size in range(64):
         for byte in (b"\x00", b"\x7f", b"\x80", b"\xff"):
             data = byte * size
@@ -44,12 +45,12 @@ def test_every_length_of_the_tail(compiled: Twins) -> None:
             assert compiled.ring.token_of(data) == _impl.twin("ring", "python").token_of(data)
 
 
-def test_programs_get_the_compiled_hash_if_it_is_in_use() -> None:
+def test_the_public_function_is_the_compiled_one_if_in_use() -> None:
     compiled_hash = getattr(_impl.ring, "_murmur3", None)
     assert murmur3.murmur3 is (compiled_hash or murmur3.python_murmur3)
 
 
-def test_parts() -> None:
+def test_helpers_of_the_python_hash() -> None:
     assert murmur3.body_and_tail(b"\x01" + bytes(15) + b"\xff") == ((1, 0), (-1,), 17)
     assert murmur3.rotl64(1, 63) == -(1 << 63)
     assert murmur3.truncate_int64(1 << 63) == -(1 << 63)
@@ -59,6 +60,6 @@ def test_parts() -> None:
 
 @pytest.mark.parametrize("hash_of", [murmur3.murmur3, murmur3.python_murmur3])
 @pytest.mark.parametrize("data", ["text", None, 5, [1, 2], 1.5])
-def test_no_buffer(hash_of: Any, data: Any) -> None:
+def test_data_that_is_not_a_buffer_is_refused(hash_of: Any, data: Any) -> None:
     with pytest.raises(TypeError):
         hash_of(data)

@@ -49,7 +49,7 @@ caller: ContextVar[str] = ContextVar("caller", default="nobody")
 
 
 class Recorder(RequestObserver):
-    """Records the name and arguments of each event, and the caller."""
+    """Records the name and the arguments of each event, and the value of `caller` at the event."""
 
     def __init__(self) -> None:
         self.events: list[tuple[Any, ...]] = []
@@ -107,7 +107,7 @@ def node() -> Iterator[FakeNode]:
 
 
 class Blocking:
-    """`execute` of the blocking API, and a session."""
+    """A connected session of the blocking API."""
 
     def __init__(self, nodes: Any, *observers: Any, **settings: Any) -> None:
         points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
@@ -128,7 +128,9 @@ class Blocking:
 
 
 class Asyncio:
-    """`execute` of cassandra.aio, and a session, on a separate loop."""
+    """A connected session of cassandra.aio, used from synchronous code: each call runs a separate
+    loop.
+    """
 
     def __init__(self, nodes: Any, *observers: Any, **settings: Any) -> None:
         points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
@@ -169,11 +171,11 @@ Face = Callable[..., Any]
 def connect(request: pytest.FixtureRequest) -> Iterator[Face]:
     opened: list[Any] = []
 
-    def made(*arguments: Any, **settings: Any) -> Any:
+    def connected(*arguments: Any, **settings: Any) -> Any:
         opened.append(request.param(*arguments, **settings))
         return opened[-1]
 
-    yield made
+    yield connected
     for session in opened:
         session.close()
 
@@ -182,7 +184,7 @@ def connect(request: pytest.FixtureRequest) -> Iterator[Face]:
 
 
 @pytest.mark.parametrize("kind", ["text", "statement", "prepared", "bound", "first execution"])
-def test_a_request_begins_is_sent_and_ends(
+def test_a_request_reports_start_attempt_and_end(
     connect: Face, node: FakeNode, recorder: Recorder, kind: str
 ) -> None:
     session = connect(node, recorder)
@@ -222,8 +224,12 @@ def test_a_request_begins_is_sent_and_ends(
     assert "ms" in repr(request)
 
 
-def test_the_caller_of_a_direct_request_is_known(node: FakeNode, recorder: Recorder) -> None:
-    """The caller is known on direct calls: a thread that no signal interrupts writes by itself."""
+def test_context_variables_of_the_caller_are_visible_to_observers(
+    node: FakeNode, recorder: Recorder
+) -> None:
+    """Observers run in the caller's context even if the calling thread writes the request
+    itself.
+    """
     session = Blocking(node, recorder)
     prepared = session.prepare(INSERT)
 
@@ -242,7 +248,7 @@ def test_the_caller_of_a_direct_request_is_known(node: FakeNode, recorder: Recor
     assert recorder.callers == ["thread"] * 9
 
 
-def test_settings_of_the_request_are_seen(connect: Face, node: FakeNode) -> None:
+def test_observers_see_the_request_s_settings(connect: Face, node: FakeNode) -> None:
     seen: list[Any] = []
 
     class Settings(RequestObserver):
@@ -282,7 +288,9 @@ def test_settings_of_the_request_are_seen(connect: Face, node: FakeNode) -> None
     ]
 
 
-def test_each_page_is_a_request(connect: Face, node: FakeNode, recorder: Recorder) -> None:
+def test_each_page_reports_page_attempt_and_end(
+    connect: Face, node: FakeNode, recorder: Recorder
+) -> None:
     node.prime(QUERY, paged(K, [(number,) for number in range(5)]))
     session = connect(node, recorder)
     assert len(session.rows(session.execute(SimpleStatement(QUERY, fetch_size=2)))) == 5
@@ -294,9 +302,7 @@ def test_each_page_is_a_request(connect: Face, node: FakeNode, recorder: Recorde
     assert [request.page_number for request in recorder.requests] == [1, 2, 3]
 
 
-def test_a_page_begins_as_a_request_does_unless_it_is_told_apart(
-    connect: Face, node: FakeNode
-) -> None:
+def test_on_page_calls_on_start_by_default(connect: Face, node: FakeNode) -> None:
     node.prime(QUERY, paged(K, [(number,) for number in range(4)]))
     begun: list[int] = []
 
@@ -309,7 +315,7 @@ def test_a_page_begins_as_a_request_does_unless_it_is_told_apart(
     assert begun == [1, 2]
 
 
-def test_errors_end_a_request(connect: Face, node: FakeNode, recorder: Recorder) -> None:
+def test_an_error_is_passed_to_on_end(connect: Face, node: FakeNode, recorder: Recorder) -> None:
     node.prime(QUERY, error(ErrorCode.INVALID))
     session = connect(node, recorder)
     with pytest.raises(InvalidRequest) as raised:
@@ -319,7 +325,7 @@ def test_errors_end_a_request(connect: Face, node: FakeNode, recorder: Recorder)
     assert recorder.requests[0].attempts[0].error is not None
 
 
-def test_time_outs_end_a_request(connect: Face, node: FakeNode, recorder: Recorder) -> None:
+def test_a_timeout_is_passed_to_on_end(connect: Face, node: FakeNode, recorder: Recorder) -> None:
     node.prime(QUERY, silence())
     session = connect(node, recorder)
     with pytest.raises(OperationTimedOut):
@@ -328,7 +334,7 @@ def test_time_outs_end_a_request(connect: Face, node: FakeNode, recorder: Record
     assert recorder.events[-1] == ("end", "OperationTimedOut")
 
 
-def test_a_request_without_time_has_a_beginning_and_an_end(
+def test_a_request_with_timeout_0_reports_start_and_end(
     connect: Face, node: FakeNode, recorder: Recorder
 ) -> None:
     session = connect(node, recorder)
@@ -337,7 +343,7 @@ def test_a_request_without_time_has_a_beginning_and_an_end(
     assert recorder.names == ["start", "end"]
 
 
-async def test_cancelled_requests_end(node: FakeNode, recorder: Recorder) -> None:
+async def test_cancelling_a_request_is_passed_to_on_end(node: FakeNode, recorder: Recorder) -> None:
     held = hold(ONE_ROW)
     node.prime(QUERY, held)
     async with aio.Cluster([node.address], port=node.port, request_observers=[recorder]) as cluster:
@@ -356,7 +362,7 @@ class RetryOnce(RetryPolicy):
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
 
-def test_retries_are_told_with_their_reason(connect: Face, recorder: Recorder) -> None:
+def test_retries_are_reported_with_error_and_decision(connect: Face, recorder: Recorder) -> None:
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
@@ -374,7 +380,7 @@ def test_retries_are_told_with_their_reason(connect: Face, recorder: Recorder) -
         assert recorder.requests[0].retries == 1
 
 
-def test_statements_that_a_server_has_forgotten_are_told(
+def test_repreparing_a_forgotten_statement_is_reported_as_retry(
     connect: Face, node: FakeNode, recorder: Recorder
 ) -> None:
     session = connect(node, recorder)
@@ -385,7 +391,7 @@ def test_statements_that_a_server_has_forgotten_are_told(
     assert recorder.events[2] == ("retry", "PreparedQueryNotFound", "prepare")
 
 
-def test_speculative_executions_are_told(connect: Face, recorder: Recorder) -> None:
+def test_speculative_executions_are_reported(connect: Face, recorder: Recorder) -> None:
     with FakeCluster(2) as nodes:
         held = hold(ONE_ROW)
         nodes[0].prime(QUERY, held)
@@ -494,7 +500,7 @@ def test_observers_of_session_profile_and_cluster(connect: Face, node: FakeNode)
 
 
 @pytest.mark.parametrize("owner_name", ["cluster", "session", "profile"])
-def test_observers_are_let_go(connect: Face, node: FakeNode, owner_name: str) -> None:
+def test_removed_observers_are_freed(connect: Face, node: FakeNode, owner_name: str) -> None:
     class Ending(RequestObserver):
         def on_end(self, request: ObservedRequest) -> None:
             ended.append(request.query_string)
@@ -517,7 +523,7 @@ def test_observers_are_let_go(connect: Face, node: FakeNode, owner_name: str) ->
             owner.remove_request_observer(observer)
         del observer
     assert len(ended) == (60 if owner_name == "profile" else 30)
-    # The latest profiles outlive their requests a little, so that errors can be read.
+    # The engine keeps the latest HELD_PROFILES profiles, so that their errors can still be read.
     for _ in range(HELD_PROFILES):
         session.execute(QUERY, execution_profile=ExecutionProfile())
     # The last profile may still be a part of the latest request.
@@ -527,7 +533,7 @@ def test_observers_are_let_go(connect: Face, node: FakeNode, owner_name: str) ->
     assert not session.session._engine.core._by_id
 
 
-def test_observers_of_a_profile_are_looked_at_once_for_each_session(
+def test_a_profile_s_observers_are_resolved_once_for_each_session(
     connect: Face, node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     observer_tuples = []
@@ -543,7 +549,8 @@ def test_observers_of_a_profile_are_looked_at_once_for_each_session(
     for _ in range(3):
         session.execute(QUERY, execution_profile="own")
     assert observer_tuples == [profile.request_observers]
-    # A copy has the observers, but no cached data of the engine.
+    # A copy of the list has the same observers, but not the data that the engine caches in the
+    # list.
     assert copy.copy(profile.request_observers) == profile.request_observers
 
 
@@ -560,7 +567,7 @@ def test_unobserved_requests_have_no_hooks(connect: Face, node: FakeNode) -> Non
     assert observer.events == []
 
 
-def test_an_observer_without_request_s_events_costs_no_object(node: FakeNode) -> None:
+def test_an_observer_of_latencies_only_creates_no_observed_request(node: FakeNode) -> None:
     seconds: list[float] = []
 
     class Latency(RequestObserver):
@@ -593,7 +600,7 @@ def test_objects_that_are_not_observers_are_refused(observers: Any, message: str
         ExecutionProfile(request_observers=observers)
 
 
-def test_events_that_are_a_cluster_s_only_are_refused_elsewhere() -> None:
+def test_on_latency_is_refused_for_observers_of_a_profile() -> None:
     class Latency(RequestObserver):
         def on_latency(self, host: Any, seconds: float) -> None:
             raise NotImplementedError
@@ -606,7 +613,7 @@ def test_events_that_are_a_cluster_s_only_are_refused_elsewhere() -> None:
 # -- faults of observers ---------------------------------------------------------------------------
 
 
-def test_an_observer_that_raises_hurts_nobody(
+def test_an_observer_that_raises_does_not_fail_the_request(
     connect: Face, node: FakeNode, recorder: Recorder, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken(RequestObserver):
@@ -624,11 +631,11 @@ def test_an_observer_that_raises_hurts_nobody(
         assert session.rows(session.execute(QUERY))[0].k == 1
     assert recorder.names == ["start", "attempt", "end"] * 3
     records = [record for record in caplog.records if record.name == "cassandra.observers"]
-    assert len(records) == 1  # one line in ten seconds
+    assert len(records) == 1  # at most one line is logged in ten seconds
     assert "on_start of the request observer" in records[0].getMessage()
 
 
-def test_an_observer_that_blocks_is_told_late(
+def test_an_observer_that_blocks_gets_later_events_from_another_thread(
     connect: Face,
     node: FakeNode,
     recorder: Recorder,
@@ -643,7 +650,7 @@ def test_an_observer_that_blocks_is_told_late(
     class Blocker(RequestObserver):
         def on_end(self, request: ObservedRequest) -> None:
             if not seen:
-                time.sleep(0.11)  # longer than it may take
+                time.sleep(0.11)  # longer than an observer may take on the engine's thread
             elif len(seen) == 1:
                 release.wait(WAIT)
             seen.append((caller.get(), request.response_size))
@@ -667,7 +674,7 @@ def test_an_observer_that_blocks_is_told_late(
         assert "in a thread of its own" in caplog.text
 
 
-def test_storage_is_kept_from_event_to_event(connect: Face, node: FakeNode) -> None:
+def test_storage_is_shared_by_the_events_of_a_request(connect: Face, node: FakeNode) -> None:
     seen: list[Any] = []
 
     class Keeping(RequestObserver):
@@ -689,7 +696,7 @@ def test_the_shard_of_an_attempt(connect: Face, recorder: Recorder) -> None:
         assert recorder.requests[0].shard in (0, 1)
 
 
-def test_answers_that_come_in_parts_are_one_answer(connect: Face, node: FakeNode) -> None:
+def test_the_response_size_counts_all_chunks_of_a_response(connect: Face, node: FakeNode) -> None:
     sizes: list[int] = []
 
     class Sizes(RequestObserver):

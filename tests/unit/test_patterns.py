@@ -1,4 +1,4 @@
-"""Patterns are compiled at their first use."""
+"""Regular expressions of the package are compiled at their first use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_pattern_is_compiled_at_the_first_method_call(monkeypatch: pytest.Monk
         assert match[1] == text[:-2]
     assert digits.sub("", "a 1-x b") == "a  b"
     assert set(compiled) == {(r"(\d+)-x", re.IGNORECASE)}
-    assert len(compiled) == 2  # once for each method; Python caches the pattern
+    assert len(compiled) == 2  # one call for each method; Python's own cache makes the second cheap
 
 
 def test_unknown_attributes_of_a_pattern_are_errors() -> None:
@@ -39,7 +39,7 @@ def test_unknown_attributes_of_a_pattern_are_errors() -> None:
     assert copy.copy(lazy_pattern).match("a") is not None
 
 
-def test_importing_a_face_compiles_none_of_ours() -> None:
+def test_importing_the_apis_compiles_no_pattern_of_the_package() -> None:
     code = (
         "import re; original = re.compile; seen = []\n"
         "def compile(*given):\n"

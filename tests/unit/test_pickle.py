@@ -1,4 +1,6 @@
-"""Objects that applications send to other processes: errors, rows, values, statements."""
+"""Objects that applications send to other processes can be pickled: errors, rows, values,
+statements.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)  # older protocols do not supp
 
 def modules() -> Iterator[Any]:
     for module in pkgutil.walk_packages(cassandra.__path__, "cassandra."):
-        # Skip names that refuse use, and modules that need packages that are not installed.
+        # Skip modules whose names raise errors at use, and modules whose optional packages are
+        # missing.
         if not module.name.startswith(("cassandra._accel", "cassandra._compat", "cassandra.io.")):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -65,7 +68,7 @@ def errors() -> list[type[BaseException]]:
     return sorted(error_classes, key=lambda kind: (kind.__module__, kind.__qualname__))
 
 
-def test_each_error_is_where_it_says() -> None:
+def test_each_error_class_can_be_imported_by_its_qualified_name() -> None:
     error_classes = errors()
     assert DecodeError in error_classes
     lost = []
@@ -79,18 +82,18 @@ def test_each_error_is_where_it_says() -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_each_error_that_takes_a_message(protocol: int) -> None:
+def test_errors_constructed_from_a_message_can_be_pickled(protocol: int) -> None:
     tried = 0
     for kind in errors():
         try:
             error = kind("what went wrong")
         except TypeError:
-            continue  # its signature differs
+            continue  # its constructor takes other arguments
         vars(error)["note"] = 5
-        again: Any = pickle.loads(pickle.dumps(error, protocol))
+        unpickled: Any = pickle.loads(pickle.dumps(error, protocol))
         tried += 1
-        assert type(again) is kind
-        assert (again.args, vars(again)["note"]) == (error.args, 5)
+        assert type(unpickled) is kind
+        assert (unpickled.args, vars(unpickled)["note"]) == (error.args, 5)
     assert tried > 30
 
 
@@ -103,9 +106,9 @@ async def test_errors_of_a_session(face: Any) -> None:
 
     with pytest.raises(NoHostAvailable) as caught:
         await connect()
-    again = pickle.loads(pickle.dumps(caught.value))
-    assert str(again) == str(caught.value)
-    assert list(again.errors) == list(caught.value.errors)
+    unpickled = pickle.loads(pickle.dumps(caught.value))
+    assert str(unpickled) == str(caught.value)
+    assert list(unpickled.errors) == list(caught.value.errors)
     for error in (SessionShutdown("it is shut down", {}), InvalidRequest("no such table")):
         assert str(pickle.loads(pickle.dumps(error))) == str(error)
         assert isinstance(error, DriverException)
@@ -114,10 +117,10 @@ async def test_errors_of_a_session(face: Any) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_rows(protocol: int) -> None:
     row = row_class(("k", "a b", "class", "_x", "k"))._make([1, "x", None, 2.5, 3])
-    again = pickle.loads(pickle.dumps([row, row], protocol))
-    assert again == [row, row]
-    assert [type(each) for each in again] == [type(row)] * 2
-    assert (again[0]._fields, again[0].a_b) == (row._fields, "x")
+    unpickled = pickle.loads(pickle.dumps([row, row], protocol))
+    assert unpickled == [row, row]
+    assert [type(each) for each in unpickled] == [type(row)] * 2
+    assert (unpickled[0]._fields, unpickled[0].a_b) == (row._fields, "x")
     assert copy.deepcopy(row) == copy.copy(row) == row
     assert type(copy.deepcopy(row)) is type(row)
 
@@ -135,10 +138,10 @@ def test_rows_of_a_session() -> None:
 def test_values_of_user_types(protocol: int) -> None:
     kind = UserType.make_udt_class("ks", "ad dress", ("zip", "class", "a b"), (Int32Type,) * 3)
     value = kind.tuple_type(1, 2, None)
-    again = pickle.loads(pickle.dumps(value, protocol))
-    assert again == value
-    assert type(again) is type(value)
-    assert again.zip == 1
+    unpickled = pickle.loads(pickle.dumps(value, protocol))
+    assert unpickled == value
+    assert type(unpickled) is type(value)
+    assert unpickled.zip == 1
 
 
 VALUES = [
@@ -151,14 +154,18 @@ VALUES = [
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
 def test_values(value: Any, protocol: int) -> None:
-    again = pickle.loads(pickle.dumps(value, protocol))
-    assert (type(again), again) == (type(value), value)
+    unpickled = pickle.loads(pickle.dumps(value, protocol))
+    assert (type(unpickled), unpickled) == (type(value), value)
 
 
 def test_statements_and_events() -> None:
     statement = SimpleStatement("SELECT 1", keyspace="ks", fetch_size=7)
-    again = pickle.loads(pickle.dumps(statement))
-    assert (again.query_string, again.keyspace, again.fetch_size) == ("SELECT 1", "ks", 7)
+    unpickled = pickle.loads(pickle.dumps(statement))
+    assert (unpickled.query_string, unpickled.keyspace, unpickled.fetch_size) == (
+        "SELECT 1",
+        "ks",
+        7,
+    )
     batch = BatchStatement()
     batch.add("INSERT INTO t (k) VALUES (%s)", (1,))
     assert len(pickle.loads(pickle.dumps(batch))) == 1
@@ -195,17 +202,17 @@ def test_user_types(mapped: Any, protocol: int) -> None:
 
 
 class Shouting(Int32Type):
-    """An application's type class."""
+    """A subclass of a type, as an application may define it."""
 
 
-def test_types_of_programs() -> None:
+def test_type_classes_are_pickled_by_name() -> None:
     for kind in (Shouting, Int32Type, UnrecognizedType, lookup_casstype("org.acme.Odd")):
         assert pickle.loads(pickle.dumps(kind)) is kind
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_prepared_and_bound(protocol: int) -> None:
-    """In another process, a session prepares statements again if the server does not know them."""
+    """An unpickled statement is prepared again if the server does not know it."""
     columns_ = [("k", "int"), ("v", "list<text>")]
     arrived: list[Any] = []
 
@@ -229,17 +236,17 @@ def test_prepared_and_bound(protocol: int) -> None:
                 node.forget_prepared()
             with Cluster([node.address], port=node.port) as cluster:
                 session = cluster.connect()
-                again, bound_again, same = pickle.loads(sent)
+                unpickled, bound_again, same = pickle.loads(sent)
                 assert bound_again is same
-                assert bound_again.prepared_statement is again
+                assert bound_again.prepared_statement is unpickled
                 assert list(bound_again.values) == list(bound.values)
                 assert bound_again.routing_key == bound.routing_key == b"\0\0\0\1"
                 assert session.execute(bound_again).one() == (1, ["a"])
-                assert session.execute(again, {"k": 1, "v": ["a"]}).one().v == ["a"]
-                assert (again.fetch_size, again.is_idempotent) == (7, True)
-                assert vars(again)["note"] == "of the program"
+                assert session.execute(unpickled, {"k": 1, "v": ["a"]}).one().v == ["a"]
+                assert (unpickled.fetch_size, unpickled.is_idempotent) == (7, True)
+                assert vars(unpickled)["note"] == "of the program"
                 with pytest.raises(ValueError, match="'x'"):
-                    again.bind({"k": 1, "x": 2})
+                    unpickled.bind({"k": 1, "x": 2})
                 batch = BatchStatement()
                 batch.add(bound)
                 assert len(pickle.loads(pickle.dumps(batch, protocol))) == 1
@@ -253,12 +260,12 @@ class Thing(Model):
 
 def test_errors_of_the_mapper() -> None:
     for kind in (Thing.DoesNotExist, Thing.MultipleObjectsReturned):
-        again = pickle.loads(pickle.dumps(kind("of this model")))
-        assert type(again) is kind
+        unpickled = pickle.loads(pickle.dumps(kind("of this model")))
+        assert type(unpickled) is kind
 
 
 @pytest.mark.parametrize("act", [pickle.dumps, copy.deepcopy])
-def test_clusters_and_sessions_say_why_not(act: Any) -> None:
+def test_clusters_and_sessions_refuse_pickling_with_a_reason(act: Any) -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         with pytest.raises(TypeError, match="a Session cannot be pickled or copied deeply: its"):
@@ -270,7 +277,9 @@ def test_clusters_and_sessions_say_why_not(act: Any) -> None:
 
 
 class Recipe(Cluster):
-    """A cluster of a program that knows how to make it again."""
+    """An application's cluster class that supports pickling: its state is the constructor's
+    arguments.
+    """
 
     def __getstate__(self) -> dict[str, Any]:
         return {"port": self.port}
@@ -279,5 +288,5 @@ class Recipe(Cluster):
         self.__init__(**state)  # type: ignore[misc]
 
 
-def test_a_class_of_a_program_may_be_pickled() -> None:
+def test_a_cluster_class_with_getstate_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(Recipe(port=5))).port == 5

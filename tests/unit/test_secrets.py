@@ -1,4 +1,4 @@
-"""Values that never appear in reprs, and attributes that hold them."""
+"""Secret values, which no repr shows, and attributes that hold such values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cassandra._secrets import (
 WORD = "correct-horse"
 
 
-def test_a_secret_shows_only_if_it_is_asked() -> None:
+def test_only_reveal_returns_the_value_of_a_secret() -> None:
     secret = Secret(WORD)
     assert secret.reveal() == WORD
     assert Secret.of(secret) is secret
@@ -30,7 +30,7 @@ def test_a_secret_shows_only_if_it_is_asked() -> None:
         assert WORD not in text
 
 
-def test_a_secret_can_be_sent_to_another_process_and_a_key_cannot() -> None:
+def test_a_secret_can_be_pickled_and_a_secret_key_cannot() -> None:
     secret = Secret(WORD)
     assert pickle.loads(pickle.dumps(secret)).reveal() == WORD
     assert copy.copy(secret) is copy.deepcopy(secret) is secret
@@ -47,7 +47,7 @@ class Holder:
     options = HiddenAttribute[Any](None)
 
 
-def test_a_hidden_attribute_is_read_and_set_as_any_other() -> None:
+def test_hidden_attributes_can_be_read_set_and_copied() -> None:
     holder = Holder()
     assert (holder.options, Holder.options) == (None, None)
     for holder_or_class in (Holder, holder):

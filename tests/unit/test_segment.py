@@ -1,4 +1,7 @@
-"""`cassandra.segment`, for applications that build frames themselves."""
+"""`cassandra.segment` is the public codec of segments (the outer frames of protocol version 5).
+
+Applications that build frames themselves use it.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from cassandra.sentinels import EMPTY, UNSET_VALUE
 
 
 @pytest.mark.parametrize("sentinel", [UNSET_VALUE, EMPTY])
-def test_sentinels_stay_one(sentinel: Any) -> None:
+def test_copies_of_sentinels_are_the_same_object(sentinel: Any) -> None:
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         assert pickle.loads(pickle.dumps(sentinel, protocol)) is sentinel
     assert repr(sentinel) in ("UNSET_VALUE", "EMPTY")

@@ -18,20 +18,20 @@ def session(age: float = 0.0, timeout: float = 100.0) -> Any:
     return SimpleNamespace(time=time.time() - age, timeout=timeout)
 
 
-def test_a_session_is_for_its_context_until_it_expires() -> None:
+def test_a_session_is_returned_for_its_context_until_it_expires() -> None:
     cache = SSLSessionCache()
     fresh = session()
     cache.put("a", CONTEXT, fresh)
     assert cache.get("a", CONTEXT) is fresh
     assert cache.get("b", CONTEXT) is None
     assert cache.get("a", OTHER) is None
-    assert len(cache) == 0  # useless for other servers
+    assert len(cache) == 0  # the session was made with another context, so the cache has dropped it
     cache.put("a", CONTEXT, session(age=101))
     assert cache.get("a", CONTEXT) is None
     assert len(cache) == 0
 
 
-def test_the_first_half_of_its_life() -> None:
+def test_a_session_is_fresh_during_the_first_half_of_its_lifetime() -> None:
     cache = SSLSessionCache()
     assert not cache.is_fresh("a")
     cache.put("a", CONTEXT, session(age=40))
@@ -40,7 +40,7 @@ def test_the_first_half_of_its_life() -> None:
     assert not cache.is_fresh("a")
 
 
-def test_the_least_recently_used_goes_first() -> None:
+def test_a_full_cache_drops_the_least_recently_used_session() -> None:
     cache = SSLSessionCache(2)
     for key in "ab":
         cache.put(key, CONTEXT, session())
@@ -52,7 +52,7 @@ def test_the_least_recently_used_goes_first() -> None:
     assert [cache.get(key, CONTEXT) is not None for key in "acd"] == [True, False, True]
 
 
-def test_an_empty_cache_is_still_a_cache() -> None:
+def test_an_empty_cache_is_true() -> None:
     cache = SSLSessionCache(5)
     assert bool(cache)
     cache.put("a", CONTEXT, session())

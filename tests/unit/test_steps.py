@@ -1,4 +1,6 @@
-"""Work as a generator of steps, with both kinds of drivers of such generators."""
+"""Work that is written as a generator of steps: `drive` performs the steps in blocking code, and
+`adrive` awaits them.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,10 @@ Drive = Callable[..., Any]
 
 
 def on_asyncio(steps: Generator[Any, Any, Any], perform: Callable[[Any], Any]) -> Any:
+    """Run the generator with `adrive` on a new loop; each step is performed after a switch to the
+    loop.
+    """
+
     async def performed(step: Any) -> Any:
         await asyncio.sleep(0)
         return perform(step)
@@ -27,7 +33,7 @@ def driven(request: pytest.FixtureRequest) -> Drive:
     return param
 
 
-def test_outcomes_come_back(driven: Drive) -> None:
+def test_results_of_steps_are_sent_into_the_generator(driven: Drive) -> None:
     def steps() -> Generator[int, int, int]:
         first = yield 1
         second = yield first + 1
@@ -36,7 +42,7 @@ def test_outcomes_come_back(driven: Drive) -> None:
     assert driven(steps(), lambda step: step + 100) == 2020
 
 
-def test_no_steps_at_all(driven: Drive) -> None:
+def test_a_generator_without_steps_returns_its_result(driven: Drive) -> None:
     def steps() -> Generator[int, int, str]:
         yield from ()
         return "done"
@@ -44,7 +50,7 @@ def test_no_steps_at_all(driven: Drive) -> None:
     assert driven(steps(), lambda step: step) == "done"
 
 
-def test_errors_of_steps_go_into_the_generator(driven: Drive) -> None:
+def test_errors_of_steps_are_thrown_into_the_generator(driven: Drive) -> None:
     def steps() -> Generator[str, Any, str]:
         try:
             yield "bad"
@@ -60,7 +66,7 @@ def test_errors_of_steps_go_into_the_generator(driven: Drive) -> None:
     assert driven(steps(), perform) == "bad, good"
 
 
-def test_own_errors_end_it(driven: Drive) -> None:
+def test_errors_of_the_generator_itself_are_raised(driven: Drive) -> None:
     thrown: list[BaseException] = []
 
     def steps() -> Generator[int, Any, None]:
@@ -76,7 +82,7 @@ def test_own_errors_end_it(driven: Drive) -> None:
     assert thrown == []
 
 
-def test_exceptions_that_end_programs_reach_the_generator() -> None:
+def test_keyboard_interrupts_and_cancellations_run_the_generator_s_cleanup() -> None:
     undone: list[str] = []
 
     def steps() -> Generator[int, Any, None]:

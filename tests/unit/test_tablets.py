@@ -1,4 +1,4 @@
-"""Tablets as objects, for applications that inspect them."""
+"""The public classes of tablets, for applications that inspect the ranges of a table."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def test_ranges_end_with_their_last_token() -> None:
         ((-5, 35), [(-5, 35)]),
     ],
 )
-def test_a_tablet_takes_the_place_of_all_that_it_overlaps(new: Any, left: Any) -> None:
+def test_a_new_tablet_replaces_all_tablets_that_it_overlaps(new: Any, left: Any) -> None:
     tablets = Tablets({("ks", "t"): [tablet(0, 10), tablet(10, 20), tablet(20, 30)]})
     tablets.add_tablet("ks", "t", tablet(*new))
     assert ranges(tablets) == left
 
 
-def test_tablets_are_dropped() -> None:
+def test_tablets_are_dropped_by_host_table_and_keyspace() -> None:
     tablets = Tablets({("ks", "t"): [tablet(0, 10), Tablet(10, 20, [(SECOND, 0)])]})
     tablets.add_tablet("ks", "other", tablet(0, 10))
     tablets.drop_tablets_by_host_id(None)
@@ -87,10 +87,11 @@ def test_tablets_are_dropped() -> None:
     assert ranges(tablets) == []
 
 
-def test_bytes_for_an_execute() -> None:
+def test_the_tablet_version_block_of_an_execute_request() -> None:
     version = 0x123456789ABCDEF0
     for _ in range(50):
         assert 0 <= random_tablet_version_block() <= 255
-        # The upper half is the index of a block, the lower half its four bits of the version.
+        # The upper four bits of the byte are the index of a four-bit block; the lower ones are that
+        # block of the version.
         block = choose_tablet_version_block(version)
         assert block & 15 == version >> (block >> 4) * 4 & 15

@@ -1,5 +1,6 @@
-"""Waits that park greenlets, faked with threads; ``engine/test_green.py`` uses real greenlets, if
-gevent or eventlet is installed.
+"""Waiting in greenlets, which is faked with threads here.
+
+``engine/test_green.py`` uses real greenlets, if gevent or eventlet is installed.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from cassandra._threads import (
 from tests.waiting import WAIT, until
 
 
-class Place:
-    """A waiting place for one thread; `parked` is set when the thread begins to wait."""
+class WaitPoint:
+    """A point at which one thread waits; `parked` is set when the thread begins to wait."""
 
-    instances: list[Place]
+    instances: list[WaitPoint]
 
     def __init__(self) -> None:
         self.parked, self.woken, self.closed = threading.Event(), threading.Event(), False
         self.on_wait: Callable[[], None] = lambda: None
-        Place.instances.append(self)
+        WaitPoint.instances.append(self)
 
     def wait(self, seconds: float | None) -> bool:
         self.parked.set()
@@ -50,8 +51,8 @@ class Place:
 
 @pytest.fixture
 def waiter() -> Any:
-    Place.instances = []
-    return _threads._GreenWaiter(Place)
+    WaitPoint.instances = []
+    return _threads._GreenWaiter(WaitPoint)
 
 
 def started(target: Callable[[], object]) -> threading.Thread:
@@ -62,26 +63,26 @@ def started(target: Callable[[], object]) -> threading.Thread:
 
 def parked(count: int) -> None:
     """Wait until `count` threads are parked."""
-    until(lambda: len(Place.instances) == count)
-    assert all(waiter.parked.wait(WAIT) for waiter in Place.instances[:count])
+    until(lambda: len(WaitPoint.instances) == count)
+    assert all(waiter.parked.wait(WAIT) for waiter in WaitPoint.instances[:count])
 
 
-def test_a_release_before_is_kept_for_one(waiter: Any) -> None:
+def test_a_release_before_any_acquire_is_kept_once(waiter: Any) -> None:
     waiter.release()
     waiter.release()
     assert waiter.acquire(timeout=0) is True
     assert waiter.acquire(timeout=0) is False
     assert waiter.acquire(blocking=False) is False
-    assert Place.instances == []
+    assert WaitPoint.instances == []
 
 
-def test_each_release_lets_one_go_on_in_the_order_of_waiting(waiter: Any) -> None:
-    over: list[int] = []
+def test_releases_wake_waiters_in_order(waiter: Any) -> None:
+    woken_numbers: list[int] = []
     threads = []
 
     def wait(number: int) -> None:
         waiter.acquire()
-        over.append(number)
+        woken_numbers.append(number)
 
     for number in range(2):
         threads.append(started(partial(wait, number)))
@@ -89,21 +90,22 @@ def test_each_release_lets_one_go_on_in_the_order_of_waiting(waiter: Any) -> Non
     for number in range(2):
         waiter.release()
         threads[number].join(WAIT)
-        assert over == list(range(number + 1))
-    assert all(waiting_place.closed for waiting_place in Place.instances)
+        assert woken_numbers == list(range(number + 1))
+    assert all(waiting_place.closed for waiting_place in WaitPoint.instances)
 
 
-def test_a_caller_that_is_late_leaves_its_place(waiter: Any) -> None:
+def test_a_waiter_that_times_out_leaves_the_queue(waiter: Any) -> None:
     assert waiter.acquire(timeout=0.001) is False
     waiter.release()
     assert waiter.acquire(timeout=0) is True
-    assert Place.instances[0].closed
+    assert WaitPoint.instances[0].closed
 
 
-def test_a_release_as_the_time_ends_is_not_lost(waiter: Any) -> None:
-    class Late(Place):
+def test_a_release_during_a_timeout_is_not_lost(waiter: Any) -> None:
+    class Late(WaitPoint):
         def wait(self, seconds: float | None) -> bool:
-            if seconds is not None:  # the time is over, but meanwhile another thread releases it
+            # the timeout expires, but meanwhile another thread calls release
+            if seconds is not None:
                 waiter.release()
                 return False
             return self.woken.wait(WAIT)
@@ -112,8 +114,8 @@ def test_a_release_as_the_time_ends_is_not_lost(waiter: Any) -> None:
     assert waiter.acquire(timeout=0.001) is True
 
 
-def test_a_caller_that_is_killed_leaves_its_turn_to_the_next(waiter: Any) -> None:
-    class Killed(Place):
+def test_a_release_for_a_killed_waiter_wakes_the_next(waiter: Any) -> None:
+    class Killed(WaitPoint):
         kills = True
 
         def wait(self, seconds: float | None) -> bool:
@@ -129,7 +131,7 @@ def test_a_caller_that_is_killed_leaves_its_turn_to_the_next(waiter: Any) -> Non
     assert waiter.acquire(timeout=0) is True
 
 
-def test_a_latch_opens_once_for_all() -> None:
+def test_a_green_event_wakes_all_waiters_and_stays_set() -> None:
     event = GreenEvent()
     assert event.wait(0.001) is False
     results: list[bool] = []
@@ -165,14 +167,14 @@ def test_without_a_library_waiters_are_locks_and_threads_are_threads() -> None:
         ("eventlet.patcher", SimpleNamespace(is_monkey_patched=lambda name: False), None),
     ],
 )
-def test_which_library_has_replaced_threads(
+def test_green_library_names_the_library_that_patched_threads(
     module: str, patched: Any, expected: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, patched)
     assert green_library() == expected
 
 
-def test_a_real_thread() -> None:
+def test_real_threads_are_registered_while_they_run() -> None:
     running, go_on = threading.Event(), threading.Event()
     seen: list[Any] = []
 
@@ -189,13 +191,13 @@ def test_a_real_thread() -> None:
     thread.join(0.001)
     go_on.set()
     thread.join(WAIT)
-    thread.join()  # any number of callers
+    thread.join()  # join may be called any number of times
     alive.append(thread.is_alive())
     assert (alive, seen) == ([False, True, False], [True])
     assert thread.ident not in _threads._real_threads
 
 
-def test_a_thread_that_fails_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_thread_that_raises_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     reported: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", reported.append)
 
@@ -208,7 +210,7 @@ def test_a_thread_that_fails_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not thread.is_alive()
 
 
-def test_records_of_real_threads_are_written_at_home() -> None:
+def test_log_records_of_real_threads_are_written_by_a_greenlet() -> None:
     written: list[str] = []
     handed: list[Any] = []
     log = _threads._LogInGreenlet(lambda record: written.append(record.getMessage()))

@@ -1,4 +1,4 @@
-"""Throttlers: alone with a fake clock, and in both APIs."""
+"""Throttlers, tested without a cluster on a fake clock, and with the sessions of both APIs."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ class Clock:
     def call_later(self, delay: float, call: Any) -> None:
         self.calls.append((self.now + delay, call))
 
-    def turn(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         until = self.now + seconds
         while self.calls and min(self.calls, key=lambda call: call[0])[0] <= until:
-            next_one = min(self.calls, key=lambda call: call[0])
-            self.calls.remove(next_one)
-            self.now = max(self.now, next_one[0])
-            next_one[1]()
+            earliest = min(self.calls, key=lambda call: call[0])
+            self.calls.remove(earliest)
+            self.now = max(self.now, earliest[0])
+            earliest[1]()
         self.now = until
 
 
 class CountingRequest:
-    """A request that counts how often it may begin."""
+    """Fake request that counts how often the throttler lets it begin."""
 
     def __init__(self, throttler: RequestThrottler, caller: object = 0) -> None:
         self.throttler = throttler
@@ -139,12 +139,13 @@ def test_a_full_queue_refuses() -> None:
     assert throttler.refused == 1
 
 
-def test_requests_that_are_given_up_leave_the_queue() -> None:
+def test_requests_that_end_before_they_begin_leave_the_queue() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, 2))
     requests = [CountingRequest(throttler).ask() for _ in range(3)]
     requests[1].end()
     assert throttler.waiting == 1
-    last = CountingRequest(throttler).ask()  # there is capacity again
+    # the queue has room for one more, since the second request has left it
+    last = CountingRequest(throttler).ask()
     requests[0].end()
     assert (requests[1].begun, requests[2].begun, last.begun) == (0, 1, 0)
     last.end()
@@ -152,7 +153,7 @@ def test_requests_that_are_given_up_leave_the_queue() -> None:
     assert (throttler.under_way, throttler.waiting, len(throttler._queues)) == (0, 0, 0)
 
 
-def test_given_up_requests_are_not_kept() -> None:
+def test_withdrawn_requests_are_not_kept_in_the_queues() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, 10))
     first = CountingRequest(throttler).ask()
     for _ in range(100):
@@ -162,7 +163,7 @@ def test_given_up_requests_are_not_kept() -> None:
     first.end()
 
 
-def test_callers_take_turns() -> None:
+def test_waiting_callers_are_served_in_turn() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, 1000))
     first = CountingRequest(throttler).ask()
     greedy = [CountingRequest(throttler, "greedy").ask() for _ in range(100)]
@@ -178,7 +179,7 @@ def test_callers_take_turns() -> None:
     assert order == ["greedy", "modest"] * 3
 
 
-def test_requests_that_end_as_they_begin_do_not_pile_up() -> None:
+def test_requests_that_end_at_their_start_cause_no_recursion() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, 100_000))
 
     class Failing(CountingRequest):
@@ -188,20 +189,20 @@ def test_requests_that_end_as_they_begin_do_not_pile_up() -> None:
 
     first = CountingRequest(throttler).ask()
     others = [Failing(throttler).ask() for _ in range(20_000)]
-    first.end()  # a recursion would end at 1,000
+    first.end()  # recursion would fail at Python's limit of 1,000 calls
     assert all(request.begun == 1 for request in others)
     assert (throttler.under_way, throttler.waiting) == (0, 0)
 
 
-def test_a_rate() -> None:
+def test_requests_above_the_rate_wait() -> None:
     throttler, clock = attached(RateLimitingThrottler(10, 100, burst=0.2))
     requests = [CountingRequest(throttler).ask() for _ in range(10)]
-    assert begun(requests) == [0, 1]  # the burst
-    clock.turn(0.1)
+    assert begun(requests) == [0, 1]  # 10 requests a second for 0.2 seconds: a burst of 2
+    clock.advance(0.1)
     assert begun(requests) == [0, 1, 2]
-    clock.turn(0.5)
+    clock.advance(0.5)
     assert len(begun(requests)) == 8
-    clock.turn(10)
+    clock.advance(10)
     assert len(begun(requests)) == 10
     more = [CountingRequest(throttler).ask() for _ in range(5)]
     assert begun(more) == [0, 1]  # after a pause, no more than a burst
@@ -211,13 +212,13 @@ def test_a_rate_below_one_a_second() -> None:
     throttler, clock = attached(RateLimitingThrottler(0.5))
     requests = [CountingRequest(throttler).ask() for _ in range(3)]
     assert begun(requests) == [0]
-    clock.turn(1.9)
+    clock.advance(1.9)
     assert begun(requests) == [0]
-    clock.turn(0.2)
+    clock.advance(0.2)
     assert begun(requests) == [0, 1]
 
 
-def test_a_limit_that_rises_while_it_is_used_up() -> None:
+def test_the_limit_rises_only_while_requests_use_it_up() -> None:
     throttler, _ = attached(AdaptiveThrottler(10, 5, 50))
     for _ in range(2000):
         requests = [
@@ -234,29 +235,29 @@ def test_a_limit_that_rises_while_it_is_used_up() -> None:
 
 
 @pytest.mark.parametrize(
-    "sign",
+    "overload_error",
     [OverloadedErrorMessage(0x1001, "busy"), OperationTimedOut()],
     ids=["overloaded", "late"],
 )
-def test_a_limit_that_falls_once_in_a_while(sign: Exception) -> None:
+def test_signs_of_overload_lower_the_limit_once_per_patience(overload_error: Exception) -> None:
     throttler, clock = attached(AdaptiveThrottler(100, 10, 1000, patience=0.5))
-    clock.turn(1)
+    clock.advance(1)
     for _ in range(10):
-        CountingRequest(throttler).ask().end(error=sign)
+        CountingRequest(throttler).ask().end(error=overload_error)
     assert throttler.max_concurrent_requests == 80
     for _ in range(50):
-        clock.turn(0.6)
-        CountingRequest(throttler).ask().end(error=sign)
+        clock.advance(0.6)
+        CountingRequest(throttler).ask().end(error=overload_error)
     assert throttler.max_concurrent_requests == 10
 
 
-def test_a_limit_that_falls_when_answers_slow_down() -> None:
+def test_slow_responses_lower_the_limit() -> None:
     throttler, clock = attached(AdaptiveThrottler(100, 10, 1000))
     for _ in range(100):
         CountingRequest(throttler).ask().end(0.002)
     assert throttler.max_concurrent_requests == 100
     for _ in range(100):
-        clock.turn(0.1)
+        clock.advance(0.1)
         CountingRequest(throttler).ask().end(0.1)
     assert throttler.max_concurrent_requests < 60
 
@@ -269,13 +270,13 @@ def request_of(throttler: RequestThrottler, text: str) -> CountingRequest:
 
 @pytest.mark.parametrize("is_one_statement", [True, False])
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.35, 0.5, 0.65, 0.75, 0.85, 0.95])
-def test_a_mixture_of_quick_and_slow_answers_is_no_overload(
+def test_a_mixture_of_quick_and_slow_responses_keeps_the_limit(
     is_one_statement: bool, share: float
 ) -> None:
     throttler, clock = attached(AdaptiveThrottler(100, 10, 200))
     generator = random.Random(share)
     for number in range(20_000):
-        clock.turn(0.01)
+        clock.advance(0.01)
         is_slow = generator.random() < share
         text = f"SELECT v FROM {'slow' if is_slow else 'quick'} WHERE k = {number}"
         request = request_of(throttler, "SELECT same" if is_one_statement else text).ask()
@@ -283,50 +284,50 @@ def test_a_mixture_of_quick_and_slow_answers_is_no_overload(
         assert throttler.max_concurrent_requests == 100
 
 
-def test_requests_that_are_sent_together_are_no_overload() -> None:
+def test_bursts_of_requests_keep_the_limit() -> None:
     throttler, clock = attached(AdaptiveThrottler(400, 10, 500))
     for _ in range(30):
         requests = [CountingRequest(throttler).ask() for _ in range(400)]
         for number, request in enumerate(requests):
-            clock.turn(0.001)
+            clock.advance(0.001)
             request.end(0.001 * (number + 1))
     assert throttler.max_concurrent_requests >= 400
 
 
-def test_an_overload_lowers_the_limit_until_answers_are_quick_again() -> None:
+def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
     throttler, clock = attached(AdaptiveThrottler(100, 10, 200, patience=0.5))
-    flying: deque[tuple[float, CountingRequest]] = deque()
+    in_flight: deque[tuple[float, CountingRequest]] = deque()
     served = 0.0
 
-    def one_more(capacity: float) -> None:
-        # A server with a fixed number of answers per second, in sequence.
+    def send_request(capacity: float) -> None:
+        # The server answers one request after the other, `capacity` of them per second.
         nonlocal served
         served = max(served, clock.now) + 1 / capacity
-        flying.append((clock.now, CountingRequest(throttler).ask()))
+        in_flight.append((clock.now, CountingRequest(throttler).ask()))
 
-    def answered() -> None:
-        begun, request = flying.popleft()
-        clock.turn(max(served - clock.now - len(flying) / capacity, 0))
+    def receive_response() -> None:
+        begun, request = in_flight.popleft()
+        clock.advance(max(served - clock.now - len(in_flight) / capacity, 0))
         request.end(clock.now - begun)
 
     capacity = 10_000.0
     for _ in range(2000):
-        one_more(capacity)
-        answered()
+        send_request(capacity)
+        receive_response()
     assert throttler.max_concurrent_requests == 100
     capacity = 1000.0
     limits = []
     for _ in range(20_000):
-        while len(flying) < throttler.max_concurrent_requests:
-            one_more(capacity)
-        answered()
+        while len(in_flight) < throttler.max_concurrent_requests:
+            send_request(capacity)
+        receive_response()
         limits.append(throttler.max_concurrent_requests)
     assert min(limits) < 40
-    # The server answers as many requests as before, so none of its time is wasted.
+    # The limit does not fall below 10, so the server is never idle.
     assert min(limits) >= 10
 
 
-def test_statements_are_known_by_their_shape_and_few_are_kept() -> None:
+def test_statements_are_grouped_without_their_literals_and_few_groups_are_kept() -> None:
     likeness = throttling_module._likeness
     throttler: Any = None
     assert likeness(request_of(throttler, "SELECT a WHERE k = 1")) == likeness(
@@ -343,9 +344,9 @@ def test_statements_are_known_by_their_shape_and_few_are_kept() -> None:
     assert max(len(key) for key in throttler._speeds) <= 300
 
 
-def test_errors_of_the_program_say_nothing_of_load() -> None:
+def test_errors_of_the_application_keep_the_limit() -> None:
     throttler, clock = attached(AdaptiveThrottler(100, 10, 1000))
-    clock.turn(1)
+    clock.advance(1)
     for _ in range(10):
         CountingRequest(throttler).ask().end(0.001, InvalidRequest("no"))
     assert throttler.max_concurrent_requests == 100
@@ -384,12 +385,12 @@ def test_a_throttler_belongs_to_one_cluster(monkeypatch: pytest.MonkeyPatch) -> 
     request.end()
     throttler.detach()
     throttler.attach(clock)
-    # In a forked child the parent's cluster is useless.
+    # A forked child may attach the throttler to a cluster of its own.
     monkeypatch.setattr(os, "getpid", lambda: -1)
     throttler.attach(Clock())
 
 
-def test_the_timer_ends_with_the_cluster() -> None:
+def test_detaching_cancels_the_timer() -> None:
     cancelled: list[Any] = []
 
     class Timed(Clock):
@@ -411,7 +412,7 @@ def blocking(node: FakeNode, throttler: RequestThrottler) -> Cluster:
     return Cluster([node.address], port=node.port, request_throttler=throttler)
 
 
-def test_futures_wait_for_their_turn() -> None:
+def test_futures_above_the_limit_wait() -> None:
     held = hold(rows(K, []))
     throttler = ConcurrencyLimitingThrottler(2, 100)
     with FakeNode() as node, blocking(node, throttler) as cluster:
@@ -426,7 +427,7 @@ def test_futures_wait_for_their_turn() -> None:
         assert (throttler.under_way, throttler.waiting) == (0, 0)
 
 
-def test_the_wait_is_a_part_of_the_time_out() -> None:
+def test_the_timeout_includes_the_wait_for_the_throttler() -> None:
     held = hold(rows(K, []))
     throttler = ConcurrencyLimitingThrottler(1, 100)
     with FakeNode() as node, blocking(node, throttler) as cluster:
@@ -442,7 +443,7 @@ def test_the_wait_is_a_part_of_the_time_out() -> None:
         assert throttler.under_way == 0
 
 
-def test_more_than_may_wait_are_refused_by_name() -> None:
+def test_the_error_of_a_full_queue_names_the_setting() -> None:
     held = hold(rows(K, []))
     throttler = ConcurrencyLimitingThrottler(1, 2)
     with FakeNode() as node, blocking(node, throttler) as cluster:
@@ -474,13 +475,13 @@ async def test_a_second_cluster_of_the_loop_is_refused() -> None:
         ended = await asyncio.gather(*waiting, return_exceptions=True)
         assert any(isinstance(outcome, ConnectionShutdown) for outcome in ended)
         assert (throttler.under_way, throttler.waiting, throttler._timer) == (0, 0, None)
-        # The throttler is free now.
+        # The first cluster has been shut down, so the second may use the throttler.
         await (await second.connect()).execute("SELECT 1")
         assert (throttler.under_way, throttler.waiting) == (0, 0)
         await second.shutdown()
 
 
-def test_a_cluster_that_cannot_connect_leaves_the_throttler() -> None:
+def test_a_cluster_that_cannot_connect_detaches_from_the_throttler() -> None:
     throttler = ConcurrencyLimitingThrottler(1)
     with FakeNode() as node:
         node.refuse_connections()
@@ -491,7 +492,7 @@ def test_a_cluster_that_cannot_connect_leaves_the_throttler() -> None:
             cluster.connect().execute("SELECT 1")
 
 
-async def test_tasks_that_are_cancelled_leave_the_queue() -> None:
+async def test_cancelled_tasks_leave_the_queue() -> None:
     held = hold(rows(K, []))
     throttler = ConcurrencyLimitingThrottler(1, 100)
     with FakeNode() as node:
@@ -516,7 +517,7 @@ async def test_tasks_that_are_cancelled_leave_the_queue() -> None:
     assert (throttler.under_way, throttler.waiting) == (0, 0)
 
 
-def test_a_session_that_is_closed_fails_what_waits() -> None:
+def test_shutting_down_fails_the_waiting_requests() -> None:
     throttler = ConcurrencyLimitingThrottler(1, 100)
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, hold(rows(K, [])))
@@ -529,14 +530,14 @@ def test_a_session_that_is_closed_fails_what_waits() -> None:
     assert (throttler.under_way, throttler.waiting) == (0, 0)
 
 
-def test_pages_prepared_and_concurrent_executions_go_through_it() -> None:
+def test_pages_prepared_and_concurrent_executions_are_throttled() -> None:
     peaks: list[int] = []
 
-    class Noting(ConcurrencyLimitingThrottler):
+    class RecordingPeaks(ConcurrencyLimitingThrottler):
         def on_begun(self) -> None:
             peaks.append(self.under_way)
 
-    throttler = Noting(3, 10_000)
+    throttler = RecordingPeaks(3, 10_000)
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime_prepare(INSERT, K)
         node.prime(QUERY, paged(K, [(number,) for number in range(5)]))
@@ -553,7 +554,7 @@ def test_pages_prepared_and_concurrent_executions_go_through_it() -> None:
     assert (throttler.under_way, throttler.waiting) == (0, 0)
 
 
-def test_failures_give_their_place_back() -> None:
+def test_failed_requests_make_room_for_others() -> None:
     throttler = ConcurrencyLimitingThrottler(1, 10)
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, error(ErrorCode.INVALID))
@@ -564,7 +565,7 @@ def test_failures_give_their_place_back() -> None:
         assert throttler.under_way == 0
 
 
-def test_threads_take_turns() -> None:
+def test_waiting_threads_are_served_in_turn() -> None:
     held = hold(rows(K, []))
     throttler = ConcurrencyLimitingThrottler(1, 1000)
     with FakeNode() as node, blocking(node, throttler) as cluster:
@@ -581,7 +582,8 @@ def test_threads_take_turns() -> None:
         thread = threading.Thread(target=ask)
         thread.start()
         until(lambda: throttler.waiting == 50)
-        for _ in range(3):  # the one in flight, the next greedy one, the modest one
+        # release the request in flight, the next greedy request, and then the modest one
+        for _ in range(3):
             held.release()
         assert done.wait(WAIT)
         thread.join()
@@ -591,7 +593,7 @@ def test_threads_take_turns() -> None:
             future.result()
 
 
-def test_a_throttler_of_a_program_that_fails(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_in_a_throttler_s_hook_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(ConcurrencyLimitingThrottler):
         def on_over(self, request: Any) -> None:
             raise ValueError("broken")

@@ -20,7 +20,7 @@ def test_the_generator_warns_once_in_an_interval(caplog: pytest.LogCaptureFixtur
     assert "microseconds ahead of the clock" in caplog.text
 
 
-def test_no_warning_where_it_is_switched_off(caplog: pytest.LogCaptureFixture) -> None:
+def test_warn_on_drift_false_disables_the_warning(caplog: pytest.LogCaptureFixture) -> None:
     generator = MonotonicTimestampGenerator(warn_on_drift=False)
     generator.last = time.time_ns() // 1000 + 60_000_000
     with caplog.at_level(logging.WARNING, "cassandra.timestamps"):

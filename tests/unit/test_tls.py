@@ -12,8 +12,8 @@ import pytest
 from cassandra.tls import ReloadingContext
 
 
-class Maker:
-    """Creates a new object at each call, or fails."""
+class CountingFactory:
+    """Returns the number of its calls, or raises `error` if it is set."""
 
     def __init__(self) -> None:
         self.made = 0
@@ -28,16 +28,17 @@ class Maker:
 
 def change(path: Path, text: str) -> None:
     path.write_text(text)
-    # The time changes even on file systems with a coarse clock.
+    # Move the modification time by a second: the file system's clock may be too coarse to show the
+    # change.
     stat = path.stat()
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
 
 
-def test_files_that_stay_are_read_once_and_changed_ones_again(tmp_path: Path) -> None:
-    first, second, maker = tmp_path / "cert", tmp_path / "key", Maker()
+def test_the_context_is_rebuilt_only_if_a_file_changed(tmp_path: Path) -> None:
+    first, second, factory = tmp_path / "cert", tmp_path / "key", CountingFactory()
     for path in (first, second):
         path.write_text("old")
-    context: Any = ReloadingContext(maker, first, str(second))
+    context: Any = ReloadingContext(factory, first, str(second))
     assert [context(), context()] == [1, 1]
     change(second, "new")
     assert [context(), context()] == [2, 2]
@@ -48,31 +49,31 @@ def test_files_that_stay_are_read_once_and_changed_ones_again(tmp_path: Path) ->
 def test_the_earlier_context_stays_while_files_are_half_written(
     tmp_path: Path, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path, maker = tmp_path / "cert", Maker()
+    path, factory = tmp_path / "cert", CountingFactory()
     path.write_text("old")
-    context: Any = ReloadingContext(maker, path)
+    context: Any = ReloadingContext(factory, path)
     change(path, "half")
-    maker.error = error
+    factory.error = error
     assert context() == 1
     assert "the earlier TLS context stays in use" in caplog.text
-    maker.error = None
+    factory.error = None
     assert context() == 2
 
 
-def test_a_file_that_is_gone_for_a_moment(tmp_path: Path) -> None:
-    path, maker = tmp_path / "cert", Maker()
+def test_the_context_stays_while_a_file_is_missing(tmp_path: Path) -> None:
+    path, factory = tmp_path / "cert", CountingFactory()
     path.write_text("old")
-    context: Any = ReloadingContext(maker, path)
+    context: Any = ReloadingContext(factory, path)
     path.unlink()
     assert context() == 1
 
 
-def test_mistakes_are_errors_at_once(tmp_path: Path) -> None:
+def test_wrong_paths_and_files_are_errors_at_construction(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="needs the paths"):
-        ReloadingContext(Maker())
+        ReloadingContext(CountingFactory())
     with pytest.raises(FileNotFoundError):
-        ReloadingContext(Maker(), tmp_path / "nothing")
-    failing = Maker()
+        ReloadingContext(CountingFactory(), tmp_path / "nothing")
+    failing = CountingFactory()
     failing.error = ssl.SSLError("no certificate")
     (tmp_path / "cert").write_text("x")
     with pytest.raises(ssl.SSLError):

@@ -1,5 +1,7 @@
-"""Both implementations have the same names, signatures, constructors, constants and attributes, and
-the compiled modules are really compiled.
+"""The Python and the compiled implementation have the same names, signatures, constructors,
+constants and attributes.
+
+The compiled modules are checked to be really compiled.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ def public_names(module: ModuleType) -> set[str]:
 
 
 def parameters(thing: Any) -> list[tuple[str, Any, bool]] | None:
-    """Return (name, kind, has a default) of each parameter."""
+    """Return (name, kind, whether it has a default) of each parameter; None if Python knows no
+    signature.
+    """
     try:
         signature = inspect.signature(thing)
     except (TypeError, ValueError):
@@ -87,40 +91,43 @@ def test_every_compiled_module_is_a_twin(compiled: Twins) -> None:
 
 # -- constructors ----------------------------------------------------------------------------------
 
-# Compiled classes have no signature. We find out how they take their arguments by calling them:
-# these words are in the message if arguments and parameters do not match.
+# Compiled classes have no signature, so we call them to find out which arguments they accept. The
+# error's message has one of these phrases if the arguments do not match the parameters.
 MISMATCH = re.compile(r"keyword argument|positional argument|required .*argument|no arguments")
 
 
-# The module's functions create codecs, and the compiled class refuses every call. The other class
-# has the constructor of `tuple`.
+# Constructors that cannot be compared: the compiled `Codec` refuses every call, because only
+# functions of its module create codecs; `RowBase` has the constructor of `tuple`.
 NOT_CALLED = {("codecs", "Codec"), ("rows", "RowBase")}
 
 
 class Call(NamedTuple):
-    """Arguments for a constructor, all of them of wrong types."""
+    """Arguments for a constructor, all of which have wrong types."""
 
     positional: tuple[object, ...]
     named: dict[str, object]
 
 
 def calls_for(python: type[Any]) -> list[Call]:
-    """Return calls that match the parameters of `python`, and calls that barely do not."""
+    """Return calls that match the parameters of the class `python`, and calls with one argument too
+    many or too few.
+    """
     parameters = list(inspect.signature(python).parameters.values())
-    by_place = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    positional_parameters = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
     named: dict[str, object] = {p.name: object() for p in parameters}
     needed: dict[str, object] = {p.name: object() for p in parameters if p.default is p.empty}
-    values = tuple(object() for _ in by_place)
+    values = tuple(object() for _ in positional_parameters)
     calls = [Call((), named), Call((), needed), Call(values, {})]
     calls += [Call((*values, object()), {}), Call((), {**named, "no_such_parameter": object()})]
-    calls += [Call((), {k: v for k, v in needed.items() if k != left}) for left in needed]
+    calls += [Call((), {k: v for k, v in needed.items() if k != omitted}) for omitted in needed]
     calls += [Call(values[:count], {}) for count in range(len(values))]
     return calls
 
 
 def accepts_call(kind: type[Any], call: Call) -> bool:
-    """Return True if the arguments match the parameters of `kind`, whatever happens to their
-    values.
+    """Return True if the names and the number of the arguments match the parameters of `kind`.
+
+    Errors that the values of the arguments cause do not count.
     """
     try:
         kind(*call.positional, **call.named)
@@ -132,6 +139,7 @@ def accepts_call(kind: type[Any], call: Call) -> bool:
 
 
 def fits(python: type[Any], call: Call) -> bool:
+    """Return True if the arguments match the signature of the Python class."""
     try:
         inspect.signature(python).bind(*call.positional, **call.named)
     except TypeError:
@@ -151,10 +159,10 @@ def test_same_constructors(name: str, compiled: Twins) -> None:
 
 # -- constants and attributes ----------------------------------------------------------------------
 
-# The constant describes the abilities of its twin.
+# Constants that may differ. RELEASES_SAFELY says what the twin itself is able to do.
 DIFFERENT_CONSTANTS = {("arrow_capsules", "RELEASES_SAFELY")}
-# The Python class inherits these from `QueryParams`, always None and False; the compiled class
-# needs none.
+# Attributes that only the Python class has. It inherits these from `QueryParams`; they are always
+# None or False, and the compiled class does not need them.
 PYTHON_ATTRIBUTES = {
     ("happy_path", "ExecuteBodyBase"): {"keyspace", "now_in_seconds", "value_names"}
 }
@@ -219,7 +227,7 @@ def test_same_public_attributes_of_classes(name: str, compiled: Twins) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_compiled_lane_is_compiled(name: str, compiled: Twins) -> None:
+def test_compiled_modules_are_extension_modules(name: str, compiled: Twins) -> None:
     file = getattr(compiled, name).__file__
     assert file is not None
     assert file.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES)), file
@@ -238,7 +246,7 @@ def run(impl: str, code: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.usefixtures("compiled")
-def test_the_switch_chooses() -> None:
+def test_cass_driver_impl_selects_the_implementation() -> None:
     code = "from cassandra import _impl; print(_impl.implementation, _impl.codecs.__name__)"
     assert run("python", code).stdout.split() == ["python", "cassandra.cqltypes.codecs"]
     assert run("c", code).stdout.split() == ["c", "cassandra._accel.codecs"]
@@ -249,7 +257,7 @@ def test_an_unknown_implementation_is_refused() -> None:
     assert "CASS_DRIVER_IMPL is 'rust'; it takes 'python' or 'c'" in done.stderr
 
 
-def test_asking_for_what_is_not_built_names_it() -> None:
+def test_requesting_c_without_a_compiled_module_names_the_module() -> None:
     code = "import sys; sys.modules['cassandra._accel.rows'] = None\nimport cassandra._impl"
     done = run("c", code)
     assert done.returncode != 0
@@ -258,7 +266,7 @@ def test_asking_for_what_is_not_built_names_it() -> None:
 
 
 @pytest.mark.usefixtures("compiled")
-def test_a_partial_build_falls_back_as_a_whole_and_says_why() -> None:
+def test_a_partial_build_uses_only_python_and_has_a_reason() -> None:
     code = (
         "import sys; sys.modules['cassandra._accel.rows'] = None\n"
         "from cassandra import _impl; print(_impl.implementation); print(_impl.fallback_reason)"
@@ -272,7 +280,9 @@ def test_a_partial_build_falls_back_as_a_whole_and_says_why() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_compiled_module_may_be_imported_first(compiled: Twins, name: str) -> None:
-    """Freezers and import checkers import the modules in other orders."""
+    """The package's own imports have a fixed order, but freezing tools and import checkers use
+    others.
+    """
     done = run_python(f"import cassandra._accel.{name}; import cassandra.cluster")
     assert done.returncode == 0, done.stderr
 
@@ -281,7 +291,9 @@ def test_each_compiled_module_may_be_imported_first(compiled: Twins, name: str) 
     not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this interpreter has the GIL for good"
 )
 def test_the_gil_stays_off() -> None:
-    """Importing a module that does not declare support would switch the GIL on."""
+    """Python switches the GIL on if it imports an extension module that does not declare
+    support.
+    """
     code = (
         "import importlib, sys\n"
         "from cassandra import _impl\n"
@@ -298,8 +310,8 @@ def test_the_gil_stays_off() -> None:
 
 
 def test_undocumented_names_of_the_c_api_are_in_one_header() -> None:
-    """Undocumented names of the C API appear in a single header: those with an underscore, except
-    the documented name.
+    """Only one header, beyond_api.h, uses C API names with an underscore; the documented
+    `_PyBytes_Resize` is the exception.
     """
     folder = ROOT / "cassandra" / "_accel"
     named = {

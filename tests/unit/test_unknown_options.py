@@ -1,4 +1,4 @@
-"""The error for an unknown option of a call names the right place for its value."""
+"""The error for an unknown option of a call says where the value belongs instead."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_execute(session: Session, name: str) -> None:
+def test_unknown_options_of_execute(session: Session, name: str) -> None:
     text = rf"(?i)Session\.execute\w*\(\) has no option '{name}'.*{OPTIONS[name]}"
     options: Any = {name: 1}
     with pytest.raises(TypeError, match=text):
@@ -78,7 +78,7 @@ async def test_execute_on_asyncio(name: str) -> None:
         ("colour", "it has custom_payload and keyspace"),
     ],
 )
-def test_prepare(session: Session, name: str, text: str) -> None:
+def test_unknown_options_of_prepare(session: Session, name: str, text: str) -> None:
     options: Any = {name: 1}
     with pytest.raises(TypeError, match=rf"Session\.prepare\(\) has no option '{name}'.*{text}"):
         session.prepare(QUERY, **options)
@@ -93,7 +93,7 @@ def test_prepare(session: Session, name: str, text: str) -> None:
         ("colour", "it has concurrency, "),
     ],
 )
-def test_concurrent_execution(session: Session, name: str, text: str) -> None:
+def test_unknown_options_of_concurrent_execution(session: Session, name: str, text: str) -> None:
     options: Any = {name: 1}
     with pytest.raises(TypeError, match=rf"execute_concurrent\(\) has no option '{name}'.*{text}"):
         execute_concurrent(session, [(QUERY, None)], **options)
@@ -119,6 +119,6 @@ def test_statements(name: str, text: str) -> None:
         BatchStatement(**options)
 
 
-def test_values_of_a_bound_statement() -> None:
+def test_unknown_options_of_bind() -> None:
     assert "bound.fetch_size = " in str(unknown_option("PreparedStatement.bind", ["fetch_size"]))
     assert "bind({'name': value})" in str(unknown_option("PreparedStatement.bind", ["k"]))

@@ -17,7 +17,7 @@ from cassandra.bulk import LoadOptions
         (1_795_683_336_000, "if these are milliseconds, multiply by 1_000"),
     ],
 )
-def test_another_unit(timestamp: int, advice: str) -> None:
+def test_timestamps_in_other_units_warn_with_the_factor(timestamp: int, advice: str) -> None:
     with pytest.warns(RuntimeWarning, match=f"timestamp={timestamp} .*{advice}"):
         warn_of_early_write(timestamp)
     with pytest.warns(RuntimeWarning, match=advice) as warned:
@@ -26,7 +26,7 @@ def test_another_unit(timestamp: int, advice: str) -> None:
 
 
 @pytest.mark.parametrize("timestamp", [None, 0, 1, 5_000, 1_795_683_336_000_000, -1, True, "1"])
-def test_microseconds(timestamp: object) -> None:
+def test_timestamps_in_microseconds_do_not_warn(timestamp: object) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_early_write(timestamp)

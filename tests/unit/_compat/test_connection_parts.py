@@ -1,4 +1,4 @@
-"""Parts of connections that programs for cassandra-driver use: timers, bodies."""
+"""Classes of connections that applications of cassandra-driver use: timers, compressed bodies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cassandra.connection import (
 )
 
 
-def test_timers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_due_timers_are_called_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr("time.time", lambda: now[0])
     called: list[str] = []
@@ -37,7 +37,7 @@ def test_timers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert called == ["early", "late"]
 
 
-def test_bodies() -> None:
+def test_compressed_bodies_can_be_decompressed() -> None:
     body = b"some bytes " * 100
     assert lz4_decompress(lz4_compress(body)) == body
     assert decompress(locally_supported_compressions["snappy"][0](body)) == body
@@ -60,7 +60,7 @@ def test_a_failing_method_makes_its_connection_defunct() -> None:
     assert isinstance(connection.failed, ZeroDivisionError)
 
 
-def test_parts_that_can_only_be_made() -> None:
+def test_heartbeats_and_waiters_can_be_created_but_not_used() -> None:
     heartbeat = ConnectionHeartbeat(30, list, 5)
     heartbeat.stop()
     for use in (

@@ -32,7 +32,7 @@ def session() -> Any:
 PAIRS = [(f"SELECT {number}", None) for number in range(20)]
 
 
-def test_a_session_executes_many(session: Session) -> None:
+def test_methods_of_a_session_execute_many_statements(session: Session) -> None:
     for outcomes in (
         session.execute_concurrent(PAIRS, raise_on_first_error=False),
         list(session.execute_concurrent(PAIRS, 5, False, results_generator=True)),
@@ -43,7 +43,7 @@ def test_a_session_executes_many(session: Session) -> None:
     assert [outcome.result_or_exc.all() for outcome in outcomes] == [[(5,), (6,)]] * 3
 
 
-def test_the_classes_behind_it(session: Session) -> None:
+def test_executor_classes_execute_many_statements(session: Session) -> None:
     future: Future[Any] = Future()
     ConcurrentExecutorFutureResults(session, PAIRS, None, future).execute(5, False)
     for outcomes in (

@@ -1,4 +1,6 @@
-"""Event loop names of cassandra-driver are aliases of ours."""
+"""The connection classes that cassandra-driver has for event loops are accepted as aliases of this
+driver's own.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from cassandra.testing.fake import FakeNode, rows
 
 
 @pytest.mark.parametrize("reactor", [EventletConnection, GeventConnection, TwistedConnection])
-def test_event_loops_are_names_for_ours(reactor: Any) -> None:
+def test_connection_classes_of_event_loops_are_accepted(reactor: Any) -> None:
     with FakeNode() as node:
         node.prime("SELECT v", rows([("v", "int")], [(5,)]))
         with Cluster([node.address], port=node.port, connection_class=reactor) as cluster:

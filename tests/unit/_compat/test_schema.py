@@ -1,4 +1,4 @@
-"""Parts of the schema that programs for cassandra-driver read with `get_schema_parser`."""
+"""Parts of the schema that applications of cassandra-driver read with `get_schema_parser`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.mark.parametrize("is_read", [True, False])
 def test_a_table_is_read_through_the_engine(node: FakeNode, is_read: bool) -> None:
-    """A table is read even if the application has disabled schema metadata."""
+    """A schema parser reads a table even if the application has disabled schema metadata."""
     with Cluster([node.address], port=node.port, schema_metadata_enabled=is_read) as cluster:
         cluster.connect()
         connection: Any = cluster.control_connection._connection
@@ -60,6 +60,6 @@ def test_a_table_is_read_through_the_engine(node: FakeNode, is_read: bool) -> No
         assert [each.name for each in parser.get_all_keyspaces()] == ["ks"]
 
 
-def test_another_connection_is_refused() -> None:
+def test_a_connection_of_another_class_is_refused() -> None:
     with pytest.raises(NotImplementedError, match="the engine reads the schema"):
         get_schema_parser(object(), "4-a", None, 0.1)

@@ -26,7 +26,7 @@ def test_a_collection_of_a_program_s_own() -> None:
     assert "web" not in metrics.getStats()
 
 
-def test_stats_that_a_class_declares() -> None:
+def test_statistics_declared_in_a_class_belong_to_its_instances() -> None:
     class Handler:
         hits = metrics.IntStat("hits")
 

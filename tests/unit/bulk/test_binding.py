@@ -1,4 +1,4 @@
-"""Rows of chunks are bound and become requests."""
+"""The rows of a chunk (a batch of rows of the source) are bound and become requests."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def binder(twins: Twins) -> Binder:
 
 
 def bound(binder: Binder, *rows: Any) -> Bound:
+    """Bind the rows as one chunk, and return the result."""
     chunk = Chunk(list(rows), len(rows), None, 0, None, Position(0, len(rows)), None)
     result = binder.bind_next(iter([chunk]))
     assert result is not None
@@ -48,7 +49,7 @@ def bound(binder: Binder, *rows: Any) -> Bound:
 
 
 def data(result: Bound) -> list[tuple[int, bytes]]:
-    """Return (position, bytes) of each row that is sent."""
+    """Return the position in the chunk and the bytes of each row that is sent."""
     return sorted(
         (wave.row_numbers[row], group.block.row(position).data)
         for wave in result.waves
@@ -57,7 +58,7 @@ def data(result: Bound) -> list[tuple[int, bytes]]:
     )
 
 
-def test_rows_go_by_their_names_if_they_have_names(binder: Binder) -> None:
+def test_named_tuples_and_mappings_are_bound_by_name(binder: Binder) -> None:
     row = collections.namedtuple("row", "r s c p")
     result = bound(binder, ("a", 1, "b", 2), row(2, "b", 1, "a"), {"r": 2, "s": "b", "c": 1, "p": "a"})  # noqa: E501  # fmt: skip
     assert not result.failures
@@ -65,7 +66,7 @@ def test_rows_go_by_their_names_if_they_have_names(binder: Binder) -> None:
     assert [number for number, _ in data(result)] == [0, 1, 2]
 
 
-def test_rows_that_are_no_rows_of_the_table(binder: Binder) -> None:
+def test_rows_with_missing_or_unknown_columns_fail(binder: Binder) -> None:
     extra = collections.namedtuple("extra", "p c s r x")
     part = collections.namedtuple("part", "p s r")
     result = bound(
@@ -83,7 +84,7 @@ def test_rows_that_are_no_rows_of_the_table(binder: Binder) -> None:
     assert result.row_count == 2
 
 
-def test_values_may_raise_anything(binder: Binder) -> None:
+def test_a_value_that_raises_fails_only_its_row(binder: Binder) -> None:
     class Broken(str):
         def encode(self, *_: Any) -> bytes:
             raise RuntimeError("no bytes")
@@ -99,7 +100,7 @@ def test_values_may_raise_anything(binder: Binder) -> None:
     assert result.row_count == 1
 
 
-def test_a_dry_run_sees_keys_that_no_server_takes(binder: Binder) -> None:
+def test_a_dry_run_refuses_keys_without_a_value(binder: Binder) -> None:
     binder.is_dry = True
     result = bound(
         binder, ("a", 1, "s", 2), (None, 1, "s", 2), ("a", None, "s", 2), ("", 1, "s", 2)
@@ -112,7 +113,9 @@ def test_a_dry_run_sees_keys_that_no_server_takes(binder: Binder) -> None:
     assert (result.row_count, result.waves) == (1, [])
 
 
-def test_rows_of_static_columns_alone_are_other_requests(binder: Binder, twins: Twins) -> None:
+def test_rows_with_only_static_columns_use_a_statement_of_their_own(
+    binder: Binder, twins: Twins
+) -> None:
     prepared = prepared_insert(twins, [COLUMNS[0], COLUMNS[2]], [0])
     binder.static_rows = StaticRows(prepared, [0, 2], [2], [1], [3])
     result = bound(
@@ -139,7 +142,7 @@ def test_rows_with_only_static_columns_are_recognized(twins: Twins) -> None:
 
 
 class Record:
-    """A row with names that is no mapping, as other drivers have."""
+    """A row with keys that is not a Mapping, like the records of other database drivers."""
 
     def __init__(self, **values: Any) -> None:
         self._values = values
@@ -157,7 +160,7 @@ class Record:
         return self._values[key] if isinstance(key, str) else [*self._values.values()][key]
 
 
-def test_rows_with_keys_go_by_their_names(binder: Binder) -> None:
+def test_rows_with_keys_are_bound_by_name(binder: Binder) -> None:
     numpy = pytest.importorskip("numpy")
     pandas = pytest.importorskip("pandas")
     connection = sqlite3.connect(":memory:")
@@ -172,14 +175,14 @@ def test_rows_with_keys_go_by_their_names(binder: Binder) -> None:
     result = bound(binder, ("a", 1, "b", 2), *rows, pandas.Series(values))
     assert not result.failures
     assert {values for _, values in data(result)} == {data(bound(binder, values))[0][1]}
-    # A Series without names goes by position, and so does anything else that is iterated.
+    # The values of a Series without names, and of any other iterable, are bound by position.
     result = bound(binder, pandas.Series(["a", 1, "b", 2]), collections.deque(["a", 1, "b", 2]))
     assert not result.failures
     result = bound(binder, Record(**values, x=1))
     assert "it has a field 'x', which is not a column" in str(result.failures[0][1])
 
 
-def test_rows_that_are_iterated_go_in_the_order_of_rows_without_names(twins: Twins) -> None:
+def test_iterables_are_bound_in_the_order_of_rows_without_names(twins: Twins) -> None:
     columns = [Column("n", lookup_cqltype("bigint")), Column("id", lookup_cqltype("int"))]
     prepared = prepared_insert(twins, columns, [1])
     binder = Binder(prepared, columns, {}, [1, 0], Keys((1,), ()), None, lambda: None)
@@ -187,7 +190,7 @@ def test_rows_that_are_iterated_go_in_the_order_of_rows_without_names(twins: Twi
     assert len({values for _, values in data(bound(binder, *rows))}) == 1
 
 
-def test_names_that_are_no_strings_and_names_that_occur_twice(twins: Twins) -> None:
+def test_names_that_are_not_strings_and_duplicate_names(twins: Twins) -> None:
     columns = [Column("id", lookup_cqltype("int"), is_key=True), Column("1", lookup_cqltype("int"))]
     prepared = prepared_insert(twins, columns, [0])
     binder = Binder(prepared, columns, {}, range(2), Keys((0,), ()), None, lambda: None)
@@ -208,7 +211,7 @@ def test_rows_of_the_driver_have_the_names_of_their_columns(twins: Twins) -> Non
     result = bound(binder, (5, 6, 7), row)
     assert not result.failures
     assert len({values for _, values in data(result)}) == 1
-    # Other named tuples do not say which column a renamed field is of.
+    # A named tuple of the standard library does not tell the column of a field that it renamed.
     make_class: Any = collections.namedtuple
     renamed = make_class("renamed", names, rename=True)
     result = bound(binder, renamed(5, 6, 7), {"id": 5})

@@ -1,4 +1,4 @@
-"""The checkpoint of a load records its progress on the disk."""
+"""The checkpoint of a load or scan is a file that records its progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUBJECT = {"work": "load", "table": "ks.t", "options": {"header": True, "columns
 WAY_OUT = "; restart=True begins anew, and another file leaves this one as it is"
 
 
-def test_a_checkpoint_is_read_again_and_removed(tmp_path: Path) -> None:
+def test_a_saved_checkpoint_can_be_read_restarted_and_removed(tmp_path: Path) -> None:
     path = tmp_path / "point"
     first = Checkpoint(path, SUBJECT)
     assert first.state == {}
@@ -29,14 +29,14 @@ def test_a_checkpoint_is_read_again_and_removed(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_without_a_file_nothing_is_kept() -> None:
+def test_a_checkpoint_without_a_file_keeps_nothing() -> None:
     nowhere = Checkpoint(None, SUBJECT)
     nowhere.save(position=10)
     nowhere.remove()
     assert nowhere.state == {}
 
 
-def test_a_dry_run_reads_it_only(tmp_path: Path) -> None:
+def test_a_read_only_checkpoint_does_not_change_its_file(tmp_path: Path) -> None:
     path = tmp_path / "point"
     Checkpoint(path, SUBJECT).save(row=10)
     before = path.read_bytes()
@@ -94,7 +94,7 @@ def test_a_checkpoint_of_another_cluster_is_refused(tmp_path: Path, name: str) -
     ],
     ids=["an earlier version", "hosts without ids", "a replaced host", "another cluster"],
 )
-def test_clusters_of_the_same_name_are_told_apart_by_their_hosts(
+def test_clusters_with_the_same_name_are_distinguished_by_host_ids(
     tmp_path: Path, recorded: Any, is_same: bool
 ) -> None:
     path = tmp_path / "point"
@@ -107,7 +107,7 @@ def test_clusters_of_the_same_name_are_told_apart_by_their_hosts(
             Checkpoint(path, subject)
 
 
-def test_files_are_known_by_more_than_their_number(tmp_path: Path) -> None:
+def test_files_with_other_content_are_refused(tmp_path: Path) -> None:
     first, second, path = tmp_path / "1.csv", tmp_path / "2.csv", tmp_path / "point"
     first.write_text("id\n1\n")
     second.write_text("id\n2\n")
@@ -126,7 +126,7 @@ def test_files_are_known_by_more_than_their_number(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=words):
             made(paths)
     about = second.stat()
-    second.write_text("id\n3\n")  # of the same size and time
+    second.write_text("id\n3\n")  # the size is the same, and the next line restores the time
     os.utime(second, ns=(about.st_atime_ns, about.st_mtime_ns))
     with pytest.raises(ValueError, match=r"the file '.*2\.csv' has another content since"):
         made(both)
@@ -137,14 +137,14 @@ def test_files_are_known_by_more_than_their_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes with names")
-def test_a_pipe_has_none(tmp_path: Path) -> None:
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (str(tmp_path / "pipe"), "-"):
         with pytest.raises(ValueError, match="is a pipe, which can be read once"):
             describe_files([path])
 
 
-def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "point"
     for version in (1, 99):
         path.write_text(json.dumps({"version": version, "subject": SUBJECT, "state": {}}))
@@ -157,6 +157,6 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
         if not text:
             assert Checkpoint(path, SUBJECT, restart=True).state == {}
             continue
-        # A file of the application is not overwritten.
+        # Even restart=True does not overwrite a file that is not a checkpoint.
         with pytest.raises(ValueError, match="is not a checkpoint"):
             Checkpoint(path, SUBJECT, restart=True)

@@ -19,25 +19,27 @@ from cassandra.bulk.chunks import (
 from cassandra.bulk.texts import Formats
 
 
-def test_places_are_for_people() -> None:
+def test_row_locations_are_readable() -> None:
     assert str(RowLocation(None, 5, None)) == "row 5"
     assert str(RowLocation("a.csv", 5, None)) == "a.csv, row 5"
     assert str(RowLocation("a.csv", 5, 7)) == "a.csv, line 7"
 
 
-def test_the_place_of_a_row_of_a_chunk() -> None:
+def test_the_location_of_a_row_of_a_chunk() -> None:
     chunk = Chunk([], 2, "a.csv", 10, [3, 5], Position(0, 0), None)
     assert chunk.location(1) == ("a.csv", 11, 5)
     assert chunk._replace(lines=None).location(1) == ("a.csv", 11, None)
 
 
-def test_columns_are_read_from_fields_of_their_name_or_another() -> None:
+def test_columns_are_read_from_fields_of_the_same_or_a_mapped_name() -> None:
     reading = Reading(None, (), {"id": "number"}, Formats(), True, None, '"')
     assert reading.field(Column("id", None)) == "number"
     assert reading.field(Column("name", None)) == "name"
 
 
-def test_rows_that_are_bound_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rows_of_a_chunk_are_limited_in_number_and_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 1000)
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 50)
     assert rows_of_a_chunk(10_000, 100) == 10

@@ -1,4 +1,4 @@
-"""The command line of loads: its options, and the arguments that they become."""
+"""The command line of bulk work: its options, and the arguments that they become."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cassandra.errors import NoHostAvailable
 
 
 class Calls:
-    """Fake cluster that records its settings and the loads."""
+    """Fake cluster that records its settings, and the loads, unloads and counts."""
 
     def __init__(self) -> None:
         self.settings: dict[str, Any] = {}
@@ -59,7 +59,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     return recorder
 
 
-def test_the_least_that_can_be_said(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_load_with_default_options(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["load", "ks.t", "a.csv", "b.csv"]) == 0
     assert calls.settings == {
         "contact_points": ["127.0.0.1"],
@@ -93,7 +93,7 @@ def test_all_options(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     }  # fmt: skip
 
 
-def test_options_that_may_be_said_again(calls: Calls) -> None:
+def test_options_that_may_be_repeated(calls: Calls) -> None:
     command = "load ks.t - --format csv --null NULL --null NA --ignore a,b --encoding latin-1"
     assert cli.main([*command.split(), "--checkpoint", "point", "--restart"]) == 0
     ((_, source, options),) = calls.loads
@@ -149,7 +149,7 @@ def test_a_file_of_options(
         (["load", "ks.t", "a", "--cafile", "/nowhere"], "No such file"),
     ],
 )  # fmt: skip
-def test_commands_that_cannot_be_understood(
+def test_wrong_commands_exit_with_status_2(
     calls: Calls, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -159,7 +159,7 @@ def test_commands_that_cannot_be_understood(
     assert calls.loads == []
 
 
-def test_tables_into_files(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_unload_command(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     command = "unload ks.t out --format csv --compression gzip --columns a,b --where a>1"
     assert cli.main([*command.split(), "--consistency-level", "one", "--json"]) == 0
     assert calls.loads == [
@@ -180,7 +180,9 @@ def test_tables_into_files(calls: Calls, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.fixture
 def copies(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Record the calls of `copy`, with the settings of the cluster that was connected last."""
+    """Record the arguments of each call of `copy`, with the settings of the cluster that connected
+    last.
+    """
     copy_calls: list[Any] = []
 
     def copy(session: Any, table: str, other: Any, other_table: str, **options: Any) -> CopyReport:
@@ -191,7 +193,7 @@ def copies(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return copy_calls
 
 
-def test_requests_are_compressed_if_asked(calls: Calls) -> None:
+def test_the_option_compress_compresses_requests(calls: Calls) -> None:
     assert cli.main(["count", "ks.t"]) == 0
     assert calls.settings["compression"] is False
     assert cli.main(["count", "ks.t", "--compress"]) == 0
@@ -240,7 +242,7 @@ def test_copies_into_another_cluster(
     assert "the environment has no variable 'Y'" in capsys.readouterr().err
 
 
-def test_counts(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_count_command(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["count", "ks.t", "--page-size", "7", "--splits", "9"]) == 0
     assert calls.loads == [("ks.t", "count", {"page_size": 7, "splits": 9})]
     assert capsys.readouterr().out == "42\n"
@@ -273,7 +275,7 @@ def test_exit_codes_and_reports(calls: Calls, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err == "stopped; run the same command again to go on\n"
 
 
-def test_the_form_of_files(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_the_file_format(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     form = ["--no-header", "--delimiter", ";", "--null", "NULL", "--encoding", "latin-1"]
     assert cli.main(["unload", "ks.t", "out", "--format", "csv", *form]) == 0
     assert calls.loads[0][2] == {

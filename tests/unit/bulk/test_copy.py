@@ -1,4 +1,6 @@
-"""Copies between tables refuse wrong arguments before they read anything."""
+"""Copies between tables: wrong arguments are refused before anything is read, and values arrive
+unchanged.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from tests.unit.metadata.schema.rows import OPTIONS, column, keyspace
 __all__ = ["nodes"]
 
 
-def test_tables_that_do_not_fit_are_refused_before_anything_is_sent(nodes: FakeCluster) -> None:
+def test_copies_between_incompatible_tables_are_refused_before_any_request(
+    nodes: FakeCluster,
+) -> None:
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         with pytest.raises(ValueError, match=r"keyspace 'a' has no table 'no'"):
             copy(session, "a.t0", session, "a.no")
@@ -33,18 +37,18 @@ def test_tables_that_do_not_fit_are_refused_before_anything_is_sent(nodes: FakeC
             copy(session, "a.t0", session, "a.t1", columns=["c0"])
 
 
-def test_fields_that_the_other_type_lacks_are_refused() -> None:
+def test_fields_missing_in_the_target_s_user_type_are_refused() -> None:
     mine = {
         "A b": UserType("a", "A b", ["x", "y"], ["int", "frozen<inner>"]),
         "inner": UserType("a", "inner", ["z"], ["text"]),
     }
     types = ["int", 'list<frozen<"A b">>']
-    turned = UserType("b", "A b", ["y", "more", "x"], ["frozen<inner>", "int", "int"])
-    _check_fields(mine, {**mine, "A b": turned}, types)
+    reordered = UserType("b", "A b", ["y", "more", "x"], ["frozen<inner>", "int", "int"])
+    _check_fields(mine, {**mine, "A b": reordered}, types)
     for theirs, message in (
         ({}, "field 'x' of the type 'A b' is int here and missing there"),
         ({**mine, "inner": UserType("b", "inner", ["z"], ["int"])}, "'z' .* is text here and int"),
-        ({"A b": turned}, "field 'z' of the type 'inner' is text here and missing there"),
+        ({"A b": reordered}, "field 'z' of the type 'inner' is text here and missing there"),
     ):
         with pytest.raises(ValueError, match=message):
             _check_fields(mine, theirs, types)
@@ -79,7 +83,10 @@ COPIERS = pytest.mark.parametrize("copier", [by_copy, by_acopy], ids=["blocking"
 
 
 def prime(node: FakeNode, row: tuple[Any, ...], kinds: dict[str, str]) -> None:
-    """Have a table ``t`` with one row, and a table ``u`` with columns of these kinds."""
+    """Prime a table ``t`` that contains `row`, and a table ``u`` whose columns have these kinds.
+
+    :param kinds: for each column of ``u``: "partition_key", "clustering", "regular" or "static".
+    """
     node.schema = {"system_schema.keyspaces": [keyspace("ks")]}
     node.schema["system_schema.columns"] = [
         column("ks", table, name, kind, 0 if kind != "regular" else -1, type=cql_type)
@@ -105,7 +112,7 @@ def prime(node: FakeNode, row: tuple[Any, ...], kinds: dict[str, str]) -> None:
 
 
 def written(node: FakeNode) -> list[Any]:
-    """Return the values of each request that wrote a row."""
+    """Return the values of each request that wrote the row."""
     return [
         request.values
         for request in node.requests
@@ -114,7 +121,7 @@ def written(node: FakeNode) -> list[Any]:
 
 
 @COPIERS
-def test_converters_of_the_session_that_writes_get_no_values(copier: Any) -> None:
+def test_converters_are_not_applied_to_copied_values(copier: Any) -> None:
     def register(session: Any) -> None:
         session.codecs.register_type("text", Converter(str.lower, str.upper))
         session.codecs.register_column("ks.u.c", Converter(lambda value: f"{value}00"))
@@ -128,7 +135,10 @@ def test_converters_of_the_session_that_writes_get_no_values(copier: Any) -> Non
 @COPIERS
 @pytest.mark.parametrize("kind", ["regular", "static"])
 def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind: str) -> None:
-    """The column may be no key in the source. Only rows of static columns need no value for it."""
+    """The source may have nulls in a column that is a clustering column of the target.
+
+    Only rows of static columns need no value for it, so all other rows fail.
+    """
     kinds = {"id": "partition_key", "c": "clustering", "v": kind}
     with FakeNode() as node:
         prime(node, (1, None, "precious"), kinds)

@@ -1,4 +1,6 @@
-"""CSV files as parts of rows: values, lines, texts of failed rows, and damage."""
+"""CSV files are read in parts: the values and lines of rows, the text of failed rows, and
+damage.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,11 @@ COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type))
 
 
 class Files:
-    """Reads files, and returns their rows as values, decoding those that are bound.
+    """Reads CSV files, and returns their rows as tuples of values. Rows that the reader has bound
+    are decoded.
 
-    :param twins: the implementation that binds ordinary rows at once; None converts strings to
-    values.
+    :param twins: the implementation, whose reader binds ordinary rows at once. If None, the reader
+        converts strings to values.
     """
 
     def __init__(self, folder: Path, twins: Twins | None) -> None:
@@ -46,7 +49,7 @@ class Files:
         return str(path)
 
     def read(self, content: str | bytes, name: str = "a.csv", **changes: Any) -> list[Any]:
-        """Return all rows of a file with this content."""
+        """Write `content` to a file, and return all rows of the file."""
         how = self.reading(**changes)
         self.chunks = []
         first = 1
@@ -86,7 +89,7 @@ def files(
 # -- rows ------------------------------------------------------------------------------------------
 
 
-def test_rows_by_the_names_of_the_header(files: Files) -> None:
+def test_fields_are_matched_by_the_names_of_the_header(files: Files) -> None:
     rows = files.read('\ufeffname,ignored,id\n"Smith, ""J""",x,1\n\n,y,2\n')
     assert rows == [(1, 'Smith, "J"'), (2, None)]
     assert files.lines == [2, 4]
@@ -110,11 +113,11 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("content", "changes"), FORMS)
-def test_forms(files: Files, content: str, changes: dict[str, Any]) -> None:
+def test_forms_of_csv(files: Files, content: str, changes: dict[str, Any]) -> None:
     assert files.read(content, **changes) == [(1, "x"), (2, None)]
 
 
-def test_the_name_of_a_file_says_what_is_between_fields(files: Files) -> None:
+def test_files_named_tsv_are_separated_by_tabs(files: Files) -> None:
     for name in ("a.tsv", "b.TSV", "c.tsv.gz"):
         content: Any = b"id\tname\n1\tx,y\n"
         if name.endswith("gz"):
@@ -130,14 +133,14 @@ def test_fields_of_several_lines(files: Files) -> None:
     assert files.raw == [["1", "a\nb\r\nc"], ["2", "d"]]
 
 
-def test_columns_that_a_file_lacks_are_left_as_they_are(files: Files) -> None:
+def test_columns_that_a_file_lacks_are_unset(files: Files) -> None:
     columns = (COLUMNS[0], Column("name", UTF8Type, is_needed=False))
     assert files.read("id\n1\n2\n", columns=columns) == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
     with pytest.raises(ValueError, match="has no column 'name', but id"):
         files.read("id\n1\n")
 
 
-def test_key_columns_are_never_null(files: Files) -> None:
+def test_an_empty_field_of_a_text_or_blob_key_is_not_null(files: Files) -> None:
     for cqltype, empty in ((UTF8Type, ""), (BytesType, b"")):
         columns = (Column("k", cqltype, is_key=True),)
         assert files.read("k,x\n,1\n", columns=columns) == [(empty,)]
@@ -148,7 +151,7 @@ def test_key_columns_are_never_null(files: Files) -> None:
     assert files.read("k,x\n,1\n", columns=(Column("k", Int32Type, is_key=True),)) == [(None,)]
 
 
-def test_values_of_hidden_columns_show_nowhere(files: Files) -> None:
+def test_errors_do_not_show_values_of_hidden_columns(files: Files) -> None:
     columns = (Column("id", Int32Type, is_hidden=True), COLUMNS[1])
     good, bad = files.read("id,name\n1,x\nsecret,y\n", columns=columns)
     assert good == (1, "x")
@@ -163,7 +166,7 @@ def test_files_without_rows(files: Files) -> None:
 # -- rows that fail --------------------------------------------------------------------------------
 
 
-def test_rows_that_cannot_be_read_are_errors_of_their_own(files: Files) -> None:
+def test_unreadable_rows_become_errors_in_their_place(files: Files) -> None:
     rows = files.read("id,name\n1,a\nmany,b\n3\n4,d,e\n5,f\n")
     assert (rows[0], rows[4]) == ((1, "a"), (5, "f"))
     assert [str(row) for row in rows[1:4]] == [
@@ -175,7 +178,7 @@ def test_rows_that_cannot_be_read_are_errors_of_their_own(files: Files) -> None:
     assert files.lines == [2, 3, 4, 5, 6]
 
 
-def test_bytes_that_are_no_text(files: Files) -> None:
+def test_rows_with_bytes_that_are_not_utf_8_become_errors(files: Files) -> None:
     content = b'id,name\n1,a\n2,b\xff\n3,"c\nd\xfe"\n4,e\n'
     rows = files.read(content)
     assert (rows[0], rows[3]) == ((1, "a"), (4, "e"))
@@ -207,7 +210,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_parts_follow_each_other(files: Files) -> None:
+def test_chunks_cover_all_rows_in_order(files: Files) -> None:
     count = 100
     rows = files.read("id,name\n" + "".join(f"{n},name {n}\n" for n in range(count)))
     assert rows == [(n, f"name {n}") for n in range(count)]
@@ -220,7 +223,7 @@ def test_parts_follow_each_other(files: Files) -> None:
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_odd_rows_between_usual_ones(files: Files) -> None:
+def test_odd_rows_among_ordinary_ones(files: Files) -> None:
     lines = [f"{n},name {n}" for n in range(60)]
     lines[20] = "20,a,b"
     lines[40] = '40,"x\ny"'
@@ -252,8 +255,8 @@ def test_a_line_without_end_is_refused(files: Files) -> None:
         files.read("id,name\n" + "x" * 100_000)
 
 
-def test_a_part_may_be_begun_in_its_middle(files: Files) -> None:
-    """A load resumes in the middle of a part, where it was interrupted."""
+def test_a_chunk_may_begin_in_the_middle_of_a_part(files: Files) -> None:
+    """A resumed load continues in the middle of the part in which it was interrupted."""
     path = files.write("id,name\n1,a\n2,b\nmany,c\n")
     how = files.reading()
     rows: list[Any] = []
@@ -284,7 +287,9 @@ DAMAGED: list[tuple[str, bytes, str]] = [
 
 
 @pytest.mark.parametrize(("name", "content", "message"), DAMAGED, ids=[case[0] for case in DAMAGED])
-def test_damage_says_where(files: Files, name: str, content: bytes, message: str) -> None:
+def test_errors_of_damaged_files_name_file_and_line(
+    files: Files, name: str, content: bytes, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         files.read(content, name)
 
@@ -320,7 +325,7 @@ def test_names_of_fields(files: Files) -> None:
     assert csv_fields(files.write("a\tb\n", "a.tsv"), how) == ["a", "b"]
 
 
-def test_the_limit_of_the_csv_module_is_raised_and_never_lowered(files: Files) -> None:
+def test_the_csv_module_s_field_size_limit_is_raised_and_never_lowered(files: Files) -> None:
     before = csv.field_size_limit()
     try:
         for limit in (1000, chunks.LONGEST_LINE + 5):
@@ -331,7 +336,7 @@ def test_the_limit_of_the_csv_module_is_raised_and_never_lowered(files: Files) -
         csv.field_size_limit(before)
 
 
-def test_nulls_among_texts(files: Files) -> None:
+def test_the_field_reader_converts_nulls(files: Files) -> None:
     reader: Callable[..., Any] = csv_files._FieldReader
     upper = reader(str.upper, ("", "NULL"))
     assert [upper("a"), upper(""), upper("NULL")] == ["A", None, None]

@@ -1,4 +1,7 @@
-"""CSV that is bound while it is read, compared with the csv module and the string converters."""
+"""Rows of CSV that are bound while they are read.
+
+The results are compared with those of the csv module and the converters of strings.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ TYPES = ("int", "bigint", "tinyint", "float", "double", "boolean", "text", "uuid
 
 
 class Row(NamedTuple):
-    """A row: its line, and its bytes or its error."""
+    """A row: its line number, and either the bound bytes or the error's text."""
 
     line: int
     content: bytes | str
@@ -43,8 +46,11 @@ def reading(twins: Twins, *types: str, header: Any = True, **formats: Any) -> Re
     )  # fmt: skip
 
 
-def rows(path: Path, how: Reading, is_short: list[bool] | None = None) -> list[Row]:
-    """Return all rows of a file; an error that ends the reading is the last row."""
+def rows(path: Path, how: Reading, is_fast: list[bool] | None = None) -> list[Row]:
+    """Return all rows of a file; an error that ends the reading is the last row.
+
+    :param is_fast: receives, for each chunk, whether compiled code read it.
+    """
     assert how.binding is not None
     plan, version = how.binding
     result: list[Row] = []
@@ -57,8 +63,8 @@ def rows(path: Path, how: Reading, is_short: list[bool] | None = None) -> list[R
             assert chunk.raw is not None
             assert len(chunk.raw) == chunk.size
             is_bound = hasattr(chunk.rows, "take")
-            if is_short is not None:
-                is_short.append(is_bound)
+            if is_fast is not None:
+                is_fast.append(is_bound)
             if is_bound:
                 assert chunk.rows.width == len(how.columns)
                 values = [row.data for row in chunk.rows.rows()]
@@ -88,7 +94,9 @@ def _bound(plan: Any, row: Any, version: int) -> bytes | str:
 def read_both_ways(
     twins: Twins, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[list[Row], list[Row]]]:
-    """Read a file with the csv module, and with the implementation."""
+    """Return a function that reads a file twice: with the csv module, and with the tested
+    implementation.
+    """
 
     def read(path: Path, *types: str, **how: Any) -> tuple[list[Row], list[Row]]:
         settings = reading(twins, *types, **how)
@@ -142,7 +150,7 @@ def field(text: str, force: bool = False) -> str:
 
 
 @pytest.mark.parametrize("kind", sorted(VALUES))
-def test_each_text_is_the_same_value(
+def test_each_text_is_read_as_the_same_value_by_both_readers(
     kind: str, read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
     path = tmp_path / "a.csv"
@@ -159,7 +167,7 @@ def test_each_text_is_the_same_value(
             assert ours == expected, text
 
 
-def test_formats_of_the_program_count(
+def test_date_and_timestamp_formats_are_used_by_both_readers(
     read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
     path = tmp_path / "a.csv"
@@ -205,14 +213,14 @@ FILES = {
 
 @pytest.mark.parametrize("name", sorted(FILES))
 @pytest.mark.parametrize("more", [1, 2, 3, 7, 1 << 20])
-def test_files_are_parted_in_the_same_way(
+def test_files_are_split_into_the_same_rows_by_both_readers(
     name: str,
     more: int,
     read_both_ways: Callable[..., tuple[list[Row], list[Row]]],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """Files are split in the same way, however few bytes are read at a time."""
+    """The rows do not depend on the number of bytes that are read at a time (`more`)."""
     monkeypatch.setattr(csv_files, "MORE_BYTES", more)
     monkeypatch.setattr(csv_files, "FIRST_BYTES", max(more, 12))
     monkeypatch.setattr(chunks, "CHUNK_BYTES", max(more, 12))
@@ -252,7 +260,7 @@ def test_random_files(
         assert ours == expected
 
 
-def test_usual_files_go_the_short_way(
+def test_ordinary_files_are_read_by_compiled_code(
     compiled: Twins, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(csv_files, "csv_rows", compiled.csv_rows)
@@ -261,23 +269,24 @@ def test_usual_files_go_the_short_way(
         "c0,c1,c2,c3,c4,c5,c6,c7,c8,c9,more\n"
         '1,2,3,0.5,0.1,true,"a ""b""",00000000-0000-0000-0000-000000000007,2026-11-23 12:30:00,2026-11-23,x\n'  # noqa: E501
     )
-    short: list[bool] = []
-    (row,) = rows(path, reading(compiled, *TYPES), short)
-    assert short == [True]
+    fast_chunks: list[bool] = []
+    (row,) = rows(path, reading(compiled, *TYPES), fast_chunks)
+    assert fast_chunks == [True]
     assert row.line == 2
-    # If only Python reads a type, Python reads that value, and compiled code the rest of the row.
+    # If compiled code cannot read a type, Python reads that value, and compiled code the rest of
+    # the row.
     path.write_text("c0,c1,c2\n1,[1],1.5\n")
-    (row,) = rows(path, reading(compiled, "int", "list", "decimal"), short := [])
-    assert short == [True]
-    # A wrong value makes Python read its chunk; the next chunk takes the short way again.
+    (row,) = rows(path, reading(compiled, "int", "list", "decimal"), fast_chunks := [])
+    assert fast_chunks == [True]
+    # Python reads the chunk of a wrong value; compiled code reads the next chunk again.
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 2)
     path.write_text("c0\n1\nx\n3\n4\n")
-    read_rows = rows(path, reading(compiled, "int"), short := [])
+    read_rows = rows(path, reading(compiled, "int"), fast_chunks := [])
     assert [row.line for row in read_rows] == [2, 3, 4, 5]
-    assert short == [False, True]
+    assert fast_chunks == [False, True]
 
 
-def test_null_is_a_text_of_the_program(
+def test_an_application_s_text_for_null(
     read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
     path = tmp_path / "a.csv"
@@ -299,7 +308,7 @@ def test_null_is_a_text_of_the_program(
         ((), False),
     ],
 )
-def test_several_texts_may_be_null_and_no_key_is_so_if_it_is_empty(
+def test_several_texts_for_null_and_empty_keys(
     read_both_ways: Callable[..., tuple[list[Row], list[Row]]],
     tmp_path: Path,
     nulls: tuple[str, ...],
@@ -317,7 +326,7 @@ def test_several_texts_may_be_null_and_no_key_is_so_if_it_is_empty(
             assert ours[1].content == (struct.pack(">iii", 4, 1, 0) if is_empty else nothing)
 
 
-def test_unsupported_options_are_left_to_python(compiled: Twins) -> None:
+def test_compiled_code_refuses_options_that_only_python_supports(compiled: Twins) -> None:
     plan = compiled.bind.BindPlan([Column("c0", lookup_cqltype("int"))])
     field_of = Field(0, "int", int)
     make = compiled.csv_rows.csv_reader

@@ -73,21 +73,22 @@ def csv_lines_of(
 
 
 @pytest.mark.parametrize("kind", CELLS)
-def test_each_value_is_its_text(twins: Twins, kind: str) -> None:
+def test_each_value_is_written_as_its_text(twins: Twins, kind: str) -> None:
     cells: list[bytes | None] = [*CELLS[kind], None]
     if kind not in ("text", "ascii", "blob"):
-        cells.append(b"")  # empty legacy values
+        # legacy: values of other types may be empty, which are written as empty texts
+        cells.append(b"")
     text = csv_lines_of(twins, ["int", kind], [[b"\0\0\0\7", cell] for cell in cells]).decode()
     codec = codec_of(kind)
     read = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     assert read == [["7", text_of(codec.decode_nullable(cell))] for cell in cells]
-    # The csv module writes the same, except that it does not quote a lone carriage return.
+    # The csv module writes the same lines, except that it does not quote a lone carriage return.
     expected = io.StringIO(newline="")
     csv.writer(expected, lineterminator="\n").writerows(row for row in read if "\r" not in row[1])
     assert text.replace('7,"a\rb"\n', "") == expected.getvalue()
 
 
-def test_random_pages_are_the_same_bytes(compiled: Twins) -> None:
+def test_both_implementations_write_the_same_lines_for_random_pages(compiled: Twins) -> None:
     generator = random.Random(3)
     python = Twins("python")
     for _ in range(60):
@@ -101,12 +102,12 @@ def test_random_pages_are_the_same_bytes(compiled: Twins) -> None:
         )
 
 
-def test_a_field_that_is_empty_and_alone(twins: Twins) -> None:
-    """A lone empty field is quoted, since readers skip empty lines."""
+def test_the_only_field_of_a_row_is_quoted_if_empty(twins: Twins) -> None:
+    """Without the quotes, the line would be empty, and readers skip empty lines."""
     assert csv_lines_of(twins, ["text"], [[b""], [None], [b"a"]]) == b'""\n""\na\n'
 
 
-def test_days_of_many_years(compiled: Twins) -> None:
+def test_both_implementations_write_the_same_dates(compiled: Twins) -> None:
     days = [*range(-800, 800), *range(-719_162, 2_932_897, 9_973)]
     rows: list[list[bytes | None]] = [[struct.pack(">I", 2**31 + day)] for day in days]
     assert csv_lines_of(compiled, ["date"], rows) == csv_lines_of(Twins("python"), ["date"], rows)

@@ -1,4 +1,4 @@
-"""The file of failed rows keeps everything of a row."""
+"""The file of failed rows keeps all that is needed to correct a row and load it again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,13 @@ def failed_row(
     is_table: bool = False,
     **more: Any,
 ) -> Any:
-    """Return the text and the fields of a failed row's line."""
+    """Write a failed row to the file; return its line as a string and as a dict.
+
+    :param raw: the row's text or fields in the source file.
+    :param row: the row of an application, if `raw` is None.
+    :param names: the names in the source's header.
+    :param is_table: `row` is a table or array with one row.
+    """
     settings = {"columns": COLUMNS, "fields": ["id", "name"], "mapping": {}, "nulls": ("", "NULL")}
     path.unlink(missing_ok=True)
     file = FailedRows(path, **{**settings, **more})
@@ -59,7 +65,9 @@ NOTES = {"_source": "a", "_row": 1, "_line": 7, "_error": "is wrong"}
         (["1", "\udce9"], ("id", "name"), {"id": "1", "name": "\udce9"}),
     ],
 )
-def test_rows_of_files(tmp_path: Path, raw: Any, names: Any, fields: dict[str, Any]) -> None:
+def test_rows_of_files_keep_their_fields_or_their_text(
+    tmp_path: Path, raw: Any, names: Any, fields: dict[str, Any]
+) -> None:
     assert failed_row(tmp_path / "f", raw, None, names)[1] == {**fields, **NOTES}
 
 
@@ -67,7 +75,7 @@ def test_lines_of_json_keep_each_digit(tmp_path: Path) -> None:
     line, fields = failed_row(tmp_path / "f", '{"d": 12345678901234567890.50, "e": 1e400}\n')
     assert line.startswith('{"d": 12345678901234567890.50, "e": 1e400, "_source": "a"')
     assert fields["_line"] == 7
-    # A byte that is not UTF-8 stays the same, and stays wrong.
+    # A byte that is not UTF-8 is written as it was, so the row fails again until it is corrected.
     _, fields = failed_row(tmp_path / "f", '{"d": "\udce9"}')
     assert fields == {"_text": '{"d": "\udce9"}', **NOTES}
 
@@ -81,7 +89,7 @@ def test_notes_do_not_clash_with_fields(tmp_path: Path) -> None:
     assert fields == {"id": "x", **{f"_{k}": v for k, v in NOTES.items()}}
 
 
-def test_rows_of_the_program(tmp_path: Path) -> None:
+def test_rows_of_the_application(tmp_path: Path) -> None:
     class Plain:
         id, name = 5, "e"
 
@@ -100,8 +108,10 @@ def test_rows_of_the_program(tmp_path: Path) -> None:
     assert "_text" in failed_row(tmp_path / "f", row=Silent())[1]
 
 
-def test_fields_have_their_names_in_the_source(tmp_path: Path) -> None:
-    """The same columns= then loads the row again, also if it exchanges two names."""
+def test_fields_have_the_names_of_the_source(tmp_path: Path) -> None:
+    """Therefore, the same argument `columns` loads the row again, even if it exchanges two
+    names.
+    """
     exchanged: dict[str, Any] = {"mapping": {"id": "name", "name": "id"}, "fields": ["name", "id"]}
     _, fields = failed_row(tmp_path / "f", row={"id": "x", "name": 1, "more": 5}, **exchanged)
     assert fields == {"id": "x", "name": 1, "more": 5, **NOTES}
@@ -117,7 +127,7 @@ def test_fields_have_their_names_in_the_source(tmp_path: Path) -> None:
     assert fields == {"id": 1, "name": "x", **NOTES}
 
 
-def test_values_that_are_missing_or_unset_stay_so(tmp_path: Path) -> None:
+def test_missing_and_unset_values_are_left_out_or_null(tmp_path: Path) -> None:
     class Part:
         id = 5
 
@@ -142,7 +152,7 @@ def test_rows_of_files_without_lines_are_in_the_order_of_the_columns(tmp_path: P
 
 
 @pytest.mark.filterwarnings("ignore:.* milliseconds are a moment after the year 9999")
-def test_values_are_those_that_would_be_written(tmp_path: Path) -> None:
+def test_values_are_converted_as_for_the_column(tmp_path: Path) -> None:
     numpy = pytest.importorskip("numpy")
     pyarrow = pytest.importorskip("pyarrow")
     for cql_type, array, expected in (
@@ -164,15 +174,18 @@ def test_values_are_those_that_would_be_written(tmp_path: Path) -> None:
         assert fields == {"id": 5, "name": expected, **NOTES}
 
 
-def test_a_value_that_json_cannot_have_is_not_loaded_as_another(tmp_path: Path) -> None:
-    """JSON has only one NaN, for example."""
+def test_values_that_json_cannot_represent_are_not_ordinary_fields(tmp_path: Path) -> None:
+    """JSON has only one NaN, for example, so another NaN would be loaded as a different value.
+
+    Such a value is written under "_fields", and the row fails until it is corrected.
+    """
     columns = (COLUMNS[0], COLUMNS[1]._replace(type=DoubleType))
     odd = struct.unpack(">d", b"\x7f\xf8\0\0\0\0\0\1")[0]
     _, fields = failed_row(tmp_path / "f", row=(5, odd), columns=columns)
     assert fields["_fields"] == {"name": "nan"}
     assert fields["id"] == 5
     assert "name" not in fields
-    # Nor is the JSON of a value that the column did not take.
+    # A value that does not fit its column is not an ordinary field either.
     for value in (b"\1", object):
         _, fields = failed_row(tmp_path / "f", row=(5, value))
         assert (fields["id"], list(fields["_fields"])) == (5, ["name"])
@@ -182,7 +195,7 @@ def test_a_value_that_json_cannot_have_is_not_loaded_as_another(tmp_path: Path) 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes of files")
-def test_clear_values_of_encrypted_columns_are_for_the_owner(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_clear_values_of_encrypted_columns(tmp_path: Path) -> None:
     hidden = (COLUMNS[0], COLUMNS[1]._replace(is_hidden=True))
     failed_row(tmp_path / "f", ["x", "y"], None, ("id", "name"), columns=hidden)
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o600
@@ -190,7 +203,7 @@ def test_clear_values_of_encrypted_columns_are_for_the_owner(tmp_path: Path) -> 
 
 def test_rows_of_an_earlier_load_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "f"
-    path.write_text('{"id": 5, "_error": "is wr')  # cut off
+    path.write_text('{"id": 5, "_error": "is wr')  # a load was interrupted while it wrote this line
     for row in ((1,), (2,)):
         file = FailedRows(path, COLUMNS, ["id"], {}, ())
         chunk = Chunk([row], 1, None, 0, None, Position(0, 1), None)
@@ -201,7 +214,7 @@ def test_rows_of_an_earlier_load_are_kept(tmp_path: Path) -> None:
     assert [json.loads(line)["id"] for line in lines[1:]] == [1, 2]
 
 
-def test_failed_rows_are_not_appended_to_something_else(tmp_path: Path) -> None:
+def test_a_file_without_failed_rows_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "f"
     check_failed_rows(path)
     for text in ("", '{"id": 5, "__error": "is wrong"}\n', '{"id": 5, "_row": 1}'):

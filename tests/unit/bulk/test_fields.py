@@ -1,4 +1,4 @@
-"""The names of fields are matched with columns."""
+"""The names of a source's fields are matched with the columns of a table."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def reading(**changes: Any) -> Reading:
     return Reading(None, COLUMNS, {}, Formats(), True, None, '"')._replace(**changes)
 
 
-def test_notes_of_failed_rows_are_no_fields() -> None:
+def test_names_of_notes_on_failed_rows() -> None:
     assert all(map(is_note, ("_source", "_row", "_line", "_error", "___error")))
     assert not any(map(is_note, ("_id", "row", "_rows", "_text", "_fields", "_")))
 
 
-def test_names_that_the_table_does_not_have() -> None:
+def test_unknown_and_duplicate_names_are_refused() -> None:
     check_names(["name", "id", "_row", "_error"], "a.csv", (), None, TABLE)
     check_names(["name", "name", "other"], "a.csv", (), ["id"], TABLE)
     check_names(["id", "extra", "extra"], "a.csv", ["extra"], None, TABLE)
@@ -78,7 +78,7 @@ def tables(columns: dict[str, list[Any]]) -> dict[str, Any]:
     return {"frame": frame, "table": table, "batch": table.to_batches()[0], "array": array}
 
 
-def test_columns_of_tables_are_chosen() -> None:
+def test_select_columns_keeps_the_columns_that_are_read() -> None:
     for kind, table in tables({"other": [5, 6], "name": ["a", "b"], "number": [1, 2]}).items():
         chosen_columns = select_columns(table, reading(mapping={"id": "number"}))
         if kind == "frame":
@@ -102,14 +102,14 @@ def test_columns_of_masked_arrays_keep_their_mask() -> None:
     assert select_columns(array, reading()).tolist() == [(1, None), (2, "b")]
 
 
-def test_columns_of_frames_whose_names_are_no_strings() -> None:
+def test_column_names_of_frames_may_be_integers() -> None:
     pandas = pytest.importorskip("pandas")
     columns = (COLUMNS[0], Column("1", UTF8Type))
     frame = select_columns(pandas.DataFrame({"id": [1], 1: ["a"]}), reading(columns=columns))
     assert frame.to_dict("list") == {"id": [1], "1": ["a"]}
 
 
-def test_a_column_that_stands_twice() -> None:
+def test_a_duplicate_column_is_refused_if_it_is_read() -> None:
     pandas = pytest.importorskip("pandas")
     pyarrow = pytest.importorskip("pyarrow")
     frame = pandas.DataFrame([[1, "a", 2]], columns=["id", "name", "id"])
@@ -120,7 +120,7 @@ def test_a_column_that_stands_twice() -> None:
         assert len(select_columns(source, reading(columns=COLUMNS[1:]))) == 1
 
 
-def test_integers_are_no_dates() -> None:
+def test_integers_and_booleans_are_refused_as_dates() -> None:
     how = reading(columns=(Column("d", SimpleDateType),))
     with_flags = tables({"d": [False, True]}).values()
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")

@@ -1,4 +1,4 @@
-"""JSON lines and Parquet files as parts of rows, and the names of their fields."""
+"""JSON lines and Parquet files are read in parts; the names of their fields are read first."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def json_lines(folder: Path, *lines: str | bytes) -> Path:
 # -- JSON lines ------------------------------------------------------------------------------------
 
 
-def test_rows_and_their_lines(tmp_path: Path) -> None:
+def test_rows_of_json_lines_have_line_numbers(tmp_path: Path) -> None:
     path = json_lines(
         tmp_path, '{"id": 1, "name": "a"}', "", '{"name": null, "id": 2}', '{"id": 3}'
     )
@@ -68,13 +68,13 @@ FAILING: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("line", "message"), FAILING, ids=[case[1] for case in FAILING])
-def test_rows_that_cannot_be_read(tmp_path: Path, line: Any, message: str) -> None:
+def test_unreadable_lines_become_errors(tmp_path: Path, line: Any, message: str) -> None:
     (chunk,) = read(json_lines(tmp_path, '{"id": 1}', line, '{"id": 2}'))
     assert (chunk.rows[0][0], chunk.rows[2][0]) == (1, 2)
     assert message in str(chunk.rows[1])
 
 
-def test_fields_that_are_no_columns(tmp_path: Path) -> None:
+def test_fields_without_a_column_are_ignored_unless_columns_are_closed(tmp_path: Path) -> None:
     path = json_lines(tmp_path, '{"id": 1, "title": "a"}', '{"id": 2, "_error": "before"}')
     assert [row[0] for row in read(path)[0].rows] == [1, 2]
     first, second = read(path, is_closed=True)[0].rows
@@ -83,7 +83,7 @@ def test_fields_that_are_no_columns(tmp_path: Path) -> None:
     assert read(path, is_closed=True, ignored={"title"})[0].rows[0][0] == 1
 
 
-def test_values_of_hidden_columns_show_nowhere(tmp_path: Path) -> None:
+def test_errors_do_not_show_values_of_hidden_columns(tmp_path: Path) -> None:
     columns = (Column("id", Int32Type, is_hidden=True),)
     (chunk,) = read(json_lines(tmp_path, '{"id": "secret"}', '{"id": 1}'), columns=columns)
     assert "secret" not in str(chunk.rows[0])
@@ -105,7 +105,7 @@ def test_chunks_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_rows_before_the_damage_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "LONGEST_LINE", 1000)
-    # The file is longer than the read-ahead, so that rows come before the error.
+    # The file is longer than the reader's buffer, so rows before the error are returned.
     path = json_lines(tmp_path, *['{"id": 1}'] * 20_000, "x" * 100_000)
     parts = READERS["jsonl"](str(path), reading())
     assert next(parts).size > 1000
@@ -130,7 +130,7 @@ def parquet(tmp_path: Path) -> Any:
     return write
 
 
-def test_tables(parquet: Any) -> None:
+def test_rows_of_a_parquet_file(parquet: Any) -> None:
     path = parquet()
     (chunk,) = read(path)
     assert chunk.rows.to_pylist() == [{"id": n, "name": str(n)} for n in range(3)]
@@ -141,7 +141,7 @@ def test_tables(parquet: Any) -> None:
     assert part.make_chunk(2, 10).first == 12
 
 
-def test_columns_that_are_not_there(parquet: Any) -> None:
+def test_columns_that_a_parquet_file_lacks(parquet: Any) -> None:
     assert read(parquet(id=[1, 2]))[0].rows == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
     with pytest.raises(ValueError, match=r"a\.parquet has no column 'id', but name, other"):
         read(parquet(name=["a"], other=[1]))
@@ -190,7 +190,7 @@ def test_int96_timestamps_keep_their_years(tmp_path: Path) -> None:
         assert [value for (value,) in rows_of(chunk.rows, target)] == expected
 
 
-def test_files_that_are_no_parquet(tmp_path: Path) -> None:
+def test_files_that_are_not_parquet_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     path = tmp_path / "a.parquet"
     for content in (b"", b"PAR1" + bytes(20)):
@@ -200,14 +200,16 @@ def test_files_that_are_no_parquet(tmp_path: Path) -> None:
                 call(path)
 
 
-def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_without_pyarrow_is_a_dependency_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(DependencyException, match=r"Parquet needs pyarrow: pip install"):
         read(tmp_path / "a.parquet")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
-def test_a_pipe_is_no_parquet(tmp_path: Path) -> None:
+def test_parquet_cannot_be_read_from_a_pipe(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     path = tmp_path / "a.parquet"
     os.mkfifo(path)

@@ -1,4 +1,7 @@
-"""Rows are grouped into requests."""
+"""Rows are grouped into requests, and the requests into waves.
+
+The requests of a wave may be sent at the same time, because no key occurs in two of them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ KEYS = Keys((0,), (1,))
 
 
 def block(twins: Twins, rows: list[tuple[int, ...]], size: int = 4) -> Any:
-    """Return rows of integers; the values after the key have `size` bytes."""
+    """Return a block of rows of integers.
+
+    :param size: the bytes of each row's last value.
+    """
     packed_rows = []
     for row in rows:
         values = [struct.pack(">ii", 4, number) for number in row]
@@ -27,14 +33,16 @@ def block(twins: Twins, rows: list[tuple[int, ...]], size: int = 4) -> Any:
 
 
 class Owners:
-    """A token map that computes replicas with a function of the key."""
+    """A token map that computes the only replica with a function of the key, and records the
+    keys.
+    """
 
     def __init__(self, owner_of: Any) -> None:
-        self.asked: list[bytes] = []
+        self.keys: list[bytes] = []
         self._owner_of = owner_of
 
     def of_key(self, key: bytes) -> tuple[Any, ...]:
-        self.asked.append(key)
+        self.keys.append(key)
         owner = self._owner_of(key)
         return () if owner is None else (owner,)
 
@@ -50,7 +58,7 @@ def rows_of(
     return [[group.rows for group in wave] for wave in waves]
 
 
-def test_a_key_stands_once_in_a_wave(twins: Twins) -> None:
+def test_a_key_occurs_once_in_a_wave(twins: Twins) -> None:
     rows = block(twins, [(1, 1, 0), (1, 2, 1), (1, 1, 2), (2, 1, 3), (1, 1, 4)])
     assert rows_of(twins, rows) == [[[0, 1], [3]], [[2]], [[4]]]
     assert rows_of(twins, rows, by=None) == [[[0], [1], [3]], [[2]], [[4]]]
@@ -60,7 +68,7 @@ def test_a_key_stands_once_in_a_wave(twins: Twins) -> None:
     assert rows_of(twins, block(twins, []), Keys((), None)) == []
 
 
-def test_rows_of_a_partition_go_together(twins: Twins) -> None:
+def test_rows_of_a_partition_or_replica_are_one_group(twins: Twins) -> None:
     rows = block(twins, [(1, 1, 0), (2, 1, 0), (1, 2, 0), (3, 1, 0)])
     (groups_of_wave,) = twins.grouping.request_waves(rows, KEYS, "partition", None)
     assert [group.rows for group in groups_of_wave] == [[0, 2], [1], [3]]
@@ -94,7 +102,7 @@ def test_groups_stay_below_the_servers_warnings(twins: Twins) -> None:
     assert rows_of(twins, huge, by="partition") == [[[0], [1]]]
 
 
-def test_one_key_many_times_takes_a_wave_for_each_row(twins: Twins) -> None:
+def test_a_repeated_key_has_a_wave_for_each_row(twins: Twins) -> None:
     # A quadratic algorithm would take minutes here.
     count = 20_000
     rows = block(twins, [(1, 1, n) for n in range(count)])
@@ -102,16 +110,14 @@ def test_one_key_many_times_takes_a_wave_for_each_row(twins: Twins) -> None:
     assert waves == [[[row]] for row in range(count)]
 
 
-def test_rows_of_a_partition_are_parted_in_their_order(twins: Twins) -> None:
+def test_a_large_partition_is_split_in_the_order_of_its_rows(twins: Twins) -> None:
     rows = block(twins, [(0, n, 0) for n in range(10)], size=1000)
     assert rows_of(twins, rows, by="partition") == [[[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]]
 
 
 @pytest.mark.parametrize("host_count", [3, 60])
-def test_both_make_the_same_requests(compiled: Twins, host_count: int) -> None:
-    """Both implementations group the same rows alike, with or without a ring, and with keys of one
-    or more columns.
-    """
+def test_both_implementations_make_the_same_requests(compiled: Twins, host_count: int) -> None:
+    """The rows are grouped with and without a ring, and with keys of one or more columns."""
     python = Twins("python")
     texts = [[str(n * 1000) for n in range(host, 60, host_count)] for host in range(host_count)]
     texts = [[str((int(token) - 30_000) * 2**48) for token in tokens] for tokens in texts]
@@ -163,7 +169,7 @@ def test_both_make_the_same_requests(compiled: Twins, host_count: int) -> None:
         assert met == list(range(len(rows)))
 
 
-def test_parts_of_rows(twins: Twins) -> None:
+def test_rows_can_be_taken_from_and_appended_to_a_block(twins: Twins) -> None:
     rows = block(twins, [(1, 2, 3), (4, 5, 6), (7, 8, 9)])
     taken = rows.take([2, 0])
     assert [row.data for row in taken.rows()] == [rows.row(2).data, rows.row(0).data]
@@ -182,20 +188,20 @@ def test_positions_of_keys_are_checked(twins: Twins) -> None:
             twins.grouping.request_waves(rows, keys, "replica", None)
 
 
-def test_a_row_without_a_partition_key_stands_alone(twins: Twins) -> None:
+def test_a_row_without_a_partition_key_is_not_routed(twins: Twins) -> None:
     null = struct.pack(">i", -1)
     rows = twins.bind.RowsBlock(2, [null + null, struct.pack(">ii", 4, 1) + null])
     owners = Owners(lambda key: None)
     assert rows_of(twins, rows, owners=owners) == [[[0], [1]]]
-    assert owners.asked == [struct.pack(">i", 1)]
-    # Servers also refuse a composite key with such a long column.
+    assert owners.keys == [struct.pack(">i", 1)]
+    # Servers refuse a composite key with a column this long, so no replica is looked up.
     long = struct.pack(">i", 70_000) + bytes(70_000)
     rows = twins.bind.RowsBlock(3, [long + struct.pack(">ii", 4, 1) + null])
     assert rows_of(twins, rows, Keys((0, 1), (2,)), owners=owners) == [[[0]]]
-    assert len(owners.asked) == 1
+    assert len(owners.keys) == 1
 
 
-def test_null_and_nothing_are_not_the_same_key(twins: Twins) -> None:
+def test_null_and_empty_values_are_different_keys(twins: Twins) -> None:
     null, empty = struct.pack(">i", -1), struct.pack(">i", 0)
     rows = twins.bind.RowsBlock(2, [null + empty, empty + null, null + null])
     assert rows_of(twins, rows, Keys((0,), (1,))) == [[[0], [2], [1]]]
@@ -204,7 +210,7 @@ def test_null_and_nothing_are_not_the_same_key(twins: Twins) -> None:
         twins.grouping.request_waves(damaged, KEYS, "replica", None)
 
 
-def test_rows_of_a_group_alone(twins: Twins) -> None:
+def test_a_group_can_be_split_into_single_rows(twins: Twins) -> None:
     rows = block(twins, [(1, n, n * 10) for n in range(5)])
     group = twins.grouping.Group(rows, [4, 1, 3])
     assert (len(group), group.rows, group.size, group.tries) == (3, [4, 1, 3], 72, 0)

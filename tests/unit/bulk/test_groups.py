@@ -5,12 +5,12 @@ from __future__ import annotations
 from cassandra.bulk.groups import MOST_BYTES, MOST_PARTITIONS, Keys
 
 
-def test_whether_rows_of_one_key_can_be_told() -> None:
+def test_keys_are_known_if_all_their_positions_are() -> None:
     assert Keys([0], [1]).are_known
     assert Keys([0], []).are_known
     assert not Keys([0], None).are_known
     assert not Keys([], [1]).are_known
 
 
-def test_batches_stay_below_the_limits_that_servers_warn_of() -> None:
+def test_batches_stay_below_the_servers_warning_thresholds() -> None:
     assert (MOST_BYTES, MOST_PARTITIONS) < (5 << 10, 11)

@@ -66,7 +66,7 @@ def executed(node: FakeNode) -> int:
 
 
 @LOADERS
-def test_rows_are_written_once_each(node: FakeNode, load: Load) -> None:
+def test_each_row_is_written_once(node: FakeNode, load: Load) -> None:
     rows = [(n, f"name {n}") for n in range(250)]
     report = load(node, iter(rows))
     assert (report.read, report.written, report.failed) == (250, 250, 0)
@@ -90,7 +90,7 @@ def test_rows_may_be_mappings_and_objects(node: FakeNode, load: Load) -> None:
 
 
 @LOADERS
-def test_a_wrong_row_ends_it_unless_some_may_fail(
+def test_a_wrong_row_ends_the_load_unless_max_errors_allows_it(
     node: FakeNode, load: Load, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.csv"
@@ -120,7 +120,8 @@ def test_a_wrong_row_ends_it_unless_some_may_fail(
     ) as caught:
         load(node, path, max_errors=1)
     assert caught.value.report.failed == 2
-    # The file of failed rows is an ordinary source once it is corrected; until then it fails.
+    # The corrected file of failed rows is an ordinary source; a row that is not corrected fails
+    # again.
     failed.write_text(failed.read_text().replace("many", "2"))
     with pytest.raises(LoadError, match="line 2: it failed in another load, and '_fields' was not"):
         load(node, failed)
@@ -129,7 +130,7 @@ def test_a_wrong_row_ends_it_unless_some_may_fail(
 
 
 @LOADERS
-def test_wrong_rows_of_the_program_are_found_among_many(node: FakeNode, load: Load) -> None:
+def test_wrong_rows_of_the_application_are_found_among_many(node: FakeNode, load: Load) -> None:
     rows: list[Any] = [(n, "x") for n in range(1000)]
     rows[137], rows[941] = ("x", "x"), (1 << 40, "x")
     report = load(node, rows, max_errors=None)
@@ -139,7 +140,7 @@ def test_wrong_rows_of_the_program_are_found_among_many(node: FakeNode, load: Lo
 
 
 @LOADERS
-def test_overloaded_servers_are_tried_again(node: FakeNode, load: Load) -> None:
+def test_rows_are_retried_while_servers_are_overloaded(node: FakeNode, load: Load) -> None:
     node.prime(Opcode.EXECUTE, error(ErrorCode.OVERLOADED), times=3)
     report = load(node, [(n, "x") for n in range(20)])
     assert (report.written, report.failed) == (20, 0)
@@ -155,7 +156,7 @@ def test_writes_that_are_not_idempotent_fail_without_a_retry(node: FakeNode, loa
 
 
 @LOADERS
-def test_a_row_that_is_refused_every_time_fails(node: FakeNode, load: Load) -> None:
+def test_a_row_fails_after_all_retries(node: FakeNode, load: Load) -> None:
     node.prime(Opcode.EXECUTE, error(ErrorCode.OVERLOADED))
     with pytest.raises(LoadError) as caught:
         load(node, [(1, "x")])
@@ -174,12 +175,15 @@ def test_a_dry_run_sends_nothing(node: FakeNode, load: Load) -> None:
     assert "1 row would be written" in str(report)
 
 
-class Stopped(BaseException):
-    """Raised to end a program from outside."""
+class Interrupted(BaseException):
+    """Raised in a load to interrupt it, as a signal would."""
 
 
-def stop_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[Stopped]:
-    """End the next load after `chunk_count` chunks, and no load after that one."""
+def interrupt_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[Interrupted]:
+    """Interrupt the next load after `chunk_count` chunks; later loads run to their end.
+
+    Returns the exception that the interrupted load raises.
+    """
     end_of = load_module.Load._end_of
     left = [chunk_count]
 
@@ -187,10 +191,10 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[Stoppe
         end_of(self, chunk)
         left[0] -= 1
         if not left[0]:
-            raise Stopped
+            raise Interrupted
 
     monkeypatch.setattr(load_module.Load, "_end_of", ended)
-    return Stopped
+    return Interrupted
 
 
 @LOADERS
@@ -200,8 +204,8 @@ def test_a_load_resumes_from_its_checkpoint(
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 10)
     path, checkpoint = tmp_path / "a.csv", tmp_path / "point"
     path.write_text("id,name\n" + "".join(f"{n},x\n" for n in range(35)))
-    stopped = stop_after(monkeypatch, 2)
-    with pytest.raises(stopped):
+    interruption = interrupt_after(monkeypatch, 2)
+    with pytest.raises(interruption):
         load(node, path, checkpoint=checkpoint)
     state = json.loads(checkpoint.read_text())["state"]
     assert (state["file"], state["row"], state["rows"]) == (0, 20, 20)
@@ -214,7 +218,7 @@ def test_a_load_resumes_from_its_checkpoint(
 
 
 @LOADERS
-def test_the_settings_of_requests(node: FakeNode, load: Load) -> None:
+def test_request_options_apply_to_each_write(node: FakeNode, load: Load) -> None:
     load(node, [(1, "x")], consistency_level=ConsistencyLevel.ALL, timeout=5.0, concurrency=1)
     (request,) = [sent for sent in node.requests if sent.opcode == Opcode.EXECUTE]
     assert request.consistency == ConsistencyLevel.ALL
@@ -251,7 +255,9 @@ def test_the_file_of_failed_rows_is_not_written_while_it_is_read(
 
 
 @LOADERS
-def test_an_error_of_the_source_is_that_of_the_load(node: FakeNode, load: Load) -> None:
+def test_an_error_of_the_source_is_the_cause_of_the_load_s_error(
+    node: FakeNode, load: Load
+) -> None:
     def rows() -> Iterator[Any]:
         yield 1, "x"
         raise RuntimeError("the source is gone")
@@ -266,7 +272,7 @@ def test_an_error_of_the_source_is_that_of_the_load(node: FakeNode, load: Load) 
             assert not thread.is_alive()
 
 
-def test_a_node_that_dies_in_the_middle_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_that_dies_during_a_load_loses_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 20)
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
@@ -292,10 +298,8 @@ def test_a_node_that_dies_in_the_middle_loses_nothing(monkeypatch: pytest.Monkey
         assert written == {struct.pack(">i", number) for number in range(400)}
 
 
-def test_a_session_that_is_shut_down_ends_a_load(node: FakeNode, tmp_path: Path) -> None:
-    """If the session is shut down, the load ends without failed rows, and another run
-    resumes it.
-    """
+def test_shutting_down_the_session_ends_the_load(node: FakeNode, tmp_path: Path) -> None:
+    """The rows are not failed rows, so another run writes them."""
     failed, point = tmp_path / "failed.jsonl", tmp_path / "point"
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
@@ -330,7 +334,7 @@ def values_sent(node: FakeNode) -> list[Any]:
 
 @LOADERS
 @pytest.mark.parametrize("columns", [["name", "id"], {"town": "name", "number": "id"}])
-def test_rows_by_position_go_in_the_order_of_columns(
+def test_rows_without_names_have_the_order_of_the_argument_columns(
     node: FakeNode, load: Load, tmp_path: Path, columns: Any
 ) -> None:
     path = tmp_path / "rows.csv"
@@ -374,7 +378,9 @@ def test_columns_that_a_prepared_statement_does_not_bind(
 
 
 @LOADERS
-def test_columns_of_arrays_go_in_the_order_of_columns(node: FakeNode, load: Load) -> None:
+def test_columns_of_arrays_have_the_order_of_the_argument_columns(
+    node: FakeNode, load: Load
+) -> None:
     numpy = pytest.importorskip("numpy")
     columns = ["name", "id"]
     array = numpy.array([["Oslo", 1], ["Rome", 2]], dtype=object)
@@ -415,7 +421,7 @@ def test_a_prepared_statement_may_bind_the_time_to_live_of_each_row(node: FakeNo
     assert values_sent(node) == [[b"\0\0\0\1", b"a", b"\0\0\0\5"]]
 
 
-def test_counters_of_a_prepared_statement_are_sent_once_and_alone(node: FakeNode) -> None:
+def test_counter_updates_are_neither_retried_nor_batched(node: FakeNode) -> None:
     text = "UPDATE t SET n = n + ? WHERE id = ?"
     node.prime_prepare(text, [("n", "counter"), ("id", "int")], pk_indexes=[1])
     node.prime(text, error(ErrorCode.OVERLOADED))
@@ -428,7 +434,7 @@ def test_counters_of_a_prepared_statement_are_sent_once_and_alone(node: FakeNode
     assert node.count(Opcode.BATCH) == 0
 
 
-def test_conditions_do_not_depend_on_the_handler_of_the_session(node: FakeNode) -> None:
+def test_conditional_writes_ignore_the_session_s_protocol_handler(node: FakeNode) -> None:
     pytest.importorskip("numpy")
     text = f"{INSERT} IF NOT EXISTS"
     node.prime_prepare(text, COLUMNS, pk_indexes=[0])
@@ -442,7 +448,9 @@ def test_conditions_do_not_depend_on_the_handler_of_the_session(node: FakeNode) 
 
 
 @LOADERS
-def test_rows_that_failed_before_are_kept(node: FakeNode, load: Load, tmp_path: Path) -> None:
+def test_failed_rows_are_appended_to_those_of_earlier_loads(
+    node: FakeNode, load: Load, tmp_path: Path
+) -> None:
     failed = tmp_path / "failed.jsonl"
     for name in ("x", "y"):
         load(node, [(name, "a")], max_errors=1, failed_rows=failed)

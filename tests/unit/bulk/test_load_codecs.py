@@ -76,7 +76,7 @@ def prime(nodes: FakeCluster) -> None:
 
 
 def register(cluster: Any) -> None:
-    # The bounds of a range are numbers of this type, too.
+    # The bounds of token ranges have this type, too; its converter must not be called for them.
     cluster.codecs.register_type("bigint", Converter(lambda value: 1 // 0))
     cluster.codecs.register_type("int", Converter(None, str))
 

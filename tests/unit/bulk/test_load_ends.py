@@ -1,4 +1,4 @@
-"""Loads lose no row silently: checkpoints, damage, conditions, full queues."""
+"""Loads lose no row silently, whatever ends them: checkpoints, damage, conditions, full queues."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def load(
 
 
 def ids_sent(node: FakeNode, begin: int = 0) -> set[int]:
-    """Return the ids that arrived, after the first `begin` requests."""
+    """Return the ids of all rows that the node received after its first `begin` requests."""
     return {
         struct.unpack(">i", request.values[0])[0]
         for request in node.requests[begin:]
@@ -69,12 +69,14 @@ def csv_file(path: Path, *numbers: int) -> Path:
     return path
 
 
-class Stopped(BaseException):
-    """Raised to end a program from outside."""
+class Interrupted(BaseException):
+    """Raised in a load to interrupt it, as a signal would."""
 
 
-def stopped(node: FakeNode, source: Any, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
-    """Run a load that ends after two chunks."""
+def interrupt_load(
+    node: FakeNode, source: Any, monkeypatch: pytest.MonkeyPatch, **options: Any
+) -> None:
+    """Run a load that is interrupted after two chunks."""
     end_of = load_module.Load._end_of
     done: list[Any] = []
 
@@ -82,34 +84,34 @@ def stopped(node: FakeNode, source: Any, monkeypatch: pytest.MonkeyPatch, **opti
         end_of(self, chunk)
         done.append(chunk)
         if len(done) == 2:
-            raise Stopped
+            raise Interrupted
 
     with monkeypatch.context() as patch:
         patch.setattr(load_module.Load, "_end_of", ended)
-        with pytest.raises(Stopped):
+        with pytest.raises(Interrupted):
             load(node, source, **options)
 
 
 # -- checkpoints -----------------------------------------------------------------------------------
 
 
-def test_a_checkpoint_is_that_of_its_cluster(
+def test_a_checkpoint_of_another_cluster_is_refused(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     point = tmp_path / "point"
     source = csv_file(tmp_path / "a.csv", *range(30))
-    stopped(node, source, monkeypatch, checkpoint=point)
+    interrupt_load(node, source, monkeypatch, checkpoint=point)
     node.cluster_name = "production"
     with pytest.raises(ValueError, match="its cluster is 'Fake Cluster', and not 'production'"):
         load(node, source, checkpoint=point)
 
 
-def test_a_checkpoint_is_that_of_its_files(
+def test_a_checkpoint_of_other_files_or_options_is_refused(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     point = tmp_path / "point"
     first, other = csv_file(tmp_path / "a.csv", *range(25)), csv_file(tmp_path / "b.csv", 1, 2)
-    stopped(node, [first], monkeypatch, checkpoint=point)
+    interrupt_load(node, [first], monkeypatch, checkpoint=point)
     before = point.read_bytes()
     for source, options, words in (
         ([other], {}, r"where it has the file '.*a\.csv', there is '.*b\.csv'"),
@@ -124,20 +126,20 @@ def test_a_checkpoint_is_that_of_its_files(
         assert point.read_bytes() == before
     assert load(node, [first], checkpoint=point, dry_run=True).read == 5
     assert point.read_bytes() == before
-    # A single file name means the same files as a list of it.
+    # The name of a file and a list with this name are the same source.
     report = load(node, str(first), checkpoint=point)
     assert (report.skipped, report.written, point.exists()) == (20, 5, False)
     assert ids_sent(node) == set(range(25))
 
 
-def test_a_file_that_was_replaced_or_came_before_is_refused(
+def test_a_replaced_or_inserted_file_is_refused(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     point, folder = tmp_path / "point", tmp_path / "folder"
     folder.mkdir()
     csv_file(folder / "1.csv", *range(25))
     csv_file(folder / "2.csv", *range(25, 30))
-    stopped(node, folder, monkeypatch, checkpoint=point)
+    interrupt_load(node, folder, monkeypatch, checkpoint=point)
     csv_file(folder / "0.csv", 100)
     with pytest.raises(ValueError, match=r"it has .*1\.csv', there is .*0\.csv'.*restart=True"):
         load(node, folder, checkpoint=point)
@@ -154,10 +156,11 @@ def test_a_load_resumes_in_the_interrupted_file(
 ) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    point = folder / "point.csv"  # not a file of the source, in spite of its name
+    # the load does not read its checkpoint as a source, in spite of its name
+    point = folder / "point.csv"
     for number in range(3):
         csv_file(folder / f"{number}.csv", *range(number * 10, number * 10 + 7))
-    stopped(node, folder, monkeypatch, checkpoint=point)
+    interrupt_load(node, folder, monkeypatch, checkpoint=point)
     state = json.loads(point.read_text())["state"]
     assert (state["file"], state["row"], state["rows"]) == (1, 7, 14)
     before = len(node.requests)
@@ -166,13 +169,13 @@ def test_a_load_resumes_in_the_interrupted_file(
     assert not point.exists()
 
 
-def test_rows_of_the_program_need_a_name(
+def test_a_checkpoint_for_rows_of_the_application_needs_a_name(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     point, rows_of = tmp_path / "point", [(n, "x") for n in range(25)]
     with pytest.raises(ValueError, match="a checkpoint= for list needs checkpoint_name="):
         load(node, rows_of, checkpoint=point)
-    stopped(node, rows_of, monkeypatch, checkpoint=point, checkpoint_name="mine")
+    interrupt_load(node, rows_of, monkeypatch, checkpoint=point, checkpoint_name="mine")
     for source, name in ((rows_of, "other"), (rows_of[1:], "mine")):
         with pytest.raises(ValueError, match="the checkpoint of something else: its rows"):
             load(node, source, checkpoint=point, checkpoint_name=name)
@@ -200,7 +203,7 @@ def test_writes_that_must_not_be_repeated_refuse_a_checkpoint(
 # -- damaged rows and files ------------------------------------------------------------------------
 
 
-def test_each_bad_row_is_one_row(node: FakeNode, tmp_path: Path) -> None:
+def test_a_damaged_row_fails_without_its_neighbours(node: FakeNode, tmp_path: Path) -> None:
     path, failed = tmp_path / "a.csv", tmp_path / "failed.jsonl"
     damaged = b'1,a\n2,\xe9\n3,c,\n4,"d"x\n5,"e\ne"\nsix,f\n7,g\n8,"['
     path.write_bytes(b"id,name\n" + damaged + b"\n9,i\n")
@@ -215,12 +218,12 @@ def test_each_bad_row_is_one_row(node: FakeNode, tmp_path: Path) -> None:
         "line 8: column 'id': 'six' is not an integer",
         "line 10: unexpected end of data",
     ]
-    # The rows fail again until they are corrected.
+    # Rows from the file of failed rows fail again until they are corrected.
     second = load(node, failed, max_errors=None)
     assert (second.written, second.failed) == (0, 5)
 
 
-def test_deep_values_and_lone_surrogates_are_bad_rows(node: FakeNode, tmp_path: Path) -> None:
+def test_deeply_nested_values_and_lone_surrogates_fail(node: FakeNode, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     lines = ["[" * 100_000, '{"id": 1, "name": "\\ud800"}', '{"id": 2, "name": "b"}', '{"id": tru']
     path.write_text("\n".join(lines))
@@ -247,7 +250,7 @@ def packed(ending: str) -> Callable[[bytes], bytes]:
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz", ".zst", ".lz4"])
-def test_files_that_were_cut_off_end_a_load(
+def test_a_truncated_compressed_file_ends_the_load(
     node: FakeNode, tmp_path: Path, form: str, ending: str
 ) -> None:
     lines = [f"{n},{n * 7919 % 9973}" for n in range(200)]
@@ -266,7 +269,7 @@ def test_files_that_were_cut_off_end_a_load(
 
 
 @pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz", ".zst", ".lz4"])
-def test_files_of_several_streams_are_read_to_their_end(
+def test_all_streams_of_a_compressed_file_are_read(
     node: FakeNode, tmp_path: Path, ending: str
 ) -> None:
     pack = packed(ending)
@@ -307,7 +310,7 @@ def test_a_full_disk_is_an_error_with_a_report(node: FakeNode, tmp_path: Path) -
 # -- servers, and the cluster's own throttler ------------------------------------------------------
 
 
-def test_rows_whose_condition_is_not_met_are_not_written(node: FakeNode) -> None:
+def test_rows_whose_condition_is_false_are_counted_as_not_applied(node: FakeNode) -> None:
     def answer(request: Request) -> Any:
         assert request.values is not None
         assert isinstance(request.values[0], bytes)
@@ -317,12 +320,12 @@ def test_rows_whose_condition_is_not_met_are_not_written(node: FakeNode) -> None
     node.prime(Opcode.EXECUTE, answer)
     report = load(node, [(n, "x") for n in range(25)], f"{INSERT} IF NOT EXISTS")
     assert (report.written, report.not_applied, report.failed) == (13, 12, 0)
-    assert report.requests == 25  # no row is in a batch with others
+    assert report.requests == 25  # each row is a request of its own
     assert "12 rows were not applied" in str(report)
     assert report.as_dict()["not_applied"] == 12
 
 
-def test_writes_that_fail_because_of_too_many_are_tried_again(node: FakeNode) -> None:
+def test_write_failures_of_overloaded_servers_are_retried(node: FakeNode) -> None:
     node.prime(Opcode.EXECUTE, error(ErrorCode.WRITE_FAILURE, failures={"127.0.0.1": 0}), times=5)
     report = load(node, [(n, "x") for n in range(25)])
     assert (report.written, report.failed) == (25, 0)

@@ -1,4 +1,4 @@
-"""Files as bytes: compressed files, pipes, encodings, and endless lines."""
+"""Files are opened as bytes: compressed files, pipes, encodings, and lines without an end."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ PACKED: dict[str, Any] = {
 
 
 def whole(file: Any) -> bytes:
+    """Read the file to its end, chunk by chunk."""
     parts = []
     while part := file.read1():
         parts.append(part)
@@ -52,7 +53,7 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"a.csv{ending}"
     path.write_bytes(PACKED[ending](TEXT.encode()))
     with opened(str(path)) as text:
-        assert text.read() == TEXT  # lines end as they do in the file
+        assert text.read() == TEXT  # line endings are not translated
     upper = tmp_path / f"B.CSV{ending.upper()}"
     upper.write_bytes(path.read_bytes())
     with opened_bytes(str(upper)) as file:
@@ -68,6 +69,7 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
 
 
 def flipped(data: bytes, offset: int) -> bytes:
+    """Return `data` with the bits of one byte inverted."""
     return data[:offset] + bytes([data[offset] ^ 0xFF]) + data[offset + 1 :]
 
 
@@ -77,7 +79,7 @@ STREAMS = pytest.mark.parametrize("ending", [".bz2", ".xz"])
 @STREAMS
 def test_each_stream_is_read(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / f"a.csv{ending}"
-    # Random bytes have compressed streams of more than one step.
+    # Random bytes do not get shorter, so the compressed stream is longer than one read step.
     parts = [b"x" * 300_000, random.Random(1).randbytes(5000), b"", b"end"]
     path.write_bytes(b"".join(map(PACKED[ending], parts)))
     for step in (opened_module._STEP, 1, 1000):
@@ -85,7 +87,7 @@ def test_each_stream_is_read(tmp_path: Path, ending: str, monkeypatch: pytest.Mo
         with opened_bytes(str(path)) as file:
             assert whole(file) == b"".join(parts)
     with opened_bytes(str(path)) as file:
-        # Unpacked in parts: a small file may expand a lot.
+        # Data is unpacked in small parts, since a small file may expand to a huge one.
         assert max(len(file.read1(1000)) for _ in range(50)) <= 1000
 
 
@@ -144,7 +146,7 @@ def test_frames_of_lz4(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("ending", "package"), [(".lz4", "lz4"), (".zst", "zstandard")])
-def test_packages_that_are_missing_are_named(
+def test_errors_name_a_missing_decompression_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, package: str
 ) -> None:
     if package == "zstandard" and sys.version_info >= (3, 14):
@@ -156,7 +158,7 @@ def test_packages_that_are_missing_are_named(
         opened_bytes(str(path)).__enter__()
 
 
-def test_names_without_what_says_how_a_file_is_compressed() -> None:
+def test_bare_names_have_no_compression_suffix() -> None:
     assert bare_name("/x.gz/A.CSV.GZ") == "a.csv"
     assert bare_name("b.tsv.zstd") == "b.tsv"
     assert bare_name("c.csv") == "c.csv"
@@ -190,7 +192,7 @@ def test_files_of_another_encoding(tmp_path: Path) -> None:
         whole(file)
 
 
-def test_bytes_that_are_no_text() -> None:
+def test_bytes_that_are_not_utf_8_become_surrogates() -> None:
     assert bad_byte("plain") is bad_byte("é") is None
     message = bad_byte(b"a\xffb\xfe".decode("utf-8", "surrogateescape"))
     assert message is not None
@@ -203,7 +205,7 @@ def test_bytes_that_are_no_text() -> None:
 
 
 class Pieces:
-    """A file that returns these bytes, one piece at a time."""
+    """A fake file: each call of `read` returns the next of these pieces."""
 
     def __init__(self, *pieces: bytes) -> None:
         self.pieces = [*pieces]
@@ -212,7 +214,7 @@ class Pieces:
         return self.pieces.pop(0) if self.pieces else b""
 
 
-def test_the_mark_at_the_beginning_is_left_out() -> None:
+def test_a_byte_order_mark_at_the_beginning_is_skipped() -> None:
     mark = codecs.BOM_UTF8
     for pieces in ([mark + b"a"], [mark[:1], mark[1:2], mark[2:] + b"a"], [mark, b"a"]):
         assert whole(Limited(Pieces(*pieces), "a")) == b"a"
@@ -240,7 +242,7 @@ def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         file.read1()
 
 
-def test_errors_of_libraries_are_damage() -> None:
+def test_errors_of_decompressors_are_reported_as_damage() -> None:
     class Broken:
         def read(self, size: int) -> bytes:
             raise RuntimeError("bad block")
@@ -297,5 +299,5 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         assert not stdin.closed
 
 
-def test_the_message_for_a_column_that_is_not_there() -> None:
+def test_the_message_for_a_missing_column() -> None:
     assert no_column("a.csv", "id", ["x", "y"]).startswith("a.csv has no column 'id', but x, y;")

@@ -1,4 +1,4 @@
-"""The options of a load and their types come from one list."""
+"""The keyword arguments of a load and their types are those of `LoadOptions`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from cassandra.bulk.options import LoadOptions, LoadSettings, load_options
 
 
-def test_the_keywords_are_the_options() -> None:
+def test_load_settings_have_the_fields_of_load_options() -> None:
     assert list(LoadSettings.__annotations__) == [field.name for field in fields(LoadOptions)]
     types = {field.name: field.type for field in fields(LoadOptions)}
     for name, annotation in LoadSettings.__annotations__.items():
@@ -30,7 +30,7 @@ def test_the_keywords_are_the_options() -> None:
         ({"checkpoint_name": "x"}, ValueError, "checkpoint_name is for loads with a checkpoint"),
     ],
 )
-def test_values_that_they_cannot_have(
+def test_wrong_values_of_options_are_refused(
     options: dict[str, Any], kind: type[Exception], words: str
 ) -> None:
     with pytest.raises(kind, match=words):
@@ -44,7 +44,7 @@ def test_options_that_change_rows_are_json() -> None:
     assert not {"concurrency", "max_errors", "checkpoint", "dry_run"} & options.keys()
 
 
-def test_unknown_ones_are_refused_by_name() -> None:
+def test_unknown_options_are_refused_by_name() -> None:
     assert load_options({"ttl": 5}) == LoadOptions(ttl=5)
     with pytest.raises(TypeError, match="load has no option 'xyz'; there are columns"):
         load_options({"xyz": 5})

@@ -1,4 +1,4 @@
-"""The pace decides how many requests are in flight."""
+"""The pace of a load limits how many of its requests are in flight."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_limit_falls_if_servers_cannot_keep_up() -> None:
     pace = Pace(100, first=64)
     pace.note(pace.slice, 0.1, is_overloaded=True)
     assert pace.limit == 32
-    pace.note(pace.slice, 0.08, is_overloaded=False)  # 10 ms each
+    pace.note(pace.slice, 0.08, is_overloaded=False)  # 8 requests in 0.08 s: 10 ms each
     before = pace.limit
     pace.note(pace.slice, 0.8, is_overloaded=False)
     assert pace.limit < before
@@ -38,7 +38,7 @@ def test_the_limit_rises_slowly_after_the_throttler_was_full() -> None:
     assert pace.limit == 1
 
 
-def test_few_requests_say_nothing() -> None:
+def test_a_few_requests_do_not_change_the_limit() -> None:
     pace = Pace(100, first=64)
     pace.note(3, 10.0, is_overloaded=False)
     assert pace.limit == 64

@@ -1,4 +1,4 @@
-"""Settings of the application's session do not change the rows that bulk code reads."""
+"""Bulk code reads rows independently of the settings of the application's session."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Address:
 
 
 class OwnHandler(ProtocolHandler):
-    """A handler that reads results in its own way."""
+    """An application's handler that replaces all rows."""
 
     @classmethod
     def decode_message(cls, *arguments: Any, **named: Any) -> Any:
@@ -72,7 +72,7 @@ def frame_factory(names: Any, _: Any) -> Any:
 
 
 def answer(request: Request) -> Answer:
-    # All rows are in the first range.
+    # All rows are in the first token range; the other ranges are empty.
     start = int.from_bytes(request.values[0], "big", signed=True)  # type: ignore[arg-type]
     return paged(COLUMNS, ROWS if start == -(1 << 63) else [], keyspace="a", table="t0")
 
@@ -99,11 +99,12 @@ FACTORIES = [tuple_factory, dict_factory, named_tuple_factory, ordered_dict_fact
 
 
 def hostile(nodes: FakeCluster, factory: Callable[..., Any]) -> dict[str, Any]:
+    """Return settings of a cluster whose default profile has this row factory."""
     profile = ExecutionProfile(row_factory=factory)
     return {**settings(nodes), "execution_profiles": {EXEC_PROFILE_DEFAULT: profile}}
 
 
-def set_up(session: Any, handler: Any) -> None:
+def change_settings(session: Any, handler: Any) -> None:
     session.client_protocol_handler = handler
     session.default_vector_type = "array"
     session.default_fetch_size = 1
@@ -124,11 +125,11 @@ def check(folder: Path) -> None:
 
 @pytest.mark.parametrize("handler", HANDLERS)
 @pytest.mark.parametrize("factory", FACTORIES)
-def test_files_have_what_is_stored(
+def test_unloaded_files_do_not_depend_on_settings_of_the_session(
     nodes: FakeCluster, tmp_path: Path, handler: Any, factory: Any
 ) -> None:
     with Cluster(**hostile(nodes, factory)) as cluster, cluster.connect() as session:
-        set_up(session, handler)
+        change_settings(session, handler)
         cluster.register_user_type("a", "address", Address)
         for form in ("csv", "jsonl"):
             assert session.unload("a.t0", tmp_path / form, format=form).rows == len(ROWS)
@@ -136,20 +137,21 @@ def test_files_have_what_is_stored(
         assert session.count("a.t0") == len(ranges)
         assert sum(page._message.row_count for page in session.scan("a.t0").pages()) == len(ROWS)
         assert session.client_protocol_handler is handler
-    # All estimates count: a range for each 32 MiB of 20 GiB.
+    # All size estimates count, whatever the session's fetch size is: one range for each 32 MiB of
+    # 20 GiB.
     assert len(ranges) > 600
     check(tmp_path)
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
-async def test_files_have_what_is_stored_on_asyncio(
+async def test_unloaded_files_do_not_depend_on_settings_of_the_session_on_asyncio(
     nodes: FakeCluster, tmp_path: Path, handler: Any
 ) -> None:
     async with (
         aio.Cluster(**hostile(nodes, dict_factory)) as cluster,
         await cluster.connect() as session,
     ):
-        set_up(session, handler)
+        change_settings(session, handler)
         await cluster.register_user_type("a", "address", Address)
         for form in ("csv", "jsonl"):
             report = await session.unload("a.t0", tmp_path / form, format=form)
@@ -159,21 +161,21 @@ async def test_files_have_what_is_stored_on_asyncio(
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
-def test_rows_of_a_scan_are_those_of_the_row_factory(nodes: FakeCluster, handler: Any) -> None:
+def test_a_scan_applies_the_session_s_row_factory(nodes: FakeCluster, handler: Any) -> None:
     with Cluster(**hostile(nodes, dict_factory)) as cluster, cluster.connect() as session:
         session.client_protocol_handler = handler
         records = sorted(session.scan("a.t0"), key=lambda row: row["id"])
         assert [(row["id"], list(row["way"])) for row in records] == [(n, w) for n, _, w in ROWS]
 
 
-def test_a_factory_that_makes_no_rows_is_refused_by_iteration(nodes: FakeCluster) -> None:
+def test_iteration_refuses_a_row_factory_that_returns_no_list(nodes: FakeCluster) -> None:
     with Cluster(**hostile(nodes, frame_factory)) as cluster, cluster.connect() as session:
         with pytest.raises(TypeError, match="makes a dict of a page, and not a list of rows"):
             list(session.scan("a.t0"))
         assert [page.current_rows for page in session.scan("a.t0").pages()]
 
 
-async def test_a_factory_that_makes_no_rows_is_refused_by_iteration_on_asyncio(
+async def test_iteration_on_asyncio_refuses_a_row_factory_that_returns_no_list(
     nodes: FakeCluster,
 ) -> None:
     async with (
@@ -184,14 +186,14 @@ async def test_a_factory_that_makes_no_rows_is_refused_by_iteration_on_asyncio(
             [row async for row in session.scan("a.t0")]
 
 
-def test_a_session_without_a_handler_of_its_own_is_used_as_it_is(nodes: FakeCluster) -> None:
+def test_plain_session_returns_a_session_with_the_default_handler(nodes: FakeCluster) -> None:
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         assert plain_session(session) is session
         stand_in = object()
         assert plain_session(stand_in) is stand_in
 
 
-def test_further_pages_are_read_by_the_columns_that_they_have(nodes: FakeCluster) -> None:
+def test_each_result_is_read_by_its_own_columns(nodes: FakeCluster) -> None:
     plain = PlainRows()
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         for columns, row in (([("a", "int")], (1,)), ([("a", "text"), ("b", "int")], ("x", 2))):
@@ -200,7 +202,7 @@ def test_further_pages_are_read_by_the_columns_that_they_have(nodes: FakeCluster
             assert plain.tuples(session.execute("SELECT it")) == [row]
 
 
-def test_elements_that_are_equal_in_python_are_not_one(nodes: FakeCluster) -> None:
+def test_elements_that_are_equal_in_python_are_all_kept(nodes: FakeCluster) -> None:
     plain = PlainRows()
     columns: Any = [
         ("s", "set<double>"),
@@ -217,20 +219,20 @@ def test_elements_that_are_equal_in_python_are_not_one(nodes: FakeCluster) -> No
     assert repr(record[2]) == "[([-0.0, 0.0], 1)]"
 
 
-def test_keys_that_are_equal_in_python_are_read() -> None:
+def test_a_json_map_may_have_keys_that_are_equal_in_python() -> None:
     read = json_reader(lookup_casstype("MapType(DoubleType, Int32Type)"), Formats())
     assert repr(read('{"-0.0": 1, "0.0": 2}')) == "[(-0.0, 1), (0.0, 2)]"
 
 
-class Iterable_:
+class IterableObject:
     """An iterable class that is not a CQL value."""
 
     def __iter__(self) -> Iterator[int]:
         return iter([1])
 
 
-@pytest.mark.parametrize("value", [object(), Iterable_(), 1j, range(3)])
-def test_values_without_a_readable_text_are_refused(value: Any) -> None:
+@pytest.mark.parametrize("value", [object(), IterableObject(), 1j, range(3)])
+def test_values_that_are_not_cql_values_are_refused(value: Any) -> None:
     for nested in (value, [value], {"a": [value]}, (1, value)):
         with pytest.raises(TypeError, match="cannot be written as CSV or JSON"):
             text_of(nested)

@@ -1,4 +1,4 @@
-"""Progress as people at a terminal see it."""
+"""The progress display of bulk work on a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cassandra.bulk import progress
 from cassandra.bulk.progress import Progress
 
 
-def test_one_line_without_tqdm(
+def test_without_tqdm_progress_is_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tqdm", None)

@@ -1,4 +1,4 @@
-"""Ranges of the token ring cover it exactly once."""
+"""The token ranges of a scan cover the ring exactly once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ class Metadata:
 
 
 def check_cover(ranges: list[TokenRange]) -> None:
-    """Check that each token is in exactly one range, except the first, which no key has."""
+    """Check that each token is in exactly one range. FIRST is in none, because no key has this
+    token.
+    """
     assert ranges[0].start == FIRST
     assert ranges[-1].end == LAST
     assert all(token_range.start < token_range.end for token_range in ranges)
@@ -71,7 +73,7 @@ def random_ring(seed: int) -> Ring:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_ranges_of_any_ring_cover_it_once_and_so_do_their_splits(seed: int) -> None:
+def test_ranges_and_their_splits_cover_any_ring_once(seed: int) -> None:
     ring = random_ring(seed)
     rng = random.Random(seed)
     ranges = ring_ranges(Metadata(ring), "ks")  # type: ignore[arg-type]
@@ -102,7 +104,7 @@ def test_without_a_ring_and_with_tablets_there_is_one_range() -> None:
 
 @pytest.mark.parametrize("splits", [1, 3, 8, 10, 100])
 @pytest.mark.parametrize("tablets", [1, 2, 8, 64])
-def test_no_range_has_parts_of_several_tablets(splits: int, tablets: int) -> None:
+def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> None:
     metadata: Any = Metadata(None, tablets=True)
     parts = at_tablets(metadata, "ks", splits)
     assert splits <= parts < 2 * splits
@@ -120,19 +122,19 @@ def test_no_range_has_parts_of_several_tablets(splits: int, tablets: int) -> Non
     assert at_tablets(Metadata(None), "ks", splits) == splits  # type: ignore[arg-type]
 
 
-def test_another_partitioner_has_one_range() -> None:
+def test_a_ring_of_another_partitioner_is_one_range() -> None:
     ring = random_ring(1)
     ring.token_class = object
     assert ring_ranges(Metadata(ring), "ks") == [(FIRST, LAST, ())]  # type: ignore[arg-type]
 
 
-def test_heavy_ranges_are_cut_and_light_ones_joined() -> None:
+def test_heavy_ranges_are_split_and_light_ones_merged() -> None:
     ranges = [TokenRange(FIRST, 0, ("a",)), TokenRange(0, 100, ("a", "b")), TokenRange(100, LAST)]
     assert len(split_ranges(ranges, [98.0, 1.0, 1.0], 10)) == 12
     assert split_ranges(ranges, [1.0, 1.0, 1.0], 1) == [(FIRST, LAST, ())]
 
 
-def test_weights_are_those_of_the_estimates_also_of_a_range_that_wraps_around() -> None:
+def test_weights_come_from_estimates_including_one_that_wraps_around() -> None:
     ranges = [TokenRange(FIRST, 0), TokenRange(0, LAST)]
     assert weigh(ranges, []) == [float(token_range.width) for token_range in ranges]
     half = 1 << 62
@@ -141,13 +143,13 @@ def test_weights_are_those_of_the_estimates_also_of_a_range_that_wraps_around() 
     assert second == pytest.approx(450)
 
 
-def test_an_estimate_of_three_replicas_counts_once() -> None:
+def test_equal_estimates_of_three_replicas_count_once() -> None:
     same = [Estimate(FIRST, LAST, 90)] * 3
     assert weigh([TokenRange(FIRST, LAST)], same) == [90]
 
 
 @pytest.mark.parametrize("token", [FIRST + 1, -1, 0, 1, LAST, 1 << 62, -(1 << 62)])
-def test_a_key_has_the_token_that_it_was_made_for(token: int) -> None:
+def test_key_of_token_returns_a_key_with_this_token(token: int) -> None:
     assert Murmur3Token.hash_fn(key_of_token(token)) == token
 
 
@@ -158,7 +160,7 @@ def test_keys_of_random_tokens() -> None:
         assert TokenRange(FIRST, token).routing_key == key_of_token(token)
 
 
-def test_weights_are_the_sums_of_what_ranges_and_estimates_have_in_common() -> None:
+def test_weights_equal_a_simple_sum_over_overlaps() -> None:
     generator = random.Random(5)
     for _ in range(200):
         bounds = sorted({FIRST, LAST, *(generator.randrange(-100, 100) for _ in range(9))})
@@ -184,7 +186,7 @@ def test_weights_are_the_sums_of_what_ranges_and_estimates_have_in_common() -> N
         assert weigh(ranges, estimates) == pytest.approx(expected)
 
 
-def test_many_ranges_and_many_estimates_are_joined_in_one_pass() -> None:
+def test_many_ranges_are_weighed_and_split_in_linear_time() -> None:
     # An algorithm that compares all pairs would take minutes here.
     count = 20_000
     step = (LAST - FIRST) // count

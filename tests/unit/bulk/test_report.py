@@ -1,4 +1,4 @@
-"""The report of a load and its display."""
+"""The report of a load, and its text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which errors of loads and scans are retried."""
+"""The decision which errors of loads and scans are retried."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cassandra.errors import (
 from cassandra.protocol.messages.errors import OverloadedErrorMessage, ServerError
 
 
-def test_which_errors_are_worth_another_attempt() -> None:
+def test_the_delay_before_a_retry_is_none_for_permanent_errors() -> None:
     assert delay_before_retry(OperationTimedOut(), 1) == 0.04
     assert delay_before_retry(NoHostAvailable("none", {}), RETRIES) == 5.0
     assert delay_before_retry(NoHostAvailable("none", {}), RETRIES + 1) is None
@@ -31,7 +31,7 @@ def test_which_errors_are_worth_another_attempt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "passes"),
+    ("error", "is_temporary"),
     [
         (RateLimitReached(), True),
         (RequestThrottled("full"), True),
@@ -44,5 +44,5 @@ def test_which_errors_are_worth_another_attempt() -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_which_errors_are_temporary(error: BaseException, passes: bool) -> None:
-    assert may_pass(error) is passes
+def test_overload_may_pass_and_refusals_do_not(error: BaseException, is_temporary: bool) -> None:
+    assert may_pass(error) is is_temporary

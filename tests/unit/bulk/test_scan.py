@@ -1,4 +1,4 @@
-"""Scans of fake nodes that fail in the middle."""
+"""Scans of a table on fake nodes, also if nodes fail during the scan."""
 
 from __future__ import annotations
 
@@ -35,21 +35,25 @@ from tests.waiting import cancelled_after, until_on_loop
 QUERY = 'SELECT "id", "c0" FROM "a"."t0" WHERE token("id") > ? AND token("id") <= ?'
 COLUMNS = [("id", "int"), ("c0", "int")]
 ROWS = 1000
-# Row n has its own token; tokens are spread over the ring.
+# The token of row n; the tokens are spread evenly over the ring.
 TOKENS = {n: n * ((1 << 64) // ROWS) - LAST for n in range(ROWS)}
 
 
 class Table:
-    """Answers a scan by the requested range, unless `faults` returns another answer."""
+    """Answers the request for a range with the rows of that range, unless `faults` returns another
+    answer.
+
+    :param faults: called with the number of the request, from 1 on.
+    """
 
     def __init__(self, faults: Callable[[int], Answer | None]) -> None:
-        self.asked = 0
+        self.request_count = 0
         self.ranges: Counter[tuple[int, int]] = Counter()
         self._faults = faults
 
     def __call__(self, request: Request) -> Answer:
-        self.asked += 1
-        fault = self._faults(self.asked)
+        self.request_count += 1
+        fault = self._faults(self.request_count)
         if fault is not None:
             return fault
         assert request.values is not None
@@ -82,7 +86,8 @@ def no_fault(_: int) -> None:
     return None
 
 
-def each_fifth(count: int) -> Answer | None:
+def fail_each_fifth(count: int) -> Answer | None:
+    """Return an error for each fifth request, a different one each time."""
     if count % 5:
         return None
     kinds = [
@@ -97,7 +102,7 @@ def each_fifth(count: int) -> Answer | None:
 EXPECTED = [(n, n * 2) for n in range(ROWS)]
 
 
-@pytest.mark.parametrize("faults", [no_fault, each_fifth])
+@pytest.mark.parametrize("faults", [no_fault, fail_each_fifth])
 @pytest.mark.parametrize("in_order", [False, True])
 def test_each_row_comes_once(
     nodes: FakeCluster, faults: Callable[[int], Answer | None], in_order: bool
@@ -106,14 +111,14 @@ def test_each_row_comes_once(
     nodes.prime(QUERY, table)
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         scan = session.scan("a.t0", page_size=20, splits=20, in_order=in_order)
-        got = [tuple(row) for row in scan]
+        scanned = [tuple(row) for row in scan]
     if not in_order:
-        got.sort()
-    assert got == EXPECTED
+        scanned.sort()
+    assert scanned == EXPECTED
 
 
 @pytest.mark.parametrize("in_order", [False, True])
-async def test_a_scan_cancelled_at_any_turn_leaves_nothing(
+async def test_a_scan_cancelled_at_any_step_leaves_no_task(
     nodes: FakeCluster, in_order: bool
 ) -> None:
     nodes.prime(QUERY, Table(no_fault))
@@ -129,7 +134,7 @@ async def test_a_scan_cancelled_at_any_turn_leaves_nothing(
         turns = 0
         while turns < 1_000_000:
             was_over = await cancelled_after(turns, scan)
-            # Answers to its requests may still arrive and free the connections.
+            # Responses to requests of the cancelled scan may still arrive and free the connections.
             await until_on_loop(lambda: asyncio.all_tasks() <= idle)
             await until_on_loop(
                 lambda: all(
@@ -146,14 +151,14 @@ async def test_a_scan_cancelled_at_any_turn_leaves_nothing(
     assert asyncio.all_tasks() == others
 
 
-async def test_each_row_comes_once_on_asyncio(nodes: FakeCluster) -> None:
-    nodes.prime(QUERY, Table(each_fifth))
+async def test_each_row_is_returned_once_on_asyncio(nodes: FakeCluster) -> None:
+    nodes.prime(QUERY, Table(fail_each_fifth))
     async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
-        got = [tuple(row) async for row in session.scan("a.t0", page_size=20, splits=20)]
-    assert sorted(got) == EXPECTED
+        scanned = [tuple(row) async for row in session.scan("a.t0", page_size=20, splits=20)]
+    assert sorted(scanned) == EXPECTED
 
 
-def test_a_checkpoint_is_that_of_the_whole_table(nodes: FakeCluster, tmp_path: Path) -> None:
+def test_a_checkpoint_is_refused_for_other_columns(nodes: FakeCluster, tmp_path: Path) -> None:
     nodes.prime(QUERY, Table(no_fault))
     path = tmp_path / "point"
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -169,7 +174,7 @@ def test_a_checkpoint_is_that_of_the_whole_table(nodes: FakeCluster, tmp_path: P
     assert path.read_bytes() == before
 
 
-def test_a_checkpoint_is_that_of_its_cluster(nodes: FakeCluster, tmp_path: Path) -> None:
+def test_a_checkpoint_is_refused_for_another_cluster(nodes: FakeCluster, tmp_path: Path) -> None:
     nodes.prime(QUERY, Table(no_fault))
     path = tmp_path / "point"
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -184,7 +189,7 @@ def test_a_checkpoint_is_that_of_its_cluster(nodes: FakeCluster, tmp_path: Path)
         list(session.scan("a.t0", checkpoint=path))
 
 
-def test_a_checkpoint_is_that_of_its_ranges(nodes: FakeCluster, tmp_path: Path) -> None:
+def test_a_checkpoint_is_refused_for_other_ranges(nodes: FakeCluster, tmp_path: Path) -> None:
     nodes.prime(QUERY, Table(no_fault))
     path = tmp_path / "point"
     low, high = TokenRange(FIRST, -1), TokenRange(-1, LAST)
@@ -199,18 +204,18 @@ def test_a_checkpoint_is_that_of_its_ranges(nodes: FakeCluster, tmp_path: Path) 
             with pytest.raises(ValueError, match=r"it is of other token ranges \(ranges=\)"):
                 list(session.scan("a.t0", ranges=ranges, **options))
         assert path.read_bytes() == before
-        # The replicas may change in the meantime.
+        # A range is the same even if its replicas have changed in the meantime.
         moved = TokenRange(*low[:2], ("h",))
         numbers += [row.id for row in session.scan("a.t0", ranges=[moved], **options)]
         assert sorted(set(numbers)) == lower_half
-        # A checkpoint of the whole table is not one of ranges.
+        # A checkpoint of the whole table is refused for a scan of ranges.
         path.unlink()
         list(session.scan("a.t0", **options))
         with pytest.raises(ValueError, match="it is of other token ranges"):
             list(session.scan("a.t0", ranges=[low], **options))
 
 
-def test_ranges_of_a_table_without_tokens_are_refused() -> None:
+def test_ranges_are_refused_with_another_partitioner() -> None:
     columns = [("id", "int"), ("c0", "int")]
     with FakeNode() as node:
         node.partitioner = "org.apache.cassandra.dht.RandomPartitioner"
@@ -224,7 +229,7 @@ def test_ranges_of_a_table_without_tokens_are_refused() -> None:
             for ranges in ([TokenRange(FIRST, 0), TokenRange(0, LAST)], [whole, whole]):
                 with pytest.raises(ValueError, match=r"ranges= .* a\.t0 is not read by token"):
                     list(session.scan("a.t0", ranges=ranges))
-            # A task has the range of the whole table.
+            # The only task has the range of the whole table.
             for task in scan_tasks(session, "a.t0"):
                 assert [tuple(row) for row in task.rows(session)] == [(1, 2)]
 
@@ -236,7 +241,7 @@ COLLECTING = ["to_arrow", "to_pandas", "to_polars", "to_numpy"]
 async def test_methods_that_collect_rows_have_no_checkpoint(
     nodes: FakeCluster, tmp_path: Path, method: str
 ) -> None:
-    # The checkpoint would count pages as used that an error in a later page throws away.
+    # The checkpoint would record pages as finished whose rows are lost if a later page fails.
     table = Table(no_fault)
     nodes.prime(QUERY, table)
     path = tmp_path / "point"
@@ -251,7 +256,7 @@ async def test_methods_that_collect_rows_have_no_checkpoint(
         pytest.raises(TypeError, match=message),
     ):
         getattr(session.scan("a.t0", checkpoint=path), method)()
-    assert not table.asked
+    assert not table.request_count
     assert not path.exists()
 
 
@@ -266,7 +271,7 @@ def test_a_reader_of_batches_has_no_checkpoint(nodes: FakeCluster, tmp_path: Pat
         session.scan("a.t0", checkpoint=tmp_path / "point").reader()
 
 
-def test_a_stopped_iteration_repeats_its_last_page(nodes: FakeCluster, tmp_path: Path) -> None:
+def test_a_resumed_iteration_repeats_its_last_page(nodes: FakeCluster, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     path = tmp_path / "point"
     is_damaged = True
@@ -295,7 +300,7 @@ def test_a_stopped_iteration_repeats_its_last_page(nodes: FakeCluster, tmp_path:
 
 
 @pytest.mark.parametrize("method", COLLECTING)
-def test_a_scan_of_no_ranges_has_no_columns(nodes: FakeCluster, method: str) -> None:
+def test_collecting_a_scan_of_no_ranges_is_refused(nodes: FakeCluster, method: str) -> None:
     pytest.importorskip("pyarrow")
     pytest.importorskip({"to_numpy": "numpy"}.get(method, "pandas"))
     if method == "to_polars":
@@ -308,7 +313,7 @@ def test_a_scan_of_no_ranges_has_no_columns(nodes: FakeCluster, method: str) -> 
         getattr(session.scan("a.t0", ranges=[]), method)()
 
 
-def test_a_range_is_asked_of_a_replica(nodes: FakeCluster) -> None:
+def test_each_range_is_requested_from_a_replica(nodes: FakeCluster) -> None:
     tables = [Table(no_fault) for _ in nodes.nodes]
     for node, table in zip(nodes.nodes, tables, strict=True):
         node.prime(QUERY, table)
@@ -336,7 +341,7 @@ def test_a_virtual_table_is_one_range_without_tokens(nodes: FakeCluster) -> None
         assert len(session.scan("a.t0").token_ranges()) == 1
 
 
-def test_an_error_that_will_stay_ends_the_scan(nodes: FakeCluster) -> None:
+def test_a_permanent_error_ends_the_scan(nodes: FakeCluster) -> None:
     nodes.prime(QUERY, error(ErrorCode.INVALID, "no such thing"))
     with (
         Cluster(**settings(nodes)) as cluster,
@@ -353,8 +358,9 @@ def test_pages_ahead_are_bounded_by_their_bytes(nodes: FakeCluster) -> None:
         pages = session.scan("a.t0", page_size=10, max_buffered_bytes=1, concurrency=4).pages()
         for _ in range(8):
             next(pages)
-        # The first pages were requested before their size was known.
-        assert table.asked <= 8 + 4
+        # The size of a page is unknown until the first pages arrive, so four requests are sent at
+        # once.
+        assert table.request_count <= 8 + 4
         pages.close()  # type: ignore[attr-defined]
 
 
@@ -387,13 +393,13 @@ def test_options_are_checked_at_once(
             list(session.scan("t0"))
 
 
-def test_each_row_comes_once_if_a_node_dies_in_the_middle(nodes: FakeCluster) -> None:
+def test_each_row_is_returned_once_if_a_node_dies_during_the_scan(nodes: FakeCluster) -> None:
     nodes.prime(QUERY, Table(no_fault))
-    got: list[Any] = []
+    scanned: list[Any] = []
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         scan = session.scan("a.t0", page_size=20, splits=20, concurrency=4)
         for number, page in enumerate(scan.pages()):
-            got += page.current_rows
+            scanned += page.current_rows
             if number == 5:
                 nodes.nodes[1].refuse_connections()
                 nodes.nodes[1].drop_connections(reset=True)
@@ -401,10 +407,10 @@ def test_each_row_comes_once_if_a_node_dies_in_the_middle(nodes: FakeCluster) ->
                 nodes.nodes[1].accept_connections()
                 nodes.nodes[2].refuse_connections()
                 nodes.nodes[2].drop_connections()
-    assert sorted(tuple(row) for row in got) == EXPECTED
+    assert sorted(tuple(row) for row in scanned) == EXPECTED
 
 
-async def test_arrays_of_all_pages(nodes: FakeCluster) -> None:
+async def test_to_numpy_concatenates_all_pages(nodes: FakeCluster) -> None:
     numpy = pytest.importorskip("numpy")
     nodes.prime(QUERY, Table(no_fault))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -460,14 +466,14 @@ async def test_a_limit_is_exact(nodes: FakeCluster, limit: int, in_order: bool) 
     async with aio.Cluster(**settings(nodes)) as other:
         session_there = await other.connect()
         others = [tuple(row) async for row in session_there.scan("a.t0", **options)]
-    for got in (blocking, others):
-        assert len(set(got)) == len(got) == min(limit, ROWS)
-        assert set(got) <= set(EXPECTED)
+    for scanned in (blocking, others):
+        assert len(set(scanned)) == len(scanned) == min(limit, ROWS)
+        assert set(scanned) <= set(EXPECTED)
         if in_order:
-            assert got == EXPECTED[:limit]
+            assert scanned == EXPECTED[:limit]
 
 
-async def test_a_limit_holds_for_all_forms(nodes: FakeCluster) -> None:
+async def test_a_limit_holds_for_pages_and_tables(nodes: FakeCluster) -> None:
     pytest.importorskip("pyarrow")
     pytest.importorskip("pandas")
     pytest.importorskip("numpy")
@@ -485,7 +491,7 @@ async def test_a_limit_holds_for_all_forms(nodes: FakeCluster) -> None:
         assert len((await there.to_numpy())["id"]) == 33
 
 
-def test_polars_have_the_limit(nodes: FakeCluster) -> None:
+def test_a_limit_holds_for_polars(nodes: FakeCluster) -> None:
     pytest.importorskip("pyarrow")
     pytest.importorskip("polars")
     nodes.prime(QUERY, Table(no_fault))
@@ -499,7 +505,7 @@ def test_no_page_is_requested_after_the_limit(nodes: FakeCluster) -> None:
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         scan = session.scan("a.t0", page_size=20, splits=20, concurrency=1, limit=40)
         assert len(list(scan)) == 40
-    assert table.asked == 2
+    assert table.request_count == 2
 
 
 def test_calls_that_refuse_a_limit(nodes: FakeCluster, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""The order in which a scan requests pages, and its checkpoint."""
+"""The queue of a scan decides the order of its page requests; a checkpoint records the pages
+used.
+"""
 
 from __future__ import annotations
 
@@ -14,42 +16,42 @@ from cassandra.bulk.scan_plan import PageQueue
 RANGES = [TokenRange(number, number + 1) for number in range(4)]
 
 
-def test_a_range_that_is_begun_goes_on_before_others_begin() -> None:
+def test_a_started_range_continues_before_others_begin() -> None:
     queue = PageQueue(RANGES, 2, 1000, False)
     first, second = queue.to_send()
     assert (first.number, second.number) == (0, 1)
     assert list(queue.to_send()) == []
     assert queue.oldest() is first
     queue.arrived(first, b"next", 10)
-    (again,) = queue.to_send()
-    assert (again.number, again.state) == (0, b"next")
+    (next_page,) = queue.to_send()
+    assert (next_page.number, next_page.state) == (0, b"next")
     assert queue.oldest() is second
 
 
-def test_in_order_the_first_range_is_taken_to_its_end() -> None:
+def test_in_order_the_first_range_is_read_to_its_end() -> None:
     queue = PageQueue(RANGES, 2, 1000, True)
     first, _ = queue.to_send()
     queue.arrived(first, b"next", 10)
-    (again,) = queue.to_send()
-    assert queue.oldest() is again
+    (next_page,) = queue.to_send()
+    assert queue.oldest() is next_page
 
 
-def test_in_order_the_next_page_is_asked_for_whatever_the_limits_are() -> None:
+def test_in_order_the_next_page_is_requested_even_above_the_limits() -> None:
     queue = PageQueue(RANGES, 2, 100, True)
     first, second = queue.to_send()
     queue.arrived(first, b"1", 90)
-    # The queue is full, but this page comes before that of the second range.
-    (again,) = queue.to_send()
-    assert (again.number, again.state) == (0, b"1")
-    assert queue.oldest() is again
-    queue.arrived(again, b"2", 90)
+    # The queue is full, but this page is returned before those of the second range.
+    (next_page,) = queue.to_send()
+    assert (next_page.number, next_page.state) == (0, b"1")
+    assert queue.oldest() is next_page
+    queue.arrived(next_page, b"2", 90)
     (last,) = queue.to_send()
     queue.arrived(last, None, 90)
     assert list(queue.to_send()) == []
     assert queue.oldest() is second
 
 
-def test_in_order_pages_have_the_order_of_their_ranges() -> None:
+def test_in_order_pages_are_returned_in_the_order_of_their_ranges() -> None:
     generator = random.Random(3)
     for _ in range(300):
         count = generator.randrange(1, 9)
@@ -74,7 +76,7 @@ def test_in_order_pages_have_the_order_of_their_ranges() -> None:
         assert set(taken) == set(range(count))
 
 
-def test_a_large_page_makes_room_scarce_at_once() -> None:
+def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
     ranges = [TokenRange(number, number + 1) for number in range(200)]
     queue = PageQueue(ranges, 8, 1000, False)
     for _ in range(100):
@@ -90,7 +92,7 @@ def test_a_large_page_makes_room_scarce_at_once() -> None:
         assert list(queue.to_send()) == []
 
 
-def test_bytes_bound_what_is_in_flight_but_one_page_always_is() -> None:
+def test_the_byte_limit_always_allows_one_page() -> None:
     queue = PageQueue(RANGES, 2, 100, False)
     first, second = queue.to_send()
     queue.arrived(first, None, 90)
@@ -103,7 +105,7 @@ def test_bytes_bound_what_is_in_flight_but_one_page_always_is() -> None:
     assert queue.oldest() is None
 
 
-def test_a_checkpoint_has_what_was_used(tmp_path: Path) -> None:
+def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
     path = tmp_path / "at.json"
 
     def point(what: str) -> Checkpoint:

@@ -39,7 +39,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_csv_by_the_names_of_its_header(tmp_path: Path) -> None:
+def test_csv_fields_are_matched_by_the_names_of_the_header(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", '\ufeffname,ignored,id\n"Smith, ""J""",x,1\n\n,y,2\n')
     (chunk,) = read(path)
     assert chunk.rows == [(1, 'Smith, "J"'), (2, None)]
@@ -51,7 +51,7 @@ def test_csv_by_the_names_of_its_header(tmp_path: Path) -> None:
     assert read(str(path))[0].rows == chunk.rows
 
 
-def test_rows_that_cannot_be_read_are_errors_of_their_own(tmp_path: Path) -> None:
+def test_unreadable_rows_become_errors_in_their_place(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "id,name\n1,a\nmany,b\n3\n4,d\n")
     (chunk,) = read(path)
     assert (chunk.rows[0], chunk.rows[3]) == ((1, "a"), (4, "d"))
@@ -77,7 +77,9 @@ def test_rows_that_cannot_be_read_are_errors_of_their_own(tmp_path: Path) -> Non
         ("half.parquet", b"PAR1" + bytes(20), "half.parquet cannot be read as Parquet"),
     ],
 )
-def test_damaged_files_say_where(tmp_path: Path, name: str, content: bytes, words: str) -> None:
+def test_errors_of_damaged_files_name_the_file(
+    tmp_path: Path, name: str, content: bytes, words: str
+) -> None:
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow")
     path = tmp_path / name
@@ -87,7 +89,7 @@ def test_damaged_files_say_where(tmp_path: Path, name: str, content: bytes, word
     assert words in str(caught.value)
 
 
-def test_fields_that_are_no_columns_are_refused_unless_columns_are_named(tmp_path: Path) -> None:
+def test_fields_without_a_column_are_refused_if_columns_are_closed(tmp_path: Path) -> None:
     text = '{"id": 1, "title": "a"}\n{"id": 2, "_error": "of another load"}\n'
     path = write(tmp_path / "a.jsonl", text)
     assert rows_of(read(path)) == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
@@ -104,7 +106,7 @@ def test_empty_files_have_no_rows(tmp_path: Path) -> None:
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "LONGEST_LINE", 100_000)
-    # lines may also end with a carriage return
+    # A lone carriage return ends a line, too.
     many = write(tmp_path / "old.csv", "id,name\r" + "1,a\r" * 50_000)
     assert sum(chunk.size for chunk in read(many)) == 50_000
     for name in ("a.csv", "a.jsonl"):
@@ -143,7 +145,7 @@ def test_compressed_files_and_globs(tmp_path: Path) -> None:
         format_of("a.csv", "excel")
 
 
-def test_rows_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_the_application_are_read_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 2)
     rows = [(n, str(n)) for n in range(5)]
     read_chunks = read(iter(rows))
@@ -161,7 +163,9 @@ def test_rows_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
             read(wrong)
 
 
-def test_frames_and_arrow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_data_frames_and_arrow_tables_are_read_in_chunks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     pandas = pytest.importorskip("pandas")
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -231,7 +235,7 @@ def test_names_of_fields(tmp_path: Path) -> None:
     assert names(numpy.zeros(2, dtype=[("a", "i4")])) == [["a"]]
 
 
-def test_columns_of_the_program_are_rows_by_name() -> None:
+def test_a_dict_of_columns_is_read_as_rows() -> None:
     by_name = sources.rows_of_columns({"id": (1, 2), "name": ["a", "b"]})
     assert isinstance(by_name, sources.RowsOfColumns)
     assert list(by_name) == by_name[:] == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
@@ -243,7 +247,7 @@ def test_columns_of_the_program_are_rows_by_name() -> None:
         sources.chunks_of({"id": 1}, reading())
 
 
-def test_columns_of_the_program_go_by_position() -> None:
+def test_a_dict_of_columns_is_read_by_position() -> None:
     pandas = pytest.importorskip("pandas")
     names = pandas.Series(["x", "y", "z"]).sort_values(ascending=False)
     dates = pandas.Series(pandas.to_datetime(["2020-01-02", "2020-01-01"]), index=[1, 0])
@@ -257,13 +261,13 @@ def test_columns_of_the_program_go_by_position() -> None:
             sources.rows_of_columns({"id": [1, 2], "name": values})
 
 
-def test_an_empty_file_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_empty_file_logs_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = write(tmp_path / "a.csv", "")
     assert sources.fields_of_each(path, reading()) == []
     assert "a.csv is empty: it has no header, and no rows" in caplog.text
 
 
-def test_json_that_is_not_lines_says_so(tmp_path: Path) -> None:
+def test_errors_explain_json_that_is_not_one_object_a_line(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", '[{"id": 1},\n{"id": 2}]\n["id"]\n')
     errors = [str(row) for row in rows_of(read(path)) if isinstance(row, Exception)]
     assert errors[0].startswith("the line is not JSON")

@@ -1,4 +1,4 @@
-"""The statement that writes a row of a table."""
+"""The statement that a load prepares to write a row of a table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def text(metadata: TableMetadata, *columns: str, **options: Any) -> str:
     return plan_of(metadata, columns, **{**NOTHING, **options}).text
 
 
-def test_rows_of_static_columns_alone_have_a_statement() -> None:
+def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
     def made(*columns: str, **using: Any) -> str | None:
         plan = plan_of(ORDERS, columns, **NOTHING)
         both = {"TTL": (None, None), "TIMESTAMP": (None, None), **using}
@@ -44,7 +44,8 @@ def test_rows_of_static_columns_alone_have_a_statement() -> None:
     assert made() == insert
     assert made(TTL=(5, None), TIMESTAMP=(None, "at")) == f"{insert} USING TTL 5 AND TIMESTAMP ?"
     assert made("customer", "placed", "total") is None
-    assert made("customer", "all_names") is None  # all rows are ordinary already
+    # the plan's statement needs no clustering column already
+    assert made("customer", "all_names") is None
 
 
 def test_tables_are_found_by_their_names() -> None:
@@ -69,7 +70,7 @@ def test_tables_are_found_by_their_names() -> None:
         table_of(metadata, "orders", None)
 
 
-def test_all_columns_or_those_that_are_wanted() -> None:
+def test_the_statement_has_all_columns_or_the_selected_ones() -> None:
     assert text(ORDERS) == (
         'INSERT INTO ks."Orders" (customer, placed, total, all_names) VALUES (?, ?, ?, ?)'
     )
@@ -87,7 +88,7 @@ def test_all_columns_or_those_that_are_wanted() -> None:
             text(ORDERS, *columns)
 
 
-def test_times_to_live_and_write_times() -> None:
+def test_options_for_time_to_live_and_write_time() -> None:
     assert text(ORDERS, ttl=60, timestamp_column="at").endswith(" USING TTL 60 AND TIMESTAMP ?")
     assert text(ORDERS, ttl_column="life").endswith(" USING TTL ?")
     with pytest.raises(ValueError, match="ttl and ttl_column exclude each other"):
@@ -96,7 +97,7 @@ def test_times_to_live_and_write_times() -> None:
         text(ORDERS, ttl="60")
 
 
-def test_counters_are_added_if_asked_for() -> None:
+def test_counters_are_added_with_the_option_counters() -> None:
     hits = table(customer="uuid", placed="timestamp", hits="counter")
     with pytest.raises(ValueError, match=r"counts twice\. counters=True"):
         text(hits)
@@ -114,7 +115,8 @@ def test_counters_of_a_table_without_counters() -> None:
 
 def test_positions_of_bind_markers_in_rows_without_names() -> None:
     assert positions_in(["b", "a"], ["a", "b"]) == [1, 0]
-    # A column that the statement binds twice has two values, or one that is used twice.
+    # A row has two values for a column that the statement binds twice, or one value that is used
+    # twice.
     assert positions_in(["a", "id", "a"], ["a", "id", "a"]) == [0, 1, 2]
     assert positions_in(["id", "a"], ["a", "id", "a"]) == [1, 0, 1]
 

@@ -1,4 +1,4 @@
-"""Parts of a scan for other processes."""
+"""A scan can be divided into tasks, which other processes execute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.metadata.schema.rows import add_table, schema
 __all__ = ["nodes"]
 
 
-def test_pickled_tasks_have_each_row_once(nodes: FakeCluster) -> None:
+def test_pickled_tasks_return_each_row_once(nodes: FakeCluster) -> None:
     nodes.prime(QUERY, Table(no_fault))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         tasks = pickle.loads(pickle.dumps(scan_tasks(session, "a.t0", splits=12, page_size=30)))

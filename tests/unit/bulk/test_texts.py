@@ -164,7 +164,7 @@ def test_formats_of_dates_and_timestamps() -> None:
         ("BooleanType", False, False),
     ],
 )
-def test_values_of_json(kind: str, value: Any, read: Any) -> None:
+def test_json_values_are_read_as_cql_values(kind: str, value: Any, read: Any) -> None:
     assert json_reader(lookup_casstype(kind), PLAIN)(value) == read
 
 
@@ -188,7 +188,7 @@ def test_values_of_json(kind: str, value: Any, read: Any) -> None:
         ("DurationType", 5, "5 (int) is not a duration"),
     ],
 )
-def test_values_of_json_that_do_not_fit(kind: str, value: Any, words: str) -> None:
+def test_json_values_of_the_wrong_type_are_refused(kind: str, value: Any, words: str) -> None:
     with pytest.raises((ValueError, TypeError)) as caught:
         json_reader(lookup_casstype(kind), PLAIN)(value)
     assert words in str(caught.value)
@@ -209,9 +209,9 @@ def test_json_keeps_all_digits_and_has_each_name_once() -> None:
             parsed_json(text)
 
 
-def test_digits_alone_are_milliseconds() -> None:
-    """Digits alone are milliseconds on every Python, although `fromisoformat` reads some as dates
-    since 3.11.
+def test_timestamps_of_digits_are_milliseconds() -> None:
+    """Since Python 3.11, `fromisoformat` reads some numbers as dates, but here they are
+    milliseconds on every Python.
     """
     read = text_reader(lookup_casstype("TimestampType"), PLAIN)
     for millis in (1711113022222, 20261123, 17111130222, 171111302222201, -5, 0):
@@ -227,18 +227,18 @@ def test_digits_alone_are_milliseconds() -> None:
 
 
 @pytest.mark.parametrize("days", [-(2**31), 2**31 - 1, 2_932_896, 2_932_897, -719_162, -719_163, 0])
-def test_days_of_all_years_come_back(days: int) -> None:
+def test_dates_of_all_years_survive_a_round_trip(days: int) -> None:
     text = text_of(Date(days))
     assert text_reader(lookup_casstype("SimpleDateType"), PLAIN)(text) == Date(days)
 
 
-def test_years_beyond_those_of_datetime() -> None:
+def test_dates_beyond_the_years_of_datetime() -> None:
     assert text_of(Date(2_932_897)) == "+10000-01-01"
     assert text_of(Date(-719_163)) == "0000-12-31"
     assert text_of(Date(-719_163 - 366)) == "-0001-12-31"
 
 
-def test_values_that_are_not_shown() -> None:
+def test_hidden_values_are_not_in_errors() -> None:
     read = hiding(text_reader(lookup_casstype("Int32Type"), PLAIN), "int")
     assert read("5") == 5
     with pytest.raises(ValueError, match="this str is not an integer") as caught:
@@ -254,7 +254,7 @@ def test_values_in_errors_are_short() -> None:
         deep = [deep]
     assert short_repr(deep) == "this list"
     assert short_repr(10**5000) == "this int"
-    while deep:  # step by step, because deallocating it at once recurses deeply too
+    while deep:  # unnest step by step: freeing the whole list at once would recurse too deeply
         deep = deep.pop()
 
 
@@ -281,13 +281,13 @@ def test_values_in_errors_are_short() -> None:
     ],
     ids=lambda case: case[0],
 )  # fmt: skip
-def test_values_come_back_from_their_texts(kind_and_value: tuple[str, Any]) -> None:
+def test_values_survive_a_round_trip_through_text_and_json(kind_and_value: tuple[str, Any]) -> None:
     kind, value = lookup_casstype(kind_and_value[0]), kind_and_value[1]
     assert text_reader(kind, PLAIN)(text_of(value)) == value
     assert json_reader(kind, PLAIN)(json.loads(json.dumps(json_of(value)))) == value
 
 
-def test_null_has_a_text_of_its_own() -> None:
+def test_the_text_for_null_can_be_chosen() -> None:
     assert text_of(None) == ""
     assert text_of(None, "NULL") == "NULL"
     assert json_of(float("nan")) == "nan"

@@ -1,4 +1,6 @@
-"""Loads warn of timestamps that count seconds, microseconds or nanoseconds."""
+"""Loads warn if timestamps seem to count seconds, microseconds or nanoseconds instead of
+milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def node() -> Iterator[FakeNode]:
         yield running
 
 
-def warned(node: FakeNode, source: Any, **options: Any) -> list[str]:
+def warnings_of_load(node: FakeNode, source: Any, **options: Any) -> list[str]:
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         with warnings.catch_warnings(record=True) as records:
@@ -32,13 +34,13 @@ def warned(node: FakeNode, source: Any, **options: Any) -> list[str]:
     return [str(one.message) for one in records if one.category is RuntimeWarning]
 
 
-def test_seconds_in_a_csv_file(node: FakeNode, tmp_path: Path) -> None:
+def test_seconds_in_a_csv_file_warn_once_with_their_line(node: FakeNode, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(
         "id,at,till\n1,,2026-11-26 10:00:00\n2,1700000000,1700000000\n"
         + "".join(f"{n},{1700000000 + n},\n" for n in range(3, 300))
     )
-    (text,) = warned(node, path)
+    (text,) = warnings_of_load(node, path)
     assert text == (
         f"{path}, line 3: column 'at' is a timestamp, which is counted in milliseconds, and "
         "1700000000 milliseconds are a moment of January or February 1970: if these are seconds, "
@@ -46,11 +48,11 @@ def test_seconds_in_a_csv_file(node: FakeNode, tmp_path: Path) -> None:
     )
 
 
-def test_each_column_and_each_load_has_one(node: FakeNode, tmp_path: Path) -> None:
+def test_each_column_of_each_load_warns_once(node: FakeNode, tmp_path: Path) -> None:
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("id,begin,till\n1,1700000000,1700000000000000\n")
     for _ in range(2):
-        texts = warned(node, tmp_path / "*.csv", columns={"begin": "at", "till": "till"})
+        texts = warnings_of_load(node, tmp_path / "*.csv", columns={"begin": "at", "till": "till"})
         assert len(texts) == 2
         assert "a.csv, line 2: column 'at' is" in texts[0]
         assert "column 'till' is" in texts[1]
@@ -60,19 +62,19 @@ def test_each_column_and_each_load_has_one(node: FakeNode, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "line", ["1,1700000000000,2026-11-26", "1,0,-5", '1,"1969-07-20 20:17:40",', "1,,"]
 )
-def test_other_moments_are_not_warned_of(node: FakeNode, tmp_path: Path, line: str) -> None:
+def test_plausible_timestamps_do_not_warn(node: FakeNode, tmp_path: Path, line: str) -> None:
     path = tmp_path / "a.csv"
     path.write_text(f"id,at,till\n{line}\n")
-    assert warned(node, path) == []
+    assert warnings_of_load(node, path) == []
 
 
 def test_a_file_without_a_header_and_a_format(node: FakeNode, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("1;1700000000;-\n")
-    (text,) = warned(node, path, header=False, delimiter=";", null="-")
+    (text,) = warnings_of_load(node, path, header=False, delimiter=";", null="-")
     assert "a.csv, line 1: column 'at'" in text
     path.write_text("1,2026112610,2026112610\n")
-    assert warned(node, path, header=False, timestamp_format="%Y%m%d%H") == []
+    assert warnings_of_load(node, path, header=False, timestamp_format="%Y%m%d%H") == []
 
 
 def test_json_lines(node: FakeNode, tmp_path: Path) -> None:
@@ -80,7 +82,7 @@ def test_json_lines(node: FakeNode, tmp_path: Path) -> None:
     path.write_text(
         '{"id": 1, "at": null}\n{"id": 2, "at": 1700000000, "till": "1700000000000000000"}\n'
     )
-    at, till = warned(node, path)
+    at, till = warnings_of_load(node, path)
     assert "a.jsonl, line 2: column 'at'" in at
     assert "1700000000000000000 milliseconds are a moment after the year 9999" in till
     assert "if these are nanoseconds, divide them by 1000000" in till
@@ -111,7 +113,7 @@ def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
         (array, "row 0"),
         (tmp_path / "a.parquet", "a.parquet, row 1"),
     ):
-        texts = {text for text in warned(node, source) if text.find("column 'at'") > 0}
+        texts = {text for text in warnings_of_load(node, source) if text.find("column 'at'") > 0}
         assert len(texts) == 1, source
         assert f"{place}: column 'at' is a timestamp" in texts.pop()
 

@@ -94,7 +94,7 @@ def test_a_failed_unload_has_no_manifest(session: Any, nodes: FakeCluster, tmp_p
     assert not (tmp_path / "out" / "_manifest.json").exists()
 
 
-def test_mistakes(session: Any, tmp_path: Path) -> None:
+def test_wrong_arguments_are_refused(session: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="format is one of parquet, csv, jsonl, not 'xls'"):
         session.unload("a.t0", tmp_path, format="xls")
     with pytest.raises(ValueError, match="compression of csv is None or 'gzip', not 'rar'"):
@@ -130,7 +130,7 @@ def test_texts(value: Any, text: str) -> None:
     assert text_of(value) == text
 
 
-def test_maps_and_null_in_json() -> None:
+def test_maps_and_nulls_become_json() -> None:
     assert json_of({uuid.UUID(int=1): {"a": b"\1"}}) == {str(uuid.UUID(int=1)): {"a": "0x01"}}
     assert json_of(None) is None
 
@@ -138,7 +138,7 @@ def test_maps_and_null_in_json() -> None:
 NUMBERS = [("id", "int"), ("c0", "decimal"), ("t", "duration"), ("v", "varint")]
 
 
-def numbers(nodes: FakeCluster) -> None:
+def prime_numbers(nodes: FakeCluster) -> None:
     row = (1, decimal.Decimal("1.10"), (1, 2, 3), 10**30)
 
     def answer(request: Request) -> Answer:
@@ -151,11 +151,11 @@ def numbers(nodes: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"decimals": (10, 2)}])
-def test_durations_and_decimals_of_parquet(
+def test_durations_and_decimals_in_parquet(
     session: Any, nodes: FakeCluster, tmp_path: Path, options: dict[str, Any]
 ) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    numbers(nodes)
+    prime_numbers(nodes)
     (path,) = session.unload("a.t0", tmp_path / "out", **options).files
     table = parquet.read_table(path)
     assert table.to_pylist() == [
@@ -168,10 +168,10 @@ def test_durations_and_decimals_of_parquet(
     ]
 
 
-def test_decimals_of_a_frame_are_numbers(session: Any, nodes: FakeCluster) -> None:
+def test_decimals_in_a_data_frame_are_numbers(session: Any, nodes: FakeCluster) -> None:
     pytest.importorskip("pyarrow")
     pytest.importorskip("pandas")
-    numbers(nodes)
+    prime_numbers(nodes)
     frame = session.scan("a.t0").to_pandas()
     assert frame["c0"].sum() == decimal.Decimal("1.10")
     assert frame["v"].tolist() == [10**30]
@@ -184,7 +184,7 @@ def test_decimals_of_a_frame_are_numbers(session: Any, nodes: FakeCluster) -> No
 async def test_decimals_of_a_frame_are_numbers_on_asyncio(nodes: FakeCluster) -> None:
     pytest.importorskip("pyarrow")
     pytest.importorskip("pandas")
-    numbers(nodes)
+    prime_numbers(nodes)
     async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
         frame = await session.scan("a.t0").to_pandas()
         assert frame["c0"].tolist() == [decimal.Decimal("1.10")]
@@ -209,7 +209,7 @@ def test_options_that_parquet_lacks_are_refused_before_any_request(
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_an_unload_that_fails_can_be_tried_again(
+def test_a_failed_unload_can_be_repeated(
     session: Any, nodes: FakeCluster, tmp_path: Path, form: str
 ) -> None:
     pytest.importorskip("pyarrow")
@@ -226,7 +226,7 @@ def test_an_unload_that_fails_can_be_tried_again(
         session.unload("a.t0", tmp_path / "out", format=form)
 
 
-def test_two_columns_of_one_name_are_refused(
+def test_two_columns_with_the_same_name_are_refused(
     session: Any, nodes: FakeCluster, tmp_path: Path
 ) -> None:
     columns = [("id", "int"), ("id", "int")]
@@ -249,7 +249,7 @@ def test_columns_that_change_between_pages_are_refused(
     file_bytes: int,
     later: list[str],
 ) -> None:
-    # The header says what the fields of all rows are.
+    # The header is written once and must be valid for the fields of all rows.
     pytest.importorskip("pyarrow")
     query = QUERY.replace('"id", "c0"', "*")
     first = ["id", "c0"]
@@ -274,7 +274,7 @@ def test_columns_that_change_between_pages_are_refused(
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_a_load_skips_the_file_that_a_killed_unload_left(
+def test_a_load_skips_the_unfinished_file_of_a_killed_unload(
     session: Any, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pyarrow")

@@ -1,4 +1,4 @@
-"""Unloaded files can be loaded with the same options."""
+"""The options of unloaded files: a load with the same options reads the same values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def line(values: list[Any], **options: Any) -> str:
     return FileText(form, ["a", "b"]).row(values).decode(form.encoding)
 
 
-def test_forms() -> None:
+def test_options_of_csv_lines() -> None:
     assert line([None, 'x;"'], delimiter=";", null="NULL") == 'NULL;"x;"""\n'
     assert line(["it's", ""], quote="'", null="-") == "'it''s',\n"
     assert line(["é", 1], encoding="latin-1") == "é,1\n"
@@ -56,7 +56,7 @@ def test_values_that_a_load_would_alter_are_refused(
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
 @pytest.mark.parametrize("header", [True, False])
 @pytest.mark.parametrize("value", ["\ufeff", "\ufeffa", "\ufeffa,b", "a\ufeff", "\ufeff\ufeff"])
-def test_a_file_may_begin_with_the_character_of_byte_order_marks(
+def test_a_first_value_that_begins_with_a_byte_order_mark_is_kept(
     nodes: FakeCluster, session: Any, tmp_path: Path, encoding: str, header: bool, value: str
 ) -> None:
     columns = [("id", "text"), ("c0", "text")]
@@ -93,7 +93,9 @@ def test_a_file_may_begin_with_the_character_of_byte_order_marks(
     assert written == [[value.encode()] * 2]
 
 
-def test_files(session: Any, tmp_path: Path) -> None:
+def test_an_unloaded_file_has_the_chosen_delimiter_and_encoding(
+    session: Any, tmp_path: Path
+) -> None:
     options = {"delimiter": ";", "header": False, "encoding": "utf-16"}
     (path,) = session.unload("a.t0", tmp_path / "out", format="csv", **options).files
     with open(path, newline="", encoding="utf-16") as file:
@@ -110,7 +112,7 @@ def test_files(session: Any, tmp_path: Path) -> None:
         ("csv", {"delimiter": "\n"}, "delimiter must not end a line"),
     ],
 )
-def test_options_that_cannot_act(
+def test_options_that_have_no_effect_or_conflict_are_refused(
     session: Any, tmp_path: Path, format: str, options: dict[str, Any], words: str
 ) -> None:
     pytest.importorskip("pyarrow")

@@ -1,4 +1,4 @@
-"""The thread of a load."""
+"""The worker thread of a load makes calls one after the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def worker() -> Iterator[Worker]:
             thread.join(WAIT)
 
 
-def test_calls_are_made_in_order_and_give_what_they_give(worker: Worker) -> None:
+def test_calls_are_made_in_order_and_their_outcomes_returned(worker: Worker) -> None:
     names: list[str] = []
 
     def call(number: int) -> int:

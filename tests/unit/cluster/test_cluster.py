@@ -26,7 +26,9 @@ def test_sessions_share_one_engine(shop: FakeNode, blocking_cluster: Cluster) ->
     assert [session.execute(READ).one() for session in (first, second)] == [(1, "a")] * 2
 
 
-def test_a_failure_is_not_remembered(shop: FakeNode, blocking_cluster: Cluster) -> None:
+def test_connecting_again_after_a_failure_succeeds(
+    shop: FakeNode, blocking_cluster: Cluster
+) -> None:
     shop.stop()
     with pytest.raises(NoHostAvailable):
         blocking_cluster.connect()
@@ -57,7 +59,7 @@ def test_calls_that_need_a_connection(shop: FakeNode, blocking_cluster: Cluster)
     assert [host.datacenter for host in blocking_cluster.metadata.all_hosts()] == ["elsewhere"]
 
 
-def test_profiles_that_come_later(blocking_cluster: Cluster) -> None:
+def test_profiles_can_be_added_before_and_after_connect(blocking_cluster: Cluster) -> None:
     blocking_cluster.add_execution_profile("early", ExecutionProfile(RoundRobinPolicy()))
     session = blocking_cluster.connect()
     blocking_cluster.add_execution_profile("late", ExecutionProfile(RoundRobinPolicy()))
@@ -67,7 +69,7 @@ def test_profiles_that_come_later(blocking_cluster: Cluster) -> None:
         blocking_cluster.add_execution_profile("late", ExecutionProfile())
 
 
-def test_types_are_looked_up_by_connect_and_later(
+def test_registering_a_missing_user_type_is_an_error(
     blocking_cluster: Cluster, shop: FakeNode
 ) -> None:
     with Cluster([shop.address], port=shop.port) as mistaken:
@@ -79,7 +81,7 @@ def test_types_are_looked_up_by_connect_and_later(
         blocking_cluster.register_user_type("ks", "none", dict)
 
 
-def test_after_its_end(blocking_cluster: Cluster) -> None:
+def test_after_shutdown_calls_are_refused(blocking_cluster: Cluster) -> None:
     session = blocking_cluster.connect()
     assert blocking_cluster.is_shutdown is False
     blocking_cluster.shutdown()

@@ -1,4 +1,4 @@
-"""Completion methods that tracers wrap on an instance of a future."""
+"""Methods that complete a future, which tracers wrap on the future itself."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def tracers(monkeypatch: pytest.MonkeyPatch) -> Any:
     return fake_tracers
 
 
-class Future:  # has the attributes of a `ResponseFuture` that the hooks use
+class Future:  # fake of `ResponseFuture` with the attributes that the hooks use
     _hooks: Any = None
     is_finished = False
     _set_final_result = FinalMethod("set_final_result")
     _set_final_exception = FinalMethod("set_final_exception")
 
 
-def test_a_method_is_ours_until_somebody_wraps_it(tracers: Any) -> None:
+def test_a_completion_method_can_be_replaced_on_an_instance(tracers: Any) -> None:
     future: Any = Future()
     ours = future._set_final_result
     assert isinstance(ours, MethodType)
@@ -45,7 +45,7 @@ def test_a_method_is_ours_until_somebody_wraps_it(tracers: Any) -> None:
     assert future._hooks is None
 
 
-def test_a_wrapped_future_is_completed_by_its_methods(tracers: Any) -> None:
+def test_finish_wrapped_completes_the_future(tracers: Any) -> None:
     future: Any = Future()
     finish_wrapped(future)
     assert future.is_finished

@@ -1,5 +1,5 @@
-"""Callbacks and pages of the blocking API on a fake node: each callback runs once per page, and
-nothing waits for ever.
+"""Callbacks and pages of the blocking API: each callback runs once per page, and nothing waits for
+ever.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def session(node: FakeNode) -> Iterator[Session]:
 
 
 def paged(node: FakeNode, pages: int) -> None:
-    """Let READ return `pages` pages, each with its number as the only row."""
+    """Let READ return `pages` pages. The only row of each page is the page's number."""
 
     def answer(request: Any) -> Any:
         number = int((request.paging_state or b"0").decode())
@@ -50,43 +50,45 @@ def test_a_callback_is_called_once_for_each_page(node: FakeNode, session: Sessio
     future = session.execute_async(SimpleStatement(READ, fetch_size=1))
     seen: list[list[int]] = []
     others: list[list[int]] = []
-    over = threading.Event()
+    finished = threading.Event()
 
     def take(page: Any) -> None:
         seen.append([row.v for row in page])
         if future.has_more_pages:
             future.start_fetching_next_page()
         else:
-            over.set()
+            finished.set()
 
     future.add_callback(take)
     future.add_callback(lambda page: others.append([row.v for row in page]))
-    assert over.wait(WAIT)
+    assert finished.wait(WAIT)
     future.result()
     assert seen == [[number] for number in range(5)]
     assert len([request for request in node.requests if request.query == READ]) == 5
 
 
-def test_a_row_factory_that_fails_is_told_to_the_errback(node: FakeNode, session: Session) -> None:
+def test_an_error_of_the_row_factory_is_passed_to_the_errback(
+    node: FakeNode, session: Session
+) -> None:
     @dataclass
     class Other:
         w: int
 
     node.prime(READ, rows(COLUMNS, [(1,)]))
     errors: list[Exception] = []
-    over = threading.Event()
+    finished = threading.Event()
 
     def fail(error: Exception) -> None:
         errors.append(error)
-        over.set()
+        finished.set()
 
     future = session.execute_async(READ, row_type=Other)
-    future.add_callbacks(lambda page: over.set(), fail)
-    assert over.wait(WAIT)
+    future.add_callbacks(lambda page: finished.set(), fail)
+    assert finished.wait(WAIT)
     assert "has no field in" in str(errors[0])
 
 
-def test_every_execution_after_the_end_is_refused(node: FakeNode, session: Session) -> None:
+def test_every_execution_after_shutdown_is_refused(node: FakeNode, session: Session) -> None:
     session.cluster.shutdown()
     errors: list[Exception] = []
 
@@ -97,16 +99,16 @@ def test_every_execution_after_the_end_is_refused(node: FakeNode, session: Sessi
             except ConnectionShutdown as error:
                 errors.append(error)
 
-    # would hang if the call were not refused
+    # A daemon thread, because the calls would hang if they were not refused.
     thread = threading.Thread(target=execute, daemon=True)
     thread.start()
     thread.join(WAIT)
     assert len(errors) == 3
 
 
-def test_many_executions_are_refused_in_a_callback(node: FakeNode, session: Session) -> None:
+def test_execute_concurrent_in_a_callback_is_refused(node: FakeNode, session: Session) -> None:
     errors: list[Any] = []
-    over = threading.Event()
+    finished = threading.Event()
 
     def take(page: Any) -> None:
         try:
@@ -114,17 +116,17 @@ def test_many_executions_are_refused_in_a_callback(node: FakeNode, session: Sess
         except RuntimeError as error:
             errors.append(error)
         finally:
-            over.set()
+            finished.set()
 
     pause = hold(rows(COLUMNS, [(1,)]))
     node.prime(READ, pause)
     session.execute_async(READ).add_callback(take)
     pause.release()
-    assert over.wait(WAIT)
+    assert finished.wait(WAIT)
     assert "in the driver's own event loop thread" in str(errors[0])
 
 
-def test_iteration_goes_on_where_a_page_failed(node: FakeNode, session: Session) -> None:
+def test_iteration_can_continue_after_a_page_failed(node: FakeNode, session: Session) -> None:
     fails = [True]
 
     def answer(request: Any) -> Any:

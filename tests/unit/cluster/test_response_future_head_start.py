@@ -1,4 +1,7 @@
-"""A blocking call waits a moment for earlier requests of its thread."""
+"""A blocking read waits a moment for earlier writes that its thread has sent asynchronously.
+
+`Session.write_head_start` is the longest wait.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def statements() -> list[Any]:
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_a_read_follows_the_write_of_its_thread(
+def test_a_read_is_sent_after_the_earlier_write_of_its_thread(
     node: FakeNode, session: Session, number: int
 ) -> None:
     session.write_head_start = 60
@@ -58,13 +61,13 @@ def test_a_read_follows_the_write_of_its_thread(
     node.prime(READ, answer)
     session.execute_async(statement)
     held.wait()
-    # The pause is long enough for a read that does not wait to come first.
+    # A read that did not wait would arrive within this pause.
     threading.Timer(0.05, held.release).start()
     assert session.execute(READ).one().v == 2
     assert waiting == [0]
 
 
-def test_nobody_waits_longer_than_that(node: FakeNode, session: Session) -> None:
+def test_a_read_is_sent_if_the_write_takes_longer(node: FakeNode, session: Session) -> None:
     held = hold()
     node.prime(WRITE, held)
     node.prime(READ, ANSWER)
@@ -76,7 +79,9 @@ def test_nobody_waits_longer_than_that(node: FakeNode, session: Session) -> None
 
 
 @pytest.mark.parametrize("how", ["a read", "another thread", "switched off"])
-def test_nobody_waits_for_what_does_not_matter(node: FakeNode, session: Session, how: str) -> None:
+def test_a_read_does_not_wait_for_reads_or_other_threads_or_if_disabled(
+    node: FakeNode, session: Session, how: str
+) -> None:
     session.write_head_start = 0 if how == "switched off" else 60
     first = "select v FROM u" if how == "a read" else WRITE
     held = hold(ANSWER)

@@ -1,4 +1,4 @@
-"""`ResultSet` over future-like objects, and over messages that were never encoded."""
+"""`ResultSet` on fake futures, and on result messages that a test builds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
 
 
 class FakeFuture:
-    """Fake future with several pages."""
+    """Fake future whose `result` is the next of `further_pages`."""
 
     row_factory = staticmethod(named_tuple_factory)
     _col_names = None
@@ -49,7 +49,7 @@ def test_next_and_all() -> None:
     assert ResultSet(FakeFuture([3]), [1, 2]).all() == [1, 2, 3]
 
 
-def left_early(rows: ResultSet[Any]) -> None:
+def leave_loop_early(rows: ResultSet[Any]) -> None:
     for _ in rows:
         break
 
@@ -57,7 +57,7 @@ def left_early(rows: ResultSet[Any]) -> None:
 @pytest.mark.parametrize(
     "begin",
     [
-        left_early,
+        leave_loop_early,
         lambda rows: next(iter(rows)),
         lambda rows: any(row == 1 for row in rows),
         lambda rows: 2 in rows,
@@ -65,14 +65,14 @@ def left_early(rows: ResultSet[Any]) -> None:
         lambda rows: rows.one(),
     ],
 )
-def test_an_iteration_begins_at_the_first_row_of_the_page_at_hand(begin: Any) -> None:
+def test_iteration_begins_at_the_first_row_of_the_current_page(begin: Any) -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [5]), [1, 2])
     begin(rows)
     assert list(rows) == [1, 2, 3, 4, 5]
     assert list(rows) == []
 
 
-def test_on_a_later_page_too() -> None:
+def test_iteration_begins_at_the_first_row_of_a_later_page() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [5]), [1, 2])
     for row in rows:
         if row == 4:
@@ -94,11 +94,12 @@ def test_unpacking_sees_each_row_once() -> None:
     assert (first, rest) == (1, [2, 3])
 
 
-def test_two_iterations_of_one_result() -> None:
+def test_two_iterators_of_one_result_are_independent() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
     first, second = iter(rows), iter(rows)
     assert [next(first), next(second), next(first)] == [1, 1, 2]
-    assert next(first) == 3  # fetched now; `second` returns it after its own page
+    # this fetches the second page; `second` also returns its rows, after the rest of the first page
+    assert next(first) == 3
     assert list(second) == [2, 3, 4]
 
 
@@ -115,7 +116,7 @@ def test_pages_fetched_by_hand_within_a_loop_are_not_skipped() -> None:
 def test_the_first_row_by_index_then_all() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     assert rows[0] == 1
-    assert rows.has_more_pages  # nothing was fetched for it
+    assert rows.has_more_pages  # reading the first row fetched no further page
     assert [list(rows), list(rows), rows[2]] == [[1, 2, 3], [1, 2, 3], 3]
 
 
@@ -130,7 +131,7 @@ def test_was_applied_after_all_rows_were_read() -> None:
     assert (rows.all_tuples(), rows.one(), rows.column_names) == ([], None, ["[applied]", "v"])
 
 
-def test_by_page() -> None:
+def test_fetch_next_page_replaces_the_current_rows() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
     assert rows.current_rows == [1, 2]
     assert rows.has_more_pages
@@ -152,7 +153,7 @@ def test_indexing_reads_all_pages_and_is_refused_once_iteration_has_begun() -> N
         begun[1]
 
 
-def test_comparing_and_truth() -> None:
+def test_equality_and_truth() -> None:
     assert ResultSet(FakeFuture([2]), [1]) == [1, 2]
     assert ResultSet(FakeFuture(), [1])
     assert not ResultSet(FakeFuture([2]), [])

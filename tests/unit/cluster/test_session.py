@@ -28,7 +28,9 @@ def test_rows_as_instances_of_a_class(blocking_session: Session) -> None:
         blocking_session.execute(READ, row_type=wrong)
 
 
-def test_the_keyspace(shop: FakeNode, blocking_session: Session) -> None:
+def test_set_keyspace_changes_the_keyspace_unless_the_server_refuses(
+    shop: FakeNode, blocking_session: Session
+) -> None:
     shop.prime('USE "Shop"', set_keyspace("Shop"))
     shop.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
     blocking_session.set_keyspace("Shop")
@@ -67,14 +69,14 @@ def test_a_blocking_call_in_a_callback_is_refused(
             except RuntimeError as refused:
                 outcomes.append(str(refused))
 
-    # The answer must come after the callback was added: otherwise this thread would run the
-    # callback.
+    # The response must arrive after the callback was added. Otherwise, this thread and not the
+    # event loop would run the callback.
     shop.pause()
     future = blocking_session.execute_async(READ)
     future.add_callback(call)
     shop.resume()
     future.result()
-    # Late callbacks have run when the next execution ends.
+    # The callback may still be running; it has ended when the next execution ends.
     blocking_session.execute(READ)
     assert len(outcomes) == 3
     assert all("in the driver's own event loop thread" in outcome for outcome in outcomes)
@@ -95,7 +97,7 @@ def test_listeners_see_each_request_before_it_is_sent(
     assert not shop.queries(READ)[-1].custom_payload
 
 
-def test_after_its_end(blocking_cluster: Cluster) -> None:
+def test_after_shutdown_a_session_refuses_requests(blocking_cluster: Cluster) -> None:
     with blocking_cluster.connect() as session:
         assert repr(session).startswith("<Session: keyspace=None")
     session.shutdown()

@@ -1,4 +1,4 @@
-"""A converter: its two functions, and the errors if one of them fails."""
+"""A converter consists of two functions; errors name the value if one of them fails."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_function_that_fails_for_a_bound_value(value: Any, error: type[Excepti
 
 
 @pytest.mark.parametrize("result", [None, UNSET_VALUE])
-def test_nulls_come_from_no_function(result: Any) -> None:
+def test_a_function_that_returns_null_or_unset_is_refused(result: Any) -> None:
     with pytest.raises(EncodeValueError, match=r"made .* of 5 \(int\): .* bind .* itself instead"):
         to_native(lambda value: result, 5, "text")
 

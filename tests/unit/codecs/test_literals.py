@@ -1,4 +1,6 @@
-"""Instances of registered classes become literals in simple statements."""
+"""Values of classes with a registered converter are converted before they become literals in simple
+statements.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def test_an_error_names_the_value(registry: CodecRegistry) -> None:
         encoder.cql_encode_all_types(5)
 
 
-def test_entries_go_with_their_converter(registry: CodecRegistry) -> None:
+def test_unregistering_removes_the_entries_of_the_mapping(registry: CodecRegistry) -> None:
     encoder = Encoder()
     before = dict(encoder.mapping)
     registry.serve(encoder)
@@ -67,7 +69,7 @@ def test_entries_go_with_their_converter(registry: CodecRegistry) -> None:
     assert encoder.mapping == before
 
 
-def test_an_entry_of_the_application_stays(registry: CodecRegistry) -> None:
+def test_unregistering_keeps_an_entry_of_the_application(registry: CodecRegistry) -> None:
     encoder = Encoder()
     registry.serve(encoder)
     custom: Any = lambda color: "own"  # noqa: E731
@@ -76,7 +78,7 @@ def test_an_entry_of_the_application_stays(registry: CodecRegistry) -> None:
     assert encoder.mapping[Color] is custom
 
 
-def test_a_new_converter_takes_the_place_of_the_old(registry: CodecRegistry) -> None:
+def test_a_new_converter_replaces_the_old_one(registry: CodecRegistry) -> None:
     encoder = Encoder()
     registry.serve(encoder)
     registry.register_class(Color, lambda color: color.value)

@@ -16,7 +16,7 @@ B: Converter[Any, Any] = Converter(repr)
 
 
 class Statement:
-    """Fake statement that counts how often its plans were rebuilt."""
+    """Fake statement that counts the calls of `renew_codecs`."""
 
     def __init__(self) -> None:
         self.renewed = 0
@@ -25,7 +25,7 @@ class Statement:
         self.renewed += 1
 
 
-def test_without_converters_there_is_nothing_to_look_at() -> None:
+def test_converters_are_none_unless_some_are_registered() -> None:
     cluster = CodecRegistry()
     session = CodecRegistry(cluster)
     assert cluster.converters is session.converters is None
@@ -53,7 +53,7 @@ def test_a_session_inherits_and_overrides() -> None:
     assert session.converters.of_type(UTF8Type) is A
 
 
-def test_the_nearest_class_and_the_more_precise_type_count() -> None:
+def test_the_nearest_class_and_the_more_precise_type_win() -> None:
     class Base: ...
 
     class Inner(Base): ...
@@ -70,7 +70,7 @@ def test_the_nearest_class_and_the_more_precise_type_count() -> None:
     assert [str(pattern) for pattern, _ in converters.types] == ["shop.money", "money"]
 
 
-def test_statements_follow_changes_here_and_above() -> None:
+def test_statements_are_renewed_after_changes_in_session_and_cluster() -> None:
     cluster = CodecRegistry()
     session, other = CodecRegistry(cluster), CodecRegistry(cluster)
     statement, others = Statement(), Statement()
@@ -109,7 +109,7 @@ def test_a_refused_registration_changes_nothing() -> None:
     assert statement.renewed == 0
 
 
-def test_errors_name_what_was_to_be_registered() -> None:
+def test_errors_name_the_type_column_or_class() -> None:
     registry = CodecRegistry()
     unwanted: Any = 5
     with pytest.raises(TypeError, match=r"the converter of CQL type list<text> must be .* 5 \(int"):
@@ -120,7 +120,7 @@ def test_errors_name_what_was_to_be_registered() -> None:
         registry.register_class(int, unwanted)
 
 
-def test_only_what_is_there_is_unregistered() -> None:
+def test_unregistering_returns_whether_there_was_a_converter() -> None:
     cluster = CodecRegistry()
     cluster.register_type("text", A)
     cluster.register_column("ks.t.c", A)

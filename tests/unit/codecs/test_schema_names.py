@@ -1,4 +1,4 @@
-"""Converters for names that the schema does not have are warned of."""
+"""A warning is given for converters of types and columns that are not in the schema."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ KEYSPACES = {"shop": SHOP}
         (("market", "carts", "total"), "there is no keyspace 'market'"),
     ],
 )
-def test_columns(column: tuple[str, str, str], text: str | None) -> None:
+def test_unknown_columns_and_tables_are_explained(
+    column: tuple[str, str, str], text: str | None
+) -> None:
     assert missing_column(column, KEYSPACES) == text
 
 
@@ -55,7 +57,7 @@ def test_columns(column: tuple[str, str, str], text: str | None) -> None:
         ("sop.money", "there is no keyspace 'sop'; did you mean 'shop'?"),
     ],
 )
-def test_types(cql_type: str, text: str | None) -> None:
+def test_unknown_user_defined_types_are_explained(cql_type: str, text: str | None) -> None:
     assert missing_type(pattern_of(cql_type), KEYSPACES) == text
 
 

@@ -1,4 +1,6 @@
-"""Types as keys of the registry: how names are parsed, and which column types they match."""
+"""Types for which converters are registered: how their names are parsed, and which column types
+they match.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +36,12 @@ OTHER_MONEY = UserType.make_udt_class("bank", "money", ("amount",), MONEY.subtyp
         (lookup_casstype("ReversedType(FrozenType(Int32Type))"), "int"),
     ],
 )
-def test_names_of_types(written: Any, read: str) -> None:
+def test_names_of_types_are_normalised(written: Any, read: str) -> None:
     assert str(pattern_of(written)) == read
     assert pattern_of(str(pattern_of(written))) == pattern_of(written)
 
 
-def test_quotes_name_a_user_defined_type_that_looks_like_a_mistake() -> None:
+def test_a_quoted_name_is_a_user_defined_type() -> None:
     assert pattern_of('"timstamp"').is_user_type
 
 
@@ -93,11 +95,11 @@ def test_invalid_types_are_refused(written: Any, error: type[Exception], words: 
         ("'org.example.Type'", "org.example.Type", True),
     ],
 )
-def test_which_types_are_meant(written: str, cql_type: Any, is_meant: bool) -> None:
+def test_a_pattern_matches_types_of_columns(written: str, cql_type: Any, is_meant: bool) -> None:
     assert pattern_of(written).matches(lookup_casstype(cql_type)) is is_meant
 
 
-def test_a_keyspace_makes_it_more_precise() -> None:
+def test_a_pattern_with_a_keyspace_is_more_precise() -> None:
     assert pattern_of("list<shop.money>").precision == 1
     assert pattern_of("list<money>").precision == 0
 

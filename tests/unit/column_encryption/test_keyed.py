@@ -1,5 +1,5 @@
-"""Shared behaviour of policies with keys: columns, their types, and errors without
-values or keys.
+"""What the encryption policies have in common: their columns and types, and errors without values
+or keys.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def policy(request: pytest.FixtureRequest) -> Policy:
     return new_policy
 
 
-def test_which_columns_a_policy_has(policy: Policy) -> None:
+def test_a_policy_contains_the_columns_that_were_added(policy: Policy) -> None:
     other = ColDesc("ks", "t", "d")
     assert isinstance(policy, ColumnEncryptionPolicy)
     assert policy.contains_column(COLUMN)
@@ -61,7 +61,7 @@ def test_which_columns_a_policy_has(policy: Policy) -> None:
         (KEY, 5, ValueError, "Type 5 is not a supported type"),
     ],
 )
-def test_a_column_that_cannot_be_added(
+def test_a_column_with_a_wrong_key_or_type_is_refused(
     policy: Policy, key: Any, kind: Any, error: type[Exception], why: str
 ) -> None:
     column = ColDesc("ks", "t", "new")
@@ -80,7 +80,7 @@ CALLS: list[Callable[[Policy, ColDesc], Any]] = [
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("error", [KeyError, ValueError])
-def test_a_column_that_was_not_added(
+def test_calls_for_an_unknown_column_are_refused(
     policy: Policy, call: Callable[[Policy, ColDesc], Any], error: type[Exception]
 ) -> None:
     with pytest.raises(error, match=r"Could not find column ks\.t\.d .*of table ks\.t it knows c"):
@@ -105,7 +105,7 @@ def test_a_value_that_does_not_fit_is_not_shown(
     assert str(value) not in "".join(traceback.format_exception(info.value))
 
 
-def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cryptography_a_dependency_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography", None)
     for kind in (AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy):
         with pytest.raises(DependencyException, match=r"pip install turbocql\[encryption\]"):
@@ -126,7 +126,7 @@ def _a_key() -> Any:
     return policy._columns[COLUMN].key
 
 
-def test_columns_show_and_keys_do_not(policy: Policy) -> None:
+def test_the_repr_shows_columns_and_no_keys(policy: Policy) -> None:
     name = type(policy).__name__
     assert repr(policy) == f"<{name} of ks.t.c>"
     assert repr(type(policy)()) == f"<{name} of no columns>"
@@ -172,7 +172,8 @@ def test_statements_follow_the_columns(policy: Policy) -> None:
         def column_type(self, coldesc: ColDesc) -> Any:
             return Int32Type
 
-    # These policies may change their answers at any time, so statements ask each time.
+    # These policies override a method, which may return something else at any time, so statements
+    # call it each time.
     for custom in (Own(), OwnTypes()):
         assert not keyed.KeyedPolicy.follow(custom, prepared)
 

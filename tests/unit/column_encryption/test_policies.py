@@ -1,5 +1,5 @@
-"""Policies of column encryption: the shared format, authenticated encryption, key rotation, and
-errors that name the column but no secret.
+"""Policies of column encryption: the format shared with other drivers, authenticated encryption,
+key rotation, and errors that name the column but no secret.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def policy(request: pytest.FixtureRequest) -> Policy:
 
 
 @pytest.mark.parametrize(("kind", "value", "encrypted"), VECTORS, ids=str)
-def test_the_format_that_drivers_share(kind: str, value: Any, encrypted: str) -> None:
+def test_values_have_the_format_of_cassandra_driver(kind: str, value: Any, encrypted: str) -> None:
     policy = AES256ColumnEncryptionPolicy(iv=IV)
     policy.add_column(COLUMN, KEY, kind)
     stored = IV + bytes.fromhex(encrypted)
@@ -89,7 +89,7 @@ def test_the_format_that_drivers_share(kind: str, value: Any, encrypted: str) ->
     assert str(read) == str(value)
 
 
-def test_one_policy_encrypts_alike_and_two_do_not() -> None:
+def test_equal_values_have_equal_ciphertexts_in_one_policy_only() -> None:
     first, second = AES256ColumnEncryptionPolicy(), AES256ColumnEncryptionPolicy()
     for each in (first, second):
         each.add_column(COLUMN, KEY, "int")
@@ -127,7 +127,7 @@ def test_types(policy: Policy, kind: Any, value: Any) -> None:
     assert type(value)(read) == value
 
 
-def test_the_cache_of_ciphers_is_told_of() -> None:
+def test_cache_info_counts_uses_of_the_cipher_cache() -> None:
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(COLUMN, KEY, "int")
     assert policy.cache_info() == (0, 0, 128, 0)
@@ -173,7 +173,7 @@ def sealed() -> AESGCMColumnEncryptionPolicy:
     return policy
 
 
-def test_each_value_has_a_nonce_of_its_own(sealed: AESGCMColumnEncryptionPolicy) -> None:
+def test_each_encryption_uses_a_new_nonce(sealed: AESGCMColumnEncryptionPolicy) -> None:
     assert len({sealed.encrypt(COLUMN, b"same") for _ in range(100)}) == 100
 
 
@@ -201,7 +201,9 @@ def test_a_value_that_was_moved_to_another_column(
         sealed.decrypt(other_column, sealed.encrypt(COLUMN, b"x"))
 
 
-def test_keys_change(sealed: AESGCMColumnEncryptionPolicy) -> None:
+def test_values_stay_readable_until_their_key_is_removed(
+    sealed: AESGCMColumnEncryptionPolicy,
+) -> None:
     old = sealed.encrypt(COLUMN, b"old")
     sealed.add_key(COLUMN, OTHER_KEY, "2025")
     new = sealed.encrypt(COLUMN, b"new")
@@ -215,7 +217,7 @@ def test_keys_change(sealed: AESGCMColumnEncryptionPolicy) -> None:
 
 
 def test_a_key_id_is_bound_to_its_value(sealed: AESGCMColumnEncryptionPolicy) -> None:
-    """The same key under another id does not decrypt the value."""
+    """The same key with another id does not decrypt the value."""
     stored = sealed.encrypt(COLUMN, b"x")
     sealed.add_key(COLUMN, KEY, "2025")
     with pytest.raises(DecodeError, match="the key '2025' is not the one"):
@@ -248,7 +250,9 @@ def shows_the_key(text: str) -> bool:
 
 
 def locals_of(error: BaseException) -> str:
-    """Return the local variables of the library's frames, as a traceback would show them."""
+    """Return the local variables of the driver's stack frames as text, as some traceback tools show
+    them.
+    """
     frames = traceback.TracebackException.from_exception(error, capture_locals=True)
     return "".join(
         f"{frame.name} {frame.locals}"
@@ -257,7 +261,7 @@ def locals_of(error: BaseException) -> str:
     )
 
 
-def test_a_key_shows_nowhere(
+def test_a_key_is_in_no_repr_log_or_error(
     policy: Policy, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -1,4 +1,6 @@
-"""A fake session that records executions, as the mapper's default connection."""
+"""A fake session that records executions; the fixture `session` makes it the mapper's default
+connection.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from cassandra.cqlengine import connection
 
 
 class Recorded:
-    """One recorded execution."""
+    """One recorded execution: the statement's text, values and settings."""
 
     def __init__(self, statement: Any, values: Any, timeout: Any) -> None:
         self.text = getattr(statement, "text", None) or getattr(statement, "query_string", None)
@@ -65,7 +67,10 @@ class FakeResult:
 
 
 class FakeSession:
-    """Fake session; each execution returns `rows` with the columns `names`."""
+    """Fake session; each execution returns `rows`, whose columns have the names `names`.
+
+    Executions are recorded in `done`. If `error` is set, each execution raises it.
+    """
 
     keyspace = "ks"
 
@@ -78,7 +83,7 @@ class FakeSession:
         self.cluster = SimpleNamespace(register_user_type=lambda *args: None)
 
     def give(self, **row: Any) -> None:
-        """Return this single row from now on."""
+        """Make all following executions return the row whose values by column are the keywords."""
         self.names, self.rows = list(row), [list(row.values())]
 
     def prepare(self, text: str) -> FakePrepared:
@@ -99,7 +104,7 @@ class FakeSession:
 
 @pytest.fixture(autouse=True)
 def _no_default_keyspace() -> None:
-    """Clear the default keyspace, whatever ran before."""
+    """Clear the default keyspace, which an earlier test may have set."""
     connection.set_default_keyspace(None)
 
 

@@ -47,7 +47,7 @@ def test_changes_of_collections_and_counters(
     assert clause.bound() == bound
 
 
-def test_clauses() -> None:
+def test_texts_and_values_of_clauses() -> None:
     assert str(OTHER) == '"b" IN %(None)s'
     assert str(s.IsNotNull("q")) == '"q" IS NOT NULL'
     moment = datetime.datetime(2020, 1, 1)

@@ -1,4 +1,4 @@
-"""The registry of connections."""
+"""The mapper's registry of connections."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_default_connection_has_a_name(session: FakeSession) -> None:
         connection.get_connection()
 
 
-def test_a_name_registered_again_replaces(caplog: pytest.LogCaptureFixture) -> None:
+def test_registering_a_name_again_replaces_the_connection(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     sessions: list[Any] = [FakeSession(), FakeSession()]
     for session in sessions:
@@ -39,7 +39,7 @@ def test_a_name_registered_again_replaces(caplog: pytest.LogCaptureFixture) -> N
     connection.unregister_connection("again")
 
 
-def test_a_connection_of_an_instance_counts_for_its_writes(session: FakeSession) -> None:
+def test_an_instance_is_written_on_its_own_connection(session: FakeSession) -> None:
     other: Any = FakeSession()
     connection.register_connection("other", session=other)
     row: Any = Registered(p=1, a=2)
@@ -50,12 +50,14 @@ def test_a_connection_of_an_instance_counts_for_its_writes(session: FakeSession)
     connection.unregister_connection("other")
 
 
-def test_a_batch_takes_no_connection_of_a_queryset() -> None:
+def test_a_queryset_in_a_batch_cannot_change_its_connection() -> None:
     with pytest.raises(CQLEngineException, match="batch mode"):
         Registered.objects.batch(BatchQuery()).using(connection="other")
 
 
-def test_a_context_connects_with_its_first_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_context_does_not_connect_before_its_first_statement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lazy = connection.register_connection("later", ["192.0.2.1"], lazy_connect=True)
     tried: list[str] = []
     monkeypatch.setattr(lazy, "setup", lambda: tried.append("connect"))
@@ -76,7 +78,7 @@ def test_a_context_connects_with_its_first_statement(monkeypatch: pytest.MonkeyP
         ),
     ],
 )
-def test_the_level_of_a_connection_is_not_left_on_a_statement(
+def test_the_connection_s_consistency_level_is_not_set_on_the_statement(
     session: FakeSession, statement: Any
 ) -> None:
     connection.get_connection().consistency = ConsistencyLevel.QUORUM

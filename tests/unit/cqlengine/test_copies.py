@@ -1,4 +1,4 @@
-"""Values that cannot change are kept, and others are copied."""
+"""`snapshot` keeps a value that cannot change, and copies any other value."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Name(str):
         frozenset((1, 2)),
     ],
 )
-def test_values_that_cannot_change_are_kept(value: Any) -> None:
+def test_immutable_values_are_kept(value: Any) -> None:
     assert is_immutable(value)
     assert snapshot(value) is value
 

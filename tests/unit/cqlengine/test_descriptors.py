@@ -58,13 +58,13 @@ class Cat(Pet):
 
 
 def read(model: Any, *row: Any) -> Any:
-    """Return an instance as a query creates it."""
+    """Return an instance as a query creates it: it holds the row's tuple."""
     instance = model.__new__(model)
     instance._row = row
     return instance
 
 
-def test_values_are_those_of_the_row_until_they_are_written() -> None:
+def test_an_instance_holds_the_row_s_tuple_until_a_value_is_assigned() -> None:
     row: Any = read(Row, 1, "x", None)
     assert (row.id, row.name) == (1, "x")
     before: object = row._row
@@ -84,12 +84,12 @@ def test_collections_may_change_in_place() -> None:
     assert row.tags is tags
 
 
-def test_counters_are_0_where_there_is_none() -> None:
+def test_a_counter_that_is_null_is_0() -> None:
     assert read(Visits, 1, None).count == 0
     assert read(Visits, 1, 5).count == 5
 
 
-def test_on_the_class_a_column_begins_a_filter() -> None:
+def test_columns_of_a_class_build_filters() -> None:
     for expression in (Row.name == "x", Row.tags.contains_("x"), Visits.count == 5):
         assert expression.field in ("name", "tags", "count")
 
@@ -110,12 +110,13 @@ def test_the_partition_key() -> None:
     row.pk = 5
     assert row.id == 5
     assert Row.pk is Row.id
-    assert isinstance(Wide.pk, PartitionKeyDescriptor)  # two columns do not make a filter
+    # comparing it cannot become a filter, because the key has two columns
+    assert isinstance(Wide.pk, PartitionKeyDescriptor)
     with pytest.raises(AttributeError, match=r"of Wide has 2 columns \(a, b\): set each of them"):
         wide.pk = 5
 
 
-def test_a_queryset_at_each_look() -> None:
+def test_each_access_to_objects_returns_a_new_queryset() -> None:
     assert Row.objects is not Row.objects
     assert str(Cat.objects).count('WHERE "kind"') == 1
     assert "WHERE" not in str(Pet.objects)
@@ -159,7 +160,7 @@ def test_counters_have_no_conditions() -> None:
         visits.if_exists()
 
 
-def test_a_batch_is_on_one_connection() -> None:
+def test_an_instance_in_a_batch_cannot_change_its_connection() -> None:
     row = read(Row, 1, "x", None).batch(BatchQuery())
     row.using(keyspace="k")
     with pytest.raises(CQLEngineException, match="Cannot specify a connection on model in batch"):
@@ -176,6 +177,6 @@ def test_methods_of_classes_and_instances() -> None:
         vars(Own)["both"]()
 
 
-def test_errors_are_found_where_they_are() -> None:
+def test_errors_can_be_imported_from_their_module() -> None:
     assert type(pickle.loads(pickle.dumps(AbstractModelException("x")))) is AbstractModelException
     assert TTLDescriptor.__module__ == "cassandra.cqlengine.models"

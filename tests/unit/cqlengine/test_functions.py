@@ -25,7 +25,7 @@ def context(value: QueryValue) -> dict[str, Any]:
     return values
 
 
-def test_a_value() -> None:
+def test_a_query_value_is_a_placeholder_with_one_value() -> None:
     value = QueryValue(5)
     assert str(value) == "%(None)s"
     value.set_context_id(3)

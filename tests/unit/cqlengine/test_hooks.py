@@ -1,4 +1,4 @@
-"""Applications can observe and replace the mapper's statements."""
+"""Applications can observe the mapper's statements, and replace the classes that send them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from .conftest import FakeSession
 
 
 class RecordingQuerySet(ModelQuerySet[Any]):
-    made: list[dict[str, Any]] = []
+    creations: list[dict[str, Any]] = []
 
     def create(self, **kwargs: Any) -> Any:
-        self.made.append(kwargs)
+        self.creations.append(kwargs)
         return super().create(**kwargs)
 
 
@@ -60,15 +60,15 @@ def test_values_of_clusters_that_encrypt_are_not_logged(caplog: pytest.LogCaptur
     assert "secret" not in caplog.text
 
 
-def test_other_results_of_a_wrapper_are_left_as_they_are() -> None:
+def test_with_rows_of_ignores_results_of_other_classes() -> None:
     result: list[Any] = []
     with_rows_of(result, tuple)
     assert result == []
 
 
-def test_create_asks_the_queryset_of_the_program(session: FakeSession) -> None:
+def test_create_uses_the_model_s_queryset_class(session: FakeSession) -> None:
     Seen.create(p=1)
-    assert RecordingQuerySet.made[-1] == {"p": 1}
+    assert RecordingQuerySet.creations[-1] == {"p": 1}
 
 
 class RecordingDML(DMLQuery):
@@ -94,7 +94,7 @@ class Hooked(Model):
     a = columns.Integer()
 
 
-def test_writes_go_through_the_query_of_the_program(session: FakeSession) -> None:
+def test_writes_use_the_model_s_dml_query_class(session: FakeSession) -> None:
     RecordingDML.calls.clear()
     hooked = Hooked.create(p=1, a=1)
     hooked.a = 2
@@ -107,7 +107,7 @@ def test_writes_go_through_the_query_of_the_program(session: FakeSession) -> Non
     assert Seen.__dmlquery__ is DMLQuery
 
 
-def test_batches_show_their_statements(session: FakeSession) -> None:
+def test_a_batch_lists_its_statements(session: FakeSession) -> None:
     batch = BatchQuery()
     DMLQuery(Seen, Seen(p=5, a=6)).batch(batch).save()
     (queued,) = batch.queries
@@ -119,7 +119,7 @@ def test_a_question_mark_in_a_name_is_no_marker() -> None:
     assert str(QueuedStatement('SELECT "a?""?" = ?', [1])) == 'SELECT "a?""?" = %(0)s'
 
 
-def test_statements_take_columns_and_values() -> None:
+def test_statements_convert_values_with_their_columns() -> None:
     column = columns.Integer()
     column.set_column_name("a")
     select = SelectStatement("ks.t")

@@ -1,4 +1,6 @@
-"""Syncing keyspaces, types and tables sends the statements that the server's schema requires."""
+"""Syncing keyspaces, types and tables sends only the statements that are missing in the server's
+schema.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from cassandra.errors import AlreadyExists, InvalidRequest
 
 
 class Server:
-    """Fake server that answers operations from schema tables that a test fills."""
+    """Fake server that answers the requests of management operations from `schema`, which tests
+    fill.
+    """
 
     def __init__(self) -> None:
         self.schema: dict[str, list[dict[str, Any]]] = {"keyspaces": [{"keyspace_name": "ks"}]}
@@ -27,7 +31,8 @@ class Server:
         self.timeouts: list[Any] = []
         self.registered: list[tuple[Any, ...]] = []
         self.agreements = 0
-        # Maps a statement to its effect on the schema, or to its error.
+        # Maps a part of a statement to a function that changes the schema, or to the error of the
+        # statement.
         self.effects: dict[str, Callable[[], object] | Exception] = {}
 
     def answer(self, request: Request) -> Any:
@@ -78,15 +83,15 @@ class Server:
     async def arun(self, operation: Any) -> Any:
         return self.run(operation)
 
-    def has_columns(self, table: str, *rows: tuple[Any, ...]) -> None:
-        """Add columns: (name, type, kind, position, clustering order)."""
+    def add_server_columns(self, table: str, *rows: tuple[Any, ...]) -> None:
+        """Add rows to the server's schema, each (name, type, kind, position, clustering order)."""
         names = ("column_name", "type", "kind", "position", "clustering_order")
         self.schema.setdefault("columns", []).extend(
             {"keyspace_name": "ks", "table_name": table, **dict(zip(names, row, strict=True))}
             for row in rows
         )
 
-    def has_type(self, type_name: str, /, **fields: str) -> None:
+    def add_server_type(self, type_name: str, /, **fields: str) -> None:
         self.schema.setdefault("types", []).append(
             {
                 "keyspace_name": "ks",
@@ -176,14 +181,16 @@ def test_a_dry_run_of_a_keyspace_prints(server: Server, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("names", ["ab", {"a"}, iter(["a"])])
-def test_names_are_lists(server: Server, names: Any) -> None:
+def test_names_must_be_in_a_list_or_tuple(server: Server, names: Any) -> None:
     with pytest.raises(ValueError, match="connections must be a list or a tuple"):
         management.drop_keyspace("ks", names)
     with pytest.raises(ValueError, match="keyspaces must be a list or a tuple"):
         management.drop_table(Person, names)
 
 
-def test_a_warning_without_the_variable(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_environment_variable_a_warning_is_given(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT)
     with pytest.warns(UserWarning, match="CQLENG_ALLOW_SCHEMA_MANAGEMENT environment variable"):
         management.drop_keyspace("ks")
@@ -201,7 +208,7 @@ def test_a_warning_without_the_variable(server: Server, monkeypatch: pytest.Monk
 
 
 async def test_a_table_is_created_with_its_indexes(server: Server) -> None:
-    server.effects["CREATE TABLE"] = lambda: server.has_columns("person", KEY, NAME)
+    server.effects["CREATE TABLE"] = lambda: server.add_server_columns("person", KEY, NAME)
     assert management.sync_table(Person) == server.sent == [CREATE, INDEX]
     server.schema["indexes"] = [
         {"keyspace_name": "ks", "table_name": "person", "options": {"target": "name"}},
@@ -214,7 +221,7 @@ async def test_a_table_is_created_with_its_indexes(server: Server) -> None:
 
 
 def test_columns_are_added(server: Server) -> None:
-    server.has_columns("person", KEY)
+    server.add_server_columns("person", KEY)
     added = 'ALTER TABLE ks.person ADD "name" text'
     assert management.sync_table(Person) == server.sent == [added, INDEX]
 
@@ -230,7 +237,7 @@ def test_options_that_differ_are_set(server: Server) -> None:
         __options__ = {"comment": "new"}
         id = columns.Integer(primary_key=True)
 
-    server.has_columns("noted", KEY)
+    server.add_server_columns("noted", KEY)
     server.schema["tables"] = [
         {"keyspace_name": "ks", "table_name": "noted", "comment": "old", "extensions": None}
     ]
@@ -265,17 +272,17 @@ def test_connection_and_keyspace_of_the_model(server: Server) -> None:
     assert set(server.connections) == {"far"}
 
 
-def test_differences_that_cannot_be_changed_are_told(
+def test_differences_that_cannot_be_changed_are_warned_of(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server.has_columns("person", KEY, ("name", "int", "regular", -1, "none"))
+    server.add_server_columns("person", KEY, ("name", "int", "regular", -1, "none"))
     with pytest.warns(UserWarning, match="'?\"?name.*int") as caught:
         management.sync_table(Person)
     assert len(caught) == 1
     assert "name" in caplog.text
 
 
-def test_a_time_to_live_without_effect_is_told(server: Server) -> None:
+def test_a_default_ttl_attribute_warns_that_it_has_no_effect(server: Server) -> None:
     class Aged(Model):
         __default_ttl__ = 5
         id = columns.Integer(primary_key=True)
@@ -322,11 +329,11 @@ async def test_tables_are_dropped(server: Server) -> None:
 
 
 def test_another_process_has_created_the_table_with_fewer_columns(server: Server) -> None:
-    def lose() -> None:
-        server.has_columns("person", KEY)
+    def lose_race() -> None:
+        server.add_server_columns("person", KEY)
         raise AlreadyExists("ks", "person")
 
-    server.effects["CREATE TABLE"] = lose
+    server.effects["CREATE TABLE"] = lose_race
     added = 'ALTER TABLE ks.person ADD "name" text'
     assert management.sync_table(Person) == [CREATE, added, INDEX]
     assert server.agreements == 1
@@ -336,18 +343,18 @@ def test_another_process_has_created_the_table_with_fewer_columns(server: Server
     "words", ["Column already EXISTS", "Invalid column name: it conflicts with an existing column"]
 )
 def test_another_process_has_added_the_column(server: Server, words: str) -> None:
-    def lose() -> None:
-        server.has_columns("person", NAME)
+    def lose_race() -> None:
+        server.add_server_columns("person", NAME)
         raise InvalidRequest(words)
 
-    server.has_columns("person", KEY)
-    server.effects["ADD"] = lose
+    server.add_server_columns("person", KEY)
+    server.effects["ADD"] = lose_race
     assert management.sync_table(Person)[-1] == INDEX
     assert server.agreements == 1
 
 
-def test_a_column_that_is_refused_and_not_there(server: Server) -> None:
-    server.has_columns("person", KEY)
+def test_a_refused_column_that_is_still_missing_is_an_error(server: Server) -> None:
+    server.add_server_columns("person", KEY)
     server.effects["ADD"] = InvalidRequest("conflicts with an existing one of before")
     with pytest.raises(CQLEngineException, match='ADD "name" text was refused, and the column is'):
         management.sync_table(Person)
@@ -366,21 +373,21 @@ STREET = "CREATE TYPE ks.street (name text)"
 ADDRESS = "CREATE TYPE ks.address (street frozen<street>, number int)"
 
 
-async def test_types_are_created_behind_those_that_they_need(server: Server) -> None:
+async def test_types_are_created_after_the_types_of_their_fields(server: Server) -> None:
     assert management.get_create_type(Street, "ks") == STREET
-    server.effects[STREET] = lambda: server.has_type("street", name="text")
+    server.effects[STREET] = lambda: server.add_server_type("street", name="text")
     assert management.sync_type("ks", Address) == server.sent == [STREET, ADDRESS]
     assert server.registered == [("ks", "street", Street), ("ks", "address", Address)]
-    server.has_type("address", street="frozen<street>", number="int")
+    server.add_server_type("address", street="frozen<street>", number="int")
     assert await management.async_type("ks", Address, "far") == []
     assert await management.async_sync_type("ks", Address) == []
     assert len(server.sent) == 2
     assert "far" in server.connections
 
 
-def test_fields_are_added_and_others_told(server: Server) -> None:
-    server.has_type("street", name="int")
-    server.has_type("address", street="frozen<street>")
+def test_missing_fields_are_added_and_different_ones_warned_of(server: Server) -> None:
+    server.add_server_type("street", name="int")
+    server.add_server_type("address", street="frozen<street>")
     with pytest.warns(UserWarning, match="field 'name' of type int"):
         texts = management.sync_type("ks", Address)
     assert texts == ["ALTER TYPE ks.address ADD number int"]
@@ -393,20 +400,20 @@ def test_a_dry_run_registers_nothing(server: Server, capsys: pytest.CaptureFixtu
 
 
 def test_another_process_has_created_the_type_with_fewer_fields(server: Server) -> None:
-    def lose() -> None:
-        server.has_type("address", street="frozen<street>")
+    def lose_race() -> None:
+        server.add_server_type("address", street="frozen<street>")
         raise AlreadyExists("ks", "address")
 
-    server.has_type("street", name="text")
-    server.effects["CREATE TYPE"] = lose
+    server.add_server_type("street", name="text")
+    server.effects["CREATE TYPE"] = lose_race
     assert management.sync_type("ks", Address) == [ADDRESS, "ALTER TYPE ks.address ADD number int"]
     assert server.registered[-1] == ("ks", "address", Address)
 
 
-def test_types_of_a_table_come_first_and_once(server: Server) -> None:
+def test_types_of_a_table_are_created_first_and_once(server: Server) -> None:
     server.effects = {
-        STREET: lambda: server.has_type("street", name="text"),
-        ADDRESS: lambda: server.has_type("address", street="frozen<street>", number="int"),
+        STREET: lambda: server.add_server_type("street", name="text"),
+        ADDRESS: lambda: server.add_server_type("address", street="frozen<street>", number="int"),
     }
     texts = management.sync_table(Home)
     assert texts[:2] == [STREET, ADDRESS]
@@ -431,7 +438,7 @@ def test_statements_are_logged_with_their_connection(
     ]
 
 
-def test_an_instance_in_place_of_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_instance_instead_of_a_class_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT, "1")
 
     class Thing(Model):

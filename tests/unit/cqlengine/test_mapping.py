@@ -1,4 +1,6 @@
-"""A model's mapping describes its table, and puts rows and values into its order."""
+"""A model's mapping describes its table, and brings rows and values into the order of its
+columns.
+"""
 
 from __future__ import annotations
 
@@ -92,14 +94,14 @@ def test_columns_by_name_position_and_kind() -> None:
 
 
 def test_none_is_not_checked_if_the_column_accepts_it() -> None:
-    takes_none = {NAMES[index]: takes for index, _, takes, _ in TRIP.checks}
+    accepts_none = {NAMES[index]: takes for index, _, takes, _ in TRIP.checks}
     refusing = {"sign", "must", "long"}
-    assert all(takes_none[name] for name in ("note", "tags", "stops", "who"))
-    assert not any(takes_none[name] for name in refusing)
+    assert all(accepts_none[name] for name in ("note", "tags", "stops", "who"))
+    assert not any(accepts_none[name] for name in refusing)
     assert {NAMES[index] for index, _, _, mutable in TRIP.checks if mutable} == {"tags", "stops"}
 
 
-def test_pk_is_a_single_key_column() -> None:
+def test_pk_is_an_alias_of_a_single_key_column() -> None:
     assert TRIP.column_of("town") is TRIP.columns["town"]
     assert TRIP.column_of("nt") is None
     assert TRIP.column_of("pk") is None
@@ -127,7 +129,7 @@ def test_values_of_a_new_instance() -> None:
     assert list(row) == [None, None, 3, "none", {"a"}, None, IDENTITY, "X", None, None]
     bits = {name: 1 << index for index, name in enumerate(NAMES)}
     assert row.explicit == bits["day"] | bits["sign"] | bits["tags"] | bits["year"]
-    # `sign` has a class of its own, whose values may change in place.
+    # `sign` has an application's column class, whose values may be mutable.
     assert row.exposed == bits["tags"] | bits["sign"]
     assert row.stored is None
 
@@ -138,7 +140,7 @@ def test_an_explicit_none_overrides_the_default() -> None:
         assert row.explicit == 1 << 3
 
 
-def test_values_to_insert_are_converted_by_the_validation_that_follows() -> None:
+def test_values_to_insert_stay_unconverted_until_validation() -> None:
     row = TRIP.row_to_insert({"day": "3", "sign": "x", "tags": (n for n in "ab"), "unknown": 1})
     assert (row[2], row[7], row[4]) == ("3", "X", {"a", "b"})
     assert row.explicit == (1 << 2) | (1 << 7) | (1 << 4)
@@ -159,7 +161,7 @@ def test_unknown_columns_are_named() -> None:
 # -- statement plans -------------------------------------------------------------------------------
 
 
-def test_a_plan_is_made_once_and_there_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statement_plans_are_cached_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
     mapping_of_two = mapping.Mapping({})
     first = mapping_of_two.statement_plan("a", lambda: StatementPlan("A"))
@@ -170,7 +172,7 @@ def test_a_plan_is_made_once_and_there_are_few(monkeypatch: pytest.MonkeyPatch) 
     assert set(mapping_of_two.statement_plans) == {"c"}
 
 
-def test_values_of_filters_that_fix_columns() -> None:
+def test_values_of_equality_filters() -> None:
     plan = StatementPlan("SELECT", [(1, TRIP.columns["note"]), (0, TRIP.columns["who"])])
     assert plan.fixed_names == ("nt", "who")
     clauses = [SimpleNamespace(value=IDENTITY), SimpleNamespace(value="n")]
@@ -183,7 +185,7 @@ def test_values_of_filters_that_fix_columns() -> None:
 # -- rows in the order of the model ----------------------------------------------------------------
 
 
-def test_rows_come_into_the_models_order() -> None:
+def test_rows_are_reordered_to_the_model_s_columns() -> None:
     page = Visits.__mapping__
     rows = [(1, 10), (2, 20)]
     same = page.rows(["page", "count"], ())
@@ -194,7 +196,7 @@ def test_rows_come_into_the_models_order() -> None:
     assert page.rows(["page", "count"], ()) is same
 
 
-def test_values_are_converted_by_columns_that_do_so() -> None:
+def test_column_classes_with_conversions_convert_values_of_rows() -> None:
     rows = TRIP.rows(["sign", "town", "tags"], ())([("x", "a", {"t"})], (None,))
     assert rows == [("a", None, None, None, {"t"}, None, None, "X", None, None)]
 
@@ -208,7 +210,7 @@ def test_a_model_of_one_column() -> None:
     assert [instance.id for instance in instances] == [4, 4]
 
 
-def test_few_layouts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_layouts_of_rows_are_cached_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     class Own(Model):
         id = columns.Integer(primary_key=True)
 
@@ -218,7 +220,7 @@ def test_few_layouts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(Own.__mapping__.layouts) == [(("c", "id"), ())]
 
 
-def test_instances_of_rows_have_no_defaults() -> None:
+def test_instances_read_from_rows_have_no_defaults() -> None:
     (trip,) = InstanceRows(Trip, ("town",), ["x"])(["day", "nt"], [(3, None)])
     assert isinstance(trip, Trip)
     assert dict(trip) == {**dict.fromkeys(NAMES), "town": "x", "day": 3, "tags": set(), "stops": []}
@@ -227,7 +229,7 @@ def test_instances_of_rows_have_no_defaults() -> None:
 # -- one table for several classes -----------------------------------------------------------------
 
 
-def test_rows_are_instances_of_the_class_of_their_discriminator() -> None:
+def test_a_row_becomes_an_instance_of_its_discriminator_s_class() -> None:
     names = ["id", "kd", "cute"]
     rows = [(1, "cat", 0.5), (2, "dog", None), (3, "kitten", 1.0)]
     pets: list[Any] = InstanceRows(Pet)(names, rows)
@@ -236,11 +238,11 @@ def test_rows_are_instances_of_the_class_of_their_discriminator() -> None:
     assert (pets[0].cute, pets[2].cute) == (0.5, 1.0)
     cats: list[Any] = InstanceRows(Cat, ("kd",), ["cat"])(["id", "cute"], [(1, 0.5)])
     assert [(type(cat), cat.id, cat.kind) for cat in cats] == [(Cat, 1, "cat")]
-    # DISTINCT selects only key columns.
+    # SELECT DISTINCT reads only key columns, so the discriminator is unknown.
     assert [type(pet) for pet in InstanceRows(Pet)(["id"], [(1,)])] == [Pet]
 
 
-def test_rows_of_subclasses_stay_in_their_keyspace() -> None:
+def test_instances_of_subclasses_keep_the_keyspace_of_the_context() -> None:
     elsewhere = context_class(Pet, "other", None)
     cat: Any
     (cat,) = InstanceRows(elsewhere)(["id", "kd", "cute"], [(1, "cat", 0.5)])
@@ -264,7 +266,7 @@ def test_classes_of_discriminators() -> None:
         TRIP.class_of("cat")
 
 
-def test_discriminators_are_written() -> None:
+def test_set_discriminator_fills_in_the_class_s_value() -> None:
     values: list[Any] = [1, None, 0.5]
     Cat.__mapping__.set_discriminator(values)
     assert values == [1, "cat", 0.5]
@@ -282,7 +284,7 @@ def test_subclasses_with_further_columns() -> None:
 # -- models in another keyspace, or on another connection ------------------------------------------
 
 
-def test_a_model_in_another_keyspace_is_made_once() -> None:
+def test_a_model_in_another_keyspace_is_created_once() -> None:
     there = context_class(Trip, "k1", None)
     assert there is context_class(Trip, "k1", None)
     assert issubclass(there, Trip)
@@ -300,7 +302,9 @@ def test_a_model_in_another_keyspace_is_made_once() -> None:
     assert context_class(Trip, "k1", None) is there
 
 
-def test_few_such_models_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_in_other_keyspaces_are_cached_up_to_a_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Own(Model):
         id = columns.Integer(primary_key=True)
 
@@ -310,7 +314,7 @@ def test_few_such_models_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(Own.__mapping__.contexts) == [("c", None)]
 
 
-def test_a_table_name_of_its_own_goes_along() -> None:
+def test_a_model_in_another_keyspace_keeps_its_table_name() -> None:
     class Named(Model):
         __table_name__ = "Own"
         __table_name_case_sensitive__ = True

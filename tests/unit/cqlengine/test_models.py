@@ -1,4 +1,4 @@
-"""Declaring models, and operations on instances without a server."""
+"""Declarations of models, and operations on instances on a fake session."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Cat(Pet):
     cute = columns.Float()
 
 
-def declared(**attributes: Any) -> Any:
+def declare(**attributes: Any) -> Any:
     return type("Made", (Model,), {"__module__": __name__, **attributes})
 
 
@@ -89,7 +89,7 @@ def test_refused_declarations(
     attributes: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        declared(**attributes)
+        declare(**attributes)
 
 
 def test_names_of_tables() -> None:
@@ -168,20 +168,20 @@ def test_models_may_have_abstract_bases() -> None:
         Half(k=1)  # type: ignore[abstract]
 
 
-def test_metaclasses_of_programs_may_make_the_class_themselves(session: FakeSession) -> None:
+def test_an_application_s_metaclass_may_create_the_model_class(session: FakeSession) -> None:
     """A metaclass like that of django-cassandra-engine may create the class and its descriptors."""
 
     class Meta(models.ModelMetaClass):
         def __new__(mcs, name: str, bases: Any, attrs: Any, **kwargs: Any) -> Any:
-            declared = sorted(
+            declare = sorted(
                 ((n, c) for n, c in attrs.items() if isinstance(c, columns.Column)),
                 key=lambda pair: pair[1].position,
             )
-            for column_name, column in declared:
+            for column_name, column in declare:
                 column.set_column_name(column_name)
                 attrs[column_name] = models.ColumnDescriptor(column)
-            if declared:
-                attrs["pk"] = models.ColumnDescriptor(declared[0][1])
+            if declare:
+                attrs["pk"] = models.ColumnDescriptor(declare[0][1])
             return type.__new__(mcs, name, bases, {"__abstract__": False, **attrs})
 
     model: Any = Meta(
@@ -196,7 +196,7 @@ def test_metaclasses_of_programs_may_make_the_class_themselves(session: FakeSess
     assert model(id=1).pk == 1
 
 
-def test_instances() -> None:
+def test_an_instance_behaves_like_a_mapping_of_its_values() -> None:
     person = Person(id="1", name="x", unknown=5)
     assert dict(person) == {"id": 1, "name": "x", "age": 3, "tags": set(), "scores": {}}
     assert repr(person) == "Person(id=1, name='x', age=3, tags=set(), scores={})"
@@ -226,7 +226,7 @@ def test_instances() -> None:
     assert Person(id=1).tags is not Person(id=1).tags
 
 
-def test_values_are_checked_with_model_column_and_value() -> None:
+def test_validation_errors_name_model_column_and_value() -> None:
     with pytest.raises(ValidationError, match=r"Person\.id 'x'"):
         Person(id="x")
     person = Person(id=1)
@@ -268,7 +268,7 @@ def test_discriminators(session: FakeSession) -> None:
     assert [type(pet) for pet in Pet.objects.distinct()] == [Pet]
 
 
-def test_columns_of_a_program_s_own_class(session: FakeSession) -> None:
+def test_columns_of_an_application_s_class(session: FakeSession) -> None:
     class Upper(columns.Text):
         def to_python(self, value: Any) -> Any:
             return value and value.upper()
@@ -342,7 +342,7 @@ def test_misspelt_settings(caplog: pytest.LogCaptureFixture) -> None:
     caplog.clear()
 
     class Right(Event):
-        """Has attributes that are not settings, and all settings."""
+        """Has all settings, and attributes whose names are not similar to a setting."""
 
         __table_name__ = "right"
         __table_name_case_sensitive__ = False

@@ -1,4 +1,4 @@
-"""Tables without models: their names in CQL, their keys, their rows."""
+"""Tables that are used by name, without a model: their names in CQL, their keys, their rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from tests.unit.cqlengine.conftest import FakeSession
 
 
 def add_tables(session: FakeSession, **keyspaces: Any) -> None:
-    """Add tables to the cluster's metadata: the columns of their keys by name."""
+    """Add tables to the cluster's metadata.
+
+    :param keyspaces: for each keyspace, the names of the partition key's columns by table. The name
+        "v" is a view.
+    """
 
     def table(names: list[str]) -> Any:
         return SimpleNamespace(partition_key=[SimpleNamespace(name=name) for name in names])
@@ -55,7 +59,7 @@ def test_names_before_there_is_a_connection() -> None:
     assert NamedTable("ks", "t").name_in("Other") == "Other.t"
 
 
-def test_the_partition_key_is_that_of_the_cluster(session: FakeSession) -> None:
+def test_the_partition_key_comes_from_the_cluster_s_metadata(session: FakeSession) -> None:
     add_tables(session, ks={"t": ["a", "b"], "v": ["c"]})
     assert NamedTable("ks", "t").partition_columns() == ["a", "b"]
     assert NamedTable("ks", "v").partition_columns() == ["c"]
@@ -89,14 +93,14 @@ def test_rows(session: FakeSession) -> None:
         _ = NamedTable.objects
 
 
-def test_another_connection_is_another_table() -> None:
+def test_using_returns_a_table_with_another_connection() -> None:
     table = NamedTable("ks", "t")
     far = table.using("far")
     assert (table.__connection__, far.__connection__) == (None, "far")
     assert far.column_family_name() == "ks.t"
 
 
-async def test_rows_that_are_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_aget_passes_its_arguments_to_the_queryset(monkeypatch: pytest.MonkeyPatch) -> None:
     table = NamedTable("ks", "t")
 
     async def aget(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -107,7 +111,7 @@ async def test_rows_that_are_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     assert row == ((1,), {"a": 2})
 
 
-def test_a_delete_goes_into_the_batch(session: FakeSession) -> None:
+def test_a_delete_is_added_to_the_batch(session: FakeSession) -> None:
     add_tables(session, ks={"t": ["k"]})
     batch = BatchQuery(timestamp=5)
     NamedTable("ks", "t").objects.batch(batch).filter(k=1).delete()

@@ -13,7 +13,8 @@ from cassandra.cqlengine.naming import snake_case
         ("Person", "person"),
         ("ExampleModel", "example_model"),
         ("HTTPLog", "httplog"),
-        # As in cassandra-driver, digits are neither small nor capital letters.
+        # As in cassandra-driver, a digit counts neither as a lower case nor as an upper case
+        # letter.
         ("Level2Cache", "level2cache"),
         ("OAuth2Token", "oauth2token"),
         ("S3Object", "s3object"),

@@ -1,4 +1,4 @@
-"""Operators of filters by their names."""
+"""Operators of filters are looked up by name."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_unknown_symbols_are_refused() -> None:
         BaseWhereOperator.get_operator("foo")
 
 
-def test_operators_compare_by_what_they_are_in_cql() -> None:
+def test_operators_with_the_same_cql_are_equal() -> None:
     assert EqualsOperator() == EqualsOperator()
     assert EqualsOperator() != GreaterThanOperator()
     assert EqualsOperator() != "="
     assert len({EqualsOperator(), EqualsOperator(), GreaterThanOperator()}) == 2
 
 
-def test_operators_of_another_family_are_not_found() -> None:
+def test_operators_of_another_base_class_are_not_found() -> None:
     class Family(BaseQueryOperator, metaclass=OpMapMeta):
         pass
 
@@ -62,6 +62,6 @@ def test_operators_of_another_family_are_not_found() -> None:
         Family.get_operator("eq")
 
 
-def test_all_symbols_are_tried() -> None:
+def test_the_table_of_symbols_is_complete() -> None:
     assert set(BaseWhereOperator.opmap) == set(SYMBOLS)
     assert str(operators.BaseWhereOperator()) == ""

@@ -13,18 +13,19 @@ def values(options: Options) -> dict[str, Any]:
     return {name: getattr(options, name) for name in Options.__slots__}
 
 
-def test_a_copy_has_all_that_is_not_changed() -> None:
+def test_a_copy_keeps_all_options_that_are_not_changed() -> None:
     first = DEFAULTS.with_changes(ttl=5, keyspace="ks")
     second = first.with_changes(ttl=6)
     assert values(second) == {**values(DEFAULTS), "ttl": 6, "keyspace": "ks"}
     assert (first.ttl, DEFAULTS.ttl, DEFAULTS.timeout) == (5, None, NOT_SET)
 
 
-def test_options_of_a_single_write_do_not_stay() -> None:
+def test_for_later_drops_the_options_of_a_single_write() -> None:
     batch: Any = object()
     once = {"batch": batch, "if_exists": True, "if_not_exists": True, "timestamp": 5}
     later = DEFAULTS.with_changes(**once, conditionals=(1,), ttl=7, consistency=4).for_later()
-    # The batch stays with the options, since later writes must not overtake those in it.
+    # The batch is kept: later writes must join it, so that they are not executed before those in
+    # it.
     assert values(later) == {**values(DEFAULTS), "ttl": 7, "consistency": 4, "batch": batch}
 
 

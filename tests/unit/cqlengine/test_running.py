@@ -18,7 +18,7 @@ from tests.unit.cqlengine.conftest import FakePrepared, FakeSession
 
 
 class AwaitedResult:
-    """Fake result of `cassandra.aio`: it can be awaited, and creates its rows."""
+    """Fake result of `cassandra.aio`: awaiting it creates its rows with the row factory."""
 
     def __init__(self, session: AioSession) -> None:
         self._session = session
@@ -60,7 +60,9 @@ class AioSession(FakeSession):
 
 
 class Face:
-    """One API of the mapper: its connection, and its way to perform a request."""
+    """One API of the mapper: a connection with a fake session, and methods that perform requests on
+    it.
+    """
 
     def __init__(self, is_async: bool) -> None:
         session: Any = AioSession() if is_async else FakeSession()
@@ -105,12 +107,12 @@ async def test_a_request_is_prepared_once_and_executed_with_its_values(face: Fac
     assert face.session.done[0].timeout is NOT_SET
 
 
-async def test_rows_are_made_by_the_factory(face: Face) -> None:
+async def test_rows_are_created_by_the_request_s_row_factory(face: Face) -> None:
     face.session.give(a=5)
     assert (await face.rows(Request(READ, [1], "here", tuple_factory)))[0] == (5,)
 
 
-async def test_all_rows_of_a_whole_result(face: Face) -> None:
+async def test_all_pages_returns_the_rows_of_all_pages(face: Face) -> None:
     face.session.names, face.session.rows = ["a"], [[1], [2]]
     request = Request(READ, [1], "here")
     request.all_pages = True
@@ -127,7 +129,7 @@ async def test_level_timeout_and_size_of_pages(face: Face) -> None:
     assert (sent.consistency, sent.fetch_size, sent.values) == (None, None, [2])
 
 
-async def test_the_level_of_the_connection_is_for_requests_without_one(face: Face) -> None:
+async def test_the_connection_s_consistency_level_is_the_default_of_requests(face: Face) -> None:
     face.connection.consistency = 6
     await face.perform(Request(READ, [1], "here"))
     assert (face.session.done[-1].consistency, face.session.done[-1].values) == (6, [1])
@@ -148,7 +150,9 @@ async def test_statements_are_logged_with_their_values(
 
 
 async def test_a_statement_is_used_although_the_cache_was_cleared(face: Face) -> None:
-    """A statement is used even if another thread clears the cache while it is prepared."""
+    """Another thread may clear the cache while the statement is prepared; it is executed all the
+    same.
+    """
     prepare = face.session.prepare
 
     def forgetting(text: str) -> Any:
@@ -164,7 +168,7 @@ async def test_a_statement_is_used_although_the_cache_was_cleared(face: Face) ->
 # -- schema changes and calls ----------------------------------------------------------------------
 
 
-async def test_a_change_of_the_schema_makes_all_connections_forget(face: Face) -> None:
+async def test_a_schema_change_clears_the_statement_caches_of_all_connections(face: Face) -> None:
     other = connection.Connection.from_session("other", face.session)
     connection._connections["other"] = other
     try:
@@ -195,8 +199,11 @@ WRITES = [(WRITE, [1]), (READ, [2]), (WRITE, [3])]
 
 
 @pytest.fixture
-def concurrently(face: Face, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int | None]:
-    """Record writes of the blocking API; return a function that returns the concurrency."""
+def last_concurrency(face: Face, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int | None]:
+    """Record concurrent writes of the blocking API.
+
+    Returns a function that returns the concurrency of the latest writes on either API.
+    """
     concurrencies: list[int] = []
 
     def execute_concurrent(session: Any, pairs: Any, concurrency: int, raises: bool) -> Any:
@@ -208,17 +215,19 @@ def concurrently(face: Face, monkeypatch: pytest.MonkeyPatch) -> Callable[[], in
     return lambda: face.session.concurrency if face.is_async else concurrencies[-1]
 
 
-async def test_many_writes(face: Face, concurrently: Callable[[], int | None]) -> None:
+async def test_many_writes(face: Face, last_concurrency: Callable[[], int | None]) -> None:
     outcomes = await face.perform(ManyRequests(WRITES, "here", None, 5))
     assert len(outcomes) == 3
     assert all(outcome[0] for outcome in outcomes)
-    assert concurrently() == 5
+    assert last_concurrency() == 5
     assert sorted(face.session.prepared) == sorted([WRITE, READ])
     assert [(execution.text, execution.values) for execution in face.session.done] == WRITES
     assert [execution.consistency for execution in face.session.done] == [None] * 3
 
 
-async def test_many_writes_with_a_level(face: Face, concurrently: Callable[[], int | None]) -> None:
+async def test_many_writes_with_a_level(
+    face: Face, last_concurrency: Callable[[], int | None]
+) -> None:
     await face.perform(ManyRequests(WRITES, "here", 4, 5))
     face.connection.consistency = 6
     await face.perform(ManyRequests(WRITES, "here", None, 5))
@@ -227,8 +236,8 @@ async def test_many_writes_with_a_level(face: Face, concurrently: Callable[[], i
     assert [execution.values for execution in face.session.done] == [[1], [2], [3]] * 3
 
 
-async def test_many_writes_are_logged_as_one(
-    face: Face, concurrently: Callable[[], int | None], caplog: pytest.LogCaptureFixture
+async def test_many_writes_are_logged_in_one_line(
+    face: Face, last_concurrency: Callable[[], int | None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG, "cassandra.cqlengine.connection"):
         await face.perform(ManyRequests(WRITES, "here", None, 5))
@@ -238,7 +247,9 @@ async def test_many_writes_are_logged_as_one(
 
 
 def test_rows_of_blocking_writes_are_dicts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows are dicts, since a conditional write returns its conflicting row there."""
+    """The conflicting row of a conditional write is read by column name, so the row must be
+    a dict.
+    """
     face = Face(is_async=False)
     try:
         face.session.give(**{"[applied]": False})

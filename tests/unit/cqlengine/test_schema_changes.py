@@ -44,7 +44,10 @@ class Visit(Model):
 
 
 def server(**changed: Any) -> dict[str, ServerColumn]:
-    """Return the columns of the model's table as a server has them."""
+    """Return the columns of Visit's table as a server reports them.
+
+    :param changed: columns to replace by name; None removes a column.
+    """
     columns_by_name = {
         "guest": ServerColumn("guest", "int", "partition_key", 0, "none"),
         "town": ServerColumn("town", "text", "partition_key", 1, "none"),
@@ -71,11 +74,11 @@ def server(**changed: Any) -> dict[str, ServerColumn]:
         ('frozen<"Address">', "frozen<address>", True),
     ],
 )
-def test_types_that_are_the_same(ours: str, theirs: str, same: bool) -> None:
+def test_types_are_compared_by_meaning(ours: str, theirs: str, same: bool) -> None:
     assert same_type(ours, theirs) is same
 
 
-def test_a_type_is_created_and_completed() -> None:
+def test_a_type_is_created_or_gets_its_missing_fields() -> None:
     assert create_type(Place, "ks") == "CREATE TYPE ks.place (street text, no int)"
     changes, warnings = add_fields(Place, "Ks", {"no": "text"})
     assert changes == ['ALTER TYPE "Ks".place ADD street text']
@@ -84,7 +87,7 @@ def test_a_type_is_created_and_completed() -> None:
     assert add_fields(Place, "ks", {"no": "int", "street": "varchar"}) == ([], [])
 
 
-def test_a_table() -> None:
+def test_create_table_has_columns_keys_and_options() -> None:
     assert create_table(Visit, "ks.visit") == (
         'CREATE TABLE IF NOT EXISTS ks.visit ("guest" int, "town" text, "day" int, "hour" int, '
         '"note" text, "shared" text static, PRIMARY KEY (("guest", "town"), "day", "hour")) '
@@ -94,7 +97,7 @@ def test_a_table() -> None:
     )
 
 
-def test_a_table_that_is_complete() -> None:
+def test_a_complete_table_needs_no_changes() -> None:
     assert add_columns(Visit, "ks.visit", server()) == ([], [])
 
 
@@ -152,7 +155,7 @@ def test_options_that_differ() -> None:
 
 
 @pytest.mark.parametrize("target", ["note", '"note"', "values(note)", 'keys("note")'])
-def test_indexes_are_looked_for_by_column(target: str) -> None:
+def test_existing_indexes_are_found_by_their_target_column(target: str) -> None:
     assert missing_indexes(Visit, "ks.visit", "visit", [target]) == []
     assert missing_indexes(Visit, "ks.visit", '"visit"', ["other"]) == [
         'CREATE INDEX IF NOT EXISTS visit_note_idx ON ks.visit ("note")'
@@ -173,7 +176,7 @@ def test_an_index_on_a_column_with_quotes_in_its_name(field: str) -> None:
     assert len(missing_indexes(kind, "ks.odd", "odd", ["x"])) == 1
 
 
-def test_names_of_indexes_are_of_ascii_letters() -> None:
+def test_names_of_indexes_contain_only_ascii_letters() -> None:
     class Odd(Model):
         id = columns.Integer(primary_key=True)
         c = columns.Text(db_field="größe", index=True)

@@ -1,4 +1,6 @@
-"""The documented text of statements, and the text that is prepared."""
+"""Statements have two texts: the documented one with named placeholders, and the one that is
+prepared.
+"""
 
 from __future__ import annotations
 
@@ -71,14 +73,16 @@ TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
 @pytest.mark.parametrize(
     ("statement", "text", "prepared", "bound"), TEXTS, ids=lambda value: str(value)[:40]
 )
-def test_texts(statement: s.BaseCQLStatement, text: str, prepared: str, bound: list[Any]) -> None:
+def test_texts_and_values_of_statements(
+    statement: s.BaseCQLStatement, text: str, prepared: str, bound: list[Any]
+) -> None:
     assert str(statement) == text
     assert statement.prepared() == prepared
     assert statement.bound() == bound
     assert len(statement.get_context()) == statement.get_context_size() == text.count("%(")
 
 
-def test_numbers_among_other_statements() -> None:
+def test_placeholders_can_be_renumbered() -> None:
     statement = s.UpdateStatement("t", [s.AssignmentClause("a", "b")], where=[where()])
     statement.update_context_id(7)
     assert str(statement) == 'UPDATE t SET "a" = %(8)s WHERE "a" = %(7)s'
@@ -103,7 +107,7 @@ class Person(Model):
 
 
 @pytest.mark.parametrize("timestamp", [1795684460.25, "now"])
-def test_timestamps_of_another_type(timestamp: Any) -> None:
+def test_timestamps_of_another_type_are_refused(timestamp: Any) -> None:
     message = (
         "a timestamp is a datetime, a timedelta or microseconds (int), "
         f"not {timestamp!r} ({type(timestamp).__name__})"
@@ -127,7 +131,9 @@ def test_timestamps_of_another_type(timestamp: Any) -> None:
         (99_999_999_999_999, 1973, "milliseconds", "1_000"),
     ],
 )
-def test_timestamps_in_seconds(timestamp: int, year: int, unit: str, factor: str) -> None:
+def test_timestamps_in_seconds_or_milliseconds_warn(
+    timestamp: int, year: int, unit: str, factor: str
+) -> None:
     message = f"{timestamp} microseconds are of {year}: if these are {unit}, multiply by {factor}"
     functions: list[Any] = [
         Person.timestamp,

@@ -41,13 +41,13 @@ def test_user_types() -> None:
         type("Bad", (UserType,), {"keys": c.Text()})
 
 
-def test_fields_whose_names_are_no_identifiers_are_read_from_rows() -> None:
+def test_fields_whose_db_names_are_not_identifiers_are_read_from_rows() -> None:
     class Parcel(UserType):
         street = c.Text()
         zip_code = c.Text(db_field="Zip Code")
         category = c.Text(db_field="class")
 
-    # in the order of the type in the database, which may differ from the class's order
+    # Rows have the order of the type in the database, which may differ from that of the class.
     row_type = make_named_tuple("parcel", ("class", "street", "Zip Code"))
     parcel = Parcel.from_value(row_type("k", "s", "z"))
     assert parcel == Parcel(street="s", zip_code="z", category="k")

@@ -1,4 +1,4 @@
-"""An instance knows which of its values were assigned, and which the database has."""
+"""The values of an instance: which of them were assigned, and which the database has."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def values(*now: Any, stored: Any = None, explicit: int = 0, exposed: int = 0) -
     return state
 
 
-def test_an_instance_that_was_read_holds_its_row_until_it_is_changed() -> None:
+def test_values_of_replaces_the_tuple_of_a_row_once() -> None:
     instance = Row.__new__(Row)
     row = (1, "x", None)
     instance._row = row
@@ -53,7 +53,7 @@ def test_an_instance_that_was_read_holds_its_row_until_it_is_changed() -> None:
     assert values_of(instance) is state is instance._row
 
 
-def test_a_collection_is_handed_out_once() -> None:
+def test_reading_a_collection_copies_it_once() -> None:
     state = values(1, "x", None, stored=(1, "x", None))
     tags = values_read(state, 2, ROW.isolators[2])
     assert tags == set()
@@ -100,7 +100,7 @@ def test_null_and_an_empty_collection_are_the_same() -> None:
     assert changed_positions(values(1, "x", set(), stored=(1, "x", None)), ROW) == []
 
 
-def test_counters_are_0_where_there_is_none() -> None:
+def test_a_counter_that_is_null_counts_as_0() -> None:
     assert changed_positions(values(1, 0, explicit=2), VISITS) == []
     assert changed_positions(values(1, 5, explicit=2), VISITS) == [1]
     assert changed_positions(values(1, 0, stored=(1, None), explicit=2), VISITS) == []
@@ -116,7 +116,7 @@ def test_a_value_equal_to_an_unwritten_default_is_written() -> None:
     assert changed_positions(state, ROW) == []
 
 
-def test_after_an_insert_the_database_has_all_values() -> None:
+def test_after_an_insert_all_values_are_known() -> None:
     tags = {"a"}
     state = values(1, None, tags, explicit=ID | TAGS, exposed=TAGS)
     commit(state, ROW, is_insert=True)
@@ -142,7 +142,7 @@ def test_after_an_update_of_a_new_instance_the_rest_is_unknown() -> None:
     assert state.unknown & TAGS
 
 
-def test_a_batch_that_failed_takes_its_writes_back() -> None:
+def test_a_saved_state_can_be_swapped_back() -> None:
     state = values(1, "x", None, stored=(1, "x", None), explicit=NAME)
     saved = SavedState(state)
     before = (state.stored, state.explicit, state.unknown)
@@ -162,7 +162,7 @@ class Address(UserType):
 
 
 class Json(columns.Text):
-    """An application's own column: text in the database, lists and dicts on instances."""
+    """An application's column class: text in the database, lists and dicts on instances."""
 
     def validate(self, value: Any) -> Any:
         return value
@@ -278,7 +278,7 @@ def test_immutable_values_keep_the_tuple_of_the_row(session: FakeSession) -> Non
     assert type(place._row) is tuple
 
 
-def test_instances_do_not_share_a_default_of_an_own_column(session: FakeSession) -> None:
+def test_instances_do_not_share_a_mutable_default(session: FakeSession) -> None:
     class Note(Model):
         __keyspace__ = "ks"
         id = columns.Integer(primary_key=True)
@@ -293,7 +293,7 @@ def test_instances_do_not_share_a_default_of_an_own_column(session: FakeSession)
     assert (other.data, other.raw) == ({}, b"")
 
 
-def test_a_value_knows_if_its_fields_have_changed(session: FakeSession) -> None:
+def test_has_changed_fields_of_a_user_defined_type(session: FakeSession) -> None:
     for place in (created_place(session), read_place(session)):
         assert not place.home.has_changed_fields()
         place.home.tags.append("y")
@@ -301,7 +301,7 @@ def test_a_value_knows_if_its_fields_have_changed(session: FakeSession) -> None:
         place.save()
         assert not place.home.has_changed_fields()
     place = Place.create(id=1, home=Address(street="a"))
-    assert place.home.tags == []  # the list for null is not a change
+    assert place.home.tags == []  # reading null as an empty list is not a change
     assert not place.home.has_changed_fields()
 
 
@@ -311,7 +311,7 @@ def test_values_that_cannot_be_copied_deeply_can_be_saved(session: FakeSession) 
     assert place.get_changed_columns() == []
 
 
-def test_an_array_of_numpy_is_compared_as_a_whole(session: FakeSession) -> None:
+def test_numpy_arrays_are_compared_by_all_elements(session: FakeSession) -> None:
     numpy = pytest.importorskip("numpy")
     place = Place(id=1).update(near=numpy.array([1.0, 2.0]))
     assert place.get_changed_columns() == []

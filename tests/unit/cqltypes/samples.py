@@ -1,4 +1,4 @@
-"""Samples of each type: values with their encoded bytes."""
+"""Sample values of each type with their encoded bytes, and functions that build container types."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UTC = datetime.timezone.utc
 INDIA = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
 
 
-# (type, value, hex of its body); these values decode to themselves.
+# (type, value, hexadecimal encoding): decoding returns an equal value.
 SCALARS: list[tuple[Any, Any, str]] = [
     (t.AsciiType, "", ""),
     (t.AsciiType, "az~\x7f", "617a7e7f"),
@@ -144,7 +144,8 @@ SCALARS: list[tuple[Any, Any, str]] = [
 ]
 
 
-# (type, value, hex): alternative inputs for a body.
+# (type, value, hexadecimal encoding): other values that are encoded to these bytes. Decoding the
+# bytes returns the value of the usual class.
 ALSO_WRITTEN: list[tuple[Any, Any, str]] = [
     (t.BytesType, bytearray(b"ab"), "6162"),
     (t.BytesType, memoryview(b"abcdef")[::2], "616365"),
@@ -171,7 +172,8 @@ ALSO_WRITTEN: list[tuple[Any, Any, str]] = [
     (t.SimpleDateType, datetime.date(1970, 1, 2), "80000001"),
     (t.SimpleDateType, datetime.datetime(1970, 1, 2, 3), "80000001"),
     (t.SimpleDateType, "1969-12-31", "7fffffff"),
-    (t.SimpleDateType, 2**31, "80000000"),  # an int is the number in the protocol
+    # an int is the encoded number: days with an offset of 2**31
+    (t.SimpleDateType, 2**31, "80000000"),
     (t.TimeType, datetime.time(0, 0, 1, 2), "000000003b9ad1d0"),
     (t.TimeType, datetime.time(23, 59, 59, 999999, INDIA), "00004e94914efc18"),
     (t.TimeType, "00:00:00.000000001", "0000000000000001"),

@@ -1,4 +1,4 @@
-"""Aliases of fields, derived from the class."""
+"""Aliases of fields, which attrs and pydantic classes declare."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_attrs() -> None:
 
 
 def test_pydantic() -> None:
-    # A path is not an alias. If two fields have the same alias, the first has it.
+    # An AliasPath is not an alias. If two fields have the same alias, the first field wins.
     assert attributes_by_alias(Pydantic) == {"other": "named", "one": "several", "two": "several"}
 
 

@@ -1,4 +1,4 @@
-"""Type classes: overridden methods are used, and plans are built once."""
+"""Type classes: methods that an application overrides are used, and codecs are built once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class OverridesFromBinary(t.Int32Type):
         )
 
 
-def test_a_users_coding_is_honoured_wherever_it_stands(twins: Twins) -> None:
+def test_overridden_methods_are_used_inside_containers_too(twins: Twins) -> None:
     assert Upper.to_binary("a", 4) == b"A"
     assert Upper.from_binary(b"A", 4) == "v4:a"
     assert Upper.build_codec(twins.codecs, 4).decode(b"A") == "v4:a"
@@ -69,7 +69,7 @@ def test_a_users_coding_is_honoured_wherever_it_stands(twins: Twins) -> None:
     assert t.lookup_casstype("ListType(Plain)").subtypes == (Plain,)
 
 
-def test_a_coding_that_gives_no_bytes(twins: Twins) -> None:
+def test_a_serialize_method_that_returns_no_bytes_is_an_error(twins: Twins) -> None:
     class Bad(t.UTF8Type):
         @classmethod
         def serialize(cls, val: Any, protocol_version: int) -> Any:
@@ -79,7 +79,7 @@ def test_a_coding_that_gives_no_bytes(twins: Twins) -> None:
         list_of(Bad).build_codec(twins.codecs).encode(["a"])
 
 
-def test_a_method_set_later_is_honoured() -> None:
+def test_a_method_that_is_set_later_is_used() -> None:
     class Later(t.UTF8Type):
         pass
 
@@ -94,7 +94,7 @@ def test_a_method_set_later_is_honoured() -> None:
     assert both.codec().decode(body) == ["changed"]
 
 
-def test_plans_are_made_once() -> None:
+def test_codecs_are_built_once() -> None:
     assert list_of(INT).codec() is list_of(INT).codec()
     assert list_of(INT).codec(4) is list_of(INT).codec(4)
     assert list_of(INT).codec(5, "numpy") is not list_of(INT).codec(5, "list")

@@ -1,5 +1,6 @@
-"""The public calls of type classes: the fast path, and everything that moves a class to the slow
-path.
+"""The public class methods of types call compiled code directly (the fast path).
+
+Anything that overrides or wraps a method moves its class to the slow path.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
 def lane(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Run each test with the codecs of one implementation."""
     calls.withdraw()
-    t.Int32Type.support_empty_values = False  # all codecs are rebuilt
+    t.Int32Type.support_empty_values = False  # setting this makes all types rebuild their codecs
     monkeypatch.setattr(implementations, "codecs", twins.codecs)
     yield
     calls.withdraw()
@@ -36,6 +37,7 @@ def lane(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def is_fast(cls: Any) -> bool:
+    """Return True if all four class methods of `cls` call its codec directly."""
     return all(
         type(getattr(getattr(cls, name), "__self__", None)) is implementations.codecs.TypeCalls
         and getattr(cls, name).__self__.owner is cls
@@ -49,7 +51,7 @@ def use_fast_path(cls: Any, value: Any) -> bytes:
     return data
 
 
-def test_the_first_call_settles_a_class() -> None:
+def test_the_first_call_puts_a_class_on_the_fast_path() -> None:
     assert not is_fast(t.Int32Type)
     assert use_fast_path(t.Int32Type, 5) == FIVE
     assert is_fast(t.Int32Type)
@@ -70,7 +72,7 @@ def test_the_first_call_settles_a_class() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_signatures_stay(name: str) -> None:
+def test_the_fast_path_keeps_signatures_and_docstrings(name: str) -> None:
     before = [*inspect.signature(getattr(t.Int32Type, name)).parameters]
     use_fast_path(t.Int32Type, 5)
     assert [*inspect.signature(getattr(t.Int32Type, name)).parameters] == before

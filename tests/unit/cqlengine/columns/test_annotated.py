@@ -104,7 +104,7 @@ def model_with(annotation: Any) -> Any:
         (Mapped[list[object]], "no column for the annotation <class 'object'> of Odd.odd"),
     ],
 )
-def test_mistakes(annotation: Any, message: str) -> None:
+def test_wrong_annotations_are_refused(annotation: Any, message: str) -> None:
     with pytest.raises(ModelDefinitionException, match=message.replace("int | str", r"int \| str")):
         model_with(annotation)
 

@@ -1,4 +1,4 @@
-"""Columns: accepted and refused values, and defaults."""
+"""What all columns of the mapper do: they accept and refuse values, and have defaults."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def named(column: c.Column[Any]) -> Any:
     return column
 
 
-TAKEN: list[tuple[c.Column[Any], Any, Any]] = [
+ACCEPTED: list[tuple[c.Column[Any], Any, Any]] = [
     (c.Ascii(), "a", "a"),
     (c.Text(), bytearray(b"x"), "x"),
     (c.Text(min_length=1, max_length=2), "ab", "ab"),
@@ -56,7 +56,7 @@ TAKEN: list[tuple[c.Column[Any], Any, Any]] = [
 
 
 @pytest.mark.parametrize(
-    ("column", "argument", "expected"), TAKEN, ids=lambda value: repr(value)[:40]
+    ("column", "argument", "expected"), ACCEPTED, ids=lambda value: repr(value)[:40]
 )
 def test_accepted_values(column: c.Column[Any], argument: Any, expected: Any) -> None:
     result = named(column).validate(argument)
@@ -109,17 +109,17 @@ REFUSED: list[tuple[c.Column[Any], Any]] = [
 
 
 @pytest.mark.parametrize(("column", "argument"), REFUSED, ids=lambda value: repr(value)[:40])
-def test_refused(column: c.Column[Any], argument: Any) -> None:
+def test_refused_values(column: c.Column[Any], argument: Any) -> None:
     with pytest.raises(ValidationError) as refused:
         named(column).validate(argument)
-    # The error names the model and the column.
+    # Address is a user-defined type; for its fields, the error names the type.
     assert "Model.column" in str(refused.value) or "Address." in str(refused.value)
 
 
 @pytest.mark.parametrize(
     "column", [c.List(c.Text), c.Set(c.Text), c.Map(c.Text, c.Integer), c.Text()]
 )
-def test_attributes_that_programs_set_do_not_change_a_columns_type(column: Any) -> None:
+def test_attributes_that_applications_set_do_not_change_a_column_s_type(column: Any) -> None:
     before = column.db_type
     # django-cassandra-engine gives columns the attributes of Django's fields.
     for name in ("name", "attname", "verbose_name", "model", "field", "validators", "serialize"):
@@ -135,7 +135,7 @@ def test_defaults() -> None:
     assert column.get_default() is not column.get_default()
 
 
-def test_database_forms() -> None:
+def test_values_are_converted_for_the_database() -> None:
     assert c.DateTime().to_database(datetime.datetime(1970, 1, 1, 0, 0, 1)) == 1000
     assert c.Date().to_database(Date(5)) == 5 + 2**31
     assert c.UserDefinedType(Address).to_database(Address(number=3)) == {"street": None, "no": 3}

@@ -74,7 +74,7 @@ GOOD: list[tuple[Any, dict[str, Any], Any, Any]] = [
 
 
 @pytest.mark.parametrize(("cls", "settings", "argument", "expected"), GOOD)
-def test_values_that_are_taken(cls: Any, settings: Any, argument: Any, expected: Any) -> None:
+def test_accepted_values(cls: Any, settings: Any, argument: Any, expected: Any) -> None:
     result = column(cls, **settings).validate(argument)
     assert result == expected
     assert type(result) is type(expected)
@@ -98,7 +98,7 @@ BAD: list[tuple[Any, dict[str, Any], Any, str]] = [
 
 
 @pytest.mark.parametrize(("cls", "settings", "value", "message"), BAD)
-def test_values_that_are_refused(cls: Any, settings: Any, value: Any, message: str) -> None:
+def test_refused_values(cls: Any, settings: Any, value: Any, message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         column(cls, **settings).validate(value)
 
@@ -111,7 +111,7 @@ def test_values_that_are_refused(cls: Any, settings: Any, value: Any, message: s
         ({"min_length": 3, "max_length": 2}, "max_length must be greater or equal .* 2 < 3"),
     ],
 )
-def test_lengths_that_cannot_be(settings: Any, message: str) -> None:
+def test_wrong_lengths_are_refused(settings: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         columns.Text(**settings)
     assert columns.Text(min_length=2, max_length=2).max_length == 2
@@ -129,7 +129,7 @@ def test_values_of_filters_may_have_any_length() -> None:
     assert column(Upper).to_filter("x") == "X"
 
 
-def test_bytes_to_the_database() -> None:
+def test_blobs_are_converted_for_the_database() -> None:
     value = column(columns.Blob).to_database(b"x")
     assert (type(value), value) == (bytearray, b"x")
     with pytest.raises(ValidationError, match="is not bytes"):

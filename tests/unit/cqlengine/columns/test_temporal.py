@@ -17,12 +17,12 @@ def test_truncated_microseconds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300, "x", []])
-def test_numbers_that_are_no_moment_are_refused_as_other_values_are(value: object) -> None:
+def test_numbers_that_are_not_a_datetime_are_refused(value: object) -> None:
     with pytest.raises(ValidationError, match="is not a datetime"):
         c.DateTime().validate(value)
 
 
-def test_a_counter_begins_with_0_and_a_column_has_no_value() -> None:
+def test_a_counter_has_the_default_0() -> None:
     assert (c.Counter().default, c.Counter().get_default(), c.Counter().has_default) == (
         0,
         0,

@@ -45,7 +45,7 @@ def test_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     Car.batch(batch).create(maker="a", line=1, year=2)
 
 
-def test_a_batch_that_is_not_executed_changes_nothing() -> None:
+def test_a_batch_that_is_not_executed_leaves_instances_changed() -> None:
     car = Car(maker="a", line=1, year=2)
     with pytest.raises(ZeroDivisionError), BatchQuery() as batch:
         car.price = 1 // (car.batch(batch).save() is None)

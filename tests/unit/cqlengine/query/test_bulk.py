@@ -1,4 +1,4 @@
-"""Bulk operations of the mapper that send no request."""
+"""`create_many` of the mapper: the requests that it would send, and rows that it refuses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Hits(Model):
         (Hits(id=1), TypeError, "row 1: "),
     ],
 )
-def test_all_rows_are_looked_at_first(
+def test_all_rows_are_validated_before_any_is_sent(
     session: FakeSession, row: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message) as raised:
@@ -48,7 +48,7 @@ def test_all_rows_are_looked_at_first(
 
 
 @pytest.mark.usefixtures("session")
-def test_mistakes() -> None:
+def test_wrong_options_are_refused() -> None:
     for concurrency in (0, True, "5"):
         with pytest.raises(ValueError, match="concurrency is a number from 1 on"):
             Item.objects.create_many([], concurrency=concurrency)  # type: ignore[arg-type]
@@ -59,7 +59,7 @@ def test_mistakes() -> None:
 
 
 @pytest.mark.usefixtures("session")
-def test_rows_go_into_a_batch() -> None:
+def test_rows_are_added_to_a_batch() -> None:
     batch = BatchQuery()
     items = (
         Item.objects.using(keyspace="other")
@@ -95,7 +95,9 @@ class Refused:
 
 
 def sent_requests(model: Any, rows: list[Any], outcome: Any = None) -> list[ManyRequests]:
-    """Return the requests of `create_many`, whose writes all have `outcome`."""
+    """Return the requests that `create_many` yields; each of their writes gets `outcome` as its
+    result.
+    """
     operation = creations(model, DEFAULTS, rows, 10)
     requests = []
     try:
@@ -107,7 +109,7 @@ def sent_requests(model: Any, rows: list[Any], outcome: Any = None) -> list[Many
         return requests
 
 
-def test_an_instance_keeps_its_condition() -> None:
+def test_the_condition_of_an_instance_applies_to_its_row() -> None:
     item = Item(id=1, name="a").if_not_exists()
     with pytest.raises(LWTException) as raised:
         sent_requests(Item, [{"id": 2, "name": "b"}, item], Refused())
@@ -115,7 +117,7 @@ def test_an_instance_keeps_its_condition() -> None:
     assert not item._row.options.if_not_exists
 
 
-def test_an_instance_goes_to_its_connection_and_level() -> None:
+def test_rows_are_grouped_by_connection_and_consistency_level() -> None:
     rows = [
         {"id": 1, "name": "a"},
         Item(id=2, name="b").using(connection="y"),
@@ -129,7 +131,7 @@ def test_an_instance_goes_to_its_connection_and_level() -> None:
     assert sent == [(None, None, [1, 3]), ("y", None, [2]), (None, 1, [4])]
 
 
-def test_an_instance_goes_to_its_keyspace(session: FakeSession) -> None:
+def test_an_instance_is_inserted_into_its_keyspace(session: FakeSession) -> None:
     session.give(id=1, name="a")
     item = Item.objects.using(keyspace="other").get(id=1)
     (request,) = sent_requests(Item, [item])
@@ -144,14 +146,14 @@ def test_the_timestamp_of_an_instance_is_for_one_write() -> None:
 
 
 @pytest.mark.usefixtures("session")
-def test_an_instance_goes_into_its_batch() -> None:
+def test_an_instance_is_added_to_its_batch() -> None:
     batch = BatchQuery()
     Item.objects.create_many([Item(id=1, name="a").batch(batch)])
     assert len(batch.queries) == 1
 
 
 @pytest.mark.usefixtures("session")
-def test_a_batch_releases_the_instances() -> None:
+def test_a_batch_removes_itself_from_its_instances() -> None:
     batch = BatchQuery()
     (item,) = Item.objects.batch(batch).create_many([{"id": 1, "name": "a"}])
     assert item._row.options.batch is batch

@@ -1,4 +1,4 @@
-"""The columns that querysets select for tables."""
+"""The columns that querysets select for data frames and Arrow tables."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tests.unit.cqlengine.conftest import FakeSession
 from tests.unit.cqlengine.test_models import Cat, Person
 
 
-def test_contexts(session: FakeSession) -> None:
+def test_a_context_changes_the_keyspace_of_its_models(session: FakeSession) -> None:
     with ContextQuery(Person, Cat, keyspace="elsewhere") as (person, cat):
         assert person.column_family_name() == "elsewhere.person"
         assert cat.column_family_name() == "elsewhere.pet"

@@ -53,7 +53,7 @@ def test_statements_of_instances(session: FakeSession) -> None:
     assert (session.done[-1].timeout, session.done[-1].consistency) == (3, 4)
 
 
-def test_each_shape_is_prepared_once(session: FakeSession) -> None:
+def test_statements_with_different_values_are_prepared_once(session: FakeSession) -> None:
     session.give(nm="x", age=4, tags=None, scores=None)
     for number in range(5):
         Person.create(id=number, name="x")
@@ -78,7 +78,7 @@ def test_counters(session: FakeSession) -> None:
         hits.if_exists()
 
 
-def test_a_failure_leaves_the_instance_as_it_was(session: FakeSession) -> None:
+def test_a_failed_write_leaves_the_instance_unchanged(session: FakeSession) -> None:
     session.give(nm="x", age=4, tags={"a"}, scores=None)
     person = Person.get(id=1)
     session.error = TimeoutError("gone")
@@ -109,7 +109,8 @@ def test_a_default_that_was_never_written_is_written_when_it_is_assigned(
     for rating in (updated, pickle.loads(pickle.dumps(updated))):
         rating.note = "y"
         assert rating.get_changed_columns() == ["note"]
-        rating.stars = 3  # another client may have written the column since
+        # this equals the default, but another client may have written the column since
+        rating.stars = 3
         rating.save()
         assert session.last[1] == [3, "y", 1]
         rating.stars = 3
@@ -119,7 +120,7 @@ def test_a_default_that_was_never_written_is_written_when_it_is_assigned(
     assert created.get_changed_columns() == []
 
 
-def test_a_set_that_was_read_as_empty_is_added_to(session: FakeSession) -> None:
+def test_assigning_to_an_empty_set_adds_the_new_items(session: FakeSession) -> None:
     session.give(nm="x", age=4, tags=None, scores=None)
     for person in (Person.get(id=1), Person.create(id=1, tags=set())):
         person.tags = {"a"}
@@ -150,7 +151,7 @@ def test_null_columns_are_not_deleted_again(session: FakeSession) -> None:
     assert session.last == ('UPDATE ks.rated SET "stars" = ? WHERE "id" = ?', [None, 1])
 
 
-def test_options_that_do_not_go_together() -> None:
+def test_conflicting_options_are_refused() -> None:
     batch = BatchQuery()
     with pytest.raises(AssertionError, match="timeout and batch"):
         Person(id=1).timeout(3).batch(batch)

@@ -17,7 +17,7 @@ def result(names: list[str] | None, applied: bool, row: Any = None) -> Any:
     return SimpleNamespace(column_names=names, was_applied=applied, one=lambda: row)
 
 
-def test_only_a_refused_transaction_is_an_error() -> None:
+def test_only_a_write_that_was_not_applied_is_an_error() -> None:
     check_applied(object())
     check_applied(result(None, False))
     check_applied(result(["a"], False))

@@ -1,4 +1,4 @@
-"""Filters as expressions, and values as they are bound for an operator."""
+"""Comparisons of columns, which become filters, and the conversion of values for operators."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_orders_by_distance() -> None:
         Row.name.ann_of([1, 2])
 
 
-def test_an_expression_is_the_name_of_its_column_and_no_key() -> None:
+def test_an_expression_has_the_name_of_its_column_and_no_hash() -> None:
     assert str(Row.name) == '"nm"'
     with pytest.raises(TypeError, match="unhashable"):
         hash(Row.name)
@@ -61,13 +61,14 @@ def test_an_expression_is_the_name_of_its_column_and_no_key() -> None:
         AbstractQueryableColumn() == 1  # noqa: B015
 
 
-def test_values_behind_operators() -> None:
+def test_values_are_converted_for_their_operator() -> None:
     def value(column: str, operator: BaseWhereOperator, argument: Any) -> Any:
         return filter_value(Row.__mapping__.columns[column], operator, argument)
 
     assert value("id", EqualsOperator(), "5") == 5
     assert value("id", InOperator(), ("5", 6)) == [5, 6]
-    assert value("id", ContainsOperator(), "x") == "x"  # not a collection; servers refuse it
+    # the column is not a collection, so the value is left to the server, which refuses it
+    assert value("id", ContainsOperator(), "x") == "x"
     token = functions.Token(1)
     assert value("id", EqualsOperator(), token) is token
     for wrong in ("ab", b"ab", 5):

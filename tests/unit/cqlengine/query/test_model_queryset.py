@@ -1,4 +1,6 @@
-"""QuerySets of models and of named tables: filters, selected columns, and writes."""
+"""QuerySets of models and of named tables, on a fake session: filters, selected columns, and
+writes.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,7 @@ MISTAKES: list[tuple[Any, type[Exception], str]] = [
 @pytest.mark.parametrize(
     ("call", "error", "message"), MISTAKES, ids=[f"{m}-{n}" for n, (_, _, m) in enumerate(MISTAKES)]
 )
-def test_mistakes(call: Any, error: type[Exception], message: str) -> None:
+def test_wrong_calls_are_refused(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
 
@@ -137,7 +139,9 @@ def test_a_token_may_be_used_for_other_models(session: FakeSession) -> None:
     "filters",
     [{"doors": 1}, {"price": 1}, {"maker": "a"}, {"price__in": [1]}, {"maker": "a", "model": "x"}],
 )
-def test_filters_that_servers_take(filters: Any, session: FakeSession) -> None:
+def test_filters_on_keys_and_indexes_need_no_allow_filtering(
+    filters: Any, session: FakeSession
+) -> None:
     list(ONE(**filters))
     assert "ALLOW FILTERING" not in str(session.last[0])
 
@@ -145,14 +149,14 @@ def test_filters_that_servers_take(filters: Any, session: FakeSession) -> None:
 @pytest.mark.parametrize(
     "filters", [{"model": "x"}, {"price__gt": 1}, {"model__like": "x"}, {"maker__like": "x"}]
 )
-def test_filters_that_servers_refuse(filters: Any, session: FakeSession) -> None:
+def test_other_filters_need_allow_filtering(filters: Any, session: FakeSession) -> None:
     with pytest.raises(QueryException, match="a filter needs one column of the primary key"):
         list(ONE(**filters))
     list(ONE(**filters).allow_filtering())
     assert str(session.last[0]).endswith("ALLOW FILTERING")
 
 
-def test_an_index_serves_like(session: FakeSession) -> None:
+def test_like_is_allowed_on_an_indexed_column(session: FakeSession) -> None:
     class Found(Model):
         id = columns.Integer(primary_key=True)
         word = columns.Text(index=True)
@@ -188,7 +192,7 @@ def test_columns_that_are_selected(build: Any, names: list[str]) -> None:
     assert selected == (", ".join(f'"{name}"' for name in names) or "*")
 
 
-def test_values_of_filters_are_those_of_instances(session: FakeSession) -> None:
+def test_columns_with_an_equality_filter_get_its_value(session: FakeSession) -> None:
     session.give(mdl="x", price=5)
     car = ROW.get()
     assert (car.maker, car.line, car.year, car.model, car.price) == ("a", 1, 2, "x", 5)
@@ -217,7 +221,7 @@ class Document(Model):
     kind = columns.Text(index=True)
 
 
-def test_each_shape_is_prepared_once(session: FakeSession) -> None:
+def test_selects_with_different_values_are_prepared_once(session: FakeSession) -> None:
     for number in range(3):
         list(Document.objects(kind=str(number)))
         list(Document.objects(kind=str(number)).only(["id"]))
@@ -262,12 +266,12 @@ def test_updates(values: dict[str, Any], text: str, bound: list[Any], session: F
     "values",
     [{}, {"options__add": set()}, {"parts__update": {}}, {"owners__append": None}],
 )
-def test_updates_of_nothing(values: dict[str, Any], session: FakeSession) -> None:
+def test_empty_updates_send_nothing(values: dict[str, Any], session: FakeSession) -> None:
     ROW.update(**values)
     assert session.done == []
 
 
-def test_blind_writes(session: FakeSession) -> None:
+def test_updates_without_reading_the_row(session: FakeSession) -> None:
     rows = Car.objects(maker="a", line=1, year=2)
     rows.ttl(5).timestamp(datetime.timedelta(0)).update(model="x", price=None, options__add={"o"})
     text, values = session.last
@@ -327,7 +331,7 @@ def test_unknown_names_are_ignored_by_create(session: FakeSession) -> None:
     assert str(session.last[0]).startswith("INSERT INTO k.document")
 
 
-def test_models_with_a_constructor_of_their_own(session: FakeSession) -> None:
+def test_create_calls_the_model_s_own_constructor(session: FakeSession) -> None:
     class Own(Model):
         id = columns.Integer(primary_key=True)
         word = columns.Text()

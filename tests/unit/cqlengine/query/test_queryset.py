@@ -1,4 +1,4 @@
-"""Querysets without a server: their CQL, narrowing, mistakes."""
+"""Querysets on a fake session: their CQL, indexing, and mistakes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("build", "text"), TEXTS, ids=[text for _, text in TEXTS])
-def test_texts(build: Any, text: str) -> None:
+def test_the_cql_of_querysets(build: Any, text: str) -> None:
     assert str(build()) == text
 
 
@@ -85,12 +85,12 @@ MISTAKES: list[tuple[Any, type[Exception], str]] = [
 @pytest.mark.parametrize(
     ("call", "error", "message"), MISTAKES, ids=[f"{m}-{n}" for n, (_, _, m) in enumerate(MISTAKES)]
 )
-def test_mistakes(call: Any, error: type[Exception], message: str) -> None:
+def test_wrong_calls_are_refused(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
 
 
-def test_rows_are_fetched_once(session: FakeSession) -> None:
+def test_a_queryset_is_executed_once(session: FakeSession) -> None:
     session.names, session.rows = ["year"], [[year] for year in range(5)]
     rows = Car.objects(maker="a", line=1)
     assert [car.year for car in rows] == [0, 1, 2, 3, 4]
@@ -109,7 +109,7 @@ def test_rows_are_fetched_once(session: FakeSession) -> None:
     assert len(session.done) == 2
 
 
-def test_two_readers_of_one_queryset(session: FakeSession) -> None:
+def test_two_iterators_share_one_execution(session: FakeSession) -> None:
     session.names, session.rows = ["year"], [[year] for year in range(3)]
     rows = Car.objects(maker="a", line=1)
     pairs = [(car.year, other.year) for car, other in zip(rows, rows, strict=True)]
@@ -141,7 +141,7 @@ def test_orders_by_distance(session: FakeSession) -> None:
     assert nearest.limit(3) != Document.objects.filter(kind="a").limit(3)
 
 
-def test_distances_want_a_limit_and_vectors() -> None:
+def test_order_by_distance_needs_a_limit_and_a_vector() -> None:
     nearest = Document.objects.order_by(Document.near.ann_of([1, 2]))
     for queryset in (nearest, nearest.limit(None)):
         with pytest.raises(QueryException, match=r"needs limit\(n\)"):
@@ -159,7 +159,7 @@ def test_distances_want_a_limit_and_vectors() -> None:
 
 
 class PagedResult:
-    """A result with several pages, on a blocking session or on one of `cassandra.aio`."""
+    """Fake result with several pages."""
 
     def __init__(self, *pages: list[Any]) -> None:
         self.pages = list(pages)
@@ -180,7 +180,7 @@ class PagedResult:
 
 
 def outcome_of(operation: Any, result: PagedResult) -> Any:
-    """Return the outcome of a read whose request has `result`."""
+    """Run a read operation whose request is answered with `result`; return its outcome."""
     try:
         next(operation)
         call = operation.send(result)

@@ -33,7 +33,9 @@ def test_written_and_read(twins: Twins, cqltype: Any, value: Any, expected: str)
 
 
 @pytest.mark.parametrize(("cqltype", "value", "expected"), ALSO_WRITTEN)
-def test_other_ways_to_write(twins: Twins, cqltype: Any, value: Any, expected: str) -> None:
+def test_other_values_with_the_same_encoding(
+    twins: Twins, cqltype: Any, value: Any, expected: str
+) -> None:
     assert cqltype.build_codec(twins.codecs).encode(value).hex() == expected
 
 
@@ -72,7 +74,7 @@ def test_empty_values(twins: Twins) -> None:
     assert supporting.from_binary(b"", 4) is EMPTY
 
 
-def test_setting_support_for_empty_values_reaches_plans_made_before() -> None:
+def test_setting_support_for_empty_values_changes_existing_codecs() -> None:
     class Later(t.Int32Type):
         _registered = False
 

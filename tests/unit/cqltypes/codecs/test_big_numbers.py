@@ -1,5 +1,5 @@
-"""Numbers of thousands of digits: exact in every decimal context, in subquadratic time, and with a
-limit that errors name.
+"""Numbers of thousands of digits: conversions are exact in every decimal context, take subquadratic
+time, and errors name the limit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from tests.unit.protocol.wire import value
 
 @pytest.fixture(params=["usual", "narrow", "trapping"])
 def context(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Run the test in each decimal context that a thread may have; none may matter."""
+    """Run the test in the default decimal context and in two unusual ones, which an application's
+    thread may have set.
+    """
     before = sys.get_int_max_str_digits() if hasattr(sys, "get_int_max_str_digits") else None
     narrow = decimal.Context(prec=3, Emax=9, Emin=-9, capitals=0, clamp=1)
     trapping = decimal.Context(
@@ -66,7 +68,9 @@ def numbers(source: random.Random) -> list[int]:
 
 
 def as_int(number: decimal.Decimal) -> int:
-    """Convert slowly, in parts of 500 digits."""
+    """Convert a Decimal to an int in pieces of 500 digits, which is below Python's limit for
+    int().
+    """
     digits = format(number.copy_abs(), "f")
     total = 0
     for start in range(0, len(digits), 500):
@@ -87,7 +91,7 @@ def test_conversions_are_exact() -> None:
 @pytest.mark.usefixtures("context")
 @pytest.mark.parametrize("scale", [0, 7, -7, 100_000])
 @pytest.mark.slow
-def test_decimals_go_there_and_back(twins: Twins, scale: int) -> None:
+def test_decimals_survive_a_round_trip(twins: Twins, scale: int) -> None:
     codec = t.DecimalType.build_codec(twins.codecs)
     varint = t.IntegerType.build_codec(twins.codecs)
     for number in numbers(random.Random(scale)):
@@ -115,7 +119,7 @@ def low_digit_limit() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("low_digit_limit")
-def test_beyond_the_limit_is_an_error_that_names_it(twins: Twins) -> None:
+def test_the_error_of_a_decimal_beyond_the_limit_names_it(twins: Twins) -> None:
     codec = t.DecimalType.build_codec(twins.codecs)
     for size, fits in ((2000, True), (2001, False)):
         body = bytes(4) + b"\x7f" * size
@@ -142,12 +146,12 @@ def test_beyond_the_limit_is_an_error_that_names_it(twins: Twins) -> None:
         codec.encode("1" * 5001)
     with pytest.raises(ValueError, match="a decimal of 5001 digits"):
         codec.encode(decimal.Decimal("1" * 5001))
-    # A varint has no decimal digits, so it has no limit.
+    # The limit is for converting to decimal digits, so a varint has no limit.
     varint = t.IntegerType.build_codec(twins.codecs)
     assert varint.decode(varint.encode(1 << 100_000)) == 1 << 100_000
 
 
-def test_a_fixed_decimal_divides_only_what_can_fit(twins: Twins) -> None:
+def test_a_decimal_of_fixed_scale_is_rescaled_only_if_it_can_fit(twins: Twins) -> None:
     plan = column_plan(twins, [t.DecimalType], ColumnOptions(decimals=(38, 2)))
     varint = t.IntegerType.build_codec(twins.codecs)
 
@@ -171,7 +175,7 @@ def test_a_fixed_decimal_divides_only_what_can_fit(twins: Twins) -> None:
 
 
 @pytest.mark.usefixtures("context")
-def test_text_of_a_varint_in_a_table() -> None:
+def test_whole_numbers_are_read_from_text_and_decimals() -> None:
     digits = "7" * 40_000
     assert whole_number(digits) == big_numbers.int_of_digits(digits)
     assert whole_number("1e3") == 1000
@@ -179,7 +183,7 @@ def test_text_of_a_varint_in_a_table() -> None:
     assert whole_number("1.5") == "1.5"
 
 
-def test_limits_are_numbers() -> None:
+def test_limits_must_be_non_negative_integers() -> None:
     limits = Limits()
     assert limits.decimal_bytes == 65_536
     with pytest.raises(TypeError, match="decimal_bytes is '1'"):
@@ -198,7 +202,7 @@ class IntSubclass(int):
 
 
 def twos_complement(number: int) -> bytes:
-    """Return the shortest two's complement, computed without the code under test."""
+    """Return the shortest two's complement of `number`, computed with Python's int only."""
     size = next(n for n in count(1) if -(1 << (8 * n - 1)) <= number < 1 << (8 * n - 1))
     return number.to_bytes(size, "big", signed=True)
 
@@ -221,7 +225,7 @@ def test_varints_at_the_edges_of_their_sizes(twins: Twins, bits: int) -> None:
 
 
 @pytest.mark.parametrize("digits", [17, 18, 19, 27, 511, 512, 513, 514, 700])
-def test_decimals_of_so_many_digits(twins: Twins, digits: int) -> None:
+def test_decimals_around_the_limits_of_fast_paths(twins: Twins, digits: int) -> None:
     codec = t.DecimalType.build_codec(twins.codecs)
     for text in ("9" * digits, "1" + "0" * (digits - 1), "0." + "7" * digits):
         for sign in ("", "-"):

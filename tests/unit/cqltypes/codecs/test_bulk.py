@@ -1,4 +1,6 @@
-"""Arrays of numbers: inputs through the buffer protocol, and outputs as arrays and buffers."""
+"""Arrays of numbers: values that support the buffer protocol are encoded, and vectors are decoded
+into arrays and buffers.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ KINDS = {
 
 
 def list_body(code: str, values: list[Any]) -> bytes:
-    """Return the body of a list according to the specification, built with struct."""
+    """Return the encoded list, built with struct according to native_protocol_v5.spec."""
     width = KINDS[code][1]
     return struct.pack(">i", len(values)) + b"".join(
         struct.pack(f">i{code}", width, value) for value in values
@@ -103,7 +105,7 @@ def test_numpy_of_any_kind_order_and_stride(
         array.array("d", [1, 2, 255]),
     ],
 )
-def test_other_exporters(twins: Twins, exporter: Any) -> None:
+def test_other_objects_with_a_buffer(twins: Twins, exporter: Any) -> None:
     assert vector_of(t.DoubleType, 3).build_codec(twins.codecs).encode(exporter) == struct.pack(
         ">3d", 1, 2, 255
     )
@@ -165,19 +167,19 @@ def test_vectors_read_as_arrays(twins: Twins, code: str) -> None:
     assert as_numpy.dtype.isnative
     assert as_numpy.flags.writeable
     assert as_numpy.tolist() == [1, -2, 3]
-    # This also works inside other types; vectors of other types stay lists.
+    # Vectors inside other types become arrays, too; vectors of other elements stay lists.
     inside = list_of(cqltype).build_codec(twins.codecs, 5, "numpy")
     assert isinstance(inside.decode(struct.pack(">ii", 1, len(body)) + body)[0], numpy.ndarray)
     assert vector_of(t.UTF8Type, 1).build_codec(twins.codecs, 5, "numpy").decode(b"\x01a") == ["a"]
 
 
-def test_an_unknown_form_is_refused(twins: Twins) -> None:
+def test_an_unknown_vector_type_is_refused(twins: Twins) -> None:
     with pytest.raises(ValueError, match="not as 'tensor'"):
         vector_of(t.FloatType, 3).build_codec(twins.codecs, 5, "tensor")
 
 
 @pytest.mark.parametrize("code", KINDS)
-def test_into_storage_that_the_caller_owns(twins: Twins, code: str) -> None:
+def test_deserialize_into_a_buffer_of_the_caller(twins: Twins, code: str) -> None:
     cqltype, _ = KINDS[code]
     values = [1, -2, 3]
     body = list_body(code, values)
@@ -196,7 +198,7 @@ def test_into_storage_that_the_caller_owns(twins: Twins, code: str) -> None:
         assert list(target) == values
 
 
-def test_unsuitable_storage_is_refused(twins: Twins) -> None:
+def test_unsuitable_buffers_are_refused(twins: Twins) -> None:
     codec = list_of(t.Int32Type).build_codec(twins.codecs)
     body = list_body("i", [1, 2])
     frozen = numpy.zeros(2, "i4")
@@ -232,7 +234,7 @@ def test_unsuitable_storage_is_refused(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("shift", [0, 4, 8, 12])
-def test_decoding_into_the_very_memory_that_is_read(twins: Twins, shift: int) -> None:
+def test_decoding_a_vector_into_the_memory_it_is_read_from(twins: Twins, shift: int) -> None:
     body = struct.pack(">8f", *range(8))
     memory = bytearray(48)
     memory[8:40] = body
@@ -246,7 +248,7 @@ def test_decoding_into_the_very_memory_that_is_read(twins: Twins, shift: int) ->
     assert list(target) == list(range(8))
 
 
-def test_decoding_a_list_into_the_very_memory_that_is_read(twins: Twins) -> None:
+def test_decoding_a_list_into_the_memory_it_is_read_from(twins: Twins) -> None:
     body = list_body("i", list(range(8)))
     memory = bytearray(body)
     target = memoryview(memory)[4:36].cast("i")
@@ -276,7 +278,7 @@ def test_floats_that_are_read_are_ordinary_floats(twins: Twins, code: str) -> No
         assert gc.is_tracked(values)
 
 
-def test_memory_of_floats_that_were_read_is_given_back(twins: Twins) -> None:
+def test_memory_of_decoded_floats_is_freed(twins: Twins) -> None:
     codec = vector_of(t.FloatType, 500).build_codec(twins.codecs)
     body = struct.pack(">500f", *range(500))
     codec.decode(body)

@@ -1,4 +1,6 @@
-"""Codecs of tuples and user-defined types of many shapes."""
+"""Codecs of tuples, user-defined types and collections, whose values may be objects of many
+classes.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ class Attributes:
 @pytest.mark.parametrize(
     "value", [{"street": "x", "zip": 7}, Attributes(street="x", zip=7), ("x", 7), ["x", 7]]
 )
-def test_udts_are_written_from_many_shapes(twins: Twins, value: Any) -> None:
+def test_udts_are_encoded_from_mappings_objects_and_sequences(twins: Twins, value: Any) -> None:
     assert (
         ADDRESS.build_codec(twins.codecs).encode(value).hex() == "0000000178" + "0000000400000007"
     )
@@ -56,7 +58,7 @@ def test_mapped_classes(twins: Twins) -> None:
         assert (instance if kind is dict else instance.__dict__) == {"street": "x", "zip": 7}
 
 
-def test_a_class_mapped_later_reaches_plans_made_before() -> None:
+def test_mapping_a_class_later_changes_existing_codecs() -> None:
     t.UserType.evict_udt_class("ks", "later")
     later = t.UserType.make_udt_class("ks", "later", ["street", "zip"], [TEXT, INT])
     assert later.codec().decode(bytes.fromhex("0000000178ffffffff")) == ("x", None)
@@ -76,7 +78,7 @@ def test_dynamic_composites(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 255, 256, 70_000])
-def test_many_bodies_of_any_length(twins: Twins, size: int) -> None:
+def test_containers_of_elements_of_any_length(twins: Twins, size: int) -> None:
     texts = ["x" * size, "", "\u00e9", "y"]
     parts = [b"x" * size, b"", b"\xc3\xa9", b"y"]
     body = b"\x00\x00\x00\x04" + b"".join([len(part).to_bytes(4, "big") + part for part in parts])
@@ -92,8 +94,9 @@ def test_many_bodies_of_any_length(twins: Twins, size: int) -> None:
     assert dict(codec.decode(doubled)) == pairs
 
 
-def test_many_elements_without_order_or_hash_are_read_at_once(twins: Twins) -> None:
-    count = 20_000  # comparing all pairs would take 200 million comparisons
+def test_a_large_set_of_unhashable_elements_is_read_quickly(twins: Twins) -> None:
+    # checking for duplicates by comparing all pairs would take 200 million comparisons
+    count = 20_000
     first = b"\x00\x00\x00\x01\x00\x00\x00\x04"
     elements = [first + number.to_bytes(4, "big") for number in range(count)]
     body = count.to_bytes(4, "big") + b"".join(

@@ -1,4 +1,6 @@
-"""If a container changes while it is encoded, the old values are encoded or our error is raised."""
+"""If a container changes while it is encoded, either its old values are encoded or an error says
+so.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from tests.unit.cqltypes.samples import list_of, map_of, set_of, vector_of
 
 
 class ActingNumber:
-    """A number that runs a function when it is converted."""
+    """A number that calls `act` when it is converted to an int or a float."""
 
     def __init__(self, act: Callable[[], object]) -> None:
         self.act = act
@@ -32,7 +34,7 @@ class ActingNumber:
 @pytest.mark.parametrize("outer", [list_of, set_of, lambda kind: vector_of(kind, 100)])
 @pytest.mark.parametrize("position", [0, 50, 99])
 @pytest.mark.parametrize("left", [0, 40, 200])
-def test_a_sequence_that_changes_its_size(
+def test_a_sequence_whose_size_changes_is_encoded_as_it_was_or_refused(
     twins: Twins, kind: Any, outer: Any, position: int, left: int
 ) -> None:
     values: list[Any] = [1] * 100
@@ -51,7 +53,7 @@ def test_a_sequence_that_changes_its_size(
     assert result == plain or "changed its size from 100 while it was being encoded" in result
 
 
-def test_nulls_are_looked_at_by_code_that_changes_the_list(twins: Twins) -> None:
+def test_a_null_check_that_clears_the_list(twins: Twins) -> None:
     numpy = pytest.importorskip("numpy")
     values: list[Any] = []
 

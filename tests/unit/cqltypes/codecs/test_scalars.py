@@ -35,7 +35,7 @@ def test_float_payloads_and_signs_survive(twins: Twins, payload: str) -> None:
         assert codec.encode(codec.decode(body)) == body
 
 
-def test_read_types(twins: Twins) -> None:
+def test_classes_of_decoded_values(twins: Twins) -> None:
     def read(cqltype: Any, value: Any) -> Any:
         codec = cqltype.build_codec(twins.codecs)
         return codec.decode(codec.encode(value))

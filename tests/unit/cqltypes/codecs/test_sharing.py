@@ -1,4 +1,4 @@
-"""Plans shared by threads, values whose own code changes the container or encodes something else,
+"""Codecs that threads share, values whose methods change their container or encode something else,
 and reference counts.
 """
 
@@ -53,7 +53,7 @@ def test_a_hundred_threads_on_shared_plans(twins: Twins) -> None:
 
 
 class ActingNumber:
-    """A number that runs a function when it is converted."""
+    """A number that calls `action` when it is converted to an int or a float."""
 
     def __init__(self, action: Callable[[], Any]) -> None:
         self.action = action
@@ -114,7 +114,7 @@ def test_a_value_that_encodes_in_its_conversion(twins: Twins, cqltype: Any) -> N
 
 
 @pytest.mark.parametrize("cqltype", [*NUMBERS, list_of(list_of(INT)), list_of(t.IntegerType)])
-def test_an_error_in_a_conversion_goes_out_as_it_is(twins: Twins, cqltype: Any) -> None:
+def test_an_error_in_a_conversion_is_raised_unchanged(twins: Twins, cqltype: Any) -> None:
     def fail() -> None:
         raise RuntimeError("mine")
 
@@ -143,12 +143,14 @@ def test_an_iterator_that_fails(twins: Twins) -> None:
 
 
 def test_an_exporter_cannot_be_resized_under_the_encoder(twins: Twins) -> None:
-    """User code runs while no buffer is held, because an exported buffer cannot be resized."""
+    """The encoder holds no buffer while user code runs, because an exported buffer cannot be
+    resized.
+    """
     data = bytearray(b"\x01\x02\x03")
     codec = list_of(list_of(t.ByteType)).build_codec(twins.codecs)
     body = codec.encode([data, Resizing(data), data])
     assert codec.decode(body) == [[1, 2, 3], [5], [1, 2, 3, 4]]
-    data.append(9)  # no buffer is held
+    data.append(9)  # raises BufferError if the encoder still holds a buffer
 
 
 class Resizing:
@@ -221,7 +223,7 @@ REPEATED: list[tuple[Any, Any]] = [
 def test_encoding_and_decoding_leak_no_memory(twins: Twins) -> None:
     plans = [(cqltype.build_codec(twins.codecs), value) for cqltype, value in REPEATED]
 
-    def once() -> None:
+    def encode_and_decode_all() -> None:
         for codec, value in plans:
             try:
                 body = codec.encode(value)
@@ -235,11 +237,11 @@ def test_encoding_and_decoding_leak_no_memory(twins: Twins) -> None:
 
     def blocks(turns: int) -> int:
         for _ in range(turns):
-            once()
+            encode_and_decode_all()
         gc.collect()
         return sys.getallocatedblocks()
 
-    # Python's own free lists fill up first.
+    # The first runs fill Python's free lists, which would otherwise count as a leak.
     blocks(60)
     before = blocks(5)
     after = blocks(50)
@@ -247,7 +249,7 @@ def test_encoding_and_decoding_leak_no_memory(twins: Twins) -> None:
     assert after - before < 40
 
 
-def test_reference_counts_of_the_arguments(twins: Twins) -> None:
+def test_encoding_keeps_reference_counts_of_its_arguments(twins: Twins) -> None:
     for cqltype, value in REPEATED:
         codec = cqltype.build_codec(twins.codecs)
         subject = value if not isinstance(value, (list, tuple)) or not value else value[0]
