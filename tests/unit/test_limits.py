@@ -129,8 +129,10 @@ def test_too_many_nulls_are_found_without_a_look_at_each_row(twins: Twins) -> No
         plan.read(value(None) * count, 0, count)
 
 
-# Null vectors whose decoded form would have up to half a gigabyte of zeros or more: in one column,
-# and nested. The child process has a limited address space.
+# Nulls of vector types that stand for hundreds of megabytes of zeros or more: in one column, and in
+# nested vectors.
+# Each case has a type, the number of nulls, and the length of the decoded column; None if the page
+# is refused.
 HUGE = [
     ("vector_of(t.FloatType, 10_000_000)", 13, 13),
     ("vector_of(vector_of(t.FloatType, 16_000), 8_000)", 1, 1),

@@ -79,7 +79,7 @@ def test_the_fast_path_keeps_signatures_and_docstrings(name: str) -> None:
     assert getattr(t.Int32Type, name).__doc__
 
 
-def test_classes_below_have_their_own() -> None:
+def test_subclasses_have_calls_of_their_own() -> None:
     assert use_fast_path(t.LongType, 5) == bytes(7) + b"\5"
     with pytest.raises(OverflowError, match="range of counter"):
         t.CounterColumnType.serialize(1 << 63, 4)
@@ -87,13 +87,14 @@ def test_classes_below_have_their_own() -> None:
         t.LongType.serialize(1 << 63, 4)
     assert is_fast(t.CounterColumnType)
     assert is_fast(t.LongType)
-    # This is another encoding, in a subclass of a class that is fast already.
+    # TimeUUIDType is a subclass of DateType, which is on the fast path now, but has another
+    # encoding.
     t.DateType.serialize(0, 4)
     assert t.TimeUUIDType.deserialize(bytes(16), 4).int == 0
     assert not is_fast(t.TimestampType)
 
 
-def test_a_class_made_afterwards() -> None:
+def test_a_subclass_created_later_gets_its_own_fast_path() -> None:
     use_fast_path(t.Int32Type, 5)
     later: Any = CassandraTypeType("_Later", (t.Int32Type,), {"typename": "later"})
     assert later.__dict__["serialize"] is calls.stock_methods["serialize"]
@@ -114,7 +115,7 @@ class Halved(t.Int32Type):
         return super().deserialize(byts, protocol_version) / 2
 
 
-def test_a_programs_own_coding_stays() -> None:
+def test_overridden_methods_stay_on_the_slow_path() -> None:
     for _ in range(2):
         assert Doubled.to_binary(5, 4) == Doubled.serialize(5, 4) == b"\0\0\0\x0a"
         assert Doubled.from_binary(FIVE, 4) == 5
@@ -127,7 +128,7 @@ def test_a_programs_own_coding_stays() -> None:
     assert not is_fast(list_type)
 
 
-def test_the_version_reaches_a_programs_own_coding_inside_others() -> None:
+def test_overridden_methods_get_the_protocol_version_inside_collections() -> None:
     class Versioned(t.BytesType):
         @classmethod
         def serialize(cls, val: Any, protocol_version: int) -> bytes:
@@ -142,9 +143,9 @@ def test_the_version_reaches_a_programs_own_coding_inside_others() -> None:
         ]
 
 
-@pytest.mark.parametrize("settled", [False, True])
-def test_a_coding_that_is_replaced_for_the_process(settled: bool) -> None:
-    if settled:
+@pytest.mark.parametrize("is_fast_before", [False, True])
+def test_replacing_a_method_affects_all_codecs_of_the_type(is_fast_before: bool) -> None:
+    if is_fast_before:
         for cls in (t.DateType, t.TimestampType):
             use_fast_path(cls, cls.deserialize(bytes(8), 4))
     of_timestamps = t.ListType.apply_parameters([t.TimestampType])
@@ -165,7 +166,7 @@ def test_a_coding_that_is_replaced_for_the_process(settled: bool) -> None:
     assert of_timestamps.from_binary(body, 4)[0].year == 1970
 
 
-def test_putting_back_by_hand() -> None:
+def test_assigning_the_original_method_restores_the_fast_path() -> None:
     original = t.DateType.deserialize
     use_fast_path(t.DateType, original(bytes(8), 4))
     fast = t.DateType.deserialize
@@ -182,7 +183,7 @@ def test_putting_back_by_hand() -> None:
         del t.DateType.nothing  # type: ignore[attr-defined]
 
 
-def test_a_counter_is_no_bigint_after_its_coding_was_put_back() -> None:
+def test_a_counter_keeps_its_name_after_its_method_was_restored() -> None:
     with mock.patch.object(t.CounterColumnType, "serialize", return_value=b"mine"):
         assert t.CounterColumnType.serialize(1, 4) == b"mine"
         use_fast_path(t.LongType, 1)
@@ -206,9 +207,9 @@ def test_attributes_that_codecs_depend_on() -> None:
     assert user_type.deserialize(body, 4) == (5,)
 
 
-@pytest.mark.parametrize("settled", [False, True])
-def test_methods_of_another_type_are_a_programs_choice(settled: bool) -> None:
-    if settled:
+@pytest.mark.parametrize("is_fast_before", [False, True])
+def test_methods_taken_from_another_type_are_used(is_fast_before: bool) -> None:
+    if is_fast_before:
         use_fast_path(t.UTF8Type, "x")
     taken = {"serialize": t.UTF8Type.serialize, "deserialize": t.UTF8Type.deserialize}
     texts: Any = CassandraTypeType("_Texts", (t.BytesType,), dict(taken))
@@ -225,7 +226,7 @@ def test_methods_of_another_type_are_a_programs_choice(settled: bool) -> None:
         t.Int32Type.support_empty_values = False  # drops all cached codecs
 
 
-def test_a_mixin_comes_first() -> None:
+def test_methods_of_a_mixin_are_used() -> None:
     class Mixin:
         @classmethod
         def to_binary(cls, val: Any, protocol_version: int) -> bytes:
@@ -282,7 +283,7 @@ def test_classes_are_not_kept_alive() -> None:
 
     cqltype: Any = CassandraTypeType("_Gone", (t.Int32Type,), {})
     use_fast_path(cqltype, 5)
-    gone = weakref.ref(cqltype)
+    reference = weakref.ref(cqltype)
     del cqltype
     gc.collect()
-    assert gone() is None
+    assert reference() is None

@@ -1,5 +1,6 @@
-"""Enum members are encoded by their values. Named tuples and objects are encoded as user-defined
-types by the names of their fields, objects by aliases too.
+"""Enum members are encoded by their values; named tuples and objects as user-defined types.
+
+The fields of a user-defined type are found by name, for objects by alias, too.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ VALUES: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("kind", "value"), VALUES, ids=str)
-def test_members_of_every_type(twins: Twins, kind: Any, value: Any) -> None:
+def test_enum_members_are_encoded_by_their_values(twins: Twins, kind: Any, value: Any) -> None:
     member = enum.Enum("Kind", {"ONE": value}).ONE  # type: ignore[attr-defined]
     codec = kind.build_codec(twins.codecs)
     assert codec.encode(member) == codec.encode(value)
@@ -58,7 +59,9 @@ def test_members_of_every_type(twins: Twins, kind: Any, value: Any) -> None:
 
 
 @pytest.mark.parametrize(("value", "truth"), [(5, 1), (-1, 1), (0, 0), (2**70, 1)])
-def test_flags_are_booleans_by_their_truth(twins: Twins, value: int, truth: int) -> None:
+def test_integers_are_encoded_as_booleans_by_their_truth(
+    twins: Twins, value: int, truth: int
+) -> None:
     codec = t.BooleanType.build_codec(twins.codecs)
     assert codec.encode(value) == bytes([truth])
     if value < 2**31:
@@ -90,7 +93,7 @@ class Plain(enum.Enum):
     BLANK = EMPTY
 
 
-def test_members_that_are_numbers_or_text_themselves(twins: Twins) -> None:
+def test_members_of_int_and_str_enums(twins: Twins) -> None:
     assert t.Int32Type.build_codec(twins.codecs).encode(Level.LOW) == b"\x00\x00\x00\x01"
     assert t.DoubleType.build_codec(twins.codecs).encode(Level.LOW)[:2] == b"\x3f\xf0"
     assert t.UTF8Type.build_codec(twins.codecs).encode(Zone.NORTH) == b"n"
@@ -159,7 +162,7 @@ def test_members_that_are_numbers_or_text_themselves(twins: Twins) -> None:
         ),
     ],
 )
-def test_members_whose_values_do_not_fit(
+def test_errors_of_enum_members_name_member_and_value(
     twins: Twins, kind: Any, member: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
@@ -172,13 +175,14 @@ def named_tuple(names: str, *values: Any) -> Any:
     return kind(*values)
 
 
-def test_named_tuples_go_by_the_names_of_their_fields(twins: Twins) -> None:
+def test_named_tuples_are_encoded_by_field_name(twins: Twins) -> None:
     codec = ADDRESS.build_codec(twins.codecs)
     expected = codec.encode(("x", 7))
     assert codec.encode(named_tuple("street zip", "x", 7)) == expected
     assert codec.encode(named_tuple("zip street", 7, "x")) == expected
     assert codec.encode(named_tuple("zip", 7)) == codec.encode((None, 7))
-    assert codec.encode(named_tuple("road code", "x", 7)) == expected  # by position
+    # no field has such a name, so the values are taken by position
+    assert codec.encode(named_tuple("road code", "x", 7)) == expected
     assert codec.encode(codec.decode(expected)) == expected
     with pytest.raises(TypeError, match=r'^field "street" of ks.address: 7 \(int\) is not text'):
         codec.encode(named_tuple("zip street", "x", 7))
@@ -186,7 +190,7 @@ def test_named_tuples_go_by_the_names_of_their_fields(twins: Twins) -> None:
     assert nested.encode([named_tuple("zip street", 7, "x")]) == nested.encode([("x", 7)])
 
 
-def test_objects_go_by_the_aliases_of_their_fields(twins: Twins) -> None:
+def test_objects_are_encoded_by_alias(twins: Twins) -> None:
     attrs, pydantic = pytest.importorskip("attrs"), pytest.importorskip("pydantic")
     codec = ADDRESS.build_codec(twins.codecs)
     expected = codec.encode(("x", 7))
@@ -207,7 +211,7 @@ def test_an_address_with_a_zone_is_refused(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("value", [1_764_000_000, 1_764_000_000.5])
-def test_seconds_in_place_of_milliseconds_are_warned_of(twins: Twins, value: float) -> None:
+def test_seconds_instead_of_milliseconds_warn(twins: Twins, value: float) -> None:
     timestamp = t.TimestampType.build_codec(twins.codecs)
     with pytest.warns(RuntimeWarning, match="multiply them by 1000") as warned:
         assert timestamp.encode(value) == int(value).to_bytes(8, "big")
@@ -224,7 +228,7 @@ def test_seconds_in_place_of_milliseconds_are_warned_of(twins: Twins, value: flo
         (1_764_000_000_123_456_789, "if these are nanoseconds, divide them by 1000000, or pass"),
     ],
 )
-def test_parts_of_milliseconds_are_warned_of(twins: Twins, value: int, advice: str) -> None:
+def test_microseconds_and_nanoseconds_warn(twins: Twins, value: int, advice: str) -> None:
     timestamp = t.TimestampType.build_codec(twins.codecs)
     with pytest.warns(RuntimeWarning, match=f"^about 176\\d* milliseconds .*{advice}") as warned:
         assert timestamp.encode(value) == value.to_bytes(8, "big")
@@ -241,7 +245,7 @@ def test_a_column_of_seconds_warns_as_often_as_one_value(twins: Twins) -> None:
     assert len({str(warning.message) for warning in warned}) == 1
 
 
-def test_a_timestamp_that_says_its_unit_is_not_warned_of(twins: Twins) -> None:
+def test_a_millis_timestamp_does_not_warn(twins: Twins) -> None:
     timestamp = t.TimestampType.build_codec(twins.codecs)
     assert timestamp.encode(MillisTimestamp(1_764_000_000)) == (1_764_000_000).to_bytes(8, "big")
 
@@ -249,7 +253,7 @@ def test_a_timestamp_that_says_its_unit_is_not_warned_of(twins: Twins) -> None:
 @pytest.mark.parametrize(
     "value", [0, -1_764_000_000, 86_400_000, 1_764_000_000_000, 253_402_300_799_999, 2**62]
 )
-def test_other_milliseconds_are_not(twins: Twins, value: int) -> None:
+def test_plausible_milliseconds_do_not_warn(twins: Twins, value: int) -> None:
     assert t.TimestampType.build_codec(twins.codecs).encode(value) == value.to_bytes(
         8, "big", signed=True
     )

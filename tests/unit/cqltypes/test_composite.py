@@ -1,4 +1,6 @@
-"""Composite comparators, byte by byte: a length, the value, and an end byte for each part."""
+"""The encoding of composite types, byte by byte: each part is a length, the value, and an
+end byte.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ PACKAGE = "org.apache.cassandra.db.marshal."
         ((), ""),
     ],
 )
-def test_parts(twins: Twins, value: tuple[Any, ...], data: str) -> None:
+def test_parts_are_encoded_and_decoded(twins: Twins, value: tuple[Any, ...], data: str) -> None:
     codec = PAIR.build_codec(twins.codecs)
     assert codec.encode(value) == bytes.fromhex(data)
     assert codec.decode(bytes.fromhex(data)) == value
@@ -70,7 +72,7 @@ def test_parts_that_name_their_type(twins: Twins) -> None:
     name = f"{PACKAGE}Int32Type".encode()
     by_class = len(name).to_bytes(2, "big") + name + bytes.fromhex("0004 00000001 00")
     assert codec.decode(by_class) == (1,)
-    # A part of an undeclared type stays bytes.
+    # A part whose alias is not declared stays bytes.
     assert codec.decode(bytes.fromhex("8078 0001 61 00")) == (b"a",)
     for wrong in ([("x", 1)], ["s"], [("s",)]):
         with pytest.raises(TypeError, match=r"a pair of an alias \(s, i\) and a value"):

@@ -37,7 +37,7 @@ def test_parameters() -> None:
 
 
 @pytest.mark.parametrize("wrapper", [t.FrozenType, t.ReversedType])
-def test_a_wrapper_has_its_parameters_rule_for_empty_values(wrapper: Any) -> None:
+def test_wrappers_decode_empty_values_like_the_wrapped_type(wrapper: Any) -> None:
     class Emptied(t.Int32Type):
         support_empty_values = True
 

@@ -1,4 +1,4 @@
-"""Custom types of unknown classes."""
+"""Custom types whose server class the driver does not know."""
 
 from __future__ import annotations
 

@@ -344,7 +344,9 @@ def test_a_value_without_a_repr_can_be_refused(twins: Twins) -> None:
 
 
 def nested_codec(codecs: ModuleType, kind: str, depth: int) -> tuple[Any, Any, bytes]:
-    """Return a codec of `depth` nested containers of one element, with a value and its body."""
+    """Return a codec of `depth` nested containers with one element each, a value, and its
+    encoding.
+    """
     count = b"\x00\x00\x00\x01"
     codec: Any = codecs.int32()
     value: Any = 1
@@ -368,12 +370,12 @@ def nested_codec(codecs: ModuleType, kind: str, depth: int) -> tuple[Any, Any, b
 
 
 @pytest.mark.parametrize("kind", ["list", "tuple", "map", "vector"])
-def test_a_plan_deeper_than_the_stack_is_an_error(twins: Twins, kind: str) -> None:
+def test_types_nested_deeper_than_the_stack_are_an_error(twins: Twins, kind: str) -> None:
     codec, value, body = nested_codec(twins.codecs, kind, 100)
     assert codec.encode(value) == body
     assert codec.encode(codec.decode(body)) == body
-    # Python 3.13 allows compiled code 10,000 levels. From 3.14 on the real size of the stack
-    # decides, and it may suffice.
+    # 20,000 levels may be too deep: Python 3.13 allows compiled code 10,000. From 3.14 on, the real
+    # size of the stack decides, and it may suffice.
     codec, value, body = nested_codec(twins.codecs, kind, 20_000)
     for act, argument in ((codec.encode, value), (codec.decode, body)):
         try:
@@ -385,7 +387,7 @@ def test_a_plan_deeper_than_the_stack_is_an_error(twins: Twins, kind: str) -> No
 
 
 class Index:
-    """An object whose __index__ returns or raises `answer`."""
+    """An object whose `__index__` returns `answer`, or raises it if it is an exception."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -396,7 +398,7 @@ class Index:
         return self.answer
 
 
-WHOLE = [
+WHOLE_NUMBERS = [
     t.ByteType,
     t.Int32Type,
     t.LongType,
@@ -407,7 +409,7 @@ WHOLE = [
 ]
 
 
-@pytest.mark.parametrize("cqltype", WHOLE)
+@pytest.mark.parametrize("cqltype", WHOLE_NUMBERS)
 @pytest.mark.parametrize(
     "answer", [OverflowError("own"), AttributeError("own"), ValueError("own"), KeyError("own")]
 )
@@ -419,14 +421,16 @@ def test_an_error_of_a_values_own_conversion_is_not_hidden(
     assert caught.value is answer
 
 
-@pytest.mark.parametrize("cqltype", WHOLE)
+@pytest.mark.parametrize("cqltype", WHOLE_NUMBERS)
 @pytest.mark.parametrize("answer", [1.5, "1", None])
-def test_an_index_that_is_no_integer_is_refused(twins: Twins, cqltype: Any, answer: Any) -> None:
+def test_an_index_method_that_returns_no_integer_is_refused(
+    twins: Twins, cqltype: Any, answer: Any
+) -> None:
     with pytest.raises(TypeError):
         cqltype.build_codec(twins.codecs).encode(Index(answer))
 
 
-def test_dates_and_times_whose_number_was_replaced(twins: Twins) -> None:
+def test_dates_and_times_with_a_fraction_are_refused(twins: Twins) -> None:
     day, moment = Date(0), Time(0)
     day.days_from_epoch = 1.5  # type: ignore[assignment]
     moment.nanosecond_time = 1.5  # type: ignore[assignment]
@@ -438,13 +442,13 @@ def test_dates_and_times_whose_number_was_replaced(twins: Twins) -> None:
 @pytest.mark.parametrize(
     "value", ["x" * 20_000, b"x" * 20_000, dict.fromkeys(range(20_000)), "abc"]
 )
-def test_text_and_mappings_are_no_vector_of_any_size(twins: Twins, value: Any) -> None:
+def test_text_and_mappings_are_refused_as_vectors(twins: Twins, value: Any) -> None:
     codec = vector_of(t.FloatType, 20_000).build_codec(twins.codecs)
     with pytest.raises(TypeError, match="is not a collection of elements for vector<float, 20000>"):
         codec.encode(value)
 
 
-def test_the_message_about_a_huge_value_looks_at_its_start_only(twins: Twins) -> None:
+def test_the_message_about_a_huge_value_calls_repr_for_its_start_only(twins: Twins) -> None:
     calls = []
 
     class Loud:

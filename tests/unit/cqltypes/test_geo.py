@@ -21,7 +21,10 @@ from cassandra.util import (
 
 
 def little_endian(kind: int, *parts: Any) -> bytes:
-    """Return well-known binary: numbers are 32-bit counts, tuples are points."""
+    """Return well-known binary.
+
+    :param parts: an int is a 32-bit count; a tuple is a point.
+    """
     data = struct.pack("<BI", 1, kind)
     for part in parts:
         data += struct.pack("<I", part) if isinstance(part, int) else struct.pack("<2d", *part)
@@ -51,7 +54,7 @@ SHAPES: list[tuple[Any, Any, str, tuple[Any, ...]]] = [
 
 
 @pytest.mark.parametrize(("cqltype", "shape", "text", "parts"), SHAPES, ids=[s[2] for s in SHAPES])
-def test_shapes(cqltype: Any, shape: Any, text: str, parts: Any) -> None:
+def test_shapes_are_encoded_and_decoded(cqltype: Any, shape: Any, text: str, parts: Any) -> None:
     data = little_endian(*parts)
     assert cqltype.to_binary(shape, 4) == cqltype.to_binary(text, 4) == data
     assert cqltype.from_binary(data, 4) == cqltype.from_binary(big_endian(*parts), 4) == shape

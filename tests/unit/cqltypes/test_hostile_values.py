@@ -1,5 +1,7 @@
-"""Values that nobody means to bind, for every type: both implementations refuse them with an error
-of the same class that names the column, or encode the same bytes.
+"""Values that applications pass by mistake, for every type.
+
+Both implementations either encode the same bytes, or refuse the value with an error of the same
+class that names the column.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ class WrongConversions:
         return "1"  # type: ignore[return-value]  # noqa: PLE0305
 
     def __float__(self) -> float:
-        return 1  # int, not float
+        return 1  # an int, although Python requires a float
 
     def __len__(self) -> int:
         return -1  # noqa: PLE0303
@@ -151,7 +153,7 @@ def numpy_values() -> Iterator[Any]:
 
 
 def bind_outcome(plan: Any, value: Any) -> tuple[str, object]:
-    """Return the outcome of binding `value`."""
+    """Return ("bytes", data), or the error's class and what its text says about the column."""
     try:
         return "bytes", plan.bind((value,), 4).data
     except (EncodeTypeError, EncodeValueError, DecodeError) as error:
@@ -175,7 +177,7 @@ def plan_of(impl: str, kind: Any) -> Any:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.cql_parameterized_type())
 @pytest.mark.parametrize("values", [python_values, numpy_values])
-def test_both_refuse_with_one_error_or_write_the_same(
+def test_both_implementations_encode_or_refuse_alike(
     compiled: Twins, kind: Any, values: Any
 ) -> None:
     python, c = plan_of("python", kind), plan_of("c", kind)
@@ -188,9 +190,9 @@ def test_both_refuse_with_one_error_or_write_the_same(
     assert different == []
 
 
-# A blob is excluded, because it accepts the bytes of an array.
+# The type blob is left out, because it accepts an array as its bytes.
 @pytest.mark.parametrize("kind", [kind for kind in SCALARS if kind is not t.BytesType])
-def test_an_array_for_a_scalar_is_an_error_of_ours(twins: Twins, kind: Any) -> None:
+def test_an_array_for_a_scalar_is_an_encode_error(twins: Twins, kind: Any) -> None:
     numpy = pytest.importorskip("numpy")
     plan = plan_of(twins.impl, kind)
     for value in ([1, 2], [1.5], [[1, 2]], ["a"], [None], [True]):

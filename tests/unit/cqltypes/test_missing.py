@@ -1,4 +1,7 @@
-"""NumPy's masks, NaT and pandas' NA are bound as null, and refused where null is not allowed."""
+"""Missing values, which are NumPy's masked values, NaT and pandas' NA, are bound as null.
+
+Where null is not allowed, they are refused.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from tests.unit.cqltypes.samples import list_of, map_of, set_of, tuple_of, vecto
 
 
 class Pairs(dict[Any, Any]):
-    """A mapping whose keys need not be hashable."""
+    """A mapping with keys that need not be hashable, as missing values are not."""
 
     def __init__(self, pairs: list[tuple[Any, Any]]) -> None:
         super().__init__()
@@ -70,7 +73,7 @@ def encode(twins: Twins, kind: Any, value: Any) -> bytes:
 
 @pytest.mark.parametrize("value", MISSING, ids=repr)
 @pytest.mark.parametrize("kind", SCALARS, ids=lambda kind: str(kind.cql_parameterized_type()))
-def test_no_value_is_null_where_it_is_bound(twins: Twins, kind: Any, value: Any) -> None:
+def test_missing_values_are_bound_as_null(twins: Twins, kind: Any, value: Any) -> None:
     bind_plan = plan(twins, kind, t.Int32Type)
     assert bind_plan.bind([value, 1], 4).values() == [None, b"\0\0\0\1"]
     assert bind_plan.bind_row({"c0": value, "c1": 1}, 4).values()[0] is None
@@ -84,7 +87,7 @@ def test_no_value_is_null_where_it_is_bound(twins: Twins, kind: Any, value: Any)
 @pytest.mark.parametrize(
     "kind", [t.DoubleType, t.DateType, t.UTF8Type, t.Int32Type, t.BytesType, t.SimpleDateType]
 )
-def test_no_value_is_null_inside_of_others(twins: Twins, kind: Any, value: Any) -> None:
+def test_missing_values_inside_collections_are_null(twins: Twins, kind: Any, value: Any) -> None:
     assert encode(twins, list_of(kind), [value]) == b"\0\0\0\1" + NULL
     assert encode(twins, list_of(kind), (None, value, value)) == b"\0\0\0\3" + NULL * 3
     assert encode(twins, set_of(kind), [value]) == b"\0\0\0\1" + NULL
@@ -105,9 +108,9 @@ def good_value(kind: Any) -> Any:
     return {t.UTF8Type: "x", t.BytesType: b"x"}.get(kind, 1)
 
 
-# Encoded cells of collections: 4 bytes of length, and the body.
+# Encoded elements of collections in hexadecimal: 4 bytes of length, then the value.
 ONE, KEY = "0000000400000001", "0000000161"
-# Each value with its bytes; the element count of a collection comes first.
+# Type, value, and its encoding in hexadecimal, which begins with the number of elements.
 WITH_NULLS: list[tuple[Any, Any, str]] = [
     (list_of(t.Int32Type), [1, None], "00000002" + ONE + "ffffffff"),
     (list_of(t.Int32Type), (None, 1), "00000002ffffffff" + ONE),
@@ -134,7 +137,7 @@ WITH_NULLS: list[tuple[Any, Any, str]] = [
 
 
 @pytest.mark.parametrize(("kind", "value", "data"), WITH_NULLS, ids=lambda part: str(part)[:40])
-def test_nulls_inside_collections_are_written_and_read(
+def test_nulls_inside_collections_are_encoded_and_decoded(
     twins: Twins, kind: Any, value: Any, data: str
 ) -> None:
     wire = bytes.fromhex(data)
@@ -147,7 +150,7 @@ def test_nulls_inside_collections_are_written_and_read(
         assert kind.serialize(value, version) == kind.to_binary(value, version) == wire
 
 
-def test_a_collection_has_no_place_for_what_is_not_set(twins: Twins) -> None:
+def test_an_unset_value_inside_a_collection_is_refused(twins: Twins) -> None:
     for kind, value in (
         (list_of(t.Int32Type), [UNSET_VALUE]),
         (set_of(t.UTF8Type), [UNSET_VALUE]),
@@ -166,7 +169,7 @@ def test_nan_is_a_number(twins: Twins) -> None:
 
 @pytest.mark.parametrize("name", ["serialize", "to_binary"])
 @pytest.mark.parametrize("kind", SCALARS, ids=lambda kind: str(kind.cql_parameterized_type()))
-def test_no_value_has_no_bytes_of_its_own(twins: Twins, kind: Any, name: str) -> None:
+def test_class_methods_refuse_missing_values(twins: Twins, kind: Any, name: str) -> None:
     calls = twins.codecs.TypeCalls(kind, kind.build_codec(twins.codecs), False, None)
     for value in (*MISSING, numpy.ma.array(5.0, mask=True), numpy.ma.array("5", mask=True)):
         for call in (getattr(calls, name), getattr(kind, name)):
@@ -204,7 +207,7 @@ def test_masked_elements_are_null(twins: Twins, kind: Any, source: str) -> None:
     assert encode(twins, vector_of(kind, 3), free) == encode(twins, vector_of(kind, 3), [7, 2, 7])
 
 
-def test_a_vector_of_which_all_is_masked_is_null(twins: Twins) -> None:
+def test_a_vector_with_all_elements_masked_is_null(twins: Twins) -> None:
     array = numpy.ma.array(numpy.zeros((2, 3), "f4"), mask=[[True] * 3, [False] * 3])
     bind_plan = plan(twins, vector_of(t.FloatType, 3))
     assert [row.values() for row in bind_plan.bind_many([(array[0],), (array[1],)], 4).rows()] == [
@@ -261,13 +264,13 @@ def test_arrays_that_are_not_bytes_are_refused_for_a_blob(
         plan(twins, t.BytesType).bind([value], 4)
 
 
-def test_names_of_fields_are_no_formats(twins: Twins) -> None:
+def test_field_names_of_an_array_are_not_taken_for_formats(twins: Twins) -> None:
     assert encode(twins, t.BytesType, numpy.zeros(1, dtype=[("OX", "u1"), ("P", "u1")])) == b"\0\0"
 
 
 @pytest.mark.parametrize("kind", [t.FloatType, t.Int32Type, t.UTF8Type])
 @pytest.mark.parametrize("shape", [(2, 2), ()])
-def test_a_memoryview_of_other_dimensions_is_no_collection(
+def test_a_memoryview_without_one_dimension_is_refused_as_collection(
     twins: Twins, kind: Any, shape: Any
 ) -> None:
     array: Any = numpy.zeros(shape, "f4")
@@ -279,13 +282,13 @@ def test_a_memoryview_of_other_dimensions_is_no_collection(
             encode(twins, container, view)
 
 
-def test_the_literal_of_no_value() -> None:
+def test_the_literal_of_a_missing_value_is_null() -> None:
     encoder = Encoder()
     assert [encoder.cql_encode_all_types(value) for value in MISSING[:3]] == ["NULL"] * 3
     assert encoder.cql_encode_all_types([pandas.NA, 1]) == "[NULL, 1]"
 
 
-def test_a_class_of_the_same_name_is_not_meant(twins: Twins) -> None:
+def test_a_class_that_is_only_named_like_pandas_na_is_a_value(twins: Twins) -> None:
     class NAType:
         def __index__(self) -> int:
             return 3
@@ -293,14 +296,14 @@ def test_a_class_of_the_same_name_is_not_meant(twins: Twins) -> None:
     assert plan(twins, t.Int32Type).bind([NAType()], 4).values() == [b"\0\0\0\3"]
 
 
-def test_the_attributes_of_nat_are_no_fields(twins: Twins) -> None:
+def test_nat_is_null_for_a_type_with_fields_named_like_its_attributes(twins: Twins) -> None:
     day = t.UserType.make_udt_class("k", "day", ["year", "month"], [t.DoubleType, t.DoubleType])
     assert plan(twins, day).bind([pandas.NaT], 4).values() == [None]
     assert encode(twins, list_of(day), [pandas.NaT]) == b"\0\0\0\1" + NULL
 
 
 class ReprType(t.UTF8Type):
-    """A user's type that accepts everything."""
+    """An application's type that encodes any value."""
 
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
@@ -308,14 +311,14 @@ class ReprType(t.UTF8Type):
 
 
 @pytest.mark.parametrize("value", MISSING, ids=repr)
-def test_no_value_is_null_for_types_of_a_users(twins: Twins, value: Any) -> None:
+def test_missing_values_are_null_for_an_application_s_type(twins: Twins, value: Any) -> None:
     assert plan(twins, ReprType).bind([value], 4).values() == [None]
     assert encode(twins, list_of(ReprType), [value]) == b"\0\0\0\1" + NULL
 
 
 @pytest.mark.parametrize("kind", SCALARS, ids=lambda kind: str(kind.cql_parameterized_type()))
 @pytest.mark.filterwarnings("error")
-def test_no_value_has_no_encoding_by_itself(twins: Twins, kind: Any) -> None:
+def test_codecs_refuse_missing_values(twins: Twins, kind: Any) -> None:
     for value in MISSING[:3]:
         with pytest.raises((TypeError, ValueError)):
             encode(twins, kind, value)

@@ -1,4 +1,6 @@
-"""The package of types: public paths, a cheap import, names that tools print."""
+"""The package of types: the modules that its classes name, its import time, and names that tools
+print.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from cassandra import cqltypes as t
 from tests.processes import run_python
 
 
-def test_classes_say_their_public_path() -> None:
+def test_classes_name_the_public_module() -> None:
     for name in t.__all__:
         value = getattr(t, name)
         if isinstance(value, type) and name not in ("EmptyValue",):
@@ -15,7 +17,8 @@ def test_classes_say_their_public_path() -> None:
 
 def test_the_import_stays_cheap() -> None:
     code = (
-        # From Python 3.14 on, logging itself imports inspect and dataclasses.
+        # logging is imported before the count begins: from Python 3.14 on, it imports inspect and
+        # dataclasses.
         "import sys, logging; before = set(sys.modules)\n"
         "import cassandra.cqltypes, cassandra.util\n"
         "heavy = {'numpy', 'geomet', 'asyncio', 'inspect', 'dataclasses', 'pandas'}\n"

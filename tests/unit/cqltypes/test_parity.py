@@ -1,5 +1,5 @@
-"""Round trips, and a comparison of both implementations: random values of nested types, random and
-mutated bytes.
+"""Round trips, and comparisons of both implementations, with random values of nested types, and
+random and mutate bytes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     ),
     t.UUIDType: st.uuids(),
     t.TimeUUIDType: st.uuids(version=1),
-    # in the notation of the system's own functions: "::ffff:0.0.0.0"
+    # IPv6 addresses as the operating system writes them: "::ffff:0.0.0.0"
     t.InetAddressType: st.ip_addresses().map(
         lambda ip: socket.inet_ntop(
             socket.AF_INET if ip.version == 4 else socket.AF_INET6, ip.packed
@@ -140,7 +140,8 @@ def test_round_trip_of_sets_and_maps(twins: Twins, data: st.DataObject) -> None:
             st.tuples(keys, st.none() | st.integers(0, 9)), unique_by=lambda pair: repr(pair[0])
         )
     )
-    # Equal keys in different notations (-0.0 and 0.0, 1.0 and 1.00) are one key for Python.
+    # Keys that are equal in Python but have different encodings (-0.0 and 0.0, 1.0 and 1.00) become
+    # one key here.
     source = dict(pairs)
     codec = map_of(key_type, t.Int32Type).build_codec(twins.codecs)
     decoded = codec.decode(codec.encode(source))
@@ -171,7 +172,7 @@ TYPES = list(
 )
 
 
-def test_every_type_takes_and_refuses_the_same_values(compiled: Twins) -> None:
+def test_both_implementations_accept_and_refuse_the_same_values(compiled: Twins) -> None:
     values: list[Any] = [value for _, value, _ in [*SCALARS, *ALSO_WRITTEN, *CONTAINERS]]
     values += [
         1.5,
@@ -205,7 +206,7 @@ def test_every_type_takes_and_refuses_the_same_values(compiled: Twins) -> None:
             assert outcome(fast.encode, value) == outcome(slow.encode, value), (cqltype, value)
 
 
-def mutated(body: bytes, source: random.Random) -> bytes:
+def mutate(body: bytes, source: random.Random) -> bytes:
     """Return `body` with up to three bytes changed, cut or inserted, or with extreme lengths."""
     changed = bytearray(body)
     for _ in range(source.randint(1, 3)):
@@ -232,13 +233,13 @@ def mutated(body: bytes, source: random.Random) -> bytes:
     return bytes(changed)
 
 
-def test_mutated_bytes_read_the_same(compiled: Twins) -> None:
+def test_both_implementations_decode_mutated_bytes_alike(compiled: Twins) -> None:
     source = random.Random(20261120)
     corpus = [bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]]
     for cqltype in TYPES:
         fast, slow = cqltype.build_codec(compiled.codecs), cqltype.build_codec(reference)
         for body in corpus:
-            for data in (body, mutated(body, source), mutated(body, source)):
+            for data in (body, mutate(body, source), mutate(body, source)):
                 assert outcome(fast.decode, data) == outcome(slow.decode, data), (cqltype, data)
 
 
@@ -255,7 +256,7 @@ def test_random_bytes_are_a_value_or_a_clear_error(twins: Twins, data: bytes, nu
     repr(value)
 
 
-def test_both_have_the_same_names_and_signatures(compiled: Twins) -> None:
+def test_both_implementations_have_the_same_names_and_signatures(compiled: Twins) -> None:
     assert list(reference.__all__) == list(compiled.codecs.__all__)
     for name in reference.__all__:
         fast, slow = getattr(compiled.codecs, name), getattr(reference, name)
@@ -273,7 +274,7 @@ def test_both_have_the_same_names_and_signatures(compiled: Twins) -> None:
         ]
 
 
-def test_both_describe_types_the_same(compiled: Twins) -> None:
+def test_both_implementations_describe_types_alike(compiled: Twins) -> None:
     for cqltype in TYPES:
         fast, slow = cqltype.build_codec(compiled.codecs), cqltype.build_codec(reference)
         for name in (
@@ -321,7 +322,7 @@ def test_compiled_codecs_are_made_by_their_functions_only(compiled: Twins) -> No
             call()
 
 
-def test_plans_that_cannot_be(twins: Twins) -> None:
+def test_impossible_codecs_are_refused(twins: Twins) -> None:
     codecs = twins.codecs
     for dimension in (0, -1, 1 << 31):
         with pytest.raises(ValueError, match="cannot have"):
@@ -333,7 +334,9 @@ def test_plans_that_cannot_be(twins: Twins) -> None:
 
 
 def test_memory_for_a_vector_is_allocated_after_its_elements_are_counted(twins: Twins) -> None:
-    """Memory for 16 GB of elements is not allocated, because the value has only two."""
+    """The vector would need 16 GB, but its value has only two elements, so it is refused before
+    memory is allocated.
+    """
     codec = twins.codecs.vector_of(twins.codecs.int64(), 2_000_000_000)
     for value in ([1, 2], (1, 2), {1, 2}, iter([1, 2]), numpy.zeros(2, "i8"), range(2)):
         with pytest.raises(ValueError, match="has 2 elements"):

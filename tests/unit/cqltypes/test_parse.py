@@ -50,7 +50,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("cass", "cql"), NAMES)
-def test_names_there_and_back(cass: str, cql: str) -> None:
+def test_type_names_survive_a_round_trip(cass: str, cql: str) -> None:
     cqltype = t.lookup_casstype(cass)
     assert cqltype.cass_parameterized_type() == cass
     assert cqltype.cql_parameterized_type() == cql
@@ -62,7 +62,7 @@ def test_names_there_and_back(cass: str, cql: str) -> None:
 
 
 def test_user_types_whose_hex_is_all_digits() -> None:
-    """The hex of `addr` is 61646472, so a name may look like a number."""
+    """The type name `addr` is 61646472 in hexadecimal, which must not be read as a number."""
     user_type = t.lookup_casstype(
         f"{PREFIX}UserType(ks,61646472,61:{PREFIX}Int32Type,6262:{PREFIX}UTF8Type)"
     )

@@ -10,7 +10,8 @@ import pytest
 from cassandra import cqltypes as t
 from cassandra.cqltypes.scalars import SCALARS
 
-# Class: name in CQL, function that creates the codec, whether zero bytes are a value.
+# For each class: its name in CQL, the function that creates its codec, and whether zero bytes are a
+# value.
 NAMES: dict[Any, tuple[str, str, bool]] = {
     t.BytesType: ("blob", "blob", True),
     t.DecimalType: ("decimal", "decimal_number", False),
@@ -51,7 +52,7 @@ def test_names(cqltype: Any) -> None:
     assert cqltype.cql_parameterized_type() == name
 
 
-def test_names_in_cql_lead_to_a_class() -> None:
+def test_classes_are_found_by_their_cql_names() -> None:
     from cassandra.cqltypes.parse import lookup_cqltype
 
     for name, _, _ in NAMES.values():
@@ -65,13 +66,13 @@ def test_literals_of_timestamps() -> None:
         t.DateType.interpret_datestring("soon")
 
 
-def test_the_time_of_a_timeuuid() -> None:
+def test_a_timeuuid_has_its_time() -> None:
     identity = uuid.UUID("13814000-1dd2-11b2-8000-000000000000")  # the first moment of 1970
     assert t.TimeUUIDType(identity).my_timestamp() == 0.0
     assert t.TimeUUIDType.to_binary(identity, 4) == identity.bytes
     assert t.TimeUUIDType.from_binary(identity.bytes, 4) == identity
 
 
-def test_days_are_counted_from_the_middle() -> None:
+def test_dates_are_encoded_with_an_offset() -> None:
     assert t.SimpleDateType.EPOCH_OFFSET_DAYS == 2**31
     assert t.SimpleDateType.to_binary("1970-01-02", 4) == (2**31 + 1).to_bytes(4, "big")

@@ -9,7 +9,7 @@ from tests.unit.cqltypes.samples import INT
 
 
 @pytest.mark.parametrize("name", ["order", "key", "Upper", 'a"b'])
-def test_the_name_of_a_type_is_quoted_if_the_language_keeps_it(name: str) -> None:
+def test_the_name_of_a_type_is_quoted_if_it_is_reserved_or_unusual(name: str) -> None:
     user_type = t.UserType.make_udt_class("ks", name, ["a"], [INT])
     assert user_type.cql_parameterized_type() == 'frozen<"{}">'.format(name.replace('"', '""'))
 
@@ -30,7 +30,7 @@ def test_user_type_classes() -> None:
         t.UserType.make_udt_class("ks", "u", ["a", "b"], [INT])
 
 
-def test_fields_without_a_name_for_python_go_by_position() -> None:
+def test_fields_that_are_not_identifiers_are_named_by_position() -> None:
     names = ("a", "class", "_x", "1a", "a b", "A", "\u00e9")
     user_type = t.UserType.make_udt_class("ks", "odd", names, (t.Int32Type,) * 7)
     assert user_type.tuple_type._fields == (
@@ -44,7 +44,7 @@ def test_fields_without_a_name_for_python_go_by_position() -> None:
     )
 
 
-def test_fields_of_one_name_make_plain_tuples() -> None:
+def test_duplicate_field_names_make_plain_tuples() -> None:
     user_type = t.UserType.make_udt_class("ks", "twice", ("a", "a"), (t.Int32Type, t.Int32Type))
     assert user_type.tuple_type is None
     value = user_type.deserialize(user_type.serialize((1, 2), 4), 4)

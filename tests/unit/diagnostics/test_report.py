@@ -1,4 +1,4 @@
-"""The report of a cluster, in both APIs."""
+"""`Cluster.report()` in both APIs."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ FACES = [Cluster, aio.Cluster]
 
 
 async def value(outcome: Any) -> Any:
+    """Return the result of a call of either API."""
     return await outcome if inspect.isawaitable(outcome) else outcome
 
 
@@ -65,7 +66,7 @@ def test_requests_in_flight_are_seen() -> None:
 
 
 @pytest.mark.parametrize(("count", "words"), [(1, "its only host is"), (2, "all 2 hosts are")])
-def test_an_outage_stands_beside_connected(count: int, words: str) -> None:
+def test_the_report_of_a_connected_cluster_mentions_an_outage(count: int, words: str) -> None:
     profile = ExecutionProfile(RoundRobinPolicy())
     with (
         FakeCluster(count) as nodes,
@@ -134,12 +135,12 @@ def test_secrets_are_never_shown() -> None:
         assert "hidden" not in text
 
 
-def test_settings_that_a_program_leaves_alone_are_not_shown() -> None:
+def test_settings_with_their_defaults_are_not_shown() -> None:
     assert Cluster().report().settings == {}
     assert Cluster(port=9043).report().settings == {"port": 9043}
 
 
-def test_a_report_can_be_json() -> None:
+def test_a_report_can_be_converted_to_json() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         cluster.connect()
         document = json.loads(json.dumps(cluster.report().as_dict()))
@@ -171,7 +172,7 @@ def test_a_report_is_a_table_in_a_notebook() -> None:
     assert "<td>up</td>" in page
 
 
-async def test_any_thread_may_ask() -> None:
+async def test_any_thread_may_request_a_report() -> None:
     with FakeNode() as node:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             await cluster.connect()

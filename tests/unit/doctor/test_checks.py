@@ -1,4 +1,4 @@
-"""The doctor's checks of a connected cluster."""
+"""The checks that ``python -m cassandra.doctor`` makes on a connected cluster."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_schemas_that_differ(nodes: FakeCluster, session: Session) -> None:
     assert nodes[1].address in finding.text
 
 
-def test_clocks(nodes: FakeCluster, session: Session) -> None:
+def test_a_clock_that_is_wrong_is_a_finding(nodes: FakeCluster, session: Session) -> None:
     import time
 
     query = "SELECT toTimestamp(now()) AS now FROM system.local"
@@ -118,7 +118,8 @@ def test_a_host_that_is_connected_and_silent(nodes: FakeCluster, session: Sessio
     silent = findings[f"{nodes[1].address}:{nodes.port}"]
     assert silent.level == PROBLEM
     assert "does not answer: OperationTimedOut" in silent.text
-    assert len(nodes[1].queries("SELECT key FROM system.local")) == 1  # queried once
+    # a silent host is asked only once, not for each of the 10 measurements
+    assert len(nodes[1].queries("SELECT key FROM system.local")) == 1
 
 
 NODES = Counter({"east": 3, "west": 1})
@@ -172,6 +173,6 @@ def test_shards() -> None:
         assert list(checks.shards(cluster.connect(), 2)) == []
 
 
-def test_a_host_that_does_not_answer_is_left_to_another_check(session: Session) -> None:
+def test_the_check_of_schemas_ignores_hosts_that_do_not_answer(session: Session) -> None:
     session.shutdown()
     assert list(checks.schema(session, 2)) == []

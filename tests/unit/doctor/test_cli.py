@@ -102,7 +102,7 @@ def test_a_password_is_used_and_never_shown(
         ),
     ],
 )
-def test_mistakes_are_told(
+def test_wrong_arguments_are_explained(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -120,7 +120,7 @@ def test_a_user_without_a_password_and_a_terminal(
     assert "give --password-env or --password-file" in capsys.readouterr().err
 
 
-def test_warnings_count_if_they_are_to(capsys: pytest.CaptureFixture[str]) -> None:
+def test_warnings_change_the_exit_code_with_strict(capsys: pytest.CaptureFixture[str]) -> None:
     with FakeCluster(2) as nodes:
         nodes[1].prime(
             "SELECT toTimestamp(now()) AS now FROM system.local",

@@ -1,4 +1,4 @@
-"""Findings of the doctor."""
+"""The findings that ``python -m cassandra.doctor`` reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor's checks before there is a session."""
+"""The checks that ``python -m cassandra.doctor`` makes before it connects a session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cassandra.testing.fake import FakeNode
 from tests.processes import run_python
 
 
-def test_the_installation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_implementation_in_use_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_build_stamp, "has_sources", lambda: False)
     monkeypatch.setattr(_impl, "implementation", "c")
     assert [finding.level for finding in network.installation()] == [OK]
@@ -44,7 +44,7 @@ def test_the_installation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         (None, NOTE, "nothing says which sources"),
     ],
 )
-def test_a_build_of_other_sources_is_named_first(
+def test_a_build_from_other_sources_is_the_first_finding(
     monkeypatch: pytest.MonkeyPatch, changed: list[str] | None, level: str, words: str
 ) -> None:
     monkeypatch.setattr(_impl, "implementation", "c")
@@ -58,7 +58,7 @@ def test_a_build_of_other_sources_is_named_first(
     assert [finding.subject for finding in network.installation()] == ["driver"]
 
 
-def test_a_resolver_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_lookup_that_hangs_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: release.wait(5))
     (finding,) = network.reach("slow.example", 9042, 0.05, None)
@@ -67,13 +67,13 @@ def test_a_resolver_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no answer in time" in finding.text
 
 
-def test_a_resolver_that_is_silent_does_not_hold_the_process() -> None:
+def test_a_name_lookup_that_hangs_does_not_keep_the_process_running() -> None:
     program = (
         "import socket, time; from cassandra.doctor import network;"
         "socket.getaddrinfo = lambda *a, **k: time.sleep(600);"
         "print(next(network.reach('slow.example', 9042, 0.05, None)).text)"
     )
-    done = run_python(program)  # has its own deadline
+    done = run_python(program)  # run_python fails if the program does not end in time
     assert done.returncode == 0, done.stderr
     assert "no answer in time" in done.stdout
 
@@ -86,13 +86,13 @@ def test_a_port_without_tls() -> None:
     assert "TLS fails" in findings[1].text
 
 
-def test_the_end_of_a_certificate() -> None:
+def test_a_certificate_that_expires_soon_is_a_warning() -> None:
     assert network._end_of("host", time.time() + 86400 * 5).level == WARNING
     assert network._end_of("host", time.time() + 86400 * 50).level == OK
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[tuple[FakeNode, tls.TlsMaterial]]:
+def tls_node(tmp_path: Path) -> Iterator[tuple[FakeNode, tls.TlsMaterial]]:
     """Yield a node that speaks TLS, and its certificates."""
     pytest.importorskip("cryptography")
     material = tls.TlsMaterial.make(str(tmp_path / "tls"), "required")
@@ -104,8 +104,8 @@ def served(tmp_path: Path) -> Iterator[tuple[FakeNode, tls.TlsMaterial]]:
         yield node, material
 
 
-def test_a_port_with_tls(served: tuple[FakeNode, tls.TlsMaterial]) -> None:
-    node, material = served
+def test_a_port_with_tls(tls_node: tuple[FakeNode, tls.TlsMaterial]) -> None:
+    node, material = tls_node
     context = ssl.create_default_context(cafile=material.ca_certificate)
     findings = list(network.reach(node.address, node.port, 5, context))
     assert PROBLEM not in [finding.level for finding in findings]
@@ -114,9 +114,9 @@ def test_a_port_with_tls(served: tuple[FakeNode, tls.TlsMaterial]) -> None:
 
 
 def test_a_certificate_of_an_unknown_authority(
-    served: tuple[FakeNode, tls.TlsMaterial],
+    tls_node: tuple[FakeNode, tls.TlsMaterial],
 ) -> None:
-    node, _ = served
+    node, _ = tls_node
     findings = list(network.reach(node.address, node.port, 5, ssl.create_default_context()))
     assert [finding.level for finding in findings] == [OK, PROBLEM]
     assert "the certificate is not accepted" in findings[1].text

@@ -1,4 +1,4 @@
-"""Compatible behaviour that has no other module: constants, compressions, settings."""
+"""Compatible behaviour that no other test module covers: constants, compressions, settings."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def test_constants_of_the_wire() -> None:
     assert connection.DRIVER_NAME == "turbocql Python driver"
 
 
-def test_compressions_go_both_ways() -> None:
+def test_compressed_bytes_can_be_decompressed() -> None:
     for name, (compress, decompress) in connection.locally_supported_compressions.items():
         assert decompress(compress(b"some bytes " * 100)) == b"some bytes " * 100, name
 
 
-def test_rows_for_many_columns() -> None:
+def test_the_row_factory_for_many_columns() -> None:
     (row,) = pseudo_namedtuple_factory(["a", "b"], [(1, 2)])
     assert isinstance(row, PseudoNamedTupleRow)
     assert (row.a, row[1], list(row)) == (1, 2, [1, 2])
 
 
-def test_settings_that_are_kept_or_refused() -> None:
+def test_settings_of_shard_awareness_are_accepted() -> None:
     options_of_dict = Cluster(shard_aware_options={"disable": True}).shard_aware_options
     assert options_of_dict is not None
     assert options_of_dict.disable is True
@@ -55,7 +55,7 @@ def test_settings_that_are_kept_or_refused() -> None:
             Cluster(allow_control_connection_query_fallback=wrong)  # type: ignore[arg-type]
 
 
-def test_scylladb_is_told_the_session_s_id_and_the_settings() -> None:
+def test_scylladb_gets_the_session_id_and_the_driver_config() -> None:
     for enabled in (True, False):
         with (
             FakeCluster(1, scylla=2) as nodes,
@@ -76,7 +76,7 @@ def test_scylladb_is_told_the_session_s_id_and_the_settings() -> None:
             assert not any("DRIVER_CONFIG" in options for options in others)
 
 
-def test_cassandra_is_told_neither() -> None:
+def test_cassandra_gets_neither_session_id_nor_driver_config() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         cluster.connect(wait_for_all_pools=True)
         for request in node.requests:
@@ -100,7 +100,9 @@ def test_a_future_of_many_executions() -> None:
 
 
 class Future:
-    """A future that has finished already, or finishes when `finish` is called."""
+    """Fake future that finishes when its callback is added if `session.at_once` is set; otherwise
+    when `finish` is called.
+    """
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -140,7 +142,7 @@ class Session:
         return self.futures[-1]
 
 
-def test_callbacks_that_fire_at_once_lead_no_deeper() -> None:
+def test_callbacks_that_run_at_once_do_not_recurse() -> None:
     session = Session(at_once=True)
     pairs: list[tuple[str, Any]] = [("good", None)] * 5000
     pairs[10] = ("bad", None)
@@ -150,7 +152,7 @@ def test_callbacks_that_fire_at_once_lead_no_deeper() -> None:
     assert [index for index, outcome in enumerate(outcomes) if not outcome.success] == [10]
 
 
-def test_no_more_than_the_concurrency_and_none_after_cancelling() -> None:
+def test_requests_are_limited_by_the_concurrency_and_stop_after_cancelling() -> None:
     session = Session(at_once=False)
     future = execute_concurrent_async(session, [("good", None)] * 10, concurrency=4)
     assert len(session.futures) == 4
@@ -191,12 +193,12 @@ assert cassandra.cluster is sys.modules["cassandra.cluster"]
 """
 
 
-def test_a_hook_on_the_import_of_a_module_imports_it() -> None:
+def test_an_import_hook_of_a_tracer_can_patch_a_module() -> None:
     assert run_python(TRACERS_HOOK).stdout == "patched Cluster\n"
 
 
-def test_the_class_of_a_timestamp_column_has_the_name_that_programs_look_for() -> None:
-    # Harlequin labels columns with the names of their classes.
+def test_the_class_of_a_timestamp_column_is_named_date_type() -> None:
+    # The SQL client Harlequin labels columns with the names of their type classes.
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime("SELECT at FROM t", rows([("at", "timestamp"), ("all_", "list<timestamp>")]))
         types = cluster.connect().execute("SELECT at FROM t").column_types

@@ -1,5 +1,5 @@
-"""Values that programs for cassandra-driver bind: dicts with more keys than markers,
-and odd forms.
+"""Values that applications of cassandra-driver bind: dicts with more keys than markers, and unusual
+objects.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def prepared(*kinds: Any, key: bool = True, version: int = 4) -> PreparedStateme
 def with_plan(
     statement: PreparedStatement, twins: Twins, strict: bool = False
 ) -> PreparedStatement:
-    """Let `statement` bind with the plan of one implementation."""
+    """Let `statement` bind with the bind plan of one implementation."""
     statement.bind_plan = twins.bind.BindPlan(
         statement.column_metadata, statement.routing_key_indexes, strict
     )
@@ -51,13 +51,16 @@ def with_plan(
 
 
 def values(twins: Twins, kind: Any, *arguments: Any) -> list[Any]:
-    """Return the bytes of each of `arguments`, bound for the only column of type `kind`."""
+    """Bind each of `arguments` for a single column of type `kind`; return their bytes."""
     column = Column("ks", "t", "a", kind)
     plan = twins.bind.BindPlan([type_of_lane(twins, column)])
     return [plan.bind((value,), 4).values()[0] for value in arguments]
 
 
 def type_of_lane(twins: Twins, column: Any) -> Any:
+    """Return the column with a stand-in for its type, whose codec is that of the implementation
+    under test.
+    """
     codec = column.type.build_codec(twins.codecs)
     stand_in = type(column.type.__name__, (), {"codec": staticmethod(lambda: codec)})
     return column._replace(type=stand_in)
@@ -90,7 +93,7 @@ def test_names_without_a_marker_are_ignored(row: Any, twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("row", [MORE, MappingProxyType(MORE)], ids=type)
-def test_a_strict_statement_refuses_them(row: Any, twins: Twins) -> None:
+def test_a_strict_statement_refuses_names_without_a_marker(row: Any, twins: Twins) -> None:
     statement = with_plan(prepared(INT, TEXT), twins, strict=True)
     for call in (
         lambda: twins.binding.bind(statement, row),
@@ -102,7 +105,7 @@ def test_a_strict_statement_refuses_them(row: Any, twins: Twins) -> None:
     assert twins.binding.bind(statement, {"a": 1, "b": "x"}).values == [ONE, b"x"]
 
 
-def test_strictness_is_set_on_the_statement() -> None:
+def test_strict_names_can_be_set_on_a_statement() -> None:
     statement = prepared(INT, TEXT)
     assert statement.strict_names is False
     statement.strict_names = True
@@ -113,7 +116,7 @@ def test_strictness_is_set_on_the_statement() -> None:
     assert statement.bind(MORE).values == [ONE, b"x"]
 
 
-def test_mappings_that_make_what_they_lack(twins: Twins) -> None:
+def test_mappings_that_compute_missing_values(twins: Twins) -> None:
     defaults: defaultdict[str, Any] = defaultdict(lambda: 7, b="x")
     statement = with_plan(prepared(INT, TEXT), twins)
     for row, expected in [
@@ -130,7 +133,7 @@ def test_mappings_that_make_what_they_lack(twins: Twins) -> None:
     assert twins.binding.bind(older, Filled()).values == [SEVEN, b"made"]
 
 
-def test_a_key_that_is_said_to_be_unset_is_refused(twins: Twins) -> None:
+def test_an_unset_partition_key_is_refused(twins: Twins) -> None:
     row: Any
     statement = with_plan(prepared(INT, TEXT), twins)
     for row in ({"a": UNSET_VALUE}, MappingProxyType({"a": UNSET_VALUE})):
@@ -155,7 +158,7 @@ def test_a_text_of_one_character_is_the_only_value(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("kind", [t.SetType, t.ListType])
-def test_a_dict_for_a_set_or_list_stands_for_its_keys(kind: Any, twins: Twins) -> None:
+def test_a_dict_bound_to_a_set_or_list_is_its_keys(kind: Any, twins: Twins) -> None:
     encoded = values(
         twins, kind.apply_parameters([TEXT]), {"x": 1, "y": 2}, OrderedDict(x=1, y=2), ["x", "y"]
     )
@@ -164,14 +167,14 @@ def test_a_dict_for_a_set_or_list_stands_for_its_keys(kind: Any, twins: Twins) -
     assert numbers[0] == numbers[1]
 
 
-def test_a_dict_is_still_no_vector_and_no_tuple(twins: Twins) -> None:
+def test_a_dict_bound_to_a_vector_or_tuple_is_refused(twins: Twins) -> None:
     vector = t.VectorType.apply_parameters([t.FloatType, 2], None)
     for kind in (vector, t.TupleType.apply_parameters([INT, INT])):
         with pytest.raises(TypeError, match="dict"):
             values(twins, kind, {1: 1, 2: 2})
 
 
-def test_decimals_as_tuples(twins: Twins) -> None:
+def test_decimals_may_be_bound_as_tuples(twins: Twins) -> None:
     number = decimal.Decimal("-1.23")
     encoded = values(
         twins, t.DecimalType, number, number.as_tuple(), (1, (1, 2, 3), -2), [1, [1, 2, 3], -2]
@@ -205,7 +208,7 @@ def test_an_integer_out_of_range_is_each_of_three_errors(
         assert part in str(caught.value)
 
 
-def test_messages_name_column_type_class_and_pythons_type() -> None:
+def test_messages_name_column_type_and_the_value_s_class() -> None:
     with pytest.raises(TypeError) as caught:
         prepared(INT, t.ListType.apply_parameters([INT])).bind((1, ["x"]))
     assert str(caught.value).startswith(
@@ -243,11 +246,11 @@ ROW = {"a": 1, "b": "x", "c": 2}
 
 
 def values_sent(node: FakeNode) -> list[list[Any]]:
-    """Return the values of each execution that arrived."""
+    """Return the values of each EXECUTE request that the node received."""
     return [list(request.values) for request in node.requests if request.opcode == Opcode.EXECUTE]
 
 
-def test_every_face_takes_a_dict_with_more_keys() -> None:
+def test_every_api_accepts_a_dict_with_more_keys() -> None:
     async def awaited() -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()

@@ -1,4 +1,6 @@
-"""Names of DataStax Enterprise can be imported and constructed, but refuse use."""
+"""Names for DataStax Enterprise can be imported and constructed, but their use raises
+NotImplementedError.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +139,7 @@ def test_profiles_of_graphs_are_profiles() -> None:
         assert len(node.requests) == before
 
 
-def test_continuous_paging_can_be_asked_for_and_not_used() -> None:
+def test_continuous_paging_options_are_refused_by_profiles() -> None:
     options = cluster.ContinuousPagingOptions(max_pages=2)
     assert options.max_pages == 2
     for kind in (cluster.ExecutionProfile, cluster.GraphExecutionProfile):

@@ -1,5 +1,5 @@
-"""Applications' protocol handlers in sessions: classes that read results themselves, and requests
-with everything that the connection negotiated.
+"""Protocol handlers of applications: message classes that read results themselves, and requests
+that use all that the connection negotiated.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 
 
 def read(node: FakeNode, handler: Any, factory: Any = tuple_factory) -> list[Any]:
-    """Return the rows of a simple and a prepared statement, through the blocking and the asyncio
-    API.
+    """Return the rows of six reads: of a simple and a prepared statement, through the blocking and
+    the asyncio API.
     """
 
     async def awaited() -> list[Any]:
@@ -174,7 +174,7 @@ def handler_of(kind: Any) -> Any:
 
 
 class Raw(ResultMessage):
-    """Values stay bytes."""
+    """A result class whose rows contain the values' bytes."""
 
     def recv_results_rows(
         self,
@@ -195,7 +195,7 @@ class Raw(ResultMessage):
 RAW: list[Any] = [[b"\0\0\0\1", b"one"], [b"\0\0\0\2", None]]
 
 
-def test_a_class_that_reads_rows_by_itself(node: FakeNode) -> None:
+def test_a_result_class_may_read_rows_itself(node: FakeNode) -> None:
     assert read(node, handler_of(Raw)) == [RAW] * 6
     expected = [dict(zip("ab", row, strict=True)) for row in RAW]
     assert read(node, handler_of(Raw), dict_factory) == [expected] * 6
@@ -259,25 +259,26 @@ class WithRecvRow(ResultMessage):
                                     for column in self.column_metadata]  # fmt: skip
 
 
-HEXED = [("0x1", "one"), ("0x2", None)]
+HEX_ROWS = [("0x1", "one"), ("0x2", None)]
 
 
 @pytest.mark.parametrize("kind", [WithReadType, WithTypeCodes, WithRecvBody, WithFeatureParameter])
 def test_methods_that_a_result_class_may_override(node: FakeNode, kind: Any) -> None:
     pages = read(node, handler_of(kind))
-    # Prepared statements have their columns already; they are used if the answer has none.
+    # The columns of a prepared statement are read when it is prepared, and are used if the response
+    # has none; the type classes of the handler do not apply to these.
     for page in (
         pages if kind in (WithRecvBody, WithFeatureParameter) else (pages[0], pages[3], pages[4])
     ):
-        assert page == HEXED
+        assert page == HEX_ROWS
 
 
-def test_metadata_of_ones_own_and_rows_one_by_one(node: FakeNode) -> None:
+def test_a_result_class_may_read_metadata_and_single_rows(node: FakeNode) -> None:
     pages = read(node, handler_of(WithRecvRow))
-    assert pages[0] == pages[4] == HEXED
+    assert pages[0] == pages[4] == HEX_ROWS
 
 
-def test_other_sessions_do_not_see_the_types_of_a_handler(node: FakeNode) -> None:
+def test_types_of_a_handler_do_not_affect_later_reads_without_it(node: FakeNode) -> None:
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
         prepared = session.prepare(SELECT)
         session.client_protocol_handler = handler_of(WithTypeCodes)
@@ -334,7 +335,7 @@ class LoudError(ErrorMessage):
         return InvalidRequest(f"LOUD: {read_string(f)}")
 
 
-def test_errors_of_a_class_of_ones_own(node: FakeNode) -> None:
+def test_an_application_s_error_class_reads_errors(node: FakeNode) -> None:
     node.prime("BAD", error(0x2200, "quiet"))
     message = handler_of(LoudError).decode_message(
         4, None, {}, 0, 0, 0, b"\0\0\x22\0" + b"\0\5quiet", None, None
@@ -351,21 +352,21 @@ def test_the_mapping_of_all_handlers_cannot_be_changed_in_place() -> None:
     assert mapping[8] is ResultMessage
 
 
-def test_a_class_that_a_program_registers(node: FakeNode) -> None:
+def test_a_registered_message_class_is_used_by_all_handlers(node: FakeNode) -> None:
     try:
         register_class(WithTypeCodes)
-        assert read(node, Plain)[0] == HEXED
+        assert read(node, Plain)[0] == HEX_ROWS
     finally:
         register_class(ResultMessage)
     assert read(node, Plain)[0] == ROWS
 
 
-def test_a_class_that_is_none_of_ours() -> None:
+def test_a_message_class_needs_no_base_of_the_driver() -> None:
     message = handler_of(ForeignMessage).decode_message(4, {}, 7, 0, 8, b"\0\0\0\1", None, None)
     assert (type(message), message.first, message.stream_id) == (ForeignMessage, 1, 7)
 
 
-def test_other_results_through_a_class_that_reads() -> None:
+def test_a_result_class_also_reads_results_without_rows() -> None:
     decode = handler_of(Raw).decode_message
     assert decode(4, {}, 0, 0, 8, b"\0\0\0\1", None, None).kind == 1
     assert decode(4, {}, 0, 0, 8, b"\0\0\0\3\0\2ks", None, None).new_keyspace == "ks"

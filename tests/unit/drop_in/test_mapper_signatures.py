@@ -23,7 +23,8 @@ def listed_signatures() -> list[tuple[str, str, str]]:
     return signatures
 
 
-# Classes that applications never construct: their metaclass or the mapper does.
+# Classes whose constructors are not checked: the mapper or a metaclass creates their instances, not
+# applications.
 MADE_BY_PYTHON = re.compile(
     r"Operator$|^ContainerUpdateTypeMapMeta|MetaClass$|^OpMapMeta|Descriptor$|^ResultObject"
 )
@@ -67,7 +68,7 @@ def test_parameters(module: str, name: str, parameters: str) -> None:
                 position += 1
 
 
-def test_exceptions_say_their_public_place() -> None:
+def test_exceptions_can_be_imported_from_the_module_that_they_name() -> None:
     for module in ("models", "query", "usertype", "statements", "connection", "operators"):
         face = importlib.import_module(f"cassandra.cqlengine.{module}")
         for name, value in vars(face).items():

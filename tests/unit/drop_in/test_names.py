@@ -1,9 +1,9 @@
 """Each name of cassandra-driver and scylla-driver exists, with its documented parameters.
 
-``names.txt`` holds the API: sections are modules, ``Class.member`` is a member of the class or its
-instances, ``x=`` is a parameter with a default. The last word names the documentation with the
-name: that of both drivers, of scylla's or of apache's; or nobody's, although applications may use
-it.
+``names.txt`` lists their API: a section is a module, ``Class.member`` is a member of a class or its
+instances, and ``x=`` is a parameter with a default. The last word of a line says which driver
+documents the name: both, scylla or apache. Other words mark names that neither documents, although
+applications may use them.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from cassandra.client.settings.table import ClusterSettings
 HERE = Path(__file__).parent
 LINE = re.compile(r"(?P<name>[\w.]+)(\((?P<parameters>.*)\))? (?P<whose>\w+)")
 
-# Least shares of each driver's documented names, and of their parameters.
+# The least fraction of each driver's documented names, and of their parameters, that must exist
+# here.
 LEAST_NAMES, LEAST_PARAMETERS = 0.98, 0.95
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 class Name(NamedTuple):
-    """A line of the list."""
+    """A line of ``names.txt``."""
 
     module: str
     name: str
@@ -58,7 +59,7 @@ MODULES = sorted({one.module for one in NAMES})
 
 
 def is_member(cls: Any, name: str) -> bool:
-    """Return True if the class has the member, or gives it to its instances."""
+    """Return True if the class has the member, or its methods set it on instances."""
     if hasattr(cls, name):
         return True
     for base in getattr(cls, "__mro__", ()):
@@ -87,7 +88,7 @@ def is_there(module: str, name: str) -> bool:
 
 
 def signature_of(entry: Name) -> inspect.Signature | None:
-    """Return the parameters for callers; None if the name does not exist or takes none."""
+    """Return the signature of a callable; None if the name does not exist or is not callable."""
     member: Any = (
         importlib.import_module(entry.module) if is_there(entry.module, entry.name) else None
     )
@@ -106,9 +107,9 @@ def signature_of(entry: Name) -> inspect.Signature | None:
 
 
 def missing_parameters(entry: Name) -> list[str]:
-    """Return the parameters that callers cannot pass by position and by name.
+    """Return the listed parameters that callers cannot pass both by position and by name.
 
-    For the settings of a cluster, of which there are over forty, keywords are enough.
+    A cluster has over forty settings; for these, passing by name is enough.
     """
     signature = signature_of(entry)
     accepted = list(signature.parameters.values()) if signature is not None else []

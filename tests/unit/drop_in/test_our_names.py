@@ -1,7 +1,6 @@
-"""Public names that cassandra-driver and scylla-driver do not document are listed here, and meant
-for applications.
+"""Public names that cassandra-driver and scylla-driver do not document must be in a list here.
 
-Names for the engine only begin with an underscore.
+They are meant for applications. Names that only the engine uses begin with an underscore.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from cassandra.client.settings.table import ClusterSettings
 from cassandra.metadata import Metadata
 from tests.unit.drop_in.test_names import NAMES
 
-# Names of both APIs.
+# Names of clusters in both APIs.
 CLUSTERS = {
     "add_request_observer", "codecs", "is_shard_aware", "refresh_materialized_view_metadata",
     "remove_request_observer", "report", "shard_aware_stats",
@@ -32,7 +31,7 @@ RESULTS = {
 }  # fmt: skip
 
 OURS: dict[Any, set[str]] = {
-    # Some are undocumented names of cassandra-driver (`cassandra._compat`).
+    # Some of these are undocumented names of cassandra-driver (see `cassandra._compat`).
     cluster.Cluster: CLUSTERS | {
         "connection_factory", "control_connection", "executor", "get_connection_holders", "on_add",
         "on_down", "on_remove", "on_up",

@@ -34,7 +34,7 @@ def test_small_names() -> None:
     assert len(NONBLOCKING) == 2
 
 
-def test_a_method_in_an_executor() -> None:
+def test_run_in_executor_submits_the_method() -> None:
     class Executor:
         def submit(self, function: Any, *args: Any) -> Any:
             return "submitted", function(*args)

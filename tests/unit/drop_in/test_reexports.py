@@ -1,5 +1,6 @@
-"""Names can be imported from each module that cassandra-driver has them in, and are the same object
-as in their home module.
+"""Names can be imported from each module in which cassandra-driver has them.
+
+They are the same objects as in the module that defines them (their home).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ ROWS = [
     for name in names.split()
 ]
 
-# Names that differ from those in their home modules.
+# Names whose objects have another name in their home module.
 RENAMED = {
     "CBatchType": "BatchType",
     "DefaultConnection": "LibevConnection",
@@ -28,7 +29,8 @@ RENAMED = {
     "conn_class": "LibevConnection",
 }
 
-# Names of cassandra-driver and scylla-driver: module, name, and the home module there.
+# The names that modules of cassandra-driver and scylla-driver have: module, name, and its home
+# module in those drivers.
 LISTED = [
     tuple(line.split())
     for line in (Path(__file__).parent / "reexports.txt").read_text().splitlines()
@@ -37,7 +39,7 @@ LISTED = [
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_each_name_that_programs_import_is_there() -> None:
+def test_each_listed_name_can_be_imported() -> None:
     assert len(LISTED) == 345
     absent = []
     for module, name, _ in LISTED:
@@ -50,8 +52,10 @@ def test_each_name_that_programs_import_is_there() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(("module", "name", "home"), LISTED, ids=lambda part: part)
-def test_a_name_is_that_of_the_home_that_programs_know(module: str, name: str, home: str) -> None:
-    """A name is the same object as in its home module, if that module exists here."""
+def test_a_listed_name_is_the_same_object_as_in_the_other_driver_s_home_module(
+    module: str, name: str, home: str
+) -> None:
+    """The home module of the other driver is compared only if it exists here."""
     if importlib.util.find_spec(home) is None:
         return
     there = importlib.import_module(home)
@@ -60,13 +64,15 @@ def test_a_name_is_that_of_the_home_that_programs_know(module: str, name: str, h
 
 
 @pytest.mark.parametrize(("module", "name", "home"), ROWS, ids=lambda part: part)
-def test_a_name_is_the_same_object_as_at_its_home(module: str, name: str, home: str) -> None:
+def test_a_reexported_name_is_the_same_object_as_in_its_home_module(
+    module: str, name: str, home: str
+) -> None:
     namespace: dict[str, object] = {}
     exec(f"from {module} import {name}", namespace)  # as applications do
     assert namespace[name] is getattr(importlib.import_module(home), name)
 
 
-def test_unknown_names_are_refused_as_ever() -> None:
+def test_unknown_names_raise_attribute_error() -> None:
     for module in REEXPORTS:
         with pytest.raises(
             AttributeError, match=f"module '{module}' has no attribute 'nothing_of_the_kind'"
@@ -84,7 +90,7 @@ def test_importing_a_module_does_not_load_the_table() -> None:
 
 
 def test_modules_are_attributes_of_the_package() -> None:
-    """Modules are attributes of the package, and each is imported at its first use."""
+    """Each module is imported when the attribute of the package is first used."""
     code = (
         "import cassandra, sys\n"
         "from cassandra.cluster import Cluster\n"

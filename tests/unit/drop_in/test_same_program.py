@@ -1,6 +1,6 @@
-"""Programs for cassandra-driver send the same statements and catch the same errors.
+"""Code written for cassandra-driver sends the same statements and catches the same errors.
 
-Each test is a program that has the same result on cassandra-driver.
+Each test passes with cassandra-driver, too.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class TestParameters:
 
     @pytest.mark.parametrize("parameters", EMPTY)
     @pytest.mark.parametrize("text", ["SELECT 'a%%b 100%'", "SELECT '?' + ?"])
-    def test_a_text_with_empty_parameters_goes_as_it_is(
+    def test_a_text_with_empty_parameters_is_sent_unchanged(
         self, node: FakeNode, session: Session, text: str, parameters: Any
     ) -> None:
         node.prime(text, answer([("k", "int")], [(1,)]))
@@ -146,7 +146,9 @@ class TestErrors:
             ]
 
     @pytest.mark.parametrize("timeout", [0, -0.1, -5])
-    def test_no_time_is_left(self, node: FakeNode, session: Session, timeout: float) -> None:
+    def test_a_timeout_of_zero_or_less_fails_before_sending(
+        self, node: FakeNode, session: Session, timeout: float
+    ) -> None:
         prepared = session.prepare(INSERT)
         for query, parameters in ((prepared, (1, "a")), ("SELECT 1", None), ("SELECT ?", (1,))):
             failed: list[Any] = []
@@ -163,14 +165,16 @@ class TestErrors:
         with pytest.raises(OperationTimedOut):
             session.execute("SELECT 1")
 
-    async def test_no_time_is_left_with_asyncio(self, node: FakeNode) -> None:
+    async def test_a_negative_timeout_fails_before_sending_with_asyncio(
+        self, node: FakeNode
+    ) -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()
             with pytest.raises(OperationTimedOut, match="before the request was sent"):
                 await session.execute("SELECT 1", timeout=-0.1)
         assert not node.queries("SELECT 1")
 
-    def test_a_session_after_its_end(self, node: FakeNode) -> None:
+    def test_a_session_that_was_shut_down(self, node: FakeNode) -> None:
         with Cluster([node.address], port=node.port) as cluster:
             session, other = cluster.connect(), cluster.connect()
             session.shutdown()
@@ -182,7 +186,7 @@ class TestErrors:
         with pytest.raises(NoHostAvailable, match="its cluster was shut down"):
             other.execute("SELECT 1")
 
-    def test_counters_in_the_wrong_batch_are_for_the_server(self, node: FakeNode) -> None:
+    def test_the_server_decides_about_counters_in_the_wrong_batch(self, node: FakeNode) -> None:
         change = "UPDATE n SET n = n + ? WHERE k = 1"
         node.prime_prepare(change, [("n", "counter")])
         refused = error(ErrorCode.INVALID, "a counter statement in a logged batch")
@@ -207,7 +211,7 @@ class TestErrors:
 
 
 class TestSettings:
-    def test_empty_ones_mean_none(self, node: FakeNode) -> None:
+    def test_empty_settings_mean_none(self, node: FakeNode) -> None:
         policy = RoundRobinPolicy()
         with Cluster(
             [node.address], port=node.port, load_balancing_policy=policy, execution_profiles={}
@@ -243,7 +247,7 @@ class TestSettings:
                 cluster.connect()
 
 
-class TestWhatProgramsHear:
+class TestListenersAndLogs:
     def test_hosts_that_are_there_at_connect_are_added(self) -> None:
         class Listener(HostStateListener):
             def __init__(self) -> None:
@@ -315,11 +319,14 @@ class TestAttributes:
         session.execute("SELECT 1")
         assert host.is_up
 
-    def test_orphans(self, node: FakeNode, session: Session) -> None:
+    def test_timed_out_requests_are_counted_as_orphans(
+        self, node: FakeNode, session: Session
+    ) -> None:
         node.prime("SELECT 1", hold())
         orphans: Any = ()
         for _ in range(100):
-            # On a busy machine the time may be over before the request is sent.
+            # On a busy machine, the timeout may expire before the request is sent; such a request
+            # is not an orphan, so we try again.
             with pytest.raises(OperationTimedOut):
                 session.execute("SELECT 1", timeout=0.05)
             (state,) = session.get_pool_state().values()
@@ -358,7 +365,7 @@ class TestNames:
         assert _NOT_SET is NOT_SET
         assert ResponseFuture._continuous_paging_session is None
 
-    def test_hosts_are_made_of_two_things(self) -> None:
+    def test_a_host_needs_an_endpoint_and_a_conviction_policy(self) -> None:
         wrong: Any
         for wrong in ((None, SimpleConvictionPolicy), ("10.0.0.1", None)):
             with pytest.raises(ValueError, match="must not be None"):

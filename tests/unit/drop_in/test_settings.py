@@ -62,7 +62,7 @@ async def value(outcome: Any) -> Any:
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-async def test_the_version_that_was_agreed_on_is_seen(face: Any, version: int) -> None:
+async def test_the_negotiated_protocol_version_is_an_attribute(face: Any, version: int) -> None:
     with FakeNode(max_version=version) as node:
         cluster = face([node.address], port=node.port, protocol_version=None)
         assert cluster.protocol_version == ProtocolVersion.MAX_SUPPORTED
@@ -73,7 +73,7 @@ async def test_the_version_that_was_agreed_on_is_seen(face: Any, version: int) -
             await value(cluster.shutdown())
 
 
-async def test_a_version_that_is_named_is_the_only_one(face: Any) -> None:
+async def test_a_protocol_version_argument_is_not_negotiated(face: Any) -> None:
     with FakeNode(max_version=3) as node:
         cluster = face([node.address], port=node.port, protocol_version=4)
         try:
@@ -83,7 +83,7 @@ async def test_a_version_that_is_named_is_the_only_one(face: Any) -> None:
             await value(cluster.shutdown())
 
 
-async def test_a_version_by_attribute_is_the_first_one(face: Any, node: FakeNode) -> None:
+async def test_a_protocol_version_can_be_set_before_connect(face: Any, node: FakeNode) -> None:
     cluster = face([node.address], port=node.port)
     cluster.protocol_version = 4
     try:
@@ -124,20 +124,22 @@ async def test_no_heartbeats(face: Any, node: FakeNode) -> None:
 
 # -- every setting is read -------------------------------------------------------------------------
 
-# These are accepted for compatibility: there are no executor threads, and one kind of connection.
+# Settings that are accepted for compatibility, without effect: for example, this driver has no
+# executor threads.
 WITHOUT_EFFECT = {
     "executor_threads",
     "connection_class",
     "monitor_reporting_interval",
     "allow_control_connection_query_fallback",
 }
-# Each raises NotImplementedError with advice.
+# Settings that raise NotImplementedError with advice if they have these values.
 REFUSED: dict[str, Any] = {"scylla_cloud": {}, "monitor_reporting_enabled": True}
 
 
 def test_every_setting_is_read_somewhere() -> None:
     root = Path(cassandra.__file__).parent
-    # The table of differences names settings, but does not read them.
+    # The package `migrate` is left out: its table of differences contains names of settings, but
+    # does not read them.
     sources = {
         path: path.read_text() for path in root.rglob("*.py") if path.parent.name != "migrate"
     }
@@ -152,7 +154,7 @@ def test_every_setting_is_read_somewhere() -> None:
             Cluster(**{name: argument})
 
 
-async def test_changes_after_connect_act(face: Any, node: FakeNode) -> None:
+async def test_settings_changed_after_connect_take_effect(face: Any, node: FakeNode) -> None:
     cluster = face([node.address], port=node.port)
     try:
         await value(cluster.connect())
@@ -184,7 +186,7 @@ async def test_a_forced_rebuild_of_tokens(face: Any, node: FakeNode) -> None:
 # -- profiles --------------------------------------------------------------------------------------
 
 
-async def test_the_pools_of_a_new_profile_are_open_when_the_call_returns(face: Any) -> None:
+async def test_adding_a_profile_waits_for_its_pools(face: Any) -> None:
     with FakeCluster(3) as nodes:
         first = nodes.contact_points[:1]
         profiles = {
@@ -203,7 +205,7 @@ async def test_the_pools_of_a_new_profile_are_open_when_the_call_returns(face: A
             await value(cluster.shutdown())
 
 
-async def test_a_wait_for_pools_that_is_too_short(face: Any) -> None:
+async def test_adding_a_profile_fails_if_its_pools_take_too_long(face: Any) -> None:
     with FakeCluster(2) as nodes:
         first, second = nodes.nodes
         only = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address == first.address)
@@ -229,7 +231,7 @@ async def test_a_wait_for_pools_that_is_too_short(face: Any) -> None:
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """Return a fake name service: names and their addresses."""
+    """Replace name resolution by a dict of addresses by name, which tests fill."""
     addresses: dict[str, list[str]] = {}
 
     def getaddrinfo(host: str, port: int, *args: Any, **kwargs: Any) -> list[Any]:
@@ -267,7 +269,7 @@ def test_no_contact_points(face: Any) -> None:
         Cluster([]).connect()
 
 
-def test_hosts_have_addresses_and_names_are_asked_again(
+def test_hosts_have_addresses_and_names_stay_contact_points(
     names: dict[str, list[str]], node: FakeNode
 ) -> None:
     names["db"] = [node.address]
@@ -321,7 +323,7 @@ def with_type(node: FakeNode) -> None:
 
 
 @pytest.mark.parametrize("reads_schema", [True, False])
-async def test_types_are_registered_before_connect(
+async def test_types_can_be_registered_before_connect(
     face: Any, node: FakeNode, reads_schema: bool
 ) -> None:
     with_type(node)
@@ -339,7 +341,7 @@ async def test_types_are_registered_before_connect(
         await value(cluster.shutdown())
 
 
-async def test_a_type_that_comes_later(face: Any, node: FakeNode) -> None:
+async def test_a_type_created_later_can_be_registered(face: Any, node: FakeNode) -> None:
     cluster = face([node.address], port=node.port)
     try:
         session = await value(cluster.connect())
@@ -383,7 +385,7 @@ async def test_the_wait_for_a_trace(face: Any, node: FakeNode) -> None:
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_both_faces_have_the_text_of_every_setting(face: Any) -> None:
+def test_both_apis_document_every_setting(face: Any) -> None:
     fields = re.findall(r":param (\w+):", face.__doc__)
     assert fields == [*ClusterSettings._table, "settings"]
     assert all(texts().get(name) for name in ClusterSettings._table)

@@ -1,4 +1,4 @@
-"""Tracers and mocks can wrap and replace methods of futures, sessions and clusters."""
+"""Tracers and mocks can wrap or replace methods of futures, sessions and clusters."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged
 from tests.unit.metadata.schema.rows import schema
 from tests.waiting import until
 
-FOUR = [(1,), (2,), (3,), (4,)]
+FOUR_ROWS = [(1,), (2,), (3,), (4,)]
 
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
     with FakeNode() as node:
-        node.prime("SELECT v", paged([("v", "int")], FOUR))
+        node.prime("SELECT v", paged([("v", "int")], FOUR_ROWS))
         node.prime("SELECT bad", error(ErrorCode.INVALID))
         yield node
 
@@ -71,13 +71,13 @@ def test_wrapped_completion_is_called_for_each_page(session: Session) -> None:
     seen: Wrapped = []
     session.add_request_init_listener(wrap, seen)
     future = session.execute_async(SimpleStatement("SELECT v", fetch_size=2))
-    assert [tuple(row) for row in future.result()] == FOUR
+    assert [tuple(row) for row in future.result()] == FOUR_ROWS
     assert [name for name, _ in seen] == ["_set_final_result"] * 2
-    assert [tuple(row) for _, page in seen for row in page] == FOUR
+    assert [tuple(row) for _, page in seen for row in page] == FOUR_ROWS
     assert future.result().column_names == ["v"]
 
 
-def test_a_future_that_is_over_may_be_wrapped_for_its_next_page(session: Session) -> None:
+def test_a_finished_future_may_be_wrapped_for_its_next_page(session: Session) -> None:
     seen: Wrapped = []
     future = session.execute_async(SimpleStatement("SELECT v", fetch_size=2))
     future.result()
@@ -90,7 +90,7 @@ def test_a_future_that_is_over_may_be_wrapped_for_its_next_page(session: Session
     assert [(name, [tuple(row) for row in page]) for name, page in seen] == [
         ("_set_final_result", [(3,), (4,)])
     ]
-    # The loop's thread runs the callback, perhaps after it has woken this thread.
+    # The event loop's thread runs the callback, possibly after it has woken this thread.
     until(lambda: len(pages) == 2)
     assert pages == [[(1,), (2,)], [(3,), (4,)]]
 
@@ -114,7 +114,7 @@ def test_a_wrapper_sees_a_complete_result(session: Session) -> None:
     assert (page, more, host) == ([(1,), (2,)], True, result.response_future.coordinator_host)
 
 
-def test_a_wrapper_may_give_other_rows(session: Session) -> None:
+def test_a_wrapper_may_change_the_rows(session: Session) -> None:
     def listen(future: Any) -> None:
         original = future._set_final_result
         future._set_final_result = lambda page: original([*page, "one more"])
@@ -133,7 +133,7 @@ def test_wrapped_errors(session: Session) -> None:
     assert seen == [("_set_final_exception", raised.value)]
 
 
-def test_a_wrapper_that_fails_or_forgets_holds_nobody_up(session: Session) -> None:
+def test_a_wrapper_that_fails_or_does_not_call_the_original_blocks_nobody(session: Session) -> None:
     def failing(page: Any) -> None:
         raise KeyboardInterrupt
 
@@ -151,7 +151,7 @@ def test_a_wrapper_that_fails_or_forgets_holds_nobody_up(session: Session) -> No
     assert session.execute("SELECT v").one() == (1,)
 
 
-def test_a_wrapper_can_be_taken_off(session: Session) -> None:
+def test_a_wrapper_can_be_removed(session: Session) -> None:
     seen: Wrapped = []
     future: Any = session.execute_async(SimpleStatement("SELECT v", fetch_size=2))
     future.result()
@@ -194,7 +194,7 @@ def test_pages_of_mocks() -> None:
 # -- batches ---------------------------------------------------------------------------------------
 
 
-def test_a_batch_shows_its_statements(session: Session) -> None:
+def test_a_tracer_can_read_a_batch_s_statements(session: Session) -> None:
     prepared = session.prepare("INSERT INTO ks.t (k) VALUES (?)")
     batch = BatchStatement()
     batch.add("INSERT INTO t (k) VALUES (%s)", (7,))
@@ -207,7 +207,7 @@ def test_a_batch_shows_its_statements(session: Session) -> None:
     assert batch.routing_key is None
 
 
-def test_a_program_may_write_a_batch_s_statements(node: FakeNode, session: Session) -> None:
+def test_an_application_can_replace_a_batch_s_statements(node: FakeNode, session: Session) -> None:
     prepared = session.prepare("INSERT INTO ks.t (k) VALUES (?)")
     bound = [prepared.bind((number,)).values for number in range(3)]
     entries: list[Any] = [(True, prepared.query_id, values) for values in bound]
@@ -236,7 +236,7 @@ def test_a_program_may_write_a_batch_s_statements(node: FakeNode, session: Sessi
 # -- connections -----------------------------------------------------------------------------------
 
 
-def test_a_patched_factory_is_the_way_to_a_connection(node: FakeNode) -> None:
+def test_connections_are_opened_by_a_patched_factory(node: FakeNode) -> None:
     with (
         mock.patch.object(
             connection_module.Connection, "factory", side_effect=OSError("no way there")
@@ -248,7 +248,7 @@ def test_a_patched_factory_is_the_way_to_a_connection(node: FakeNode) -> None:
     assert factory.call_count == 1
 
 
-def test_a_patched_factory_that_gives_no_connection(node: FakeNode) -> None:
+def test_a_patched_factory_that_returns_no_connection_is_an_error(node: FakeNode) -> None:
     with (
         mock.patch("cassandra.connection.Connection.factory"),
         Cluster([node.address], port=node.port) as cluster,
@@ -257,7 +257,7 @@ def test_a_patched_factory_that_gives_no_connection(node: FakeNode) -> None:
         cluster.connect()
 
 
-def test_a_program_s_own_kind_of_connection(node: FakeNode) -> None:
+def test_an_application_s_connection_class_is_used(node: FakeNode) -> None:
     opened = []
 
     class Own(cluster_module.DefaultConnection):  # type: ignore[misc]
@@ -268,13 +268,13 @@ def test_a_program_s_own_kind_of_connection(node: FakeNode) -> None:
 
     with Cluster([node.address], port=node.port, connection_class=Own) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        assert [tuple(row) for row in session.execute("SELECT v")] == FOUR
+        assert [tuple(row) for row in session.execute("SELECT v")] == FOUR_ROWS
         assert len(opened) == 2
         assert {endpoint.address for endpoint, _ in opened} == {node.address}
     assert opened[0][1] == cluster.connect_timeout
 
 
-def test_subclasses_without_a_factory_are_taken_too(node: FakeNode) -> None:
+def test_connection_classes_without_a_factory_are_accepted(node: FakeNode) -> None:
     class Own(cluster_module.DefaultConnection):  # type: ignore[misc]
         pass
 
@@ -366,7 +366,7 @@ def test_a_mocked_session_has_the_session_s_methods_only() -> None:
 # -- requests of the driver itself -----------------------------------------------------------------
 
 
-def test_setting_a_keyspace_is_no_request_of_the_program(node: FakeNode) -> None:
+def test_setting_a_keyspace_is_not_passed_to_request_listeners(node: FakeNode) -> None:
     listened: list[ResponseFuture] = []
     with (
         Cluster([node.address], port=node.port) as cluster,

@@ -28,7 +28,7 @@ from cassandra.metadata.endpoint import (
         ("a\0b", False),
     ],
 )
-def test_addresses_and_names(text: str, expected: bool) -> None:
+def test_is_ip_address_is_false_for_names(text: str, expected: bool) -> None:
     assert is_ip_address(text) is expected
 
 
@@ -73,7 +73,7 @@ def test_end_points_have_an_order() -> None:
     assert list(map(str, sorted(points))) == ["10.0.0.1:1", "10.0.0.1:9042", "10.0.0.2:9042"]
 
 
-def test_a_class_of_a_program_is_equal_by_its_key() -> None:
+def test_end_points_of_an_application_s_class_compare_by_key() -> None:
     class Zoned(DefaultEndPoint):
         def __init__(self, address: str, zone: str) -> None:
             super().__init__(address)
@@ -87,13 +87,13 @@ def test_a_class_of_a_program_is_equal_by_its_key() -> None:
 
 
 @pytest.mark.parametrize(
-    "look",
+    "access",
     [
         lambda endpoint: endpoint.address,
         lambda endpoint: endpoint.port,
         lambda endpoint: endpoint.resolve(),
     ],
 )
-def test_the_base_leads_nowhere(look: Callable[[EndPoint], object]) -> None:
+def test_the_base_class_is_abstract(access: Callable[[EndPoint], object]) -> None:
     with pytest.raises(NotImplementedError):
-        look(EndPoint())
+        access(EndPoint())

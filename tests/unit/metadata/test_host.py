@@ -40,7 +40,7 @@ def test_states() -> None:
     assert host.state == "down"
 
 
-def test_failures_go_to_the_policy_and_an_answer_resets_it() -> None:
+def test_failures_are_passed_to_the_conviction_policy_and_set_up_resets_it() -> None:
     host = Host("10.0.0.1", Counting)
     assert [host.signal_connection_failure(OSError()) for _ in range(2)] == [False, True]
     host.set_up()
@@ -72,7 +72,7 @@ def test_hosts_have_an_order() -> None:
     assert first >= other
 
 
-def test_how_hosts_are_shown() -> None:
+def test_str_and_repr_of_hosts() -> None:
     host = Host("10.0.0.1", datacenter="dc1", rack="r1")
     assert (host.address, host.datacenter, host.rack) == ("10.0.0.1", "dc1", "r1")
     assert (str(host), repr(host)) == ("10.0.0.1:9042", "<Host: 10.0.0.1:9042 dc1>")

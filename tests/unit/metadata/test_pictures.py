@@ -1,4 +1,6 @@
-"""Hosts, keyspaces and tables in notebooks: complete, escaped, and at most a page long."""
+"""The HTML of hosts, keyspaces and tables in notebooks: complete, escaped, and at most a
+page long.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ VOID = {"br"}
 
 
 class Page(HTMLParser):
-    """Collects the texts of HTML, whose tags must be closed in order."""
+    """Parses HTML, collects its texts, and checks that tags are closed in order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -37,7 +39,7 @@ class Page(HTMLParser):
         self.texts.append(data)
 
 
-def test_a_host_is_a_row_and_one_that_is_down_stands_out() -> None:
+def test_a_host_is_a_row_which_is_coloured_if_the_host_is_down() -> None:
     host = Host(DefaultEndPoint("10.0.0.1", 9042), host_id=uuid.UUID(int=1))
     host.set_location_info("dc<1>", None)
     host.set_up()
@@ -72,7 +74,7 @@ def test_a_keyspace_is_its_tables_and_a_table_its_columns() -> None:
     assert any(text.startswith("CREATE TABLE") for text in texts_of_table)
 
 
-def test_rows_beyond_the_most_are_counted() -> None:
+def test_rows_beyond_the_maximum_are_counted() -> None:
     texts = Page(table_of(["n"], [[n] for n in range(MOST_ROWS + 5)])).texts
     assert "(5 more)" in texts
     assert str(MOST_ROWS - 1) in texts

@@ -1,4 +1,6 @@
-"""Programs that show each difference that a source can show, and a program without any."""
+"""Example programs for ``python -m cassandra.migrate``: one for each difference between the drivers
+that source code can show, and one without any.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ cluster = Cluster()
 session = cluster.connect()
 """
 
-# Key, source, and the severity and code of each finding. If a source begins with a dot, code before
-# it creates a session.
+# For each program: the key of its difference, its source, and the severity and code of each
+# expected finding. If a source begins with a dot, CONNECTED is put before it, which creates a
+# session.
 CASES: list[tuple[str, str, list[str]]] = [
     (
         "missing-names",
@@ -595,7 +598,7 @@ CASES: list[tuple[str, str, list[str]]] = [
     ),
 ]
 
-# This program almost matches each matcher.
+# Each line of this program is similar to one that a matcher finds, but none must match.
 CLEAN = '''
 """A program with cassandra-driver>=3.29, CASS_DRIVER_NO_CYTHON and 'import cassandra.nothing'."""
 
@@ -712,6 +715,6 @@ def source_of(text: str) -> str:
 
 
 def checked(folder: Path, text: str) -> Report:
-    """Return the report for a file with this text."""
+    """Return the report of the check for a file that contains this program."""
     (folder / "program.py").write_text(source_of(text))
     return check([folder])

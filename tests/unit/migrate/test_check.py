@@ -1,4 +1,4 @@
-"""The check of programs: its findings, their order, and unreadable files."""
+"""The check of an application's files: its findings, their order, and unreadable files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def findings_in(*paths: Path) -> list[tuple[str, int, int, str]]:
     ]
 
 
-def test_places_and_order(tmp_path: Path) -> None:
+def test_findings_have_positions_and_are_sorted(tmp_path: Path) -> None:
     (tmp_path / "b.py").write_text("import cassandra.nothing")
     (tmp_path / "a.py").write_text("x = 1\nif x:\n    from cassandra import (\n        Other,\n"
                                    "        More,\n    )\n")  # fmt: skip
@@ -49,7 +49,7 @@ def test_an_expression_that_is_too_deep_does_not_stop_the_rest(tmp_path: Path) -
     assert [file.reason for file in report.unread] in ([], ["its expressions are too deep"])
 
 
-def test_a_package_of_the_programs_own_is_not_the_drivers(tmp_path: Path) -> None:
+def test_an_application_s_own_package_named_cassandra_is_not_reported(tmp_path: Path) -> None:
     for name in ("src/cassandra/mine/own.py", "src/cassandra/other.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("from cassandra.mine import own")
@@ -67,7 +67,7 @@ def test_attributes_set_in_one_file_may_be_read_in_another(tmp_path: Path) -> No
     assert not findings_in(tmp_path)
 
 
-def test_cells_share_their_names_and_have_lines_of_their_own(tmp_path: Path) -> None:
+def test_notebook_cells_share_names_and_have_their_own_line_numbers(tmp_path: Path) -> None:
     sources = ["from cassandra.cluster import Cluster\nsession = Cluster().connect()", "# text",
                "\nsession._pools"]  # fmt: skip
     cells = [{"cell_type": "code", "source": source} for source in sources]

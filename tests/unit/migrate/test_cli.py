@@ -15,7 +15,7 @@ from tests.unit.migrate.programs import CLEAN
 UPGRADING = Path(__file__).parents[3] / "docs" / "upgrading.rst"
 
 
-def test_a_path_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_path_the_error_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in ([], ["check"]):
         with pytest.raises(SystemExit) as left:
             main(arguments)
@@ -36,7 +36,9 @@ def test_wrong_paths_and_formats(tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert message in capsys.readouterr().err
 
 
-def test_check_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_the_subcommand_the_error_shows_the_full_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for arguments, command in (
         (["p/a.py"], "check p/a.py"),
         (["p/a b.ipynb", "--format", "json"], "check 'p/a b.ipynb' --format json"),
@@ -95,7 +97,7 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-def test_the_program_is_read_and_not_run(tmp_path: Path) -> None:
+def test_the_checked_files_are_not_executed(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import cassandra\nopen('was_run', 'w')")
     done = run_python(
         f"import runpy, sys; sys.argv[1:] = ['check', {str(tmp_path)!r}];"
@@ -105,7 +107,7 @@ def test_the_program_is_read_and_not_run(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["a.py"]
 
 
-def test_the_documentation_shows_what_is_printed(
+def test_the_documentation_quotes_the_command_s_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = UPGRADING.read_text()

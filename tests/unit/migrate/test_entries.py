@@ -1,4 +1,4 @@
-"""Entries of the table of differences, as a terminal shows them."""
+"""Entries of the table of differences are printed without the marks of reStructuredText."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ from cassandra.migrate.entries import plain
         (":class:`Cluster <cassandra.Cluster>`", "Cluster"),
     ],
 )
-def test_a_terminal_shows_no_marks(text: str, expected: str) -> None:
+def test_plain_removes_the_marks_of_restructuredtext(text: str, expected: str) -> None:
     assert plain(text) == expected

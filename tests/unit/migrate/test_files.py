@@ -8,7 +8,7 @@ from pathlib import Path
 from cassandra.migrate import files
 
 
-def test_folders_that_are_not_the_programs_are_left_out(tmp_path: Path) -> None:
+def test_folders_of_environments_and_tools_are_left_out(tmp_path: Path) -> None:
     expected = ["a.py", "b.pyw", "c.ipynb", "deep/er/d.py"]
     other = ["x.txt", ".hidden.py", ".git/x.py", ".venv/x.py", "venv/x.py", "node_modules/x.py",
              "lib/site-packages/x.py", "myenv/lib/x.py", "deep/__pycache__/x.py"]  # fmt: skip
@@ -42,7 +42,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert isinstance(next(files.read(tmp_path / "missing.py")), files.Unread)
 
 
-def test_encodings_are_those_that_files_name(tmp_path: Path) -> None:
+def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes("# coding: latin-1\nname = 'é'\nimport cassandra".encode("latin-1"))
     assert isinstance(next(files.read(path)), files.Source)

@@ -1,4 +1,6 @@
-"""Code that looks like a use of a cluster or session in a fork, but is not, or does no harm."""
+"""Code that seems to use a cluster or session in a forked process, but does not, or does no
+harm.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments that a program passes in a literal."""
+"""Keyword arguments that a program passes in a dict, as in ``f(**{"a": 1})``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra.migrate.scopes import Scopes
 
 
 def arguments_of_last(text: str) -> list[str]:
-    """Return the names of the arguments that the last call of a program certainly has."""
+    """Return the names of the arguments that the last call of a program certainly passes."""
     tree = ast.parse(text)
     scopes = Scopes(tree)
     last = tree.body[-1]
@@ -27,9 +27,9 @@ def arguments_of_last(text: str) -> list[str]:
         ("f(**dict(a=1, **{'b': 2}))", ["a", "b"]),
         ("k = {'a': 1}\nf(**k)", ["a"]),
         ("k = dict(a=1)\nprint(k['a'], k.get('a'), 'a' in k, {**k})\nf(**k)", ["a"]),
-        # Later items may replace the same keys.
+        # `others` and `c` are unknown, and may replace the key "a" before them.
         ("f(**{'a': 1, **others, 'b': 2, c: 3})", ["b"]),
-        # The dict is unknown, or was changed.
+        # In the following cases, the dict is unknown or may have been changed.
         ("f(**k)", []),
         ("f(**g())", []),
         ("f(**dict(others))", []),

@@ -1,4 +1,4 @@
-"""Cases in which a matcher reports nothing. `test_table` has the cases with findings."""
+"""Code for which no matcher may report a finding; `test_table` has code with findings."""
 
 from __future__ import annotations
 

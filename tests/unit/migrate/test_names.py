@@ -1,4 +1,6 @@
-"""Names of the driver: their modules, and the attributes of their objects."""
+"""The driver's names, as the check looks them up: whether they exist, in which module, and what
+attributes their objects have.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from tests.processes import run_python
     [
         ("cassandra", True),
         ("cassandra.cluster.Cluster.connect", True),
-        ("cassandra.cluster.ConsistencyLevel", True),  # another module has it
+        ("cassandra.cluster.ConsistencyLevel", True),  # defined in another module
         ("cassandra.cqlengine.columns.Integer", True),
         ("cassandra.util.sortedset.SortedSet", True),  # the class sortedset hides the module
         ("cassandra.nothing", False),
@@ -28,14 +30,15 @@ from tests.processes import run_python
         ("cassandra.cluster.Cluster.nothing", False),
     ],
 )
-def test_whether_a_name_is_there(name: str, expected: bool) -> None:
+def test_is_there_finds_existing_names(name: str, expected: bool) -> None:
     assert names.is_there(name) is expected
 
 
 def test_a_module_that_cannot_be_imported_is_not_called_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Look the package up first, because the result is cached for other tests.
+    # Look up the package before `importlib` is replaced, because the result is cached for other
+    # tests.
     names.find(names.PACKAGE)
 
     def refuse(name: str) -> None:
@@ -51,7 +54,7 @@ def test_a_module_that_cannot_be_imported_is_not_called_missing(
     assert names.find.__wrapped__("cassandra.needs_numpy") is names.UNKNOWN
 
 
-def test_a_name_has_one_home() -> None:
+def test_home_returns_the_module_that_defines_a_name() -> None:
     assert names.home("cassandra.cluster.SimpleStatement") == "cassandra.query.SimpleStatement"
     assert names.home("cassandra.cluster") == "cassandra.cluster"
     assert names.home("cassandra.nothing.More") == "cassandra.nothing.More"
@@ -67,7 +70,8 @@ def test_a_name_has_one_home() -> None:
         ("cassandra.cluster.Cluster", "_pools", False),  # its constructor is generated
         ("cassandra.query.PreparedStatement", "_set_x", False),  # its base is compiled
         ("cassandra.nothing.More", "a", None),
-        ("cassandra.cqlengine.named.NamedTable", "objects", True),  # raises an error on the class
+        # reading it on the class raises an error
+        ("cassandra.cqlengine.named.NamedTable", "objects", True),
     ],
 )
 def test_attributes_of_objects(owner: str, name: str, expected: bool | None) -> None:
@@ -75,9 +79,9 @@ def test_attributes_of_objects(owner: str, name: str, expected: bool | None) -> 
 
 
 def test_arguments_of_calls() -> None:
-    taken = names.parameters("cassandra.cluster.Session.execute")
-    assert taken is not None
-    assert {"query", "parameters", "execution_profile"} <= taken
+    execute_parameters = names.parameters("cassandra.cluster.Session.execute")
+    assert execute_parameters is not None
+    assert {"query", "parameters", "execution_profile"} <= execute_parameters
     settings = names.parameters("cassandra.cluster.Cluster")
     assert settings is not None
     assert {"contact_points", "application_info"} <= settings
@@ -115,7 +119,7 @@ def test_misspelt_settings(owner: str, name: str, expected: bool) -> None:
     assert names.refuses(owner, name) is expected
 
 
-def test_attributes_that_other_drivers_document_are_there() -> None:
+def test_attributes_documented_by_other_drivers_exist() -> None:
     listed = (Path(__file__).parents[1] / "drop_in" / "names.txt").read_text().splitlines()
     module, count = "", 0
     for line in listed:
@@ -127,12 +131,12 @@ def test_attributes_that_other_drivers_document_are_there() -> None:
     assert count > 150
 
 
-def test_names_of_a_star() -> None:
+def test_public_names_of_a_module() -> None:
     assert "Cluster" in names.public("cassandra.cluster")
     assert names.public("os") == names.public("cassandra.nothing") == []
 
 
-def test_only_modules_that_are_asked_for_are_imported() -> None:
+def test_looking_up_a_name_imports_only_its_module() -> None:
     done = run_python(
         "import sys; from cassandra.migrate import names; names.is_there('cassandra.auth.Nothing');"
         "print('cassandra.cqlengine' in sys.modules, 'cassandra.cluster' in sys.modules)"

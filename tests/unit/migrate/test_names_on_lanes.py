@@ -1,4 +1,6 @@
-"""Findings in a program do not depend on the implementation in use."""
+"""The findings in a program are the same with the Python and with the compiled implementation of
+the driver.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,9 @@ print(json.dumps([cassandra.implementation, found, [str(one) for one in report.u
 
 
 @pytest.mark.slow
-def test_both_lanes_find_the_same(compiled: Twins, tmp_path: Path) -> None:
-    # Cython's code objects name their source like this, and a clone contains it.
+def test_both_implementations_have_the_same_findings(compiled: Twins, tmp_path: Path) -> None:
+    # The code objects of Cython name source files like this one, which a clone of the repository
+    # contains.
     source = tmp_path / "cassandra" / "_accel" / "plans.pyx"
     source.parent.mkdir(parents=True)
     source.write_text("cimport cython\n")

@@ -1,4 +1,4 @@
-"""Attributes of the driver's objects are never reported as missing."""
+"""Existing attributes of the driver's objects are never reported as missing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cassandra.migrate import names
 from cassandra.testing.fake import FakeNode
 
 
-def test_attributes_of_objects_are_there() -> None:
+def test_each_attribute_in_dir_is_found() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         future = session.execute_async("SELECT 1")

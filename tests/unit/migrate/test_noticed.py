@@ -1,4 +1,4 @@
-"""Several expressions that look like a difference together, but are not."""
+"""Code whose expressions together look like a difference between the drivers, but are none."""
 
 from __future__ import annotations
 

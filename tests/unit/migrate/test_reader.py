@@ -1,4 +1,4 @@
-"""The reader of a syntax tree finds imports, guards, and texts."""
+"""The reader of a syntax tree finds imports, ``try`` statements that guard them, and strings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_imports_of_the_program_itself_are_not_the_drivers() -> None:
     )
 
 
-def test_guards() -> None:
+def test_imports_are_guarded_by_handlers_of_import_errors() -> None:
     begin = "try:\n    import cassandra.nothing\nexcept "
     guarded, free = [("cassandra.nothing", True)], [("cassandra.nothing", False)]
     assert names_in(begin + "ImportError:\n    x = None") == guarded
@@ -34,19 +34,19 @@ def test_guards() -> None:
     assert names_in(begin + "ImportError:\n    sys.exit(1)") == free
     within = "with suppress(ImportError):\n    import cassandra.nothing"
     assert names_in(f"from contextlib import suppress\n{within}") == guarded
-    # Code in the handler is not guarded, and neither is a function that is called later.
+    # Code in the handler is not guarded, nor is a function that is called later.
     assert names_in("try:\n    x\nexcept ImportError:\n    import cassandra.nothing") == free
     later = "try:\n    def f():\n        import cassandra.nothing\nexcept ImportError:\n    x = 1"
     assert names_in(later) == free
 
 
-def test_texts_know_what_gets_them_and_documentation_is_none() -> None:
+def test_strings_have_the_call_that_gets_them_and_docstrings_are_skipped() -> None:
     tree = ast.parse("'a'\ndef f():\n    'b'\nf('c', x='d')\ng(x=['e'])\ny = 'f'")
     texts = [(fact.value, fact.callee) for fact in read(tree) if isinstance(fact, Text)]
     assert texts == [("c", "f"), ("d", "f:x"), ("e", "g:x"), ("f", "")]
 
 
-def test_arguments_that_are_unpacked_are_not_looked_at() -> None:
+def test_unpacked_arguments_are_ignored() -> None:
     tree = ast.parse("from cassandra.cluster import Cluster\nCluster(*a, nothing=1, **b)")
     (call,) = (fact for fact in read(tree) if isinstance(fact, Call))
     assert (call.callee, call.unknown) == ("cassandra.cluster.Cluster", ["nothing"])

@@ -52,7 +52,7 @@ def value_of_last(text: str) -> Value:
          "def f(s: Optional[Session] = None):\n    s", Instance(SESSION)),
         ("from cassandra.cluster import Cluster\na, b = 1, Cluster()\nb", Instance(CLUSTER)),
         ("from cassandra.cluster import Cluster\nif (c := Cluster()):\n    c", Instance(CLUSTER)),
-        # The name's previous value is None.
+        # An earlier assignment of None to the name is ignored.
         ("from cassandra.cluster import Cluster\nc = None\ndef f():\n    global c\n"
          "    c = Cluster()\nc", Instance(CLUSTER)),
         ("try:\n    from cassandra.cluster import Cluster\nexcept ImportError:\n    Cluster = None\n"  # noqa: E501
@@ -74,7 +74,7 @@ def value_of_last(text: str) -> Value:
          "    def connect(self):\n        return 1\nclass B(A): ...\nB().connect()", None),
         ("from cassandra.cluster import Cluster\nfrom a import M\nclass A(M, Cluster): ...\n"
          "A().connect()", None),
-        # Assignments that disagree, or whose values are unknown.
+        # The value is unknown: assignments disagree, or one of their values is unknown.
         ("from cassandra.cluster import Cluster\nc = Cluster()\nc = f()\nc", None),
         ("from cassandra.cluster import Cluster\nc = Cluster()\nfor c in d: pass\nc", None),
         ("from cassandra.cluster import Cluster\nc = Cluster()\nc += 1\nc", None),

@@ -1,4 +1,6 @@
-"""Each difference that a source can show is found in its programs, and in no others."""
+"""Each difference of the table that source code can show is found in its programs, and in no
+others.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def test_a_difference_is_found(key: str, text: str, expected: list[str], tmp_pat
     assert {finding.difference.key for finding in report.findings} == {key}
 
 
-def test_each_matcher_is_met_by_a_program(tmp_path: Path) -> None:
+def test_each_matcher_has_a_program_with_its_severity(tmp_path: Path) -> None:
     severities = {
         (key, finding.partition(" ")[0]) for key, _, expected in CASES for finding in expected
     }

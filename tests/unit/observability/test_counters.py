@@ -31,7 +31,7 @@ def connected(nodes: Any, counters: RequestCounters, **settings: Any) -> Cluster
     return Cluster(points, port=nodes.port, request_observers=[counters], **settings)
 
 
-def test_a_histogram() -> None:
+def test_a_histogram_counts_durations_up_to_each_bound() -> None:
     histogram = Histogram((0.1, 1.0))
     for seconds in (0.05, 0.1, 0.5, 3.0):
         histogram.record(seconds)
@@ -47,7 +47,7 @@ def test_buckets_must_rise(buckets: tuple[float, ...]) -> None:
         RequestCounters(buckets)
 
 
-def test_requests_and_answers_are_counted() -> None:
+def test_requests_and_responses_are_counted() -> None:
     counters = RequestCounters()
     with FakeNode() as node, connected(node, counters) as cluster:
         node.prime(QUERY, rows(K, [(1,)]))
@@ -105,7 +105,7 @@ def test_gauges_before_during_and_after_a_session() -> None:
         held.wait()
         (host,) = ClusterGauges.of(cluster).hosts
         assert (host.is_up, host.connections, host.in_flight, host.orphans) == (True, 1, 1, 0)
-        # one may be reserved for threads that write directly
+        # one stream may be reserved for threads that write directly to the connection
         assert host.streams_free + 1 in (32767, 32768)
         assert host.waiting == 0
         lost = session.execute_async(SimpleStatement(QUERY), timeout=0.01)
@@ -124,7 +124,7 @@ def test_gauges_before_during_and_after_a_session() -> None:
         assert all(gauge.connections == 0 for gauge in after.hosts)
 
 
-def test_a_host_may_be_forgotten() -> None:
+def test_forget_removes_the_counts_of_a_host() -> None:
     counters = RequestCounters()
     with FakeNode() as node, connected(node, counters) as cluster:
         cluster.connect().execute("SELECT 1")
@@ -137,13 +137,13 @@ def test_a_host_may_be_forgotten() -> None:
 def test_reconnections_and_reads_of_the_schema_are_counted() -> None:
     tried = threading.Event()
 
-    class Telling(ReconnectionPolicy):
+    class SignallingPolicy(ReconnectionPolicy):
         def new_schedule(self) -> Iterator[float]:
             for delay in repeat(0.005):
-                tried.set()  # by the host, its pool, or the control connection
+                tried.set()  # set when the host, its pool or the control connection reconnects
                 yield delay
 
-    policy = Telling()
+    policy = SignallingPolicy()
     with (
         FakeNode() as node,
         connected(node, RequestCounters(), reconnection_policy=policy) as cluster,

@@ -74,7 +74,7 @@ def test_slow_requests_are_logged(node: FakeNode, caplog: pytest.LogCaptureFixtu
     assert fields["response_bytes"] > 9
 
 
-def test_thresholds_are_changed_at_run_time(
+def test_thresholds_can_be_changed_at_run_time(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     logger = RequestLogger(slow=None)
@@ -136,7 +136,7 @@ def test_failed_requests_are_logged_with_their_attempts(
 )
 @pytest.mark.parametrize("kind", ["text", "prepared"])
 @pytest.mark.parametrize("structured", [True, False])
-def test_errors_are_logged_without_the_server_s_words(
+def test_errors_are_logged_without_the_server_s_message(
     node: FakeNode,
     caplog: pytest.LogCaptureFixture,
     code: Any,
@@ -155,7 +155,7 @@ def test_errors_are_logged_without_the_server_s_words(
     assert "hunter2" not in record.getMessage() + repr(vars(record))
 
 
-def test_failures_may_be_left_to_the_program(
+def test_failed_false_disables_the_log_of_failures(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     node.prime(QUERY, error(ErrorCode.INVALID))
@@ -166,7 +166,7 @@ def test_failures_may_be_left_to_the_program(
     assert records_of(caplog) == []
 
 
-async def test_requests_that_are_given_up_have_not_failed(
+async def test_cancelled_requests_are_not_logged_as_failed(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     held = hold(rows(K, []))
@@ -184,7 +184,7 @@ async def test_requests_that_are_given_up_have_not_failed(
     assert records_of(caplog) == []
 
 
-def test_values_are_left_out(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+def test_values_are_not_logged_by_default(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
     with connected(node, RequestLogger(slow=0.0)) as cluster:
         session = cluster.connect()
         session.execute("INSERT INTO t (k, s) VALUES (%s, %s)", (987654, "hidden"))
@@ -202,7 +202,7 @@ def test_values_are_left_out(node: FakeNode, caplog: pytest.LogCaptureFixture) -
     assert "batch of 3: INSERT INTO t (k, s) VALUES (?, ?); INSERT INTO t" in log_text
 
 
-def test_values_are_shown_shortened_if_they_are_asked_for(
+def test_values_are_logged_shortened_on_request(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     logger = RequestLogger(slow=0.0, values=True, longest_value=10)
@@ -261,7 +261,7 @@ def test_further_pages_are_numbered(node: FakeNode, caplog: pytest.LogCaptureFix
     assert "page 2, LOCAL_ONE" in records_of(caplog)[1].getMessage()
 
 
-def test_a_logger_that_does_not_want_it_costs_no_line(node: FakeNode) -> None:
+def test_no_line_is_formatted_for_a_disabled_logger(node: FakeNode) -> None:
     quiet = logging.getLogger("tests.quiet")
     quiet.setLevel(logging.CRITICAL)
     logger = RequestLogger(slow=0.0, logger=quiet)
@@ -296,7 +296,9 @@ def test_wrong_limits_are_refused(
 # -- failures that repeat --------------------------------------------------------------------------
 
 
-def test_failures_that_repeat_are_counted(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+def test_repeated_failures_are_counted_and_logged_once_per_interval(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
     node.prime(re.compile("SELECT k FROM|SELECT other"), error(ErrorCode.INVALID))
     with connected(node, RequestLogger(repeat_interval=0.3)) as cluster:
         session = cluster.connect()
@@ -320,7 +322,7 @@ def test_failures_that_repeat_are_counted(node: FakeNode, caplog: pytest.LogCapt
         assert "the last of 29 that failed like this since the line before" in counted.getMessage()
 
 
-def test_each_failure_is_logged_if_it_shall_be(
+def test_repeat_interval_0_logs_each_failure(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     node.prime(QUERY, error(ErrorCode.INVALID))

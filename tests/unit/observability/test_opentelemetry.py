@@ -42,7 +42,7 @@ K = [("k", "int")]
 
 
 class Telemetry:
-    """An observer with its own providers, and everything that they have exported."""
+    """An observer with its own providers, and the spans and metrics that they have exported."""
 
     def __init__(self, **options: Any) -> None:
         self._exporter = InMemorySpanExporter()

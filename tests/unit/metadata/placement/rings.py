@@ -1,4 +1,4 @@
-"""Token rings for tests."""
+"""A function that builds token rings for tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Any
 
 
 def ring_of(twins: Any, owners: list[int], hosts: int) -> Any:
-    """Return a ring whose tokens are 0, 10, 20, ... with these owners."""
+    """Return a ring with the tokens 0, 10, 20, ...
+
+    :param owners: for each token, the index of the host that owns it.
+    """
     texts: list[list[str]] = [[] for _ in range(hosts)]
     for index, owner in enumerate(owners):
         texts[owner].append(str(index * 10))

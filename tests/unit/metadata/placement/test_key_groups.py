@@ -1,4 +1,4 @@
-"""Keys are grouped by their replicas."""
+"""`group_keys_by_replica` groups partition keys by a replica that is up."""
 
 from __future__ import annotations
 

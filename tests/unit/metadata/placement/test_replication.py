@@ -64,7 +64,7 @@ def test_invalid_replication_factors(bad: Any) -> None:
         ReplicationFactor.create(bad)
 
 
-def test_strategies_are_made_by_their_names() -> None:
+def test_strategies_are_created_by_class_name() -> None:
     simple = create("SimpleStrategy", **{"class": "x", "replication_factor": "3/1"})
     assert isinstance(simple, SimpleStrategy)
     assert (simple.name, simple.replication_factor) == ("SimpleStrategy", 2)
@@ -80,7 +80,7 @@ def test_strategies_are_made_by_their_names() -> None:
     assert (type(strategy), strategy.name) == (ReplicationStrategy, "com.example.Own")
 
 
-def test_strategies_write_themselves() -> None:
+def test_strategies_are_exported_as_cql() -> None:
     assert create("SimpleStrategy", replication_factor="3/1").export_for_schema() == (
         "{'class': 'SimpleStrategy', 'replication_factor': '3/1'}"
     )
@@ -90,7 +90,7 @@ def test_strategies_write_themselves() -> None:
     assert create("LocalStrategy").export_for_schema() == "{'class': 'LocalStrategy'}"
 
 
-def test_strategies_are_equal_by_what_they_say() -> None:
+def test_strategies_with_the_same_settings_are_equal() -> None:
     assert create("SimpleStrategy", replication_factor="3") == create(
         "SimpleStrategy", replication_factor=3
     )
@@ -107,7 +107,7 @@ def test_strategies_are_equal_by_what_they_say() -> None:
     assert create("LocalStrategy") != "LocalStrategy"
 
 
-def test_a_strategy_that_is_not_understood_has_no_replicas(
+def test_a_strategy_with_wrong_settings_has_no_replicas(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING, "cassandra.metadata"):
@@ -142,8 +142,8 @@ def test_maps_from_token_to_hosts() -> None:
 def test_tokens() -> None:
     assert Murmur3Token.from_string("-12") == Murmur3Token(-12) == Murmur3Token("-12")
     assert Murmur3Token.from_key(b"\x00\x00\x00\x01").value == -4069959284402364209
-    # org.apache.cassandra.dht.RandomPartitioner: the absolute value of the digest as a signed
-    # number
+    # As in org.apache.cassandra.dht.RandomPartitioner, the token is the absolute value of the MD5
+    # digest, read as a signed number.
     assert MD5Token.from_key(b"key").value == 0x3C6E0B8A9C15224A8228B9A98CA1531D
     assert MD5Token.from_key(b"").value == -(0xD41D8CD98F00B204E9800998ECF8427E - (1 << 128))
     assert (
@@ -169,7 +169,9 @@ def test_tokens() -> None:
         ("org.apache.cassandra.dht.ByteOrderedPartitioner", ("61", "6c", "ff"), b"k"),
     ],
 )
-def test_other_partitioners_are_read(partitioner: str, tokens: tuple[str, ...], key: bytes) -> None:
+def test_other_partitioners_have_token_maps(
+    partitioner: str, tokens: tuple[str, ...], key: bytes
+) -> None:
     a, b, c = host(1), host(2), host(3)
     metadata = metadata_of(
         {a: [tokens[0]], b: [tokens[1]], c: [tokens[2]]},
@@ -207,7 +209,7 @@ def test_replicas_of_keys_and_tokens() -> None:
     assert token_map.tokens_to_hosts_by_ks["ks"][Murmur3Token(200)] == (c, a)
 
 
-def test_a_token_map_of_ones_own() -> None:
+def test_an_application_can_build_a_token_map() -> None:
     a, b = host(1), host(2)
     tokens = [Murmur3Token(1), Murmur3Token(2)]
     metadata = metadata_of({a: ["1"]}, ks=create("SimpleStrategy", replication_factor="1"))
@@ -224,7 +226,7 @@ def test_an_unknown_partitioner_has_no_token_map() -> None:
     assert metadata.get_replicas("ks", b"key") == []
 
 
-def test_tokens_can_be_switched_off() -> None:
+def test_token_metadata_enabled_false_leaves_the_ring_empty() -> None:
     metadata = Metadata()
     metadata.token_metadata_enabled = False
     metadata.rebuild_token_map(MURMUR3, {host(1): ["1"]})
@@ -234,7 +236,7 @@ def test_tokens_can_be_switched_off() -> None:
     assert metadata.get_replicas("ks", b"key") == []
 
 
-def test_the_snapshot_changes_with_the_hosts_and_with_nothing_else() -> None:
+def test_the_routing_snapshot_is_rebuilt_only_if_tokens_change() -> None:
     a, b = host(1), host(2)
     metadata = metadata_of(
         {a: ["0"], b: ["100"]}, ks=create("SimpleStrategy", replication_factor="1")
@@ -253,7 +255,7 @@ def test_the_snapshot_changes_with_the_hosts_and_with_nothing_else() -> None:
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [b]
 
 
-def test_a_host_that_came_back_is_not_the_one_that_left() -> None:
+def test_replicas_are_the_current_host_objects() -> None:
     first, second = host(1), host(1)
     metadata = metadata_of({first: ["0"]}, ks=create("SimpleStrategy", replication_factor="1"))
     assert metadata.get_replicas("ks", b"k")[0] is first
@@ -273,7 +275,7 @@ def test_moving_to_another_rack_moves_replicas() -> None:
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a, b]
 
 
-def test_replication_changes_are_followed_and_equal_ones_share_their_replicas() -> None:
+def test_equal_replications_share_a_map_and_changes_replace_it() -> None:
     a, b = host(1), host(2)
     single, double = (create("SimpleStrategy", replication_factor=number) for number in (1, 2))
     metadata = metadata_of(
@@ -297,7 +299,7 @@ def test_replication_changes_are_followed_and_equal_ones_share_their_replicas() 
     assert metadata.get_replicas("x", b"k") == []
 
 
-def test_hosts_without_tokens_hold_nothing() -> None:
+def test_hosts_without_tokens_are_no_replicas() -> None:
     a, joining = host(1), host(2)
     metadata = metadata_of(
         {a: ["0"], joining: []}, ks=create("SimpleStrategy", replication_factor="2")
@@ -330,8 +332,10 @@ def test_states_of_a_host() -> None:
     assert states == ["unknown", "up", "down", "forced down", "up"]
 
 
-def test_racks_that_scylladb_names() -> None:
-    """A list is expanded to an option for each of its values, as in ScyllaDB's to_flattened_map."""
+def test_scylladb_s_lists_of_racks() -> None:
+    """ScyllaDB expands a list of racks to one option for each rack (to_flattened_map): "dc2:0",
+    "dc2:1", and "dc3:-1" for an empty list.
+    """
     strategy = ReplicationStrategy.create(
         "org.apache.cassandra.locator.NetworkTopologyStrategy",
         {"dc1": "3", "dc2:1": "it's", "dc2:0": "r1", "dc3:-1": ""},

@@ -1,4 +1,4 @@
-"""The ring and its replicas: by hand, and both implementations compared with a naive
+"""The token ring and its replicas, compared with results worked out by hand and with a simple
 implementation.
 """
 
@@ -49,7 +49,7 @@ def test_a_key_belongs_to_the_first_token_that_is_not_less(twins: Twins) -> None
         max_size=30,
     ),
 )
-def test_places_are_found_however_tokens_are_spread(
+def test_positions_are_found_however_tokens_are_spread(
     tokens: list[int], other_tokens: list[int]
 ) -> None:
     listed = sorted(set(tokens))
@@ -86,7 +86,7 @@ def test_tokens_have_64_bits(twins: Twins, bad: str) -> None:
 
 
 def test_tokens_of_keys(twins: Twins) -> None:
-    # SELECT token(...) of Cassandra 5.0
+    # The expected values are from SELECT token(...) on Cassandra 5.0.
     assert twins.ring.token_of(b"\x00\x00\x00\x01") == -4069959284402364209
     assert twins.ring.token_of(b"") == 0
     assert twins.ring.token_of(bytearray(b"\x00\x00\x00\x01")) == -4069959284402364209
@@ -119,7 +119,7 @@ def test_transient_replicas_are_left_out(twins: Twins) -> None:
         (1, 2),
         (2, 0),
     ]
-    # Without a host for the transient replica, both hosts are full replicas.
+    # If there are too few hosts for the transient replica, both hosts are full replicas.
     pair = ring_of(twins, [0, 1], 2)
     assert rows(twins.ring.network_map(pair, "ab", [0] * 2, [0] * 2, [(2, 3)]), 2) == [
         (0, 1),
@@ -127,9 +127,9 @@ def test_transient_replicas_are_left_out(twins: Twins) -> None:
     ]
 
 
-def test_network_topology_takes_another_rack_first(twins: Twins) -> None:
-    # a, b are in rack 0, c in rack 1: c comes after a, though b is nearer; with three replicas b
-    # may be repeated in its rack.
+def test_network_topology_prefers_hosts_of_other_racks(twins: Twins) -> None:
+    # Hosts a and b are in rack 0, c is in rack 1. Therefore c follows a, although b is nearer on
+    # the ring. With three replicas, a second host of rack 0 is needed.
     ring = ring_of(twins, [0, 1, 2], 3)
     racks = [0, 0, 1]
     assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(2, 2)]), 3) == [
@@ -150,7 +150,8 @@ def test_network_topology_takes_another_rack_first(twins: Twins) -> None:
 
 
 def test_network_topology_counts_in_each_data_centre(twins: Twins) -> None:
-    # Data centre 0 has a, b in racks 0 and 1; 1 has c, d in rack 2; 2 (e) holds nothing.
+    # Data centre 0 has the hosts a and b in racks 0 and 1. Data centre 1 has c and d in rack 2.
+    # Data centre 2 has e, and no replicas.
     ring = ring_of(twins, [0, 2, 4, 1, 3], 5)
     replica_map = twins.ring.network_map(
         ring, "abcde", [0, 0, 1, 1, 2], [0, 1, 2, 2, 3], [(2, 2), (1, 1), (0, 0)]
@@ -159,13 +160,13 @@ def test_network_topology_counts_in_each_data_centre(twins: Twins) -> None:
     assert replica_map.sets() == 4
 
 
-def test_a_data_centre_that_is_not_named_holds_nothing(twins: Twins) -> None:
+def test_a_data_centre_without_replication_factor_has_no_replicas(twins: Twins) -> None:
     ring = ring_of(twins, [0, 1], 2)
     assert rows(twins.ring.network_map(ring, "ab", [0, -1], [0, 1], [(3, 3)]), 2) == [(0,), (0,)]
     assert rows(twins.ring.network_map(ring, "ab", [-1, -1], [0, 1], []), 2) == [(), ()]
 
 
-def test_everywhere_is_one_set(twins: Twins) -> None:
+def test_everywhere_strategy_has_one_set_of_replicas(twins: Twins) -> None:
     replica_map = twins.ring.whole_map(ring_of(twins, [1, 0, 2], 3), "abc")
     assert (rows(replica_map, 3), replica_map.sets()) == ([(0, 1, 2)] * 3, 1)
 
@@ -221,7 +222,7 @@ def clusters(draw: Any) -> tuple[list[int], list[int], list[int], list[tuple[int
 
 
 @given(clusters())
-def test_network_topology_is_what_the_naive_way_gives(cluster: Any) -> None:
+def test_network_topology_equals_the_naive_result(cluster: Any) -> None:
     owners, datacenters, racks, factors = cluster
     expected = naive_network(owners, datacenters, racks, factors)
     for lane in LANES:
@@ -235,9 +236,7 @@ def test_network_topology_is_what_the_naive_way_gives(cluster: Any) -> None:
 
 
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=40), st.integers(0, 10), st.integers(0, 10))
-def test_simple_strategy_is_what_the_naive_way_gives(
-    owners: list[int], full: int, more: int
-) -> None:
+def test_simple_strategy_equals_the_naive_result(owners: list[int], full: int, more: int) -> None:
     expected = [
         tuple(dict.fromkeys(owners[start:] + owners[:start]))[: min(full + more, len(set(owners)))][
             :full

@@ -1,6 +1,4 @@
-"""Routing in the engine, on fake nodes: requests reach replicas, and routing follows
-the cluster.
-"""
+"""Routing by token on fake nodes: requests reach replicas, also after the cluster has changed."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ KEYS = [bytes([high, low]) for high in range(8) for low in range(8)]
 
 
 def replicate(nodes: FakeCluster, **keyspaces: dict[str, str]) -> None:
-    """Let all nodes have these keyspaces."""
+    """Put these keyspaces, with their replication options, into the schema of all nodes."""
     for node in nodes.nodes:
         node.schema["system_schema.keyspaces"] = [
             {"keyspace_name": name, "durable_writes": True, "replication": options}
@@ -110,7 +108,7 @@ async def test_requests_with_a_routing_key_reach_a_replica(nodes: FakeCluster, k
 
 
 @pytest.mark.slow
-async def test_a_new_node_gets_the_requests_of_its_range_and_a_removed_one_gives_them_back(
+async def test_requests_follow_nodes_that_are_added_and_removed(
     nodes: FakeCluster,
 ) -> None:
     async with connected(
@@ -144,10 +142,10 @@ async def test_a_changed_replication_is_read_on_its_event(nodes: FakeCluster) ->
         await until_on_loop(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 3)
         assert (
             len(cluster.metadata.get_replicas("two", b"k")) == 2
-        )  # the event was about another keyspace
+        )  # "two" is not read again, because the event was about another keyspace
 
 
-async def test_replication_is_read_again_when_the_control_connection_has_moved(
+async def test_replication_is_read_again_after_the_control_connection_moved(
     nodes: FakeCluster,
 ) -> None:
     async with connected(nodes) as (cluster, _):
@@ -159,7 +157,7 @@ async def test_replication_is_read_again_when_the_control_connection_has_moved(
         await until_on_loop(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 2)
 
 
-async def test_without_tokens_nothing_is_read_and_requests_go_anywhere(nodes: FakeCluster) -> None:
+async def test_without_tokens_no_schema_is_read_and_any_host_is_used(nodes: FakeCluster) -> None:
     async with connected(nodes, token_metadata_enabled=False, schema_metadata_enabled=False) as (
         cluster,
         session,
@@ -180,9 +178,11 @@ async def test_ignored_hosts_get_no_connections(nodes: FakeCluster) -> None:
 
 async def test_pools_follow_distances(nodes: FakeCluster) -> None:
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=1)
-    # Hosts that are down stay down, so that we see the hosts that replace them.
-    slowly = ConstantReconnectionPolicy(60, None)
-    async with connected(nodes, {"load_balancing_policy": policy}, reconnection_policy=slowly) as (
+    # Reconnecting takes a minute here, so that the pools of replacement hosts are seen.
+    slow_reconnection = ConstantReconnectionPolicy(60, None)
+    async with connected(
+        nodes, {"load_balancing_policy": policy}, reconnection_policy=slow_reconnection
+    ) as (
         _,
         session,
     ):
@@ -195,7 +195,9 @@ async def test_pools_follow_distances(nodes: FakeCluster) -> None:
         await until_on_loop(lambda: len(remote()) == 1 and remote() != [used])
 
 
-async def test_load_goes_away_from_a_replica_that_does_not_answer(nodes: FakeCluster) -> None:
+async def test_the_adaptive_policy_avoids_a_replica_that_does_not_respond(
+    nodes: FakeCluster,
+) -> None:
     policy = AdaptivePolicy(RoundRobinPolicy())
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
         key = KEYS[0]
@@ -214,7 +216,7 @@ async def test_load_goes_away_from_a_replica_that_does_not_answer(nodes: FakeClu
         await asyncio.wait_for(asyncio.gather(*futures), WAIT)
 
 
-async def test_latencies_are_counted_only_where_a_policy_looks_at_them(nodes: FakeCluster) -> None:
+async def test_latencies_are_recorded_only_for_policies_that_need_them(nodes: FakeCluster) -> None:
     async with connected(nodes) as (_, session):
         assert session._engine.core.on_latency is None
     speculation = PercentileSpeculativeExecutionPolicy(99)
@@ -230,7 +232,7 @@ async def test_latencies_are_counted_only_where_a_policy_looks_at_them(nodes: Fa
         assert sum(answers.count for answers in adaptive._answers.values()) >= 130
 
 
-async def test_events_do_not_count_where_their_window_is_negative(nodes: FakeCluster) -> None:
+async def test_events_are_ignored_if_their_window_is_negative(nodes: FakeCluster) -> None:
     async with connected(
         nodes, topology_event_refresh_window=-1, status_event_refresh_window=-1
     ) as (cluster, _):
@@ -242,7 +244,9 @@ async def test_events_do_not_count_where_their_window_is_negative(nodes: FakeClu
         assert cluster._core._status_events._waiting == {}
 
 
-async def test_topology_events_are_joined_but_not_put_off_for_ever(nodes: FakeCluster) -> None:
+async def test_topology_events_are_joined_without_delaying_the_refresh_for_ever(
+    nodes: FakeCluster,
+) -> None:
     async with connected(nodes, topology_event_refresh_window=0.3) as (cluster, _):
         assert cluster._core is not None
         control = cluster._core.control
@@ -257,7 +261,7 @@ async def test_topology_events_are_joined_but_not_put_off_for_ever(nodes: FakeCl
 
 
 @pytest.mark.slow
-async def test_an_error_in_one_listener_does_not_keep_others_from_hearing(
+async def test_an_error_in_one_listener_does_not_affect_others(
     nodes: FakeCluster,
 ) -> None:
     class Broken(HostEvents):
@@ -276,7 +280,7 @@ async def test_an_error_in_one_listener_does_not_keep_others_from_hearing(
         assert ("remove", added.address) not in events.seen
 
 
-async def test_a_host_that_is_given_up_says_so_and_comes_back_by_an_event(
+async def test_a_host_whose_reconnection_ended_comes_back_by_an_event(
     nodes: FakeCluster,
 ) -> None:
     async with connected(nodes, reconnection_policy=ConstantReconnectionPolicy(0.01, 2)) as (
@@ -297,7 +301,7 @@ async def test_a_host_that_is_given_up_says_so_and_comes_back_by_an_event(
         await until_on_loop(lambda: host.state == "up")
 
 
-async def test_a_host_that_is_ignored_now_finishes_what_is_under_way(nodes: FakeCluster) -> None:
+async def test_a_newly_ignored_host_finishes_its_requests(nodes: FakeCluster) -> None:
     accepts = {"all": True}
     policy = HostFilterPolicy(
         RoundRobinPolicy(), lambda host: accepts["all"] or host.datacenter == "east"
@@ -321,7 +325,7 @@ async def test_a_host_that_is_ignored_now_finishes_what_is_under_way(nodes: Fake
         )
 
 
-def test_the_replicas_of_a_keyspace_are_there_when_they_are_asked_for() -> None:
+def test_replicas_of_a_keyspace_are_computed_at_the_first_request() -> None:
     with FakeNode() as node:
         node.schema = schema("ks", tables=1)
         with Cluster([node.address], port=node.port) as cluster:

@@ -1,4 +1,4 @@
-"""Tablets: reports of servers are added, cut, looked up and removed, alike in both
+"""Tablets that servers report are added, cut, looked up and removed alike in both
 implementations.
 """
 
@@ -39,7 +39,7 @@ def tablet_map(twins: Any, **options: Any) -> Any:
 
 
 def ranges_of(tablets: Any, keyspace: str = "ks", table: str = "t") -> list[tuple[int, int]]:
-    """Return the ranges of a table, found by looking up the end of each tablet."""
+    """Return the ranges of a table's tablets between the tokens -20 and 119, found by look-ups."""
     ranges = []
     for token in range(-20, 120):
         tablet = tablets.find(keyspace, table, token)
@@ -54,7 +54,7 @@ def test_a_reported_tablet_is_found(twins: Any) -> None:
     assert tablets.find("ks", "t", 5) == (
         0, 10, ((IDS[1], 3), (IDS[2], 0)), 0xFEDC_BA98_7654_3210,
     )  # fmt: skip
-    # The first token is not part of the range, the last is.
+    # A range excludes its first token and includes its last.
     assert tablets.find("ks", "t", 0) is None
     assert tablets.find("ks", "t", 10) is not None
     assert tablets.find("ks", "t", 11) is None
@@ -93,7 +93,7 @@ def test_the_whole_ring(twins: Any) -> None:
         ((-5, 40), [(-5, 40)]),
     ],
 )
-def test_a_new_tablet_takes_the_place_of_what_it_overlaps(
+def test_a_new_tablet_replaces_the_tablets_that_it_overlaps(
     twins: Any, tablet_range: tuple[int, int], expected: list[tuple[int, int]]
 ) -> None:
     tablets = tablet_map(twins)
@@ -150,7 +150,7 @@ def test_malformed_payloads_change_nothing(twins: Any, bad: bytes) -> None:
     assert not tablets.has_keyspace("ks")
 
 
-def test_damaged_payloads_give_the_same_on_both(twins: Any) -> None:
+def test_both_implementations_read_damaged_payloads_alike(twins: Any) -> None:
     from cassandra.metadata.placement import tablets as reference
 
     chooser = random.Random(3)
@@ -166,7 +166,7 @@ def test_damaged_payloads_give_the_same_on_both(twins: Any) -> None:
             assert tablets.find("ks", "t", 10) == model.find("ks", "t", 10)
 
 
-def test_without_a_table_nothing_is_kept(twins: Any) -> None:
+def test_a_tablet_without_keyspace_or_table_is_ignored(twins: Any) -> None:
     tablets = tablet_map(twins)
     assert not tablets.learn(None, "t", GOOD)
     assert not tablets.learn("ks", None, GOOD)
@@ -187,7 +187,7 @@ def test_a_table_or_a_keyspace_is_dropped(twins: Any) -> None:
     assert (tablets.count, tablets.tables()) == (0, [])
 
 
-def test_a_host_that_is_replaced_takes_its_tablets_along(twins: Any) -> None:
+def test_tablets_refer_to_new_host_objects_and_drop_removed_hosts(twins: Any) -> None:
     tablets = tablet_map(twins)
     for first in range(1000):
         tablets.learn("ks", "t", payload(first, first + 1, (first % 2, 0), (2, 0)))
@@ -204,7 +204,7 @@ def test_a_host_that_is_replaced_takes_its_tablets_along(twins: Any) -> None:
     assert tablets.hosts is hosts
 
 
-def test_replicas_are_hosts_that_are_known(twins: Any) -> None:
+def test_replicas_contain_only_known_hosts(twins: Any) -> None:
     tablets = twins.tablets.TabletMap()
     tablets.take_hosts(HOSTS[:2])
     tablets.learn("ks", "t", payload(MIN, MAX, (1, 0), (4, 1), (0, 2)))
@@ -254,7 +254,7 @@ def test_hits_and_misses(twins: Any) -> None:
 
 
 def test_version_blocks(twins: Any) -> None:
-    # The specification's example: block 0xA with the value 3.
+    # The example of the specification: block 0xA has the value 3.
     assert twins.tablets.version_block(0x3 << 40, 0xA) == 0xA3
     assert [twins.tablets.version_block(0xFEDC_BA98_7654_3210, i) for i in range(16)] == [
         i << 4 | i for i in range(16)
@@ -262,7 +262,7 @@ def test_version_blocks(twins: Any) -> None:
     assert twins.tablets.version_block(None, 7) == 0x70
 
 
-def test_payloads_are_split_off(twins: Any) -> None:
+def test_routing_payloads_are_split_from_the_body(twins: Any) -> None:
     def body(name: bytes, value: bytes) -> bytes:
         head = b"\0\1" + len(name).to_bytes(2, "big") + name
         return head + len(value).to_bytes(4, "big") + value + b"rest"
@@ -309,5 +309,6 @@ def test_a_million_tablets_take_less_than_100_megabytes() -> None:
         tablets.learn("ks", "t", payload(first, first + step, (0, 3), (1, 4), (2, 5)))
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     assert tablets.count == count
-    # This is a tenth of a million; `benchmarks.shards` measures all of it.
+    # A tenth of a million tablets must take less than a tenth of 100 MB; `benchmarks.shards`
+    # measures a million.
     assert grown < 10_000_000

@@ -1,4 +1,4 @@
-"""Tokens of each partitioner, and the rings of the less usual partitioners."""
+"""Tokens of each partitioner, and the rings of partitioners other than Murmur3Partitioner."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_tokens_of_keys() -> None:
     assert BytesToken.from_key(b"a").value == b"a"
 
 
-def test_tokens_of_texts() -> None:
+def test_tokens_are_read_from_strings() -> None:
     assert Murmur3Token.from_string("-5") == Murmur3Token(-5) == Murmur3Token("-5")
     assert MD5Token.from_string("5").value == 5
     for text in ("00ff", "0x00ff", "0X00FF", b"00ff"):
@@ -73,6 +73,6 @@ def test_the_ring(kind: type[Token], first: list[str], second: list[str]) -> Non
     assert len(ring.tokens()) == 3
 
 
-def test_the_place_of_a_key() -> None:
+def test_the_position_of_a_key() -> None:
     ring = SortedRing.of_owners(BytesToken, {b"m": 0, b"z": 1})
     assert [ring.position_of(key) for key in (b"a", b"m", b"n", b"zz")] == [0, 0, 1, 0]

@@ -56,7 +56,7 @@ def add_table(tables: Tables, ks: str, name: str, columns: int = 1, **options: A
 
 
 def remove_table(tables: Tables, ks: str, name: str) -> None:
-    """Remove a table."""
+    """Remove the rows of a table from `tables`."""
     for table in ("system_schema.tables", "system_schema.columns"):
         tables[table] = [
             row for row in tables[table] if (row["keyspace_name"], row["table_name"]) != (ks, name)
@@ -64,7 +64,9 @@ def remove_table(tables: Tables, ks: str, name: str) -> None:
 
 
 def schema(*names: str, tables: int = 2) -> Tables:
-    """Return keyspaces with `tables` tables each: ``t0``, ``t1`` ..."""
+    """Return the rows of keyspaces with these names, each with `tables` tables: ``t0``,
+    ``t1`` ...
+    """
     schema_tables: Tables = {"system_schema.keyspaces": [keyspace(name) for name in names]}
     for name in names:
         for number in range(tables):

@@ -40,7 +40,10 @@ def pages(*rows: Any) -> ColumnPages:
 
 
 def source(*rows: Any, flags: Any = COMPOUND, extensions: Any = None, **parts: Any) -> TableSource:
-    """Return the rows of the table ks.t with the key ``id`` and these columns."""
+    """Return the rows of the table ks.t, with the key ``id`` and the columns `rows`.
+
+    :param parts: attributes of the source, such as its indexes.
+    """
     values = ("ks", "t", "a comment", {} if extensions is None else extensions, flags)
     table = TableSource("ks", "t", TABLE, values, parts.pop("virtual", False), pages(KEY, *rows))
     for name, value in parts.items():
@@ -62,7 +65,7 @@ def names(columns: Any) -> list[str]:
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def test_a_usual_table() -> None:
+def test_an_ordinary_table() -> None:
     rows = source(row(b"a"), row(b"c", b"clustering", 0, b"desc"), row(b"s", b"static"))
     table = build.table(rows)
     assert (table.keyspace_name, table.name, table.virtual) == ("ks", "t", False)
@@ -73,18 +76,18 @@ def test_a_usual_table() -> None:
     assert table._exc_info is None
     assert rows.columns is not None
     assert rows.columns.pages == []
-    # The rows were consumed, and the page is freed after its last table.
+    # Building the table used up its rows, so the page is freed after its last table.
     assert rows.columns.rows_of == {"ks": {}}
 
 
 INDEX = ("by_a", "COMPOSITES", {"target": "a"})
 
 
-@pytest.mark.parametrize("is_usual", [True, False])
-def test_parts_of_a_table(is_usual: bool) -> None:
+@pytest.mark.parametrize("is_ordinary", [True, False])
+def test_parts_of_a_table(is_ordinary: bool) -> None:
     day = datetime.datetime(2020, 1, 1)
     parts: dict[str, Any] = {"indexes": [INDEX]}
-    if not is_usual:
+    if not is_ordinary:
         parts["triggers"] = [{"trigger_name": "x", "options": {"class": "y"}}]
         parts["triggers"] += [{"trigger_name": "z", "options": None}]
         parts["dropped"] = [
@@ -93,7 +96,7 @@ def test_parts_of_a_table(is_usual: bool) -> None:
         ]
     table = build.table(source(row(b"a"), **parts))
     assert table.indexes["by_a"].as_cql_query() == "CREATE INDEX by_a ON ks.t (a)"
-    if is_usual:
+    if is_ordinary:
         assert table.triggers is table.dropped_columns is table.views is NOTHING
         return
     assert {name: trigger.options for name, trigger in table.triggers.items()} == {
@@ -132,7 +135,7 @@ def test_one_damaged_part_leaves_the_others(parts: dict[str, Any]) -> None:
     assert ("damaged" in text) or ("flags is 'no set'" in text)
 
 
-def test_damaged_pages_are_noted_where_a_table_lacks_its_columns(
+def test_damaged_pages_are_logged_and_a_table_without_key_is_incomplete(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     rows = source(row(b"a"))
@@ -199,7 +202,7 @@ STATIC = [row(b"s", b"static"), row(b"column1", b"clustering", 0), row(b"value")
         ([row(b"c", b"clustering", 0), row(b"v")], set(), ["id", "c", "v"], False, True),
     ],
 )
-def test_flags(
+def test_flags_of_compact_storage(
     rows: Any, flags: Any, columns: list[str], is_compact: bool, is_compatible: bool
 ) -> None:
     table = build.table(source(*rows, flags=None if flags is None else frozenset(flags)))
@@ -236,12 +239,14 @@ TARGETS = [
 
 
 @pytest.mark.parametrize(("column", "cql_type", "target", "expected"), TARGETS)
-def test_targets(column: str, cql_type: str, target: str, expected: str) -> None:
+def test_targets_of_indexes_are_quoted_as_needed(
+    column: str, cql_type: str, target: str, expected: str
+) -> None:
     options = {"target": target, "other": "x"}
     cells = row(column.encode(), cql_type=cql_type.encode())
     index = build.table(source(cells, indexes=[("i", "COMPOSITES", options)])).indexes["i"]
     assert index.index_options == {"target": expected, "other": "x"}
-    assert options["target"] == target  # the rows' own dict is unchanged
+    assert options["target"] == target  # the options in the row are not changed
     assert (index.index_options is options) == (target == expected)
     assert (index.keyspace_name, index.table_name, index.kind) == ("ks", "t", "COMPOSITES")
 
@@ -343,7 +348,7 @@ def test_a_keyspace() -> None:
     assert not durable.durable_writes
 
 
-def test_replication_that_is_not_there() -> None:
+def test_a_keyspace_without_replication_is_incomplete() -> None:
     row: Mapping[str, Any] = {"keyspace_name": "ks", "replication": None}
     keyspace = build.keyspace(keyspace_source(row=row))
     assert "the replication of the keyspace is None" in keyspace.export_as_string()
@@ -421,7 +426,7 @@ def test_a_damaged_part_leaves_the_others(what: str, caplog: pytest.LogCaptureFi
     assert "damaged" in keyspace.export_as_string()
 
 
-def test_tables_are_made_at_their_first_access() -> None:
+def test_tables_are_built_at_their_first_access() -> None:
     table = source(row(b"a"), indexes=[INDEX])
     keyspace = build.keyspace(keyspace_source(tables={"t": table}, views={"v": view_source(KEY)}))
     assert list(keyspace.tables) == ["t"]
@@ -452,7 +457,7 @@ def test_tablets(scylla: Any, tablets: Any) -> None:
 # -- a keyspace that is read again -----------------------------------------------------------------
 
 
-def test_an_object_shows_what_was_read_later() -> None:
+def test_a_keyspace_object_shows_tables_that_are_read_later() -> None:
     keyspace: Any = build.keyspace(keyspace_source(tables={"t": source()}))
     tables = keyspace.tables
     renewed = keyspace_source(tables={"t": source(), "u": source()}, types=[a_type("x")])
@@ -462,14 +467,14 @@ def test_an_object_shows_what_was_read_later() -> None:
     assert list(keyspace.user_types) == ["x"]
 
 
-def test_a_keyspace_that_was_altered_is_another_object() -> None:
+def test_an_altered_keyspace_is_a_new_object() -> None:
     keyspace: Any = build.keyspace(keyspace_source(tables={"t": source()}))
-    keyspace.noted = 5
+    keyspace.own_attribute = 5
     altered: Any = build.renewed_keyspace(
         keyspace, keyspace_source(row=keyspace_row("ks", 3), tables={"u": source()})
     )
     assert altered is not keyspace
-    assert (keyspace.replication_strategy.replication_factor, altered.noted) == (1, 5)
+    assert (keyspace.replication_strategy.replication_factor, altered.own_attribute) == (1, 5)
     assert altered.replication_strategy.replication_factor == 3
     assert keyspace.tables is altered.tables
     assert list(keyspace.tables) == ["u"]

@@ -1,5 +1,6 @@
-"""Columns are found in pages of system_schema.columns; both implementations are tested and
-compared.
+"""The columns of a table are found in pages of system_schema.columns.
+
+Both implementations are tested and compared.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ def columns(twins: Any, body: bytes, count: int, texts: Any = None) -> Any:
 
 
 def runs(twins: Any, body: bytes, begin: int, count: int) -> Any:
-    """Return (page, begin, count, ...) by keyspace and table, with a name for the page."""
+    """Return the runs of rows by keyspace and table, each (page, begin, count, ...).
+
+    The page itself is replaced by a string, so that results can be compared.
+    """
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
     twins.column_rows.note_runs(rows_of, body, begin, count)
     return {
@@ -101,7 +105,7 @@ def test_the_key_comes_first_and_the_others_by_name(twins: Twins) -> None:
     ]
 
 
-def test_columns_may_be_changed_and_are_let_go(twins: Twins) -> None:
+def test_attributes_of_columns_may_be_changed(twins: Twins) -> None:
     columns_by_name = columns(twins, page(row(b"a"), row(b"b")), 2)[2]
     columns_by_name["a"].cql_type = "text"
     columns_by_name["a"].mask = "a mask"
@@ -110,7 +114,7 @@ def test_columns_may_be_changed_and_are_let_go(twins: Twins) -> None:
     assert columns_by_name["a"].as_cql.__self__ is columns_by_name["a"]
 
 
-def test_equal_texts_are_one_object(twins: Twins) -> None:
+def test_equal_strings_are_the_same_object(twins: Twins) -> None:
     texts = twins.column_rows.Texts()
     kinds = [b"type %d" % (number % 700) for number in range(1500)] + ["größe".encode()] * 2
     rows = [row(b"name %d" % number, cql_type=kind) for number, kind in enumerate(kinds)]
@@ -153,7 +157,7 @@ def test_runs_say_where_the_rows_of_each_table_are(twins: Twins) -> None:
     assert twins.column_rows.columns_of("the table", (), texts) == ([], [], {})
 
 
-def test_a_table_may_lie_in_several_pages(twins: Twins) -> None:
+def test_the_rows_of_a_table_may_be_in_several_pages(twins: Twins) -> None:
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
     pages = [page(row(b"a")), page(row(b"b"), row(b"z", where=(b"ks", b"u"))), page(row(b"c"))]
     for body, count in zip(pages, (1, 2, 1), strict=True):
@@ -237,7 +241,7 @@ CELLS = st.sampled_from(
     st.lists(st.tuples(*[CELLS] * 7), max_size=6),
     st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=2),
 )
-def test_both_implementations_agree_on_whatever_comes(
+def test_both_implementations_agree_on_random_pages(
     rows: list[tuple[Cell, ...]], changes: list[tuple[int, int]]
 ) -> None:
     body = bytearray(page(*rows))

@@ -34,9 +34,9 @@ def test_functions_and_aggregates() -> None:
     )
 
 
-def test_types_and_functions_with_the_name_of_a_word() -> None:
-    """Some words are names without quotes elsewhere, but not here: real nodes refuse ``CREATE TYPE
-    ks.json``.
+def test_types_and_functions_named_like_keywords_are_quoted() -> None:
+    """Elsewhere, some keywords may be names without quotes, but not here: servers refuse ``CREATE
+    TYPE ks.json``.
     """
     function = Function("ks", "key", ["int"], ["key"], "int", "java", "return 1;", True)
     assert function.as_cql_query().startswith('CREATE FUNCTION ks."key"(key int) ')

@@ -1,4 +1,4 @@
-"""Damaged rows of a schema are exported as a comment."""
+"""Schema objects that were built from damaged rows are exported as a comment."""
 
 from __future__ import annotations
 

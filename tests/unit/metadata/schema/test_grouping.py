@@ -49,7 +49,7 @@ def grouped(**parts: Any) -> Grouping:
     return grouping
 
 
-def test_keyspaces_come_by_name_with_their_tables() -> None:
+def test_keyspaces_are_sorted_by_name_and_have_their_tables() -> None:
     grouping = grouped(
         tables=rows(TABLES, ("b", "t", "x"), ("a", "u", "y"), ("gone", "t", "z")),
         keyspaces=rows(KEYSPACES, ("b",), ("a",)),
@@ -71,7 +71,7 @@ def test_keyspaces_come_by_name_with_their_tables() -> None:
     assert {table.name for table in grouping.table_sources()} == {"t", "u", "w"}
 
 
-def test_empty_pages_say_nothing() -> None:
+def test_empty_pages_add_nothing() -> None:
     assert grouped(keyspaces=rows(KEYSPACES)).sources() == {}
 
 
@@ -180,7 +180,7 @@ def test_tablets() -> None:
     assert scylla_rows["d"] == {"initial_tablets": None}
 
 
-def test_servers_that_know_no_tablets() -> None:
+def test_servers_without_tablets() -> None:
     grouping = grouped(keyspaces=rows(KEYSPACES, ("a",)))
     assert grouping.sources()["a"].scylla is None
     assert grouping.tablet_keyspaces() == (set(), set())

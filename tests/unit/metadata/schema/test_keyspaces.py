@@ -12,7 +12,7 @@ from cassandra.metadata import (
 from tests.unit.metadata.schema.test_tables import table
 
 
-def test_types_come_behind_those_that_they_use() -> None:
+def test_types_are_exported_after_the_types_that_they_use() -> None:
     keyspace = KeyspaceMetadata("ks", False, "SimpleStrategy", {"replication_factor": "1"})
     keyspace.user_types = {
         "a": UserType("ks", "a", ["x"], ['frozen<list<frozen<"B b">>>']),

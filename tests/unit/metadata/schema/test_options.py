@@ -10,7 +10,7 @@ from cassandra.metadata.schema.options import read_scylla_map, scylla_options, t
 from cassandra.metadata.schema.snapshot import RowNames
 
 
-def test_options_are_the_tables_own() -> None:
+def test_changing_a_table_s_options_does_not_affect_others() -> None:
     shared = {"class": "x"}
     names = (
         "table_name",
@@ -26,7 +26,7 @@ def test_options_are_the_tables_own() -> None:
     first["compaction"]["class"] = "y"
     first["new"] = 1
     del first["comment"]
-    assert first.pop("cdc") is None  # applications look it up
+    assert first.pop("cdc") is None  # `cdc` is None in the row, but applications may look it up
     assert dict(first) == {"compaction": {"class": "y"}, "additional_write_policy": "99p", "new": 1}
     assert dict(second) == {
         "cdc": None,
@@ -41,7 +41,7 @@ def test_options_are_the_tables_own() -> None:
 
 
 def serialized(items: dict[str, str]) -> bytes:
-    """Return a map of strings as ScyllaDB stores it in an extension."""
+    """Return a map of strings in the encoding that ScyllaDB uses for extensions."""
     parts = [len(items).to_bytes(4, "little")]
     texts = (part.encode() for item in items.items() for part in item)
     parts.extend(len(text).to_bytes(4, "little") + text for text in texts)

@@ -1,5 +1,5 @@
-"""Pages of the schema tables: equal values are one object, and damaged values stay in
-their place.
+"""Pages of the schema tables: equal values become the same object, and a damaged value becomes an
+error in its place.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def decoded(pages: Pages, cqltype: Any, *cells: Any, name: str = "a") -> list[An
     return column
 
 
-def test_equal_values_are_one_object() -> None:
+def test_equal_values_are_the_same_object() -> None:
     pages = Pages()
     data = int32(1) + value(b"key") + value(b"text value")
     first, nothing, second = decoded(pages, map_of(t.UTF8Type, t.UTF8Type), data, None, data)
@@ -39,7 +39,7 @@ def test_equal_values_are_one_object() -> None:
     assert not pages.damaged
 
 
-def test_names_differ_from_row_to_row_and_are_not_kept() -> None:
+def test_names_of_tables_views_and_indexes_are_not_cached() -> None:
     for name in ("table_name", "view_name", "index_name"):
         pages = Pages()
         assert (
@@ -48,12 +48,13 @@ def test_names_differ_from_row_to_row_and_are_not_kept() -> None:
         assert pages._cached == {}
 
 
-def test_forms_of_values() -> None:
+def test_classes_of_decoded_values() -> None:
     pages = Pages()
     (names,) = decoded(pages, set_of(t.UTF8Type), int32(1) + value(b"x"))
     assert (type(names), names) == (frozenset, {"x"})
     assert decoded(pages, list_of(t.Int32Type), int32(1) + value(int32(5))) == [[5]]
-    assert decoded(pages, t.UUIDType, bytes(16)) == [bytes(16)]  # few applications read them
+    # UUIDs stay bytes, since few applications read them
+    assert decoded(pages, t.UUIDType, bytes(16)) == [bytes(16)]
     assert decoded(pages, t.Int32Type, int32(5)) == [5]
 
 
@@ -61,7 +62,9 @@ def test_forms_of_values() -> None:
     ("cqltype", "name", "data"),
     [(t.UTF8Type, "a", b"\xff"), (t.UTF8Type, "table_name", b"\xff"), (t.Int32Type, "a", b"x")],
 )
-def test_damage_stands_in_the_place_of_its_value(cqltype: Any, name: str, data: bytes) -> None:
+def test_a_damaged_value_becomes_an_error_in_its_place(
+    cqltype: Any, name: str, data: bytes
+) -> None:
     pages = Pages()
     good = int32(5) if cqltype is t.Int32Type else b"good"
     first, damaged = decoded(pages, cqltype, good, data, name=name)
@@ -71,7 +74,7 @@ def test_damage_stands_in_the_place_of_its_value(cqltype: Any, name: str, data: 
     assert pages.damaged
 
 
-def test_a_types_own_coding_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replaced_deserialize_method_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(t.Int32Type, "deserialize", lambda *_: "of a user")
     assert decoded(Pages(), t.Int32Type, int32(5)) == [5]
 

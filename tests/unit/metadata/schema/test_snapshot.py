@@ -1,4 +1,4 @@
-"""Schema objects that an application holds show later changes, in mappings that are dicts."""
+"""Schema objects that an application holds show later changes; their mappings are dicts."""
 
 from __future__ import annotations
 
@@ -35,12 +35,14 @@ AGGREGATE = {
 
 
 def create(node: FakeNode, kind: str, name: str, arguments: list[str] | None = None) -> None:
-    """Answer the next CREATE with the schema change."""
+    """Let the node answer the next CREATE with a schema change event for `name`."""
     node.prime(re.compile("CREATE"), schema_change("CREATED", kind, "a", name, arguments))
 
 
 def check_creation(node: FakeNode, metadata: Metadata, execute: Any) -> None:
-    """Hold all mappings, create one element of each kind, and check the held mappings."""
+    """Hold all mappings of a keyspace, create one object of each kind, and check that the held
+    mappings show it.
+    """
     keyspaces = metadata.keyspaces
     held = keyspaces["a"]
     parts = {
@@ -88,7 +90,7 @@ def test_objects_of_the_blocking_api_are_live() -> None:
             check_creation(node, cluster.metadata, session.execute)
 
 
-async def test_changes_that_the_awaited_face_hears_of() -> None:
+async def test_objects_of_the_asyncio_api_are_live() -> None:
     with FakeNode() as node:
         node.schema = schema("a", "b")
         async with connected(node, schema_event_refresh_window=0) as (cluster, _):
@@ -115,7 +117,7 @@ def source(tables: int = 0, **row: Any) -> KeyspaceSource:
     return KeyspaceSource("ks", {"replication": replication, "durable_writes": True, **row})
 
 
-def test_a_source_that_was_found_just_before_gives_the_live_object() -> None:
+def test_an_earlier_source_returns_the_live_object() -> None:
     metadata, first, second, third = Metadata(), source(), source(durable_writes=False), source()
     metadata._replace_schema(Schema({"ks": first}))
     metadata._replace_schema(Schema({"ks": second}))
@@ -145,17 +147,17 @@ def test_a_keyspace_that_cannot_be_renewed(caplog: pytest.LogCaptureFixture) -> 
     assert metadata.keyspaces["ks"].name == held.name
 
 
-def numbers(**names: int) -> LazyMapping[int]:
+def number_mapping(**names: int) -> LazyMapping[int]:
     return LazyMapping(names, lambda number: number * 10)
 
 
-def test_a_live_mapping_is_a_dict_in_all_that_reads() -> None:
-    mapping = numbers(a=1, b=2)
+def test_a_live_mapping_reads_like_a_dict() -> None:
+    mapping = number_mapping(a=1, b=2)
     plain = {"a": 10, "b": 20}
     assert isinstance(mapping, dict)
     assert mapping == plain
     assert plain == mapping
-    assert mapping == numbers(a=1, b=2)
+    assert mapping == number_mapping(a=1, b=2)
     assert (mapping != plain) is False
     assert mapping != {"a": 10}
     assert (dict(mapping), {**mapping}, mapping.copy(), mapping | {"c": 1}, {"c": 1} | mapping) == (
@@ -173,7 +175,7 @@ def test_a_live_mapping_is_a_dict_in_all_that_reads() -> None:
         None,
         5,
     )
-    assert not numbers()
+    assert not number_mapping()
     assert mapping.keys() & {"a", "z"} == {"a"}
     for other in (pickle.loads(pickle.dumps(mapping)), copy.copy(mapping), copy.deepcopy(mapping)):
         assert type(other) is dict
@@ -198,14 +200,14 @@ def test_a_live_mapping_is_a_dict_in_all_that_reads() -> None:
     ],
 )
 def test_a_live_mapping_cannot_be_changed(change: Any) -> None:
-    mapping = numbers(a=1)
+    mapping = number_mapping(a=1)
     with pytest.raises(TypeError, match="read-only"):
         change(mapping)
     assert mapping == {"a": 10}
 
 
 def test_iteration_is_over_one_snapshot() -> None:
-    mapping = numbers(a=1, b=2)
+    mapping = number_mapping(a=1, b=2)
     names, items, values = iter(mapping), iter(mapping.items()), iter(mapping.values())
     assert (next(names), next(items), next(values)) == ("a", ("a", 10), 10)
     mapping.show({"c": 3})
@@ -245,7 +247,7 @@ def test_threads_that_read_while_the_schema_changes() -> None:
     assert seen == {id(metadata.keyspaces["ks"])}
 
 
-def test_an_object_is_made_once_also_where_threads_ask_for_it_together(
+def test_an_object_is_created_once_for_several_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     source = KeyspaceSource("ks", {})

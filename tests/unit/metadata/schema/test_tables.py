@@ -1,4 +1,7 @@
-"""Ordinary tables are built in one step, and equal tables that are built part by part."""
+"""Ordinary tables are built in one step, and equal tables built step by step.
+
+Compiled code builds a table in one step only if it has nothing unusual.
+"""
 
 from __future__ import annotations
 
@@ -96,24 +99,28 @@ def test_a_plain_table_equals_a_table_built_step_by_step(
         {"rows": []},
         {"names": RowNames(("keyspace_name", "table_name"))},
     ],
-    ids=" ".join,  # only the names of the changes: some values have addresses in their repr
+    ids=" ".join,  # only the names of the changes, since some values have an address in their repr
 )
-def test_all_else_is_left_to_who_looks_closer(changes: dict[str, Any], twins: Twins) -> None:
+def test_unusual_tables_are_left_to_the_step_by_step_code(
+    changes: dict[str, Any], twins: Twins
+) -> None:
     table_source = source(twins, **changes)
     before = dict(table_source.columns.rows_of) if table_source.columns is not None else None
     assert twins.column_rows.plain_table(table_source) is None
-    # The rows are still there.
+    # The source keeps its rows, since the step-by-step code reads them.
     assert (
         dict(table_source.columns.rows_of) if table_source.columns is not None else None
     ) == before
 
 
-def test_extensions_may_be_unknown_to_the_server(twins: Twins) -> None:
+def test_a_server_may_have_no_column_for_extensions(twins: Twins) -> None:
     names = RowNames(("keyspace_name", "table_name", "comment", "more", "flags"))
     assert twins.column_rows.plain_table(source(twins, names=names)) is not None
 
 
-def test_damage_is_told_by_the_table(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_columns_are_named_in_the_export(
+    twins: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(build, "column_rows", twins.column_rows)
     damaged = build.table(
         source(twins, rows=[row(b"id", b"partition_key", 0), row(b"a", b"strange")])
@@ -176,13 +183,16 @@ def test_indexes_and_triggers_are_exported_after_their_table() -> None:
 @pytest.mark.parametrize(
     ("options", "begins"),
     [
-        # Cassandra 6.0-alpha2; a release with all columns; Cassandra 5.
+        # Columns of system_schema.tables in Cassandra 6.0-alpha2, in a release with all columns,
+        # and in Cassandra 5.
         ({"fast_path": {"kind": "SIMPLE"}}, "-- CHECK constraints and transactional_mode"),
         ({"fast_path": {"kind": "SIMPLE"}, "transactional_mode": "full"}, "CREATE TABLE"),
         ({}, "CREATE TABLE"),
     ],
 )
-def test_an_export_says_what_the_server_did_not_tell(options: Any, begins: str) -> None:
+def test_an_export_mentions_what_the_server_s_schema_does_not_contain(
+    options: Any, begins: str
+) -> None:
     table = TableMetadata("ks", "t", options=options)
     key = ColumnMetadata(table, "id", "int")
     table.columns["id"] = key
