@@ -2,8 +2,8 @@
 
 ``names.txt`` lists their API: a section is a module, ``Class.member`` is a member of a class or its
 instances, and ``x=`` is a parameter with a default. The last word of a line says which driver
-documents the name: both, scylla or apache. Other words mark names that neither documents, although
-applications may use them.
+documents the name: both, scylla or apache; "undocumented" marks names that neither documents,
+although applications may use them.
 """
 
 from __future__ import annotations

@@ -164,14 +164,14 @@ def test_values_in_texts_are_never_shown(node: FakeNode, telemetry: Telemetry) -
     assert "987654" not in span_json
 
 
-def test_texts_may_be_left_out(node: FakeNode) -> None:
+def test_query_text_false_omits_the_text(node: FakeNode) -> None:
     telemetry = Telemetry(query_text=False)
     with connected(node, telemetry.observer) as cluster:
         cluster.connect().execute(QUERY)
     assert "db.query.text" not in telemetry.span.attributes
 
 
-def test_spans_of_threads_have_their_callers_for_parents(
+def test_the_parent_of_a_span_is_the_current_span_of_the_calling_thread(
     node: FakeNode, telemetry: Telemetry
 ) -> None:
     tracer = telemetry.tracers.get_tracer("program")
@@ -196,7 +196,7 @@ def test_spans_of_threads_have_their_callers_for_parents(
     assert sorted(parents) == sorted([*of_program.values()] * 2)
 
 
-async def test_spans_of_tasks_have_their_tasks_for_parents(
+async def test_the_parent_of_a_span_is_the_current_span_of_the_task(
     node: FakeNode, telemetry: Telemetry
 ) -> None:
     tracer = telemetry.tracers.get_tracer("program")
@@ -238,7 +238,7 @@ def test_each_page_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
         (silence(), OperationTimedOut, "cassandra.OperationTimedOut", None),
     ],
 )
-def test_errors(
+def test_an_error_sets_status_and_error_type(
     node: FakeNode, telemetry: Telemetry, answer: Any, kind: type, name: str, code: str | None
 ) -> None:
     node.prime(QUERY, answer)
@@ -256,7 +256,9 @@ def test_errors(
     assert point.attributes.get("db.response.status_code") == code
 
 
-def test_a_status_has_none_of_the_server_s_words(node: FakeNode, telemetry: Telemetry) -> None:
+def test_a_status_does_not_contain_the_server_s_message(
+    node: FakeNode, telemetry: Telemetry
+) -> None:
     text = "CREATE ROLE bob WITH PASSWORD = 'hunter2' AND LOGIN = truee"
     server_message = "line 1:56 no viable alternative at input 'AND' (...= 'hunter2' AND ...)"
     node.prime(text, error(ErrorCode.SYNTAX_ERROR, server_message))
@@ -335,7 +337,7 @@ def test_durations_are_a_histogram(node: FakeNode, telemetry: Telemetry) -> None
     }
 
 
-def test_either_may_be_left_out(node: FakeNode) -> None:
+def test_spans_or_metrics_may_be_disabled(node: FakeNode) -> None:
     spans, meters = Telemetry(metrics=False), Telemetry(spans=False)
     with connected(node, spans.observer, meters.observer) as cluster:
         cluster.connect().execute(QUERY)

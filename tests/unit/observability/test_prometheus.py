@@ -1,4 +1,6 @@
-"""Metrics for Prometheus, written and parsed by its own client; and the dashboard."""
+"""Metrics for Prometheus, written and parsed by its own client library; and the Grafana dashboard
+in the documentation.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,7 @@ def test_before_connect_and_after_shutdown_there_is_a_page() -> None:
         assert "cassandra_driver_requests_total" in page(registry)
 
 
-def test_two_clusters_are_told_apart() -> None:
+def test_two_clusters_have_different_labels() -> None:
     registry = CollectorRegistry()
     with (
         FakeNode() as node,
@@ -100,14 +102,14 @@ def test_two_clusters_are_told_apart() -> None:
         assert [labels["cluster"] for labels, _ in sessions] == ["one", "other"]
 
 
-def test_a_cluster_that_nobody_holds_is_not_kept() -> None:
+def test_a_collector_does_not_keep_its_cluster_alive() -> None:
     registry = CollectorRegistry()
     cluster = Cluster()
     registry.register(ClusterCollector(cluster))
-    gone = weakref.ref(cluster)
+    reference = weakref.ref(cluster)
     del cluster
     gc.collect()
-    assert gone() is None
+    assert reference() is None
     assert page(registry) == ""
 
 
@@ -137,7 +139,9 @@ def test_each_metric_of_the_page_is_on_the_dashboard(metrics_page: str) -> None:
 
 
 def families_on(registry: CollectorRegistry) -> dict[str, Any]:
-    """Return the families of the registry's page in OpenMetrics, whose parser is strict."""
+    """Return the metric families of the registry's page in the OpenMetrics format, whose parser is
+    strict.
+    """
     text = openmetrics.generate_latest(registry).decode()  # type: ignore[no-untyped-call]
     declared = re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)
     assert sorted(declared) == sorted(set(declared))
@@ -189,17 +193,17 @@ def test_clusters_of_one_registry_share_their_metrics() -> None:
                 if sample.name.endswith("_total")
             }
             assert counts == {name: 1.0, f"{name}-2": 2.0, "third": 3.0}
-            # Each registry has the clusters that were registered there.
+            # Each registry shows the clusters whose collectors were registered there.
             assert clusters_on(families_on(other)) == {name}
             registry.unregister(collectors[0])
             assert clusters_on(families_on(registry)) == {name, "third"}
-            # A collector that is read without a registry has its own cluster.
+            # A collector that is read without a registry shows only its own cluster.
             families_by_name = {family.name: family for family in collectors[1].collect()}
             assert clusters_on(families_by_name) == {name}
         assert clusters_on(families_on(registry)) == {name, "third"}
 
 
-def test_a_second_collector_of_a_cluster_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_second_collector_of_a_cluster_logs_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster()
     first = ClusterCollector(cluster)
     assert caplog.records == []

@@ -1,4 +1,4 @@
-"""Metrics for StatsD."""
+"""`StatsReporter` sends metrics to a StatsD client."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Client:
         if self._fault is not None:
             self._fault()
         self.gauges[stat] = value
-        if stat.endswith(".tablets"):  # the last metric
+        if stat.endswith(".tablets"):  # the metric that a report sends last
             self.reported.set()
 
     def timing(self, stat: str, delta: float) -> None:
         self.times.append((stat, delta))
 
 
-def test_a_report_has_what_is_new() -> None:
+def test_a_report_contains_what_happened_since_the_last_one() -> None:
     client = Client()
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime("SELECT wrong", error(ErrorCode.INVALID))
@@ -74,7 +74,7 @@ def test_reports_in_the_background() -> None:
         reporter.stop()
 
 
-def test_a_client_that_fails_is_logged_and_asked_again(
+def test_an_error_of_the_client_is_logged_and_reports_continue(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     tries: list[int] = []

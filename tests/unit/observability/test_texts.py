@@ -1,4 +1,6 @@
-"""Query texts without values, and their shapes."""
+"""Query texts without values, and their operation, keyspace and table, as they appear in logs and
+metrics.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ def test_long_texts_are_cut() -> None:
     assert len(text) <= (1 << 14) + 3
 
 
-def test_a_literal_at_the_cut_is_no_part_of_the_text() -> None:
+def test_a_literal_that_reaches_beyond_the_limit_is_replaced() -> None:
     head = "INSERT INTO t (k) VALUES ("
     assert without_values(head + "'" + "s" * 20000 + "')") == head + "?..."
 
@@ -92,7 +94,9 @@ def test_a_literal_at_the_cut_is_no_part_of_the_text() -> None:
         ("/* hint */ SELECT a FROM t", "SELECT", None, "t"),
     ],
 )
-def test_shapes(text: str, operation: str, keyspace: str | None, table: str | None) -> None:
+def test_the_operation_keyspace_and_table_of_a_text(
+    text: str, operation: str, keyspace: str | None, table: str | None
+) -> None:
     shape = shape_of(text)
     assert (shape.operation, shape.keyspace, shape.table) == (operation, keyspace, table)
 
@@ -110,34 +114,44 @@ def test_a_prepared_statement_s_text_is_shown_as_it_is() -> None:
 
 
 SECRET = "hunter2"
-SAID = f"line 1:56 no viable alternative at input 'AND' (...= '{SECRET}' AND ...)"
+SERVER_MESSAGE = f"line 1:56 no viable alternative at input 'AND' (...= '{SECRET}' AND ...)"
 
 
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (SyntaxException(0x2000, SAID), "SyntaxException: Syntax error in CQL query, code=0x2000"),
-        (ServerError(0, SAID), "ServerError: Server error, code=0x0000"),
-        (OverloadedErrorMessage(0x1001, SAID), "code=0x1001"),
-        (errors.InvalidRequest(SAID), "InvalidRequest: code=0x2200"),
-        (errors.Unauthorized(SAID), "Unauthorized: code=0x2100"),
-        (errors.ConfigurationException(SAID), "ConfigurationException: code=0x2300"),
-        (errors.AuthenticationFailed(SAID), "AuthenticationFailed: code=0x0100"),
         (
-            errors.FunctionFailure(SAID, "ks", "f", ["int"]),
+            SyntaxException(0x2000, SERVER_MESSAGE),
+            "SyntaxException: Syntax error in CQL query, code=0x2000",
+        ),
+        (ServerError(0, SERVER_MESSAGE), "ServerError: Server error, code=0x0000"),
+        (OverloadedErrorMessage(0x1001, SERVER_MESSAGE), "code=0x1001"),
+        (errors.InvalidRequest(SERVER_MESSAGE), "InvalidRequest: code=0x2200"),
+        (errors.Unauthorized(SERVER_MESSAGE), "Unauthorized: code=0x2100"),
+        (errors.ConfigurationException(SERVER_MESSAGE), "ConfigurationException: code=0x2300"),
+        (errors.AuthenticationFailed(SERVER_MESSAGE), "AuthenticationFailed: code=0x0100"),
+        (
+            errors.FunctionFailure(SERVER_MESSAGE, "ks", "f", ["int"]),
             "FunctionFailure: code=0x1400, keyspace=ks, function=f",
         ),
         (
-            errors.WriteTimeout(SAID, write_type=0, consistency=1, required_responses=2),
+            errors.WriteTimeout(SERVER_MESSAGE, write_type=0, consistency=1, required_responses=2),
             "WriteTimeout: code=0x1100, consistency=ONE, required_responses=2, write_type=SIMPLE",
         ),
-        (errors.OperationTimedOut({"h": SAID}, "h", 2.5, 7), "OperationTimedOut: last_host=h, "),
         (
-            errors.NoHostAvailable("none", {"h": errors.InvalidRequest(SAID), "i": SAID}),
+            errors.OperationTimedOut({"h": SERVER_MESSAGE}, "h", 2.5, 7),
+            "OperationTimedOut: last_host=h, ",
+        ),
+        (
+            errors.NoHostAvailable(
+                "none", {"h": errors.InvalidRequest(SERVER_MESSAGE), "i": SERVER_MESSAGE}
+            ),
             "NoHostAvailable: h: InvalidRequest: code=0x2200; i: str",
         ),
         (
-            errors.refused_everywhere("none", {"h": ServerError(0, SAID)}, ServerError(0, SAID)),
+            errors.refused_everywhere(
+                "none", {"h": ServerError(0, SERVER_MESSAGE)}, ServerError(0, SERVER_MESSAGE)
+            ),
             "ServerError: h: ServerError: Server error, code=0x0000",
         ),
         (ValueError(SECRET), "ValueError"),
@@ -165,7 +179,7 @@ def test_long_errors_are_cut() -> None:
     assert len(error_text(errors.NoHostAvailable("none", many))) == 500
 
 
-def test_shapes_of_long_texts_are_not_kept_without_bound() -> None:
+def test_the_cache_of_shapes_is_bounded() -> None:
     texts._shapes.clear()
     for n in range(200):
         shape_of(f"INSERT INTO t (k) VALUES ('{n:0100000d}')")

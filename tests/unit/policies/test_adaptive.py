@@ -1,4 +1,6 @@
-"""AdaptivePolicy prefers replicas with capacity, and avoids slow replicas within limits."""
+"""AdaptivePolicy prefers replicas with few requests in flight, and avoids slow replicas within
+limits.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +44,9 @@ class Engine:
 def policy_parts(
     policy: AdaptivePolicy | None = None, **settings: Any
 ) -> tuple[AdaptivePolicy, Engine, list[Host], Any]:
+    """Return a policy that is attached to a fake engine, the engine, three hosts, and their
+    metadata.
+    """
     hosts = hosts_at([("dc1", "r1")] * 3)
     policy = policy or AdaptivePolicy(RoundRobinPolicy(), **settings)
     metadata = populated(policy, hosts, ks={"class": "SimpleStrategy", "replication_factor": "3"})
@@ -62,7 +67,9 @@ def answer(
     latencies: dict[Host, float],
     times: int = ENOUGH_ANSWERS,
 ) -> None:
-    """Let each host answer `count` times, then advance the clock far enough for a judgement."""
+    """Report `times` latencies of each host, then move the clock on far enough for the policy to
+    judge them.
+    """
     for _ in range(times):
         for host, seconds in latencies.items():
             policy.on_latency(host, seconds)
@@ -78,7 +85,7 @@ def test_load_spreads_over_replicas_that_are_equal() -> None:
     assert max(engine.busy.values()) - min(engine.busy.values()) <= 5
 
 
-def test_a_busy_replica_is_chosen_only_where_the_other_choice_is_busier() -> None:
+def test_a_busy_replica_is_chosen_only_if_the_other_choice_is_busier() -> None:
     policy, engine, hosts, _ = policy_parts()
     engine.busy[hosts[0]] = 1000
     chosen = Counter(first(policy) for _ in range(600))
@@ -87,7 +94,7 @@ def test_a_busy_replica_is_chosen_only_where_the_other_choice_is_busier() -> Non
 
 
 def test_a_hung_replica_gets_no_more_than_the_first_requests() -> None:
-    # The requests of one host are never answered, those of the others at once.
+    # One host never answers its requests; the others answer at once.
     policy, engine, hosts, _ = policy_parts()
     for _ in range(500):
         host = first(policy)
@@ -96,7 +103,7 @@ def test_a_hung_replica_gets_no_more_than_the_first_requests() -> None:
     assert engine.busy[hosts[1]] <= 2
 
 
-def test_two_choices_even_out_what_one_random_choice_does_not() -> None:
+def test_two_random_choices_balance_the_load() -> None:
     policy, engine, _, _ = policy_parts()
     rng = random.Random(5)
     under_way: list[Host] = []
@@ -111,7 +118,7 @@ def test_two_choices_even_out_what_one_random_choice_does_not() -> None:
     assert worst <= 26  # an even share would be 20
 
 
-def test_statements_without_a_key_go_where_there_is_room_too() -> None:
+def test_statements_without_a_routing_key_avoid_busy_hosts_too() -> None:
     policy, engine, hosts, _ = policy_parts()
     engine.busy[hosts[2]] = 50
     plans = [plan(policy) for _ in range(30)]
@@ -127,7 +134,7 @@ def test_statements_without_a_key_go_where_there_is_room_too() -> None:
     assert plan(one_host) == alone
 
 
-def test_a_slow_replica_is_demoted_for_a_time_and_then_spared_as_long() -> None:
+def test_a_slow_replica_is_demoted_and_then_preferred_normally_for_as_long() -> None:
     policy, engine, hosts, _ = policy_parts(demotion_time=10.0)
     slow = {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01}
     answer(policy, engine, slow)
@@ -138,7 +145,7 @@ def test_a_slow_replica_is_demoted_for_a_time_and_then_spared_as_long() -> None:
     engine.now += 10.0
     assert {first(policy) for _ in range(50)} == set(hosts)
     assert policy.demoted_hosts == []
-    # The host is not demoted any more, although it is as slow as before.
+    # The host is as slow as before, but is not demoted again for a while.
     answer(policy, engine, slow)
     assert policy.demoted_hosts == []
     engine.now += 10.0
@@ -146,7 +153,7 @@ def test_a_slow_replica_is_demoted_for_a_time_and_then_spared_as_long() -> None:
     assert policy.demoted_hosts == [hosts[0]]
 
 
-def test_plans_that_were_made_before_do_not_keep_a_slow_replica_in_front() -> None:
+def test_earlier_plans_do_not_keep_a_slow_replica_in_front() -> None:
     policy, engine, hosts, _ = policy_parts()
     assert {first(policy) for _ in range(50)} == set(hosts)
     answer(policy, engine, {hosts[0]: 1.0, hosts[1]: 0.001, hosts[2]: 0.001})
@@ -156,7 +163,7 @@ def test_plans_that_were_made_before_do_not_keep_a_slow_replica_in_front() -> No
     assert {first(policy) for _ in range(50)} == set(hosts)
 
 
-def test_a_policy_that_is_attached_after_its_first_plan_looks_at_who_is_busy() -> None:
+def test_a_policy_attached_after_its_first_plan_avoids_busy_hosts() -> None:
     policy, _, hosts, _ = policy_parts()
     first(policy)
     engine = Engine()
@@ -165,7 +172,7 @@ def test_a_policy_that_is_attached_after_its_first_plan_looks_at_who_is_busy() -
     assert hosts[0] not in {first(policy) for _ in range(50)}
 
 
-def test_never_all_and_at_most_half_are_demoted() -> None:
+def test_at_most_half_of_the_hosts_are_demoted() -> None:
     policy, engine, hosts, _ = policy_parts()
     answer(policy, engine, dict.fromkeys(hosts, 5.0))
     assert policy.demoted_hosts == []
@@ -185,18 +192,19 @@ def test_demoted_replicas_are_used_if_no_others_are_up() -> None:
     assert plan(policy, statement()) == [hosts[0]]
 
 
-def test_small_differences_and_few_answers_do_not_count() -> None:
+def test_small_differences_and_few_responses_are_ignored() -> None:
     policy, engine, hosts, _ = policy_parts()
     answer(policy, engine, {hosts[0]: 0.006, hosts[1]: 0.001, hosts[2]: 0.001})
     engine.now += JUDGE_INTERVAL
-    policy.on_latency(hosts[0], 0.6)  # a pause
+    # a single slow response, for example during a pause of the host
+    policy.on_latency(hosts[0], 0.6)
     assert policy.demoted_hosts == []
     few, engine, hosts, _ = policy_parts()
     answer(few, engine, {hosts[0]: 0.9, hosts[1]: 0.001}, times=5)
     assert few.demoted_hosts == []
 
 
-def test_hosts_are_compared_at_one_distance_only() -> None:
+def test_only_hosts_at_the_same_distance_are_compared() -> None:
     hosts = hosts_at([("dc1", "r1"), ("dc1", "r1"), ("dc2", "r1")])
     policy = AdaptivePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
     populated(policy, hosts)
@@ -206,7 +214,7 @@ def test_hosts_are_compared_at_one_distance_only() -> None:
     assert policy.demoted_hosts == []
 
 
-def test_slow_replica_avoidance_can_be_switched_off() -> None:
+def test_slow_replica_avoidance_can_be_disabled() -> None:
     policy, engine, hosts, _ = policy_parts(slow_replica_avoidance=False)
     assert engine.observers == []
     assert {first(policy) for _ in range(50)} == set(hosts)
@@ -214,7 +222,7 @@ def test_slow_replica_avoidance_can_be_switched_off() -> None:
     assert engine.observers == [policy.on_latency]
 
 
-def test_wrappers_hand_the_engine_on() -> None:
+def test_wrapping_policies_attach_their_child_to_the_engine() -> None:
     inner = AdaptivePolicy(RoundRobinPolicy())
     outer = HostFilterPolicy(inner, lambda host: True)
     populated(outer, hosts_at())
@@ -232,7 +240,7 @@ def test_data_about_a_host_is_removed_with_it() -> None:
     assert first(policy) in hosts
 
 
-def test_a_child_policy_of_ones_own_works_too() -> None:
+def test_an_application_s_child_policy_is_accepted() -> None:
     class Own(RoundRobinPolicy):
         def distance(self, host: Any) -> int:
             return 1

@@ -69,7 +69,7 @@ def plan(policy: LoadBalancingPolicy, query: Any = None) -> list[Any]:
     return list(policy.make_query_plan("ks", query))
 
 
-def test_round_robin_visits_each_host_once_and_starts_one_further_each_time() -> None:
+def test_round_robin_plans_contain_each_host_once_and_rotate() -> None:
     hosts = [host_of(str(i)) for i in range(4)]
     policy = populated(RoundRobinPolicy(), hosts)
     plans = [plan(policy) for _ in range(8)]
@@ -78,7 +78,7 @@ def test_round_robin_visits_each_host_once_and_starts_one_further_each_time() ->
     assert {p[0] for p in plans[:4]} == set(hosts)
 
 
-def test_round_robin_takes_opaque_hosts() -> None:
+def test_round_robin_accepts_hosts_of_any_class() -> None:
     policy: Any = populated(RoundRobinPolicy(), [1, 2, 3])
     policy.on_down(2)
     policy.on_add(7)
@@ -118,7 +118,7 @@ def test_any_history_leaves_each_live_host_once(events: list[tuple[str, int]]) -
 
 
 @pytest.mark.parametrize("is_rack_aware", [False, True])
-def test_other_data_centres_in_an_order_of_preference(is_rack_aware: bool) -> None:
+def test_remote_data_centres_have_the_order_of_preference(is_rack_aware: bool) -> None:
     hosts = [host_of(dc + str(i), dc) for dc in ("far", "near", "here", "mid") for i in range(2)]
     options: dict[str, Any] = {
         "used_hosts_per_remote_dc": 1,
@@ -134,7 +134,7 @@ def test_other_data_centres_in_an_order_of_preference(is_rack_aware: bool) -> No
         assert [host.datacenter for host in plan(policy)] == ["here", "here", "near", "mid", "far"]
 
 
-def test_an_order_of_preference_that_has_no_effect_is_refused() -> None:
+def test_an_order_of_preference_without_effect_is_refused() -> None:
     with pytest.raises(ValueError, match="no effect without used_hosts_per_remote_dc"):
         DCAwareRoundRobinPolicy("here", preferred_remote_dcs=["near"])
     with pytest.raises(TypeError, match=r"write \['near'\]"):
@@ -156,12 +156,14 @@ def test_local_data_centre_first_then_some_of_the_others() -> None:
     assert all(policy.distance(host) == HostDistance.LOCAL for host in local)
 
 
-def test_a_host_that_comes_while_another_thread_makes_a_plan_is_in_the_next_one() -> None:
+def test_a_host_added_while_another_thread_makes_a_plan_is_in_the_next_plan() -> None:
     first, second = host_of("1"), host_of("2")
     policy = DCAwareRoundRobinPolicy("dc1")
 
-    class Watched(FakeHost):
-        """A host that reports another host up while it is read, like the engine's thread."""
+    class Reporting(FakeHost):
+        """A host that reports another host up while its attributes are read, as the engine's thread
+        may.
+        """
 
         @property
         def datacenter(self) -> str:
@@ -172,7 +174,7 @@ def test_a_host_that_comes_while_another_thread_makes_a_plan_is_in_the_next_one(
         def datacenter(self, datacenter: str) -> None:
             """Ignore the change."""
 
-    watched: Any = Watched("3")
+    watched: Any = Reporting("3")
     policy.populate(cluster_of([]), [first, watched])
     assert len(list(policy.make_query_plan())) == 2
     assert second in list(policy.make_query_plan())
@@ -234,20 +236,20 @@ def test_replicas_are_shuffled_but_not_for_lightweight_transactions() -> None:
     assert {tuple(map(repr, plan(unshuffled, statement())[:5])) for _ in range(20)} == fixed
 
 
-def test_replicas_that_are_down_are_no_first_choice() -> None:
+def test_replicas_that_are_down_are_not_first() -> None:
     hosts = [host_of(str(i)) for i in range(3)]
     hosts[0].is_up = False
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[:2])
     assert plan(policy, statement())[0] is hosts[1]
 
 
-def test_without_a_routing_key_the_childs_plan_serves() -> None:
+def test_without_a_routing_key_the_child_s_plan_is_used() -> None:
     hosts = [host_of(str(i)) for i in range(3)]
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[:2])
     assert set(plan(policy, statement(key=None))) == set(hosts)
 
 
-def test_white_list_and_filter_leave_others_out() -> None:
+def test_white_lists_and_filters_exclude_other_hosts() -> None:
     hosts = [host_of(f"10.0.0.{i}") for i in range(4)]
     listed = populated(WhiteListRoundRobinPolicy(["10.0.0.1", "10.0.0.3"]), hosts)
     assert set(plan(listed)) == {hosts[1], hosts[3]}
@@ -262,7 +264,7 @@ def test_white_list_and_filter_leave_others_out() -> None:
     assert filtered.distance(hosts[1]) == HostDistance.LOCAL
 
 
-def test_white_lists_take_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_white_lists_accept_host_names(monkeypatch: pytest.MonkeyPatch) -> None:
     def resolve(name: str, port: Any, **hints: Any) -> list[Any]:
         if name == "gone":
             raise OSError("no such name")
@@ -313,8 +315,8 @@ def test_rack_aware_needs_both_names(bad: tuple[str, str]) -> None:
     ],
     ids=lambda policy: type(policy).__name__,
 )
-def test_policies_that_take_turns_are_copied(policy: Any, duplicate: Any) -> None:
-    """This includes Python 3.14, which cannot copy counters of itertools any more."""
+def test_rotating_policies_can_be_copied(policy: Any, duplicate: Any) -> None:
+    """Policies must not hold counters of itertools, which Python 3.14 cannot copy any more."""
     other = duplicate(policy)
     assert type(other) is type(policy)
     assert next(other._position) + 1 == next(other._position)

@@ -1,4 +1,4 @@
-"""Conviction policies decide after how many failures a host is down."""
+"""Conviction policies decide after how many connection failures a host is marked down."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_one_failure_is_enough_each_time() -> None:
     assert policy.add_failure(OSError()) is True
 
 
-def test_a_program_s_own_policy_counts_for_its_host() -> None:
+def test_an_application_s_policy_decides_for_its_host() -> None:
     class Third(ConvictionPolicy):
         failures = 0
 
@@ -39,7 +39,7 @@ def test_a_program_s_own_policy_counts_for_its_host() -> None:
 
 
 @pytest.mark.parametrize("call", [("add_failure", OSError()), ("reset",)])
-def test_the_base_decides_nothing(call: Any) -> None:
+def test_the_base_class_is_abstract(call: Any) -> None:
     policy = ConvictionPolicy(Host("10.0.0.1"))
     with pytest.raises(NotImplementedError):
         getattr(policy, call[0])(*call[1:])

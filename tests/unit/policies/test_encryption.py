@@ -1,4 +1,4 @@
-"""The base of policies that encrypt columns."""
+"""The base class of policies that encrypt columns."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ COLUMN = ColDesc("ks", "t", "c")
         ("encode_and_encrypt", (COLUMN, 5)),
     ],
 )
-def test_a_policy_has_to_say_everything(method: str, arguments: Any) -> None:
+def test_methods_of_the_base_class_are_abstract(method: str, arguments: Any) -> None:
     with pytest.raises(NotImplementedError):
         getattr(ColumnEncryptionPolicy(), method)(*arguments)
 
 
-def test_a_policy_that_says_no_more_is_deterministic_and_asked_each_time() -> None:
+def test_a_policy_is_deterministic_and_does_not_report_changes_by_default() -> None:
     policy = ColumnEncryptionPolicy()
     prepared: Any = object()
     assert policy.deterministic is True

@@ -8,7 +8,7 @@ from cassandra import policies
 
 
 @pytest.mark.parametrize("name", policies.__all__)
-def test_each_name_is_there_and_says_so(name: str) -> None:
+def test_each_policy_names_the_public_module(name: str) -> None:
     policy = getattr(policies, name)
     assert name in dir(policies)
     if isinstance(policy, type) and name not in ("ColDesc", "WriteType"):

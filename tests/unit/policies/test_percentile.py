@@ -1,4 +1,6 @@
-"""Speculation by percentiles: the histogram and its plans."""
+"""Speculative execution after a percentile of the latencies: the histogram of latencies, and the
+plans.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ class Clock:
 
 
 @given(st.integers(0, 1 << 32), st.sampled_from([1.0, 50.0, 90.0, 99.0, 99.9]))
-def test_percentiles_are_right_within_a_sixteenth(seed: int, percent: float) -> None:
+def test_percentiles_are_at_most_one_sixteenth_too_high(seed: int, percent: float) -> None:
     rng = random.Random(seed)
     latencies = [10 ** rng.uniform(-5.6, 3) for _ in range(rng.randrange(100, 300))]
     tracker = LatencyTracker()
@@ -36,14 +38,14 @@ def test_percentiles_are_right_within_a_sixteenth(seed: int, percent: float) -> 
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-9, 1e9, 1e300])
-def test_times_out_of_range_are_counted_at_the_ends(seconds: float) -> None:
+def test_latencies_out_of_range_are_counted_in_the_first_or_last_bucket(seconds: float) -> None:
     tracker = LatencyTracker()
     for _ in range(100):
         tracker.record(None, seconds)
     assert tracker.percentile(50) is not None
 
 
-def test_few_answers_say_nothing() -> None:
+def test_there_is_no_percentile_of_fewer_than_100_latencies() -> None:
     tracker = LatencyTracker()
     for _ in range(99):
         tracker.record(None, 0.01)
@@ -51,7 +53,7 @@ def test_few_answers_say_nothing() -> None:
     assert tracker.percentile(50, at_least=99) is not None
 
 
-def test_old_answers_are_forgotten_after_two_windows() -> None:
+def test_old_latencies_are_forgotten_after_two_windows() -> None:
     clock = Clock()
     tracker = LatencyTracker(window=10.0, clock=clock)
 
@@ -74,7 +76,7 @@ def test_old_answers_are_forgotten_after_two_windows() -> None:
     assert only_new < 0.0011
 
 
-def test_a_long_silence_forgets_at_once() -> None:
+def test_all_latencies_are_forgotten_after_a_long_silence() -> None:
     clock = Clock()
     tracker = LatencyTracker(window=10.0, clock=clock)
     for _ in range(640):
@@ -87,7 +89,7 @@ def test_a_long_silence_forgets_at_once() -> None:
     assert estimate < 0.0011
 
 
-def test_the_policy_waits_for_the_percentile_and_tries_so_often() -> None:
+def test_the_policy_waits_for_the_percentile_and_limits_its_attempts() -> None:
     policy = PercentileSpeculativeExecutionPolicy(90, max_attempts=2)
     assert policy.new_plan(None, SimpleStatement("")).next_execution(None) == -1
     rng = random.Random(3)
@@ -100,7 +102,7 @@ def test_the_policy_waits_for_the_percentile_and_tries_so_often() -> None:
     assert delays[2] == -1
 
 
-def test_the_least_delay() -> None:
+def test_min_delay_is_a_lower_bound() -> None:
     policy = PercentileSpeculativeExecutionPolicy(99, min_delay=0.5)
     for _ in range(100):
         policy.tracker.record(None, 0.001)
@@ -115,7 +117,7 @@ def test_the_engine_feeds_the_tracker() -> None:
     assert observers == [shared.record]
 
 
-def test_the_policy_s_own_tracker_takes_the_time_of_its_cluster() -> None:
+def test_the_policy_s_own_tracker_uses_the_cluster_s_clock() -> None:
     policy = PercentileSpeculativeExecutionPolicy(99, min_delay=0.0)
     for _ in range(100):
         policy.tracker.record(None, 0.001)

@@ -1,4 +1,6 @@
-"""Routers and their plans, in both implementations."""
+"""Routers, which find the replicas of a key, and the query plans made of them, in both
+implementations.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from tests.conftest import Twins
 from tests.unit.metadata.placement.rings import ring_of
 
 
-def test_a_router_puts_nearer_tiers_first_and_leaves_hosts_out(twins: Twins) -> None:
+def test_a_router_sorts_hosts_by_tier_and_leaves_out_tier_255(twins: Twins) -> None:
     ring = ring_of(twins, [0, 1, 2, 3, 4], 5)
     replica_map = twins.ring.simple_map(ring, "abcde", 5, 5)
     router = twins.plans.Router(replica_map, [2, 1, 255, 0, 1], 7)
@@ -31,7 +33,7 @@ def test_a_router_puts_nearer_tiers_first_and_leaves_hosts_out(twins: Twins) -> 
     assert nobody.route(b"key", True) == ((), 0)
 
 
-def test_shuffling_is_fair(twins: Twins) -> None:
+def test_shuffling_returns_all_orders_equally_often(twins: Twins) -> None:
     ring = ring_of(twins, [0, 1, 2], 3)
     router = twins.plans.Router(twins.ring.simple_map(ring, "abc", 3, 3), [0, 0, 0], 12345)
     seen = Counter(router.route(b"key", True)[0] for _ in range(6000))
@@ -62,7 +64,7 @@ class PlainHost:
         return self.name
 
 
-def test_a_plan_is_the_live_replicas_and_then_the_rest(twins: Twins) -> None:
+def test_a_plan_contains_live_replicas_and_then_the_child_s_plan(twins: Twins) -> None:
     a, b, c, d = (
         PlainHost("a", True),
         PlainHost("b", False),
@@ -97,7 +99,7 @@ def test_a_plan_sees_a_host_go_down_while_it_is_used(twins: Twins) -> None:
     assert list(plan) == []
 
 
-def test_errors_of_the_rest_are_raised(twins: Twins) -> None:
+def test_errors_of_the_child_policy_are_raised(twins: Twins) -> None:
     def rest(keyspace: Any, query: Any) -> list[Any]:
         raise RuntimeError("a policy's own")
 
@@ -120,11 +122,12 @@ def test_the_less_busy_of_the_first_two_hosts_comes_first(twins: Twins) -> None:
     order = replica_map.of_key(b"key")
     router = twins.plans.Router(replica_map, [0, 0, 0], 5)
     assert firsts(router, False) == {min(order[:2], key=busy.__getitem__).name}
-    # a and c are one of three pairs.
+    # With shuffling, each pair of hosts may be compared; for the pair a and c, one of these is
+    # first.
     assert firsts(router, True) == {"a", "b", "c"}
     b.is_up = False
     assert "b" not in firsts(router, True)
-    # A busy host that is nearer stays first.
+    # A nearer host stays first, although it is busy.
     b.is_up = True
     assert firsts(twins.plans.Router(replica_map, [0, 1, 1], 5), True) == {"a"}
 
@@ -159,7 +162,7 @@ def bound(of: Any, values: Any, **settings: Any) -> BoundStatement:
     return statement
 
 
-NOBODY = SimpleNamespace(make_query_plan=lambda keyspace, query: ())
+EMPTY_CHILD = SimpleNamespace(make_query_plan=lambda keyspace, query: ())
 
 
 class Placed:
@@ -199,30 +202,30 @@ BOUND: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("kind", list(BOUND))
-def test_statements_go_where_their_key_belongs(kind: str, twins: Twins) -> None:
+def test_statements_are_sent_to_the_replicas_of_their_key(kind: str, twins: Twins) -> None:
     placed = Placed(twins)
-    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, NOBODY, False)
+    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD, False)
     seen = set()
     for number in range(40):
         statement = BOUND[kind](number)
         expected = placed.map.of_key(statement.routing_key)
         seen.add(expected[0].name)
         assert tuple(planner.plan(None, statement)) == expected
-        # The key is cached now, and the plan is the same.
+        # The second plan uses the cached key.
         assert tuple(planner.plan("other", statement)) == expected
     assert len(seen) > 3
 
 
-def test_a_statement_s_own_routing_key_counts(twins: Twins) -> None:
+def test_an_overridden_routing_key_is_used(twins: Twins) -> None:
     placed = Placed(twins)
-    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, NOBODY, False)
+    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD, False)
     routed = Routed(prepared([0])).bind((5, "text", 1))
     assert tuple(planner.plan(None, routed)) == placed.map.of_key(b"elsewhere")
 
 
 def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(twins: Twins) -> None:
     placed = Placed(twins)
-    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, NOBODY)
+    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD)
     usual = bound(prepared([0]), (5, "text", 1))
     assert planner.plan(None, bound(prepared([1]), (5, None, 1))) is None
     assert planner.plan(None, bound(prepared([]), (5, "text", 1))) is None
@@ -239,7 +242,7 @@ def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(twins: Twin
 def test_each_keyspace_has_its_replicas(twins: Twins) -> None:
     first, second = Placed(twins, 1), Placed(twins, 2)
     planner = twins.plans.Planner(
-        first, {"ks": first.router(twins), "two": second.router(twins)}, NOBODY, False
+        first, {"ks": first.router(twins), "two": second.router(twins)}, EMPTY_CHILD, False
     )
     for number in range(20):
         keyspace, placed = ("ks", first) if number % 2 else ("two", second)
@@ -251,13 +254,15 @@ def test_each_keyspace_has_its_replicas(twins: Twins) -> None:
     ("is_lwt", "level"),
     [(True, None), (False, ConsistencyLevel.SERIAL), (False, ConsistencyLevel.LOCAL_SERIAL)],
 )
-def test_a_fixed_order_is_that_of_the_ring(is_lwt: bool, level: int | None, twins: Twins) -> None:
+def test_conditional_and_serial_statements_use_the_order_of_the_ring(
+    is_lwt: bool, level: int | None, twins: Twins
+) -> None:
     placed = Placed(twins)
 
     def busy(host: Any) -> int:
         raise AssertionError("nobody asks how busy hosts are")
 
-    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, NOBODY, True, busy)
+    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD, True, busy)
     statement = bound(prepared([0], is_lwt=is_lwt), (5, "text", 1), consistency_level=level)
     simple = SimpleStatement(
         "SELECT", routing_key=b"5", keyspace="ks", consistency_level=ConsistencyLevel.SERIAL
@@ -267,20 +272,24 @@ def test_a_fixed_order_is_that_of_the_ring(is_lwt: bool, level: int | None, twin
         assert tuple(planner.plan(None, simple)) == placed.map.of_key(b"5")
 
 
-def test_planners_look_at_who_is_busy(twins: Twins) -> None:
+def test_planners_prefer_the_less_busy_of_two_hosts(twins: Twins) -> None:
     placed = Placed(twins)
     statement = bound(prepared([0]), (5, "text", 1))
     least = placed.map.of_key(statement.routing_key)[1]
     planner = twins.plans.Planner(
-        placed, {"ks": placed.router(twins)}, NOBODY, True, lambda host: 0 if host is least else 1
+        placed,
+        {"ks": placed.router(twins)},
+        EMPTY_CHILD,
+        True,
+        lambda host: 0 if host is least else 1,
     )
     firsts = Counter(next(iter(planner.plan(None, statement))).name for _ in range(900))
-    # This host is in two of the three pairs that are compared.
+    # This host is in two of the three pairs that may be compared, and comes first in both.
     assert 500 < firsts[least.name] < 700
 
 
 class Policy:
-    """A policy with the attributes that `make_query_plan` uses."""
+    """Fake policy with the attributes that `make_query_plan` uses."""
 
     def __init__(self, planner: Any) -> None:
         self._planner = planner
@@ -289,9 +298,9 @@ class Policy:
         return iter([(keyspace, query)])
 
 
-def test_a_policy_plans_slowly_where_its_planner_cannot(twins: Twins) -> None:
+def test_a_policy_without_a_usable_planner_uses_its_slow_path(twins: Twins) -> None:
     placed = Placed(twins)
-    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, NOBODY, False)
+    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD, False)
     make = twins.plans.make_query_plan
     usual = bound(prepared([0]), (5, "text", 1))
     assert tuple(make(Policy(planner), None, usual)) == placed.map.of_key(usual.routing_key)
@@ -326,7 +335,7 @@ def test_a_policy_plans_slowly_where_its_planner_cannot(twins: Twins) -> None:
         [["a", "b"], ["c"]],
     ],
 )
-def test_each_tier_is_rotated_by_itself(tiers: Any, twins: Twins) -> None:
+def test_each_tier_is_rotated_separately(tiers: Any, twins: Twins) -> None:
     for start in (0, 1, 2, 3, 65, 10**6):
         expected = [
             host

@@ -46,7 +46,7 @@ def test_default_on_read_timeout(
     )
 
 
-def test_default_on_write_timeout_retries_the_batch_log_alone() -> None:
+def test_default_on_write_timeout_retries_only_the_batch_log() -> None:
     policy = RetryPolicy()
     assert policy.on_write_timeout(UNSAFE, ONE, WriteType.BATCH_LOG, 1, 0, 0) == (
         RetryPolicy.RETRY,
@@ -62,7 +62,7 @@ def test_default_on_write_timeout_retries_the_batch_log_alone() -> None:
     )
 
 
-def test_default_never_sends_again_what_is_not_idempotent() -> None:
+def test_default_does_not_retry_statements_that_are_not_idempotent() -> None:
     policy = RetryPolicy()
     assert policy.on_request_error(UNSAFE, ONE, OSError(), 0) == (RetryPolicy.RETHROW, None)
     assert policy.on_request_error(SAFE, ONE, OSError(), 0) == (RetryPolicy.RETRY_NEXT_HOST, None)
@@ -80,7 +80,7 @@ def test_fallthrough_never_retries() -> None:
     assert policy.on_request_error(SAFE, ONE, OSError(), 0)[0] == RetryPolicy.RETHROW
 
 
-def test_downgrading_takes_what_the_replicas_can_give() -> None:
+def test_downgrading_retries_at_a_level_that_live_replicas_can_serve() -> None:
     policy = DowngradingConsistencyRetryPolicy()
     assert policy.on_read_timeout(SAFE, QUORUM, 3, 2, False, 0) == (RetryPolicy.RETRY, TWO)
     assert policy.on_read_timeout(SAFE, QUORUM, 3, 0, False, 0) == (RetryPolicy.RETHROW, None)
@@ -125,9 +125,9 @@ def test_transactions_are_tried_again_on_the_same_host() -> None:
         decision, level, delay = parts_of(decided)
         assert (decision, level) == (RetryPolicy.RETRY, None)
         assert 0.85 * 2**retry <= delay <= 1.15 * 2**retry
-    over = (RetryPolicy.RETHROW, None)
-    assert policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, 2) == over
-    assert policy.on_write_timeout(UNSAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0) == over
+    rethrow = (RetryPolicy.RETHROW, None)
+    assert policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, 2) == rethrow
+    assert policy.on_write_timeout(UNSAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0) == rethrow
 
 
 def test_reads_at_a_serial_level_are_tried_again_on_the_same_host() -> None:
@@ -144,7 +144,7 @@ REFUSAL = "Request rate is large: ActivityID=7, RetryAfterMs={}, Additional deta
 @pytest.mark.parametrize(
     ("milliseconds", "seconds"), [("40", 0.04), ("1,250", 1.25), ("90000", 10.0)]
 )
-def test_a_service_is_left_alone_as_long_as_it_asks_for(milliseconds: str, seconds: float) -> None:
+def test_the_retry_waits_as_long_as_the_service_demands(milliseconds: str, seconds: float) -> None:
     error = OverloadedErrorMessage(0x1001, REFUSAL.format(milliseconds), {})
     decided = RateLimitRetryPolicy().on_request_error(UNSAFE, ONE, error, 8)
     decision, level, delay = parts_of(decided)
@@ -152,13 +152,13 @@ def test_a_service_is_left_alone_as_long_as_it_asks_for(milliseconds: str, secon
     assert seconds <= delay <= min(1.15 * seconds, 10)
 
 
-def test_a_service_is_asked_as_often_as_may_be() -> None:
+def test_rate_limited_requests_are_retried_up_to_the_limit() -> None:
     error = OverloadedErrorMessage(0x1001, REFUSAL.format(5), {})
     policy = RateLimitRetryPolicy(2)
     assert policy.on_request_error(SAFE, ONE, error, 2) == (RetryPolicy.RETHROW, None)
 
 
-def test_an_overload_without_a_time_is_for_idempotent_statements() -> None:
+def test_an_overload_without_a_time_is_retried_only_if_idempotent() -> None:
     error, policy = (
         OverloadedErrorMessage(0x1001, "too many hints", {}),
         RateLimitRetryPolicy(min_interval=1),
@@ -169,7 +169,7 @@ def test_an_overload_without_a_time_is_for_idempotent_statements() -> None:
     assert 1.7 <= delay <= 2.3
 
 
-def test_a_time_in_another_error_is_not_meant() -> None:
+def test_a_time_in_another_error_is_ignored() -> None:
     error = ServerError(0, REFUSAL.format(5), {})
     policy = RateLimitRetryPolicy()
     assert policy.on_request_error(UNSAFE, ONE, error, 0) == (RetryPolicy.RETHROW, None)

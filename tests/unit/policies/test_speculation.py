@@ -13,7 +13,7 @@ from cassandra.policies.speculation import (
 from cassandra.query.statement import SimpleStatement
 
 
-def test_speculation() -> None:
+def test_a_constant_plan_has_its_delay_and_number_of_attempts() -> None:
     plan = ConstantSpeculativeExecutionPolicy(0.5, 2).new_plan("ks", SimpleStatement(""))
     assert [plan.next_execution(None) for _ in range(3)] == [0.5, 0.5, -1]
     assert (

@@ -1,5 +1,6 @@
-"""Token-aware plans over a real token map: replicas first, each live host once, nearer hosts before
-others.
+"""Token-aware plans with a real token map.
+
+Replicas come first, each live host once, nearer hosts before others.
 """
 
 from __future__ import annotations
@@ -32,10 +33,17 @@ from cassandra.policies import (
 from cassandra.query import SimpleStatement
 from tests.conftest import Twins
 
-PLACES = [("dc1", "r1"), ("dc1", "r2"), ("dc1", "r1"), ("dc1", "r2"), ("dc2", "r1"), ("dc2", "r2")]
+LOCATIONS = [
+    ("dc1", "r1"),
+    ("dc1", "r2"),
+    ("dc1", "r1"),
+    ("dc1", "r2"),
+    ("dc2", "r1"),
+    ("dc2", "r2"),
+]
 
 
-def hosts_at(locations: list[tuple[str, str]] = PLACES) -> list[Host]:
+def hosts_at(locations: list[tuple[str, str]] = LOCATIONS) -> list[Host]:
     hosts = [
         Host(DefaultEndPoint(f"10.0.0.{number}"), datacenter=datacenter, rack=rack)
         for number, (datacenter, rack) in enumerate(locations)
@@ -71,8 +79,8 @@ def populated(policy: LoadBalancingPolicy, hosts: list[Host], **replication: dic
 def statement(
     key: bytes | None = b"key", keyspace: str | None = "ks", lwt: bool = False, **more: Any
 ) -> Any:
-    """Return a statement with all attributes that planners use; without a level it would be planned
-    slowly.
+    """Return a statement with all attributes that planners read. Without a consistency level, it
+    would be planned on the slow path.
     """
     attributes = {"consistency_level": None, **more}
     return SimpleNamespace(routing_key=key, keyspace=keyspace, is_lwt=lambda: lwt, **attributes)
@@ -110,7 +118,7 @@ EVENTS = st.lists(
 @pytest.mark.parametrize("kind", list(POLICIES))
 @given(events=EVENTS, key=st.none() | st.binary(min_size=1, max_size=9))
 @pytest.mark.slow
-def test_plans_hold_each_live_host_once_replicas_first_and_near_ones_before_others(
+def test_plans_contain_each_live_host_once_with_near_replicas_first(
     kind: str, events: list[tuple[str, int]], key: bytes | None
 ) -> None:
     hosts = hosts_at()
@@ -152,7 +160,7 @@ def test_ignored_hosts_are_in_no_plan() -> None:
         }
 
 
-def test_the_own_racks_replica_is_first() -> None:
+def test_the_replica_in_the_local_rack_is_first() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(RackAwareRoundRobinPolicy("dc1", "r2"))
     populated(policy, hosts)
@@ -178,7 +186,7 @@ def test_plans_follow_the_hosts_tokens_and_the_replication() -> None:
     assert set(plan(policy, statement())) == {*hosts[:4], hosts[5]}
 
 
-def test_the_sessions_keyspace_counts_where_the_statement_has_none() -> None:
+def test_the_session_s_keyspace_is_used_for_statements_without_one() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False)
     metadata = populated(policy, hosts)
@@ -208,7 +216,7 @@ def test_statements_that_need_a_fixed_order_have_it(query: Any, policy_class: An
     assert len({tuple(plan(policy, statement())[:3]) for _ in range(60)}) > 1
 
 
-def test_shuffling_may_be_switched_while_requests_run() -> None:
+def test_shuffle_replicas_can_be_changed_at_run_time() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(RoundRobinPolicy())
     metadata = populated(policy, hosts)
@@ -223,7 +231,7 @@ def test_shuffling_may_be_switched_while_requests_run() -> None:
     assert len({tuple(plan(policy, query)[:3]) for _ in range(60)}) > 1
 
 
-def test_a_program_s_own_child_policy_is_asked_every_time() -> None:
+def test_an_application_s_child_policy_is_asked_for_each_plan() -> None:
     hosts = hosts_at()
     banned: set[Host] = set()
 
@@ -239,7 +247,7 @@ def test_a_program_s_own_child_policy_is_asked_every_time() -> None:
     assert set(plan(policy, statement())[:2]) == set(replicas[1:])
 
 
-def test_tables_may_have_replicas_of_their_own() -> None:
+def test_tables_with_tablets_may_have_other_replicas() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(RoundRobinPolicy())
     metadata = populated(policy, hosts)
@@ -266,7 +274,7 @@ def test_replicas_that_go_down_while_a_plan_is_used_are_passed_over() -> None:
     assert next(query_plan) is third
 
 
-def test_distances_in_the_plan_follow_events() -> None:
+def test_distances_are_updated_by_events() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
     populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})
@@ -282,7 +290,7 @@ def test_distances_in_the_plan_follow_events() -> None:
 
 @pytest.mark.parametrize("is_filtered", [False, True])
 @pytest.mark.parametrize("replicas", ["1", "2"])
-def test_replicas_of_other_data_centres_come_in_the_order_of_preference(
+def test_replicas_of_remote_data_centres_have_the_order_of_preference(
     is_filtered: bool, replicas: str
 ) -> None:
     names = ["here", "d", "b", "c"]
@@ -304,7 +312,7 @@ def test_replicas_of_other_data_centres_come_in_the_order_of_preference(
         assert nearest == int(replicas)
 
 
-def test_hosts_that_come_are_among_the_replicas_at_once() -> None:
+def test_added_hosts_become_replicas_at_once() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=2))
     cluster = cluster_of(hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})
@@ -321,15 +329,17 @@ def test_hosts_that_come_are_among_the_replicas_at_once() -> None:
 
 
 def interrupt_distances(policy: TokenAwarePolicy, event: Callable[[], None]) -> None:
-    """Let `event` happen after the next read of distances, as in another thread."""
+    """Let `event` happen after the next complete read of the hosts' distances, as another thread
+    might cause it.
+    """
     child = policy._child_policy
-    ask = child.distance
+    original_distance = child.distance
 
     coming = [event]
 
     def distance(host: Host) -> int:
-        result = ask(host)
-        if coming and host.address == f"10.0.0.{len(PLACES) - 1}":
+        result = original_distance(host)
+        if coming and host.address == f"10.0.0.{len(LOCATIONS) - 1}":
             coming.pop()()
         return result
 
@@ -338,7 +348,7 @@ def interrupt_distances(policy: TokenAwarePolicy, event: Callable[[], None]) -> 
 
 @pytest.mark.parametrize("has_other", [True, False], ids=["with another keyspace", "at first"])
 @pytest.mark.parametrize("policy_class", [TokenAwarePolicy, AdaptivePolicy])
-def test_replication_that_changes_while_replicas_are_worked_out_counts(
+def test_replication_changed_while_replicas_are_computed_is_used(
     policy_class: Any, has_other: bool, twins: Twins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cassandra.policies.token_aware.plans", twins.plans)
@@ -362,7 +372,7 @@ def test_replication_that_changes_while_replicas_are_worked_out_counts(
     assert policy._planner is not None
 
 
-def test_hosts_whose_distance_changes_while_replicas_are_worked_out_have_the_new_one() -> None:
+def test_distances_changed_while_replicas_are_computed_are_used() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
     populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})
@@ -379,7 +389,7 @@ def test_hosts_whose_distance_changes_while_replicas_are_worked_out_have_the_new
     assert policy._planner is not None
 
 
-def test_white_lists_and_filters_hold_for_replicas() -> None:
+def test_white_lists_and_filters_also_exclude_replicas() -> None:
     hosts = hosts_at()
     listed = TokenAwarePolicy(WhiteListRoundRobinPolicy(["10.0.0.1"]))
     populated(listed, hosts)
@@ -395,7 +405,7 @@ def test_white_lists_and_filters_hold_for_replicas() -> None:
     } == {"r1"}
 
 
-def test_the_old_name_of_the_default_policy() -> None:
+def test_dse_load_balancing_policy_is_the_default_policy() -> None:
     hosts = hosts_at()
     policy = DSELoadBalancingPolicy(RoundRobinPolicy())
     populated(policy, hosts)

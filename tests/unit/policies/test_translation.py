@@ -1,4 +1,4 @@
-"""Address translators."""
+"""Address translators replace the address of a node by the one to connect to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ ADDRESSES = {"ec2-54-1-2-3.compute.example": "10.0.0.3", "six.example": "fd00::3
 
 @pytest.fixture
 def name_server(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return the address families that were requested from a fake name server."""
+    """Replace name look-ups by NAMES and ADDRESSES; return the list of the address families
+    requested.
+    """
     families: list[Any] = []
 
     def getaddrinfo(name: str, port: Any, family: Any, kind: Any) -> list[Any]:
@@ -39,12 +41,12 @@ def name_server(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     [
         ("54.1.2.3", "10.0.0.3"),
         ("2001:db8::1", "fd00::3"),
-        # in another region, so its name leads to its public address
+        # a node in another region: its name resolves to its public address
         ("198.51.100.7", "198.51.100.7"),
         ("54.9.9.9", "54.9.9.9"),  # the name server fails
     ],
 )
-def test_ec2_nodes_of_the_own_region_have_their_private_address(
+def test_ec2_nodes_of_the_same_region_are_reached_by_private_address(
     name_server: list[Any], public: str, private: str
 ) -> None:
     assert EC2MultiRegionTranslator().translate(public) == private

@@ -1,4 +1,4 @@
-"""Pages of rows of any types for tests of results, and columns in a comparable form."""
+"""Functions for tests that build pages of rows of any types, and that make columns comparable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def page_of(rows: Sequence[Sequence[Cell]]) -> bytes:
 def message_of(
     columns: dict[str, Any], rows: Sequence[Sequence[Cell]], paging_state: bytes | None = None
 ) -> ResultMessage:
-    """Return a ROWS result with `columns`, cassandra.cqltypes classes by name."""
+    """Return a result message with rows.
+
+    :param columns: type classes of `cassandra.cqltypes` by column name.
+    """
     metadata = ResultMetadata(
         [ColumnMetadata("ks", "t", name, kind) for name, kind in columns.items()]
     )
@@ -47,7 +50,9 @@ def message_with(
 
 
 def column_plan(twins: Any, kinds: Sequence[Any], options: ColumnOptions = DEFAULT_OPTIONS) -> Any:
-    """Return a plan of one implementation for columns c0, c1, ... of `kinds`."""
+    """Return a column plan of one implementation; `kinds` are the types of its columns c0,
+    c1, ...
+    """
     codecs: ModuleType = twins.codecs
     names = [f"c{index}" for index in range(len(kinds))]
     return twins.column_buffers.ColumnPlan(
@@ -71,13 +76,15 @@ def dumped(column: ColumnArray) -> Any:
     )
 
 
-# Types whose values Python's datetime cannot always hold, and the number types that we use instead.
+# Arrow formats of types whose values Python's datetime cannot always represent, and the formats of
+# numbers that tests use instead.
 _PLAIN = {"tdD": "i", "tsm:UTC": "l", "ttn": "l"}
 
 
 def plainly(column: ColumnArray) -> ColumnArray:
-    """Return `column` with numbers for dates and times, and bytes for UUIDs, which a reader of
-    Arrow always returns unchanged.
+    """Return `column` with numbers instead of dates and times, and bytes instead of UUIDs.
+
+    Every reader of Arrow returns these unchanged.
     """
     layout = column.layout
     children = tuple(plainly(child) for child in column.children)
@@ -90,8 +97,9 @@ def plainly(column: ColumnArray) -> ColumnArray:
 
 
 def as_column(layout: Layout, item: Any) -> Any:
-    """Return the value `item` of a row as a reader of Arrow returns it from a column of `layout`,
-    made plain as above.
+    """Return the value that a reader of Arrow returns for `item`, a value of a decoded row.
+
+    The reader gets the column as `plainly` returns it.
     """
     if item is None:
         return None

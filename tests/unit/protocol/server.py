@@ -1,5 +1,6 @@
-"""The server's side of a handshake for tests: a second state machine that is connected to the
-client's.
+"""The server's side of a handshake, for tests.
+
+A second state machine, which is connected to the client's.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ OPTIONS = {
 
 
 class Server:
-    """A server that supports `versions`. With `challenges`, it requires a login, and sends this
-    number of challenges.
+    """A server that speaks `versions` of the protocol.
+
+    :param challenges: the number of challenges during a login; None if no login is required.
     """
 
     def __init__(
@@ -37,7 +39,7 @@ class Server:
         self.writer = twins.frame.FrameWriter(max(versions), responses=True)
 
     def receive(self, data: bytes) -> bytes:
-        """Take requests, return responses."""
+        """Read the bytes of requests; return the bytes of the responses."""
         out = b""
         for stream, opcode, _flags, body, version in self.reader.feed(data):
             if version not in self.versions:
@@ -97,7 +99,7 @@ class Server:
 
 
 def read_map(body: bytes) -> dict[str, str]:
-    """Read a [string map]."""
+    """Return the dict that a [string map] contains (native_protocol_v5.spec, section 3)."""
     items: list[str] = []
     pos = 2
     while pos < len(body):

@@ -1,4 +1,4 @@
-"""Values are bound to the bytes of an EXECUTE."""
+"""Bind plans encode values as the bytes of an EXECUTE request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_bind_encodes_in_order(twins: Twins) -> None:
     assert not block.has_unset
 
 
-def test_null_unset_and_missing(twins: Twins) -> None:
+def test_missing_values_are_unset(twins: Twins) -> None:
     plan = twins.bind.BindPlan(
         columns(twins.codecs, a="int32", b="int32", c="int32", d="int32"), None
     )
@@ -61,7 +61,7 @@ def test_errors_name_column_and_type(twins: Twins) -> None:
         plan.bind_row({"id": "x"}, 4)
 
 
-def test_a_mapping(twins: Twins) -> None:
+def test_bind_row_takes_values_from_a_mapping(twins: Twins) -> None:
     plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="text"), None)
     assert plan.bind_row({"b": "x", "a": 1}, 4) == plan.bind([1, "x"], 4)
     assert plan.bind_row({"b": "x"}, 4) == plan.bind([UNSET_VALUE, "x"], 4)
@@ -70,7 +70,7 @@ def test_a_mapping(twins: Twins) -> None:
     assert plan.bind_row({"c": 1, "a": 1}, 4) == plan.bind([1], 4)
 
 
-def test_a_name_that_comes_twice_is_bound_twice(twins: Twins) -> None:
+def test_the_value_of_a_repeated_name_is_bound_twice(twins: Twins) -> None:
     column = columns(twins.codecs, a="int32")[0]
     plan = twins.bind.BindPlan([column, column], None)
     assert plan.bind_row({"a": 5}, 4) == plan.bind([5, 5], 4)
@@ -81,7 +81,8 @@ def test_routing_key(twins: Twins) -> None:
     block = plan.bind([1, "b", "cc"], 4)
     assert block.routing_key([0]) == b"\x00\x00\x00\x01"
     assert block.routing_key([1]) == b"b"
-    # native_protocol_v5.spec 4.2.5.4: a composite of the values, in the order of the indexes
+    # A key of several columns is a composite of their values, in the order of the indexes
+    # (native_protocol_v5.spec, section 4.2.5.4).
     assert block.routing_key([2, 0]) == b"\x00\x02cc\x00\x00\x04\x00\x00\x00\x01\x00"
     assert plan.routing_key_indexes == (2, 0)
     assert plan.bind([None, "b", "cc"], 4).routing_key([2, 0]) is None
@@ -126,7 +127,7 @@ def test_values_that_change_while_they_are_bound(twins: Twins) -> None:
     assert block.values() == [b"\x00\x00\x00\x05", b"\x00\x00\x00\x02", b"\x00\x00\x00\x03"]
 
 
-def test_binding_again_in_the_middle_of_a_bind(twins: Twins) -> None:
+def test_a_value_may_use_the_plan_while_it_is_bound(twins: Twins) -> None:
     plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="int32"), None)
 
     class Binds:

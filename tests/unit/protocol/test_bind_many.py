@@ -1,5 +1,7 @@
-"""Many rows bound at once: the same bytes as row by row, from rows of every form, and errors that
-name row and column.
+"""Many rows are bound at once.
+
+The bytes are the same as row by row, rows may be objects of many classes, and errors name row and
+column.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ def plan_of(twins: Twins, key: list[int] | None = None, **kinds: str) -> Any:
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.slow
-def test_the_same_as_row_by_row(twins: Twins, data: st.DataObject) -> None:
+def test_bind_many_encodes_the_same_bytes_as_row_by_row(twins: Twins, data: st.DataObject) -> None:
     kinds = data.draw(st.lists(typed_values(1), min_size=1, max_size=4))
     row = st.tuples(*[st.none() | st.just(UNSET_VALUE) | values for _, values in kinds])
     rows = data.draw(st.lists(row, max_size=6))
@@ -99,7 +101,7 @@ def test_rows_of_all_forms(twins: Twins) -> None:
     assert plan.bind_many(forms, 4).rows() == [expected] * len(forms)
 
 
-def test_fields_by_their_aliases(twins: Twins) -> None:
+def test_fields_of_objects_are_found_by_alias(twins: Twins) -> None:
     attrs, pydantic = pytest.importorskip("attrs"), pytest.importorskip("pydantic")
     plan = plan_of(twins)
     expected = plan.bind((1, "x"), 4)
@@ -128,7 +130,7 @@ def test_fields_by_their_aliases(twins: Twins) -> None:
     assert plan.bind_many([shorter("x")], 4).rows() == [plan.bind((UNSET_VALUE, "x"), 4)]
 
 
-def test_a_name_that_comes_twice(twins: Twins) -> None:
+def test_the_value_of_a_repeated_name_is_bound_twice(twins: Twins) -> None:
     column = columns(twins.codecs, a="int32")[0]
     plan = twins.bind.BindPlan([column, column], None)
     assert plan.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
@@ -180,7 +182,7 @@ def test_errors_name_the_row(twins: Twins, row: Any, error: type[Exception], mes
     assert block.rows() == [plan.bind((1, "x"), 4)]
 
 
-def test_errors_of_a_programs_own_code_stay_what_they_are(twins: Twins) -> None:
+def test_errors_in_the_application_s_code_are_raised_unchanged(twins: Twins) -> None:
     class Odd:
         def __index__(self) -> int:
             raise ZeroDivisionError("mine")
@@ -191,7 +193,7 @@ def test_errors_of_a_programs_own_code_stay_what_they_are(twins: Twins) -> None:
         assert "in row 1" in caught.value.__notes__
 
 
-def test_a_block(twins: Twins) -> None:
+def test_rows_of_a_block_can_be_read_pickled_and_appended(twins: Twins) -> None:
     plan = plan_of(twins)
     block = plan.bind_many([(i, "x" * i) for i in range(300)], 4)
     assert block.row(299) == plan.bind((299, "x" * 299), 4)
@@ -214,8 +216,8 @@ def test_a_block(twins: Twins) -> None:
     assert expecting.rows() == block.rows()
 
 
-def test_a_row_whose_own_code_adds_to_the_block(twins: Twins) -> None:
-    """Rows that are bound at the same time stay separate."""
+def test_a_value_may_add_a_row_to_the_block_while_it_is_bound(twins: Twins) -> None:
+    """Both rows are complete: the inner row is stored before the outer one."""
     plan = plan_of(twins)
     block = twins.bind.RowsBlock(2)
 
@@ -228,7 +230,7 @@ def test_a_row_whose_own_code_adds_to_the_block(twins: Twins) -> None:
     assert block.rows() == [plan.bind((7, "inner"), 4), plan.bind((1, "outer"), 4)]
 
 
-def test_a_row_whose_own_code_changes_it(twins: Twins) -> None:
+def test_a_row_that_is_cleared_while_it_is_bound(twins: Twins) -> None:
     plan = plan_of(twins, None, a="int32", b="int32", c="text")
 
     class Clearing:
@@ -243,7 +245,7 @@ def test_a_row_whose_own_code_changes_it(twins: Twins) -> None:
     assert plan.bind_many([row], 4).rows() == [plan.bind((1, 1, "x" * 50), 4)]
 
 
-def test_threads_that_add_to_one_block(twins: Twins) -> None:
+def test_threads_may_add_to_the_same_block(twins: Twins) -> None:
     plan = plan_of(twins)
     block = twins.bind.RowsBlock(2)
 
@@ -261,7 +263,7 @@ def test_threads_that_add_to_one_block(twins: Twins) -> None:
     )
 
 
-def test_a_tuple_costs_no_object(compiled: Twins) -> None:
+def test_binding_tuples_creates_no_object_per_row(compiled: Twins) -> None:
     plan = plan_of(compiled)
     rows = [(i, "x") for i in range(1000)]
     blocks = [plan.bind_many(rows, 4)]
@@ -277,7 +279,7 @@ def params() -> QueryParams:
     return QueryParams(1)
 
 
-def test_a_body_of_rows_is_that_of_single_statements(twins: Twins) -> None:
+def test_a_batch_of_a_block_equals_one_of_single_statements(twins: Twins) -> None:
     plan = plan_of(twins)
     for count in (0, 1, 3, 500):
         rows = [(i, "x" * (i % 70)) for i in range(count)]
@@ -295,7 +297,7 @@ def test_a_body_of_rows_is_that_of_single_statements(twins: Twins) -> None:
             )
 
 
-def test_limits_of_a_body(twins: Twins) -> None:
+def test_limits_of_a_batch(twins: Twins) -> None:
     plan = plan_of(twins)
     block = plan.bind_many([(1, "")] * 0xFFFF, 4)
     assert len(twins.bodies.batch_body(0, [(True, b"id", block)], params(), 4)) == 0xFFFF * 19 + 6

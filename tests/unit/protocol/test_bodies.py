@@ -1,4 +1,6 @@
-"""Request bodies, byte by byte from native_protocol_v3/v4/v5.spec, sections 4.1.4 to 4.1.7."""
+"""Request bodies, compared byte by byte with native_protocol_v3.spec, v4 and v5, sections 4.1.4 to
+4.1.7.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ MESSAGES: list[Any] = [
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 @pytest.mark.parametrize("make", MESSAGES)
-def test_messages_are_rendered_by_their_attributes(twins: Twins, make: Any, version: int) -> None:
+def test_bodies_of_messages_contain_their_attributes(twins: Twins, make: Any, version: int) -> None:
     query = make(QueryMessage, "Q")
     execute = make(partial(ExecuteMessage, query_params=None), b"id")
     if version == 5:
@@ -94,7 +96,7 @@ def test_query_flags_are_an_int_from_version_5(twins: Twins, version: int) -> No
     assert body == b"\x00\x00\x00\x08SELECT 1\x00\x01\x00\x00\x00\x00"
 
 
-def test_query_text_is_utf8_and_bytes_are_taken_as_they_are(twins: Twins) -> None:
+def test_query_text_is_encoded_as_utf8_and_bytes_are_unchanged(twins: Twins) -> None:
     expected = b"\x00\x00\x00\x02\xc3\xa9\x00\x04\x00"
     assert twins.bodies.query_body("é", QueryParams(4), 4) == expected
     assert twins.bodies.query_body("é".encode(), QueryParams(4), 4) == expected
@@ -176,12 +178,12 @@ def test_execute(twins: Twins) -> None:
     )
 
 
-def test_execute_ends_with_the_tablet_block_where_there_is_one(twins: Twins) -> None:
+def test_execute_ends_with_the_tablet_version_block_if_given(twins: Twins) -> None:
     body = twins.bodies.execute_body(b"\xaa", None, QueryParams(1), 4, 0xA3)
     assert body == b"\x00\x01\xaa\x00\x01\x00\xa3"
 
 
-def test_execute_takes_a_block_of_values_as_it_is(twins: Twins) -> None:
+def test_execute_copies_the_bytes_of_a_block(twins: Twins) -> None:
     block = twins.bind.ValuesBlock(2, b"\x00\x00\x00\x01z\xff\xff\xff\xff")
     body = twins.bodies.execute_body(b"\xaa", None, QueryParams(1, block), 4)
     assert body == b"\x00\x01\xaa\x00\x01\x01\x00\x02\x00\x00\x00\x01z\xff\xff\xff\xff"
@@ -347,7 +349,7 @@ def test_values_may_be_any_bytes(twins: Twins, kind: Any) -> None:
     assert twins.bodies.query_body("Q", QueryParams(1, (kind(b"hi"),)), 4) == expected
 
 
-def test_statements_of_a_batch_that_are_the_same_object(twins: Twins) -> None:
+def test_a_batch_may_contain_the_same_object_several_times(twins: Twins) -> None:
     same = b"Q"
     statements = [
         (False, same, None),
@@ -407,13 +409,13 @@ def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("size", [*range(2015, 2060), 4090, 4096, 65_536, 300_000])
-def test_bodies_of_every_size_around_those_where_the_buffer_grows(twins: Twins, size: int) -> None:
+def test_bodies_of_sizes_at_which_the_buffer_grows(twins: Twins, size: int) -> None:
     data = bytes(range(256)) * (size // 256 + 1)
     value = data[:size]
     length = size.to_bytes(4, "big")
     expected = b"\x00\x02id\x00\x01\x01\x00\x02" + length + value + b"\x00\x00\x00\x01x"
     assert twins.bodies.execute_body(b"id", None, QueryParams(1, [value, b"x"]), 4) == expected
-    # The size of the first statement does not limit the others.
+    # The first statement is short, and must not determine the space for the others.
     statements = [(True, b"id", [b"y"]), (True, b"id", [value]), (False, "Q", [value, None])]
     expected = (
         b"\x01\x00\x03\x01\x00\x02id\x00\x01\x00\x00\x00\x01y\x01\x00\x02id\x00\x01"

@@ -1,4 +1,4 @@
-"""Descriptions of columns, with user-defined types and custom types."""
+"""Descriptions of columns in responses, with user-defined types and custom types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UDT = (
 )
 
 
-def test_user_types_are_those_of_the_moment_of_arrival() -> None:
+def test_responses_use_the_user_types_registered_when_they_arrive() -> None:
     class Pair:
         def __init__(self, x: Any, y: Any) -> None:
             self.x, self.y = x, y

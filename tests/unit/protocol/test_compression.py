@@ -1,4 +1,4 @@
-"""Compression round trips, and refusals of forged lengths."""
+"""Compressed bodies can be decompressed, and bodies with forged lengths are refused."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ LIMIT = 1 << 20
 
 
 @pytest.fixture(params=["lz4", "snappy"])
-def chosen(request: pytest.FixtureRequest) -> module.BodyCompression:
+def algorithm(request: pytest.FixtureRequest) -> module.BodyCompression:
     pytest.importorskip("lz4.block" if request.param == "lz4" else "snappy")
     return compression(request.param)
 
 
-def test_there_and_back(chosen: module.BodyCompression) -> None:
+def test_compressed_bodies_survive_a_round_trip(algorithm: module.BodyCompression) -> None:
     for plain in (PLAIN, b"", b"x"):
-        packed = chosen.compress_body(plain)
-        assert chosen.decompress_body(packed, LIMIT) == plain
-    assert len(chosen.compress_body(PLAIN)) < len(PLAIN) / 4
-    assert compression(chosen.name) is chosen
+        packed = algorithm.compress_body(plain)
+        assert algorithm.decompress_body(packed, LIMIT) == plain
+    assert len(algorithm.compress_body(PLAIN)) < len(PLAIN) / 4
+    assert compression(algorithm.name) is algorithm
 
 
-def test_the_limit_is_that_of_the_plain_size(chosen: module.BodyCompression) -> None:
-    packed = chosen.compress_body(PLAIN)
+def test_the_limit_applies_to_the_decompressed_size(algorithm: module.BodyCompression) -> None:
+    packed = algorithm.compress_body(PLAIN)
     with pytest.raises(ProtocolError, match=f"claims {len(PLAIN)} bytes, more than the limit"):
-        chosen.decompress_body(packed, len(PLAIN) - 1)
-    assert chosen.decompress_body(packed, len(PLAIN)) == PLAIN
+        algorithm.decompress_body(packed, len(PLAIN) - 1)
+    assert algorithm.decompress_body(packed, len(PLAIN)) == PLAIN
 
 
 @pytest.mark.parametrize("size", range(1, 12))
-def test_damaged_bodies(chosen: module.BodyCompression, size: int) -> None:
+def test_damaged_bodies(algorithm: module.BodyCompression, size: int) -> None:
     with pytest.raises(ProtocolError):
-        chosen.decompress_body(chosen.compress_body(PLAIN)[:-size], LIMIT)
+        algorithm.decompress_body(algorithm.compress_body(PLAIN)[:-size], LIMIT)
 
 
 def test_a_length_that_the_bytes_cannot_hold() -> None:
@@ -65,14 +65,14 @@ def test_a_length_without_end() -> None:
         compression("snappy").decompress_body(b"\x80" * 20, LIMIT)
 
 
-def test_segments_have_lz4_alone(chosen: module.BodyCompression) -> None:
-    if chosen.name == "snappy":
-        assert (chosen.compress_segment, chosen.decompress_segment) == (None, None)
+def test_only_lz4_compresses_segments(algorithm: module.BodyCompression) -> None:
+    if algorithm.name == "snappy":
+        assert (algorithm.compress_segment, algorithm.decompress_segment) == (None, None)
         return
-    assert chosen.compress_segment is not None
-    assert chosen.decompress_segment is not None
-    packed = chosen.compress_segment(PLAIN)
-    assert chosen.decompress_segment(memoryview(packed), len(PLAIN)) == PLAIN
+    assert algorithm.compress_segment is not None
+    assert algorithm.decompress_segment is not None
+    packed = algorithm.compress_segment(PLAIN)
+    assert algorithm.decompress_segment(memoryview(packed), len(PLAIN)) == PLAIN
 
 
 def test_names(monkeypatch: pytest.MonkeyPatch) -> None:

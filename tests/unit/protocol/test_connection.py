@@ -1,5 +1,5 @@
-"""The handshake: the client's state machine against the server's, and against wrong answers of a
-server.
+"""The handshake: the client's state machine against that of a test server, and against wrong
+responses.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class Client:
         self.protocol = ProtocolConnection(version, **settings)
         self.reader = twins.frame.FrameReader(version)
         self.writer = twins.frame.FrameWriter(version)
-        self.said: list[Any] = []
+        self.actions: list[Any] = []
         self.answers = [b"first", b"second", b"third"]
 
     def act(self, actions: list[Any]) -> bytes:
         out = b""
         for action in actions:
-            self.said.append(action)
+            self.actions.append(action)
             if isinstance(action, Send):
                 self.writer.add(*action)
                 out += self.writer.take()
@@ -62,7 +62,7 @@ class Client:
         while data:
             received = self.reader.feed(server.receive(data))
             data = b"".join(self.act(self.protocol.receive(*envelope)) for envelope in received)
-        return self.said[-1]
+        return self.actions[-1]
 
 
 SETTINGS: list[tuple[int, Any, str | None]] = [
@@ -97,9 +97,9 @@ def test_back_to_back(
         == [b"first", b"second", b"third"][: 0 if challenges is None else challenges + 1]
     )
     if challenges is not None:
-        assert Authenticated(b"welcome") in client.said
-        assert AuthenticationWanted("org.example.Authenticator") in client.said
-    assert (EnableSegments() in client.said) is (version >= 5)
+        assert Authenticated(b"welcome") in client.actions
+        assert AuthenticationWanted("org.example.Authenticator") in client.actions
+    assert (EnableSegments() in client.actions) is (version >= 5)
     # Later messages are framed and compressed as negotiated, in both directions.
     client.writer.add(7, 7, 0, b"query " * 200)
     assert client.reader.feed(server.receive(client.writer.take())) == [
@@ -153,7 +153,7 @@ def test_a_compression_that_the_server_does_not_have(
     assert match in str(failed.error)
 
 
-def test_no_common_compression_is_none_where_it_is_not_insisted_on(twins: Twins) -> None:
+def test_optional_compression_is_none_without_a_common_algorithm(twins: Twins) -> None:
     assert (
         Client(twins, 4, compression=True)
         .run(Server(twins, options={"COMPRESSION": ["zip"]}))
@@ -173,7 +173,7 @@ def test_an_unknown_compression_is_a_mistake_of_the_caller(twins: Twins) -> None
         Client(twins, 4, compression="zip").run(Server(twins))
 
 
-def test_a_cql_version_may_be_insisted_on(twins: Twins) -> None:
+def test_a_cql_version_can_be_required(twins: Twins) -> None:
     server = Server(twins)
     assert isinstance(Client(twins, 4, cql_version="3.4.7").run(server), Ready)
     assert server.startup["CQL_VERSION"] == "3.4.7"
@@ -181,7 +181,7 @@ def test_a_cql_version_may_be_insisted_on(twins: Twins) -> None:
     assert "3.4.7" in str(failed.error)
 
 
-def test_scylla_extensions_are_agreed_on(twins: Twins) -> None:
+def test_scylla_extensions_are_negotiated(twins: Twins) -> None:
     options = {
         "SCYLLA_SHARD": ["3"], "SCYLLA_NR_SHARDS": ["12"],
         "SCYLLA_SHARDING_ALGORITHM": ["biased-token-round-robin"],
@@ -203,7 +203,8 @@ def test_scylla_extensions_are_agreed_on(twins: Twins) -> None:
     assert {key for key in server.startup if key != "CQL_VERSION"} == {
         "SCYLLA_LWT_ADD_METADATA_MARK", "SCYLLA_RATE_LIMIT_ERROR", "TABLETS_ROUTING_V1"
     }  # fmt: skip
-    # These two change the form of EXECUTE, so only encoders that support them use them.
+    # These two extensions change the encoding of EXECUTE, so they are off unless the encoder
+    # supports them.
     assert not features.tablets_routing_v2
     assert not features.use_metadata_id
     server = Server(twins, options=options)
@@ -222,7 +223,7 @@ def test_scylla_extensions_are_agreed_on(twins: Twins) -> None:
     assert "TABLETS_ROUTING_V2_EXPERIMENTAL_V2" in server.startup
 
 
-def test_extensions_that_cannot_be_read_are_taken_as_absent(twins: Twins) -> None:
+def test_extensions_that_cannot_be_parsed_are_ignored(twins: Twins) -> None:
     options = {
         "SCYLLA_SHARD": ["x"],
         "SCYLLA_NR_SHARDS": ["0"],
@@ -265,7 +266,7 @@ def in_state(state: State) -> ProtocolConnection:
 
 @pytest.mark.parametrize("state", [*EXPECTED, State.AUTH_WANTED])
 @pytest.mark.parametrize("opcode", EVERY_RESPONSE)
-def test_every_message_in_every_state(state: State, opcode: int) -> None:
+def test_every_message_in_every_state_is_handled_or_fails(state: State, opcode: int) -> None:
     protocol = in_state(state)
     actions = protocol.receive(0, opcode, 0, EVERY_RESPONSE[opcode])
     if opcode in EXPECTED.get(state, ()):
@@ -284,7 +285,7 @@ def test_every_message_in_every_state(state: State, opcode: int) -> None:
         assert isinstance(failed.error, expected)
 
 
-def test_a_malformed_answer_and_one_on_another_stream_end_it() -> None:
+def test_malformed_responses_and_wrong_streams_fail_the_handshake() -> None:
     for stream, body in ((0, b"\x00\x09"), (5, string_multimap({}))):
         protocol = in_state(State.OPTIONS_SENT)
         (failed,) = protocol.receive(stream, 6, 0, body)

@@ -1,4 +1,4 @@
-"""Plans of columns that have converters, in both implementations."""
+"""Bind plans and row plans of columns with converters, in both implementations."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ UDT = UserType.make_udt_class("ks", "money", ("amount", "currency"), (LongType, 
 
 @pytest.fixture
 def registry(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[CodecRegistry]:
-    # Types cache their codecs, and methods with codecs (see `calls`). They must belong to one
-    # implementation.
+    # Types cache their codecs and fast methods (see `calls`), which must all belong to the
+    # implementation under test.
     withdraw()
     monkeypatch.setattr("cassandra._impl.codecs", twins.codecs)
     monkeypatch.setattr("cassandra._impl.rows", twins.rows)
@@ -76,7 +76,7 @@ class Plans:
         return encoded
 
     def read(self, *values: Any) -> tuple[Any, ...]:
-        """Return the decoded values of a row of plain values."""
+        """Encode plain values as a row; return the converted values that are read from it."""
         body = self.plain.bind(values, 5).data
         (row,) = self.metadata.row_plan.tuples(body, 0, 1)
         result: tuple[Any, ...] = row
@@ -102,7 +102,7 @@ def plans(twins: Twins, registry: CodecRegistry) -> Callable[..., Plans]:
         (UDT, {"amount": 1, "currency": Color.RED}, {"amount": 1, "currency": "red"}),
     ],
 )
-def test_by_type_wherever_it_stands(
+def test_converters_of_types_apply_inside_other_types_too(
     registry: CodecRegistry, plans: Any, cql_type: Any, value: Any, plain: Any
 ) -> None:
     registry.register_type("text", COLOR)
@@ -129,18 +129,20 @@ def test_a_user_defined_type(
     assert column_plans.read(plain) == (value,)
 
 
-def test_the_outermost_type_counts(registry: CodecRegistry, plans: Any) -> None:
+def test_the_converter_of_the_outermost_type_is_used(registry: CodecRegistry, plans: Any) -> None:
     registry.register_type("text", COLOR)
     registry.register_type("list<text>", Converter(lambda text: text.split(), " ".join))
     list_plans = plans(column("ListType(UTF8Type)"))
     assert list_plans.bind("a b") == list_plans.plain_bytes(["a", "b"])
     assert list_plans.read(["a", "b"]) == ("a b",)
-    # The same applies to a list of such lists.
+    # The same converter is used for lists inside another list.
     outer = plans(column("ListType(FrozenType(ListType(UTF8Type)))"))
     assert outer.read([["a", "b"], ["c"]]) == (["a b", "c"],)
 
 
-def test_a_column_counts_before_its_type_and_classes(registry: CodecRegistry, plans: Any) -> None:
+def test_a_column_s_converter_precedes_those_of_type_and_class(
+    registry: CodecRegistry, plans: Any
+) -> None:
     registry.register_type("text", Converter(str.upper, str.upper))
     registry.register_class(str, lambda text: text + "!")
     registry.register_column("ks.t.c", Converter(str.title, str.title))
@@ -149,20 +151,25 @@ def test_a_column_counts_before_its_type_and_classes(registry: CodecRegistry, pl
     assert both.read("ab", "ab") == ("Ab", "AB")
 
 
-def test_by_class_inside_of_values(registry: CodecRegistry, plans: Any) -> None:
+def test_converters_of_classes_apply_inside_values(registry: CodecRegistry, plans: Any) -> None:
     registry.register_class(Color, lambda color: color.value)
     many = plans(column("UTF8Type"), column("FrozenType(ListType(UTF8Type))"), column("Int32Type"))
     assert many.bind(Color.RED, [Color.RED, "x"], 5) == many.plain_bytes("red", ["red", "x"], 5)
-    assert type(many.metadata) is ResultMetadata  # rows do not change
+    # converters of classes only apply to bound values, so rows are read as before
+    assert type(many.metadata) is ResultMetadata
 
 
-def test_vectors_of_numbers_are_not_looked_into(registry: CodecRegistry, plans: Any) -> None:
+def test_converters_of_classes_do_not_apply_inside_vectors_of_numbers(
+    registry: CodecRegistry, plans: Any
+) -> None:
     registry.register_class(float, lambda number: 0.0)
     vector = plans(column("VectorType(FloatType, 2)"))
     assert vector.bind([1.0, 2.0]) == vector.plain_bytes([1.0, 2.0])
 
 
-def test_numbers_of_vectors_by_type(registry: CodecRegistry, plans: Any) -> None:
+def test_converters_of_types_apply_inside_vectors_of_numbers(
+    registry: CodecRegistry, plans: Any
+) -> None:
     registry.register_type("float", Converter(lambda x: x / 2, lambda x: x * 2))
     vector = plans(column("VectorType(FloatType, 2)"))
     assert vector.bind([1.0, 2.0]) == vector.plain_bytes([0.5, 1.0])
@@ -183,11 +190,11 @@ def test_empty_values(registry: CodecRegistry, plans: Any) -> None:
     registry.register_type("int", Converter(None, lambda number: 1 / 0))
     both = plans(column("UTF8Type"), column("Int32Type", "d"))
     assert both.read("", None) == ("<>", None)
-    # An int of zero bytes, as old clients wrote it, is null.
+    # An int of zero bytes, which old clients could write, is null and not converted.
     assert both.metadata.row_plan.tuples(bytes(8), 0, 1) == [("<>", None)]
 
 
-def test_one_direction_alone(registry: CodecRegistry, plans: Any) -> None:
+def test_a_converter_may_have_one_direction_only(registry: CodecRegistry, plans: Any) -> None:
     registry.register_column("ks.t.c", Converter(to_cql=str.upper))
     registry.register_column("ks.t.d", Converter(from_cql=str.upper))
     both = plans(column("UTF8Type"), column("UTF8Type", "d"))
@@ -195,7 +202,9 @@ def test_one_direction_alone(registry: CodecRegistry, plans: Any) -> None:
     assert both.read("a", "a") == ("a", "A")
 
 
-def test_markers_of_in_and_those_of_no_column(registry: CodecRegistry, plans: Any) -> None:
+def test_markers_of_in_are_converted_and_those_without_a_column_are_not(
+    registry: CodecRegistry, plans: Any
+) -> None:
     registry.register_column("ks.t.c", COLOR)
     registry.register_type("bigint", Converter(lambda value: 1 / 0))
     markers = plans(
@@ -208,7 +217,7 @@ def test_markers_of_in_and_those_of_no_column(registry: CodecRegistry, plans: An
     assert markers.bind([Color.RED], ["x"], 5, 6) == plain
 
 
-def test_tables_of_the_servers_are_left_alone(registry: CodecRegistry, plans: Any) -> None:
+def test_values_of_system_tables_are_not_converted(registry: CodecRegistry, plans: Any) -> None:
     registry.register_type("text", COLOR)
     registry.register_column("system.local.key", Converter(None, str.upper))
     for keyspace in ("system", "system_schema", "system_traces"):
@@ -237,7 +246,7 @@ def test_errors_name_column_type_and_value(registry: CodecRegistry, plans: Any) 
         nullable.bind([Color.RED])
 
 
-def test_without_a_converter_that_counts_it_is_the_same_metadata(registry: CodecRegistry) -> None:
+def test_metadata_without_applicable_converters_is_unchanged(registry: CodecRegistry) -> None:
     metadata = ResultMetadata([column("UTF8Type")])
     registry.register_type("int", COLOR)
     assert converting(metadata, registry.converters) is metadata
@@ -250,7 +259,7 @@ def test_without_a_converter_that_counts_it_is_the_same_metadata(registry: Codec
     assert converting(result, None) is metadata
 
 
-def test_metadata_is_the_servers_but_for_the_rows(registry: CodecRegistry) -> None:
+def test_converted_metadata_shows_the_server_s_types(registry: CodecRegistry) -> None:
     metadata = ResultMetadata([column("UTF8Type")], b"raw", True, b"id")
     registry.register_type("text", COLOR)
     result = converting(metadata, registry.converters)
@@ -274,7 +283,7 @@ def test_metadata_is_the_servers_but_for_the_rows(registry: CodecRegistry) -> No
 
 
 @pytest.mark.parametrize("key", ["column", "type", "inner"])
-def test_encrypted_columns_are_converted_when_they_are_clear(
+def test_encrypted_columns_are_converted_after_decryption(
     twins: Twins, registry: CodecRegistry, key: str
 ) -> None:
     policy = AES256ColumnEncryptionPolicy()
@@ -296,7 +305,7 @@ def test_encrypted_columns_are_converted_when_they_are_clear(
     assert clear.endswith(b"red")
     metadata = converting(encrypted.decrypting(ResultMetadata(server), policy), converters)
     assert metadata.row_plan.tuples(block.data, 0, 1) == [(value,)]
-    # A second decryption starts again with the server's types.
+    # Decrypting the metadata again starts with the server's types, not with converted ones.
     again = converting(encrypted.decrypting(metadata, policy), converters)
     assert again.row_plan.tuples(block.data, 0, 1) == [(value,)]
     plan = twins.bind.BindPlan(columns)
@@ -305,7 +314,7 @@ def test_encrypted_columns_are_converted_when_they_are_clear(
     assert "secret" not in str(caught.value)
 
 
-def test_an_encrypted_column_by_in(twins: Twins, registry: CodecRegistry) -> None:
+def test_values_of_in_are_converted_and_encrypted(twins: Twins, registry: CodecRegistry) -> None:
     policy = AES256ColumnEncryptionPolicy()
     column_description = ColDesc("ks", "t", "c")
     policy.add_column(column_description, bytes(32), "text")

@@ -29,14 +29,14 @@ IV = bytes(range(16))
 TYPES = {"c": "int", "d": "text", "v": "vector<float, 2>"}
 
 
-def place(name: str) -> ColDesc:
+def column_of(name: str) -> ColDesc:
     return ColDesc("ks", "t", name)
 
 
 def policy_of(kind: Any = AES256ColumnEncryptionPolicy, **settings: Any) -> Any:
     policy = kind(**settings)
     for name, cql in TYPES.items():
-        policy.add_column(place(name), KEY, cql)
+        policy.add_column(column_of(name), KEY, cql)
     return policy
 
 
@@ -46,8 +46,9 @@ def policy(request: pytest.FixtureRequest) -> Any:
 
 
 class ReversingPolicy(ColumnEncryptionPolicy):
-    """An application's policy that reverses values behind a star. Its columns may change at any
-    time.
+    """An application's policy. A ciphertext is a star followed by the reversed value.
+
+    Columns may be added to `columns` at any time.
     """
 
     def __init__(self) -> None:
@@ -68,7 +69,7 @@ class ReversingPolicy(ColumnEncryptionPolicy):
 
 
 def columns(names: Sequence[str] = "kcdv", **others: Any) -> list[ColumnMetadata]:
-    """Return columns as a server has them: blobs, except for the key."""
+    """Return columns as a server describes them: encrypted ones are blobs, "k" is an int."""
     kinds = {"k": Int32Type, **others}
     return [ColumnMetadata("ks", "t", name, kinds.get(name, BytesType)) for name in names]
 
@@ -102,14 +103,14 @@ def test_values_are_encrypted_as_they_are_bound(twins: Twins, policy: Any) -> No
     block = plan.bind((1, 1000, "ada", [0.5, 1.5]), 4)
     k, c, d, v = block.values()
     assert k == b"\0\0\0\1"
-    assert policy.decrypt(place("c"), c) == b"\0\0\x03\xe8"
-    assert policy.decrypt(place("d"), d) == b"ada"
-    assert policy.decrypt(place("v"), v) == b"\x3f\0\0\0\x3f\xc0\0\0"
+    assert policy.decrypt(column_of("c"), c) == b"\0\0\x03\xe8"
+    assert policy.decrypt(column_of("d"), d) == b"ada"
+    assert policy.decrypt(column_of("v"), v) == b"\x3f\0\0\0\x3f\xc0\0\0"
     metadata = decrypting(ResultMetadata(columns()), policy)
     assert row_plan(twins, metadata).tuples(block.data, 0, 1) == [(1, 1000, "ada", [0.5, 1.5])]
 
 
-def test_nulls_and_values_that_are_not_set_stay_so(twins: Twins, policy: Any) -> None:
+def test_nulls_and_unset_values_are_not_encrypted(twins: Twins, policy: Any) -> None:
     plan = plan_of(twins, bound_columns(columns(), policy))
     block = plan.bind((1, None, UNSET_VALUE), 4)
     assert block.values() == [b"\0\0\0\1", None, UNSET_VALUE, UNSET_VALUE]
@@ -129,7 +130,7 @@ def test_nulls_of_other_libraries(twins: Twins, policy: Any, missing: str) -> No
     assert plan.bind((1, value), 4) == plan.bind((1, None), 4)
 
 
-def test_empty_texts_are_values(twins: Twins, policy: Any) -> None:
+def test_empty_texts_are_encrypted(twins: Twins, policy: Any) -> None:
     plan = plan_of(twins, bound_columns(columns("kd"), policy))
     body = plan.bind((1, ""), 4).data
     assert len(body) > 8 + 4
@@ -138,11 +139,11 @@ def test_empty_texts_are_values(twins: Twins, policy: Any) -> None:
 
 
 def test_many_rows_of_many_columns(twins: Twins) -> None:
-    """Every second column is encrypted; rows, columns and iteration agree."""
+    """Every second column is encrypted; rows, columns and iteration return the same values."""
     policy = AES256ColumnEncryptionPolicy()
     names = [f"c{index}" for index in range(40)]
     for name in names[::2]:
-        policy.add_column(place(name), KEY, "int")
+        policy.add_column(column_of(name), KEY, "int")
     described = columns(names, **dict.fromkeys(names[1::2], Int32Type))
     drawn = random.Random(5)
     rows = [
@@ -163,7 +164,7 @@ def test_many_rows_of_many_columns(twins: Twins) -> None:
     assert dumped(column_plan(twins, metadata).read(b"head" + body, 4, 50)) == dumped(page)
 
 
-def test_both_implementations_write_the_same(compiled: Twins) -> None:
+def test_both_implementations_encrypt_alike(compiled: Twins) -> None:
     described = bound_columns(columns(), policy_of(iv=IV))
     values = (1, 2, "ada", [1.0, 2.0])
     python, cython = (
@@ -172,12 +173,15 @@ def test_both_implementations_write_the_same(compiled: Twins) -> None:
     assert python.data == cython.data
 
 
-def test_a_routing_key_is_of_encrypted_bytes(twins: Twins) -> None:
+def test_a_routing_key_is_made_of_encrypted_bytes(twins: Twins) -> None:
     policy = policy_of(iv=IV)
     block = plan_of(twins, bound_columns(columns("cd"), policy), [0]).bind((7, "x"), 4)
-    assert block.routing_key([0]) == policy.encode_and_encrypt(place("c"), 7)
+    assert block.routing_key([0]) == policy.encode_and_encrypt(column_of("c"), 7)
     assert block.routing_key([1, 0]) == twins.bind.composite_key(
-        [policy.encode_and_encrypt(place("d"), "x"), policy.encode_and_encrypt(place("c"), 7)]
+        [
+            policy.encode_and_encrypt(column_of("d"), "x"),
+            policy.encode_and_encrypt(column_of("c"), 7),
+        ]
     )
 
 
@@ -192,23 +196,25 @@ def test_a_value_that_does_not_fit_is_not_shown(twins: Twins, policy: Any) -> No
         assert str(value) not in str(info.value)
 
 
-def test_lists_for_in(twins: Twins) -> None:
-    """Servers name the marker of ``c IN ?`` "in(c)", a list of the column's type."""
+def test_elements_of_a_list_for_in_are_encrypted(twins: Twins) -> None:
+    """Servers describe the marker of ``c IN ?`` as "in(c)", a list of the column's type; each
+    element is encrypted.
+    """
     policy = policy_of(iv=IV)
     blobs = ListType.apply_parameters((BytesType,))
     marker = ColumnMetadata("ks", "t", "in(c)", blobs)
     other = ColumnMetadata("ks", "t", "in(x)", blobs)
     bound = plan_of(twins, bound_columns([marker, other], policy), ()).bind(([1, 2], [b"1"]), 4)
-    expected = [policy.encode_and_encrypt(place("c"), value) for value in (1, 2)]
+    expected = [policy.encode_and_encrypt(column_of("c"), value) for value in (1, 2)]
     assert bound.values() == [blobs.to_binary(expected, 4), blobs.to_binary([b"1"], 4)]
-    # A null cannot be encrypted.
+    # A null in the list stays a null.
     bound = plan_of(twins, bound_columns([marker], policy), ()).bind(([1, None],), 4)
     assert bound.values() == [blobs.to_binary([expected[0], None], 4)]
 
 
 def test_nulls_inside_an_encrypted_list_come_back(twins: Twins) -> None:
     policy = AES256ColumnEncryptionPolicy()
-    policy.add_column(place("l"), KEY, "list<int>")
+    policy.add_column(column_of("l"), KEY, "list<int>")
     specs = [ColumnMetadata("ks", "t", "l", BytesType)]
     block = plan_of(twins, bound_columns(specs, policy), ()).bind(([1, None],), 4)
     metadata = decrypting(ResultMetadata(specs), policy)
@@ -230,7 +236,7 @@ PLAIN = b"\0\0\0\1"
 )
 def test_bytes_that_cannot_be_decrypted(twins: Twins, policy: Any, data: bytes, why: str) -> None:
     metadata = decrypting(ResultMetadata(columns("kc")), policy)
-    good = policy.encrypt(place("c"), PLAIN)
+    good = policy.encrypt(column_of("c"), PLAIN)
     body = page_of([(PLAIN, good), (PLAIN, data)])
     where = rf'row 1, column "c" \(int\): ks\.t\.c {why}'
     with pytest.raises(DecodeError, match=where):
@@ -243,7 +249,7 @@ def test_bytes_that_cannot_be_decrypted(twins: Twins, policy: Any, data: bytes, 
 
 def test_a_value_of_another_type(twins: Twins, policy: Any) -> None:
     metadata = decrypting(ResultMetadata(columns("c")), policy)
-    body = page_of([(policy.encrypt(place("c"), b"secret text"),)])
+    body = page_of([(policy.encrypt(column_of("c"), b"secret text"),)])
     with pytest.raises(
         DecodeError, match=r"ks\.t\.c was decrypted to 11 bytes that are not a value of int"
     ) as info:
@@ -253,7 +259,7 @@ def test_a_value_of_another_type(twins: Twins, policy: Any) -> None:
 
 def test_a_page_that_is_cut_short(twins: Twins, policy: Any) -> None:
     metadata = decrypting(ResultMetadata(columns("kc")), policy)
-    body = page_of([(PLAIN, policy.encrypt(place("c"), PLAIN))] * 2)
+    body = page_of([(PLAIN, policy.encrypt(column_of("c"), PLAIN))] * 2)
     for size in range(len(body)):
         for plan in (row_plan(twins, metadata).tuples, column_plan(twins, metadata).read):
             with pytest.raises(DecodeError):
@@ -274,7 +280,7 @@ def test_a_column_that_is_not_a_blob(twins: Twins, policy: Any) -> None:
 # -- an application's own policy -------------------------------------------------------------------
 
 
-def test_a_policy_of_a_program(twins: Twins) -> None:
+def test_columns_added_to_an_application_s_policy_are_encrypted(twins: Twins) -> None:
     policy = ReversingPolicy()
     plan = plan_of(twins, bound_columns(columns("kcd"), policy, is_complete=False))
     assert plan.bind((1, 2, b"x"), 4).values() == [PLAIN, b"*\2\0\0\0", b"x"]
@@ -296,7 +302,7 @@ def test_errors_of_a_programs_policy(twins: Twins) -> None:
 # -- metadata --------------------------------------------------------------------------------------
 
 
-def test_results_without_encrypted_columns_are_as_ever(policy: Any) -> None:
+def test_metadata_without_encrypted_columns_is_unchanged(policy: Any) -> None:
     metadata = ResultMetadata(columns("kx"))
     assert decrypting(metadata, policy) is metadata
     assert decrypting(metadata, None) is metadata
@@ -309,12 +315,12 @@ def test_results_without_encrypted_columns_are_as_ever(policy: Any) -> None:
 def test_metadata_of_encrypted_columns(policy: Any) -> None:
     source = ResultMetadata(columns("kc"), raw=b"specs", metadata_id=b"1")
     metadata = decrypting(source, policy)
-    assert metadata.types == [Int32Type, BytesType]  # as the server has them
+    assert metadata.types == [Int32Type, BytesType]  # `types` has the server's types
     assert [column.type.cql_parameterized_type() for column in metadata.columns] == ["int", "int"]
     assert metadata.columns[1].type is not Int32Type
     assert list(metadata.server_columns) == columns("kc")
     again = decrypting(ResultMetadata(columns("kc")), policy)
-    assert again.columns == metadata.columns  # types are created once
+    assert again.columns == metadata.columns  # each type is created only once
     other = metadata.with_id(b"2")
     assert other.metadata_id == b"2"
     assert other.columns == metadata.columns
@@ -328,12 +334,12 @@ def test_metadata_of_encrypted_columns(policy: Any) -> None:
 def test_vectors_as_arrays() -> None:
     policy = policy_of()
     metadata = decrypting(ResultMetadata(columns("v")), policy).with_vectors("array")
-    body = page_of([(policy.encode_and_encrypt(place("v"), [0.5, 1.5]),)])
+    body = page_of([(policy.encode_and_encrypt(column_of("v"), [0.5, 1.5]),)])
     ((value,),) = metadata.row_plan.tuples(body, 0, 1)
     assert (value.typecode, list(value)) == ("f", [0.5, 1.5])
 
 
-def test_typed_rows_tell_encrypted_columns_from_others() -> None:
+def test_typed_rows_distinguish_encrypted_columns_from_others() -> None:
     """Two clusters may share a row class, although only one of them has the policy."""
     from dataclasses import make_dataclass
 

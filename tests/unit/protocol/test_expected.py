@@ -1,4 +1,4 @@
-"""Which messages may answer a request."""
+"""The table of the responses that the protocol allows for each request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def allowed(request: int, text: str | None = None) -> set[Answer]:
 
 
 @pytest.mark.parametrize("request_opcode", sorted(ALLOWED))
-def test_an_error_answers_everything(request_opcode: int) -> None:
+def test_an_error_is_allowed_for_each_request(request_opcode: int) -> None:
     assert is_allowed(request_opcode, None, opcodes.ERROR, None)
 
 
@@ -51,7 +51,7 @@ def test_statements(opcode: int, text: str, expected: set[tuple[int, int]]) -> N
     assert allowed(opcode, text) == expected
 
 
-def test_other_requests() -> None:
+def test_responses_allowed_for_other_requests() -> None:
     assert allowed(opcodes.BATCH) == {VOID, ROWS}
     assert allowed(opcodes.PREPARE) == {PREPARED}
     assert allowed(opcodes.REGISTER) == {(opcodes.READY, None)}
@@ -59,7 +59,7 @@ def test_other_requests() -> None:
     assert allowed(0x55) == set()
 
 
-def test_the_handshake_expects_the_same() -> None:
+def test_the_handshake_expects_the_allowed_responses() -> None:
     requests = {
         State.OPTIONS_SENT: opcodes.OPTIONS,
         State.STARTUP_SENT: opcodes.STARTUP,
@@ -83,5 +83,5 @@ def test_the_message_names_both_and_no_values() -> None:
 @pytest.mark.parametrize(
     "text", ["/*" * 50_000, " " * 100_000, "--" * 50_000, "/* " + "*" * 100_000, "//\n" * 30_000]
 )
-def test_no_text_takes_long(text: str) -> None:
+def test_long_comments_are_skipped_quickly(text: str) -> None:
     assert first_word(text) == ""

@@ -1,4 +1,4 @@
-"""Flags and custom payloads of requests are written alike for messages and for the engine."""
+"""Flags and custom payloads of requests: message objects and the engine encode them alike."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_invalid_payloads_are_refused(payload: Any, kind: type[Exception], text:
             function(payload)
 
 
-def test_flags() -> None:
+def test_flags_for_tracing_payload_and_beta() -> None:
     assert request_extras(5, False, None, True) == (0, b"")
     assert request_extras(6, False, None, True) == (USE_BETA_FLAG, b"")
     assert request_extras(6, False, None, False) == (0, b"")
@@ -65,7 +65,7 @@ def test_flags() -> None:
         request_extras(3, False, {"k": b""}, False)
 
 
-def test_a_message_has_the_same() -> None:
+def test_messages_have_the_same_flags_and_payload() -> None:
     message = QueryMessage("SELECT 1", 1)
     message.custom_payload = {"k": None}
     opcode, flags, body = encode_request(message, 6, None, True)
@@ -75,7 +75,9 @@ def test_a_message_has_the_same() -> None:
 
 @pytest.mark.parametrize("version", [3, 4, 5, 6])
 def test_each_envelope_opts_in_to_a_beta_version(twins: Twins, version: int) -> None:
-    """Each envelope has the flag 0x10, Use beta (native_protocol_v5.spec, 2.4.1.2)."""
+    """Each request of a beta version has the flag 0x10, "Use beta" (native_protocol_v5.spec,
+    section 2.4.1.2).
+    """
     writer = twins.frame.FrameWriter(version)
     writer.add(1, QUERY, TRACING_FLAG, b"")
     assert writer.take()[1] == TRACING_FLAG | standing_flags(version)

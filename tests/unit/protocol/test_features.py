@@ -1,5 +1,5 @@
-"""ScyllaDB's extensions in SUPPORTED and in STARTUP, according to its
-protocol-extensions document.
+"""ScyllaDB's protocol extensions in SUPPORTED and STARTUP messages, as in its document
+protocol-extensions.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_negotiated_options_go_into_startup() -> None:
     parsed().add_startup_options(options)
     assert options == {
         "SCYLLA_RATE_LIMIT_ERROR": "",
-        # only this version, although the server offers both
+        # the client chooses this version, although the server offers another one, too
         "TABLETS_ROUTING_V2_EXPERIMENTAL_V2": "",
         "SCYLLA_USE_METADATA_ID": "",
         "SCYLLA_LWT_ADD_METADATA_MARK": "2147483648",
@@ -75,7 +75,7 @@ def test_negotiated_options_go_into_startup() -> None:
         {"SCYLLA_SHARDING_ALGORITHM": []},
     ],
 )
-def test_half_of_the_sharding_is_none(lacking: Any) -> None:
+def test_incomplete_sharding_options_are_ignored(lacking: Any) -> None:
     features = parsed(**lacking)
     assert (features.shard_id, features.sharding_info) == (0, None)
 
@@ -106,11 +106,17 @@ def test_shards_of_tokens() -> None:
     assert [info.shard_id_from_token(token) for token in tokens] == [0, 1, 2, 3, 3]
     assert info.shard_id_from_token(Murmur3Token(0)) == 2
     # The highest bits are ignored, so the shards repeat 4096 times around the ring.
-    often = info._replace(sharding_ignore_msb=12)
-    assert [often.shard_id_from_token(-(1 << 63) + (n << 50)) for n in range(5)] == [0, 1, 2, 3, 0]
+    repeated = info._replace(sharding_ignore_msb=12)
+    assert [repeated.shard_id_from_token(-(1 << 63) + (n << 50)) for n in range(5)] == [
+        0,
+        1,
+        2,
+        3,
+        0,
+    ]
 
 
-def test_how_features_are_shown() -> None:
+def test_the_repr_of_features() -> None:
     assert (
         repr(ProtocolFeatures(tablets_routing_v1=True))
         == "ProtocolFeatures(tablets_routing_v1=True)"

@@ -1,4 +1,4 @@
-"""The read_* and write_* helpers over files: native_protocol_v5.spec, section 3."""
+"""The functions read_* and write_*, which use files: native_protocol_v5.spec, section 3."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def function(name: str) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize(("name", "item", "data"), PAIRS)
-def test_pairs(name: str, item: Any, data: bytes) -> None:
+def test_values_are_written_and_read(name: str, item: Any, data: bytes) -> None:
     target = BytesIO()
     function(f"write_{name}")(target, item)
     assert target.getvalue() == data
@@ -51,7 +51,7 @@ def test_pairs(name: str, item: Any, data: bytes) -> None:
             function(f"read_{name}")(BytesIO(data[:size]))
 
 
-def test_one_way_helpers() -> None:
+def test_functions_that_only_read_or_only_write() -> None:
     target = BytesIO()
     protocol.write_uint(target, 0xFFFFFFFF)
     protocol.write_long(target, -2)

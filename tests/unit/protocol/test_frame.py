@@ -47,6 +47,7 @@ def pair(
 def stream_of(
     twins: Twins, version: int, algorithm: str | None, messages: Messages
 ) -> tuple[bytes, Any]:
+    """Return the bytes of all messages, and a reader for them."""
     writer, reader = pair(twins, version, algorithm)
     for stream, opcode, flags, body, _ in messages:
         writer.add(stream, opcode, flags, body)
@@ -54,14 +55,16 @@ def stream_of(
 
 
 def through_buffers(reader: Any, data: bytes, step: int) -> Messages:
-    """Feed `data` as a BufferedProtocol does."""
+    """Feed `data` through the reader's buffers, at most `step` bytes at a time, as asyncio's
+    BufferedProtocol does.
+    """
     out: Messages = []
     pos = 0
     while pos < len(data):
-        room = reader.get_buffer(-1)
-        size = min(len(room), step, len(data) - pos)
+        buffer = reader.get_buffer(-1)
+        size = min(len(buffer), step, len(data) - pos)
         assert size > 0
-        room[:size] = data[pos : pos + size]
+        buffer[:size] = data[pos : pos + size]
         pos += size
         out += reader.buffer_updated(size)
     return out
@@ -72,7 +75,7 @@ def feed_all(reader: Any, pieces: Iterable[bytes]) -> None:
         reader.feed(piece)
 
 
-def test_a_request_by_hand(twins: Twins) -> None:
+def test_the_bytes_of_a_request(twins: Twins) -> None:
     writer = twins.frame.FrameWriter(4)
     assert writer.take() == b""
     writer.add(258, 0x07, 0x02, b"body")
@@ -86,7 +89,7 @@ def test_a_request_by_hand(twins: Twins) -> None:
     assert writer.take() == b""
 
 
-def test_a_response_by_hand(twins: Twins) -> None:
+def test_a_response_is_read_from_bytes(twins: Twins) -> None:
     reader = twins.frame.FrameReader(4)
     assert reader.feed(
         b"\x84\x08\x01\x02\x08\x00\x00\x00\x04body\x84\x00\xff\xff\x0c\x00\x00\x00\x00"
@@ -96,7 +99,7 @@ def test_a_response_by_hand(twins: Twins) -> None:
     ]
 
 
-def test_compressed_bodies_by_hand(twins: Twins) -> None:
+def test_the_bytes_of_compressed_bodies(twins: Twins) -> None:
     writer, _ = pair(twins, 4, "lz4")
     body = b"ab" * 1000
     packed = b"\x00\x00\x07\xd0" + block.compress(body, store_size=False)
@@ -117,14 +120,14 @@ def test_startup_and_options_are_never_compressed(twins: Twins, opcode: int) -> 
     assert writer.take() == envelope(0x84, 0, 0, opcode, b"ab" * 1000)
 
 
-def test_segments_by_hand(twins: Twins) -> None:
+def test_the_bytes_of_segments(twins: Twins) -> None:
     messages = some_messages(5, (3, 0))
     data, reader = stream_of(twins, 5, None, messages)
     assert data == by_hand(b"".join(envelope(0x85, 0, m[0], m[1], m[3]) for m in messages), True)
     assert reader.feed(data) == messages
 
 
-def test_segments_begin_behind_what_was_added_before(twins: Twins) -> None:
+def test_segments_begin_after_messages_that_were_added_earlier(twins: Twins) -> None:
     writer = twins.frame.FrameWriter(5)
     writer.add(0, 1, 0, b"startup")
     writer.enable_segments()
@@ -135,7 +138,9 @@ def test_segments_begin_behind_what_was_added_before(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
-def test_every_cut_in_two_and_every_step(twins: Twins, version: int, algorithm: str | None) -> None:
+def test_messages_are_read_however_the_bytes_are_split(
+    twins: Twins, version: int, algorithm: str | None
+) -> None:
     messages = some_messages(version, (0, 1, 9, 300, 20))
     data, _ = stream_of(twins, version, algorithm, messages)
     for cut in range(len(data) + 1):
@@ -180,22 +185,23 @@ def test_feed_and_buffers_may_alternate(twins: Twins) -> None:
     assert out == messages
 
 
-def test_the_buffer_is_used_again_and_large_bodies_are_received_in_place(twins: Twins) -> None:
+def test_the_buffer_has_the_size_of_a_large_body(twins: Twins) -> None:
     reader = twins.frame.FrameReader(4)
     assert len(reader.get_buffer(-1)) == 65536
     reader.feed(envelope(0x84, 0, 1, 8, b"")[:5] + struct.pack(">i", 1_000_000))
-    # The compiled reader takes it all: memory that is not written to is not taken from the system.
+    # The compiled reader allocates the whole body: the system provides memory only when it is
+    # written to.
     assert len(reader.get_buffer(-1)) == (1_000_000 if twins.impl == "c" else 65536)
 
 
 def test_a_buffer_outlives_its_reader(twins: Twins) -> None:
     reader = twins.frame.FrameReader(4)
     reader.feed(envelope(0x84, 0, 1, 8, b"")[:5] + struct.pack(">i", 1_000_000))
-    room = reader.get_buffer(-1)
+    buffer = reader.get_buffer(-1)
     del reader
     gc.collect()
-    room[:3] = b"abc"
-    assert bytes(room[:3]) == b"abc"
+    buffer[:3] = b"abc"
+    assert bytes(buffer[:3]) == b"abc"
 
 
 def test_bodies_do_not_change_when_the_buffer_is_written_again(twins: Twins) -> None:
@@ -205,7 +211,7 @@ def test_bodies_do_not_change_when_the_buffer_is_written_again(twins: Twins) -> 
     assert first == [(1, 8, 0, b"first", 4)]
 
 
-def test_version_0_takes_any_version(twins: Twins) -> None:
+def test_a_reader_of_version_0_accepts_any_version(twins: Twins) -> None:
     reader = twins.frame.FrameReader(0)
     data = b"".join(envelope(0x80 | version, 0, 0, 6, b"x") for version in (3, 4, 5, 6))
     assert [message[4] for message in reader.feed(data)] == [3, 4, 5, 6]
@@ -236,7 +242,7 @@ def test_bytes_that_are_not_a_frame(twins: Twins, data: bytes, match: str, step:
     reader = twins.frame.FrameReader(4)
     with pytest.raises(ProtocolError, match=match):
         feed_all(reader, [data[pos : pos + step] for pos in range(0, len(data), step)])
-    # The reader is broken: all later bytes raise the same error.
+    # After an error, the reader raises the same error for all later bytes.
     with pytest.raises(ProtocolError, match=match):
         reader.feed(envelope(0x84, 0, 0, 8, b""))
     with pytest.raises(ProtocolError, match=match):
@@ -277,7 +283,7 @@ def test_decompression_bombs(twins: Twins, algorithm: str) -> None:
             reader.feed(envelope(0x84, 1, 0, 8, body))
 
 
-def test_a_bomb_that_holds_what_it_claims_stops_at_the_limit(twins: Twins) -> None:
+def test_a_body_that_decompresses_beyond_the_limit_is_refused(twins: Twins) -> None:
     bomb = b"\x00\x98\x96\x80" + block.compress(bytes(10_000_000), store_size=False)
     reader = twins.frame.FrameReader(4, 1_000_000)
     reader.set_compression("lz4")
@@ -285,7 +291,7 @@ def test_a_bomb_that_holds_what_it_claims_stops_at_the_limit(twins: Twins) -> No
         reader.feed(envelope(0x84, 1, 0, 8, bomb))
 
 
-def test_an_lz4_body_that_is_shorter_than_it_says(twins: Twins) -> None:
+def test_an_lz4_body_that_is_shorter_than_its_header_says(twins: Twins) -> None:
     body = b"\x00\x00\x00\x64" + block.compress(b"x" * 50, store_size=False)
     _, reader = pair(twins, 4, "lz4")
     with pytest.raises(
@@ -294,7 +300,7 @@ def test_an_lz4_body_that_is_shorter_than_it_says(twins: Twins) -> None:
         reader.feed(envelope(0x84, 1, 0, 8, body))
 
 
-def test_the_compression_flag_means_nothing_in_version_5(twins: Twins) -> None:
+def test_the_compression_flag_is_ignored_in_version_5(twins: Twins) -> None:
     _, reader = pair(twins, 5, None)
     assert reader.feed(by_hand(envelope(0x85, 1, 0, 8, b"plain"), True)) == [(0, 8, 1, b"plain", 5)]
 
@@ -360,7 +366,7 @@ def test_snappy_is_not_for_segments(twins: Twins) -> None:
 
 @pytest.mark.parametrize("size", [-1, 1 << 20])
 @pytest.mark.parametrize("segmented", [False, True])
-def test_more_than_the_buffer_holds_cannot_have_been_written(
+def test_reporting_more_bytes_than_the_buffer_holds_is_refused(
     twins: Twins, size: int, segmented: bool
 ) -> None:
     reader = twins.frame.FrameReader(5)
@@ -392,8 +398,9 @@ def test_requests_can_be_read_as_well(twins: Twins) -> None:
 
 @pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
 def test_mutated_streams(twins: Twins, version: int, algorithm: str | None) -> None:
-    """Damaged streams raise only ProtocolError, without a crash or hang. tests/fuzz has millions of
-    them.
+    """Damaged streams raise nothing but ProtocolError, and cause no crash or hang.
+
+    tests/fuzz tries millions of damaged streams.
     """
     data, _ = stream_of(twins, version, algorithm, some_messages(version))
     source = random.Random(version)
@@ -410,10 +417,8 @@ def test_mutated_streams(twins: Twins, version: int, algorithm: str | None) -> N
             pass
 
 
-def test_a_message_of_version_0_is_refused_however_it_is_cut(twins: Twins) -> None:
-    """A message of version 0 is refused whole and in pieces; readers once accepted it in a single
-    piece.
-    """
+def test_a_message_of_version_0_is_refused_however_it_is_split(twins: Twins) -> None:
+    """Readers once accepted such a message if it arrived in a single piece."""
     frame = bytes((0x80, 0, 0, 0, 2, 0, 0, 0, 0))
     for cut in (0, 1, 8):
         reader = twins.frame.FrameReader(0)
@@ -435,9 +440,9 @@ def test_a_claimed_body_takes_memory_as_it_comes(twins: Twins, by_buffers: bool)
             if {by_buffers}:
                 for step in (start, bytes(100_000)):
                     while step:
-                        room = reader.get_buffer(-1)
-                        size = min(len(room), len(step))
-                        room[:size] = step[:size]
+                        buffer = reader.get_buffer(-1)
+                        size = min(len(buffer), len(step))
+                        buffer[:size] = step[:size]
                         step = step[size:]
                         assert reader.buffer_updated(size) == []
             else:
@@ -450,7 +455,7 @@ def test_a_claimed_body_takes_memory_as_it_comes(twins: Twins, by_buffers: bool)
 
 
 @pytest.mark.parametrize("step", [1_000, 70_000, 1 << 20])
-def test_bodies_grow_to_what_they_claim(twins: Twins, step: int) -> None:
+def test_large_bodies_are_read_in_steps(twins: Twins, step: int) -> None:
     messages = some_messages(4, (65_536, 65_537, 131_072, 300_000, 1_000_003, 5))
     data, reader = stream_of(twins, 4, None, messages)
     assert through_buffers(reader, data, step) == messages
@@ -460,10 +465,8 @@ def test_bodies_grow_to_what_they_claim(twins: Twins, step: int) -> None:
     assert messages_read == messages
 
 
-def test_compression_whose_code_uses_the_writer(
-    twins: Twins, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """If a compressor's code uses the writer, no added bytes are lost, and no released memory is
+def test_a_compressor_may_use_the_writer(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compressor adds a message to the writer: no bytes may be lost, and no freed memory
     read.
     """
     real = compression.compression("lz4")

@@ -1,4 +1,4 @@
-"""Protocol handlers are the public way to change encoding and decoding."""
+"""Protocol handlers: applications change encoding and decoding by subclassing them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_result_metadata_may_be_a_list_of_columns() -> None:
     skipped = rows(4, specs=b"")
     for metadata in (first.metadata, first.column_metadata):
         assert decode(ProtocolHandler, skipped, metadata=metadata).parsed_rows == [(5, "five")]
-    # The plan of a list is built once, as long as the list has the same columns.
+    # The metadata is built once for all lists with the same columns.
     columns = list(first.column_metadata)
     cached = decode(ProtocolHandler, skipped, metadata=columns).metadata
     assert decode(ProtocolHandler, skipped, metadata=list(columns)).metadata is cached
@@ -55,7 +55,7 @@ def test_result_metadata_may_be_a_list_of_columns() -> None:
     assert decode(ProtocolHandler, int32(1), metadata=[]).kind == 1
 
 
-def test_a_message_class_of_ones_own() -> None:
+def test_a_handler_may_have_its_own_message_classes() -> None:
     class Shouting(ResultMessage):
         @property  # type: ignore[misc]
         def parsed_rows(self) -> Any:
@@ -67,7 +67,7 @@ def test_a_message_class_of_ones_own() -> None:
     assert decode(Handler, rows(1)).parsed_rows == [("5", "FIVE")]
 
 
-def test_decode_message_without_features_as_in_a_driver_without_extensions() -> None:
+def test_decode_message_may_be_called_without_protocol_features() -> None:
     decode_message: Any = ProtocolHandler.decode_message
     message = decode_message(4, {}, 9, 0, 8, rows(1), None, None)
     assert (message.stream_id, message.parsed_rows) == (9, [(5, "five")])
@@ -90,7 +90,9 @@ def test_an_overridden_decode_message_sees_and_changes_messages() -> None:
     assert seen == [("LazyResultMessage", 9), ("ResultMessage", 9)]
 
 
-def test_a_class_that_is_registered_later_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replacing_message_types_of_the_default_handler_has_an_effect(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Later(ResultMessage):
         pass
 
@@ -115,7 +117,7 @@ def test_lazy_rows() -> None:
     assert decode(LazyProtocolHandler, int32(1)).parsed_rows is None
 
 
-def test_a_parser_of_ones_own() -> None:
+def test_a_handler_may_be_made_of_a_parser() -> None:
     handler = cython_protocol_handler(lambda message: ("parsed", message.row_count))
     assert decode(handler, rows(1)).parsed_rows == ("parsed", 1)
     assert decode(handler, int32(1)).kind == 1
@@ -147,7 +149,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_numpy_arrays_as_in_other_drivers(kind: str) -> None:
+def test_numpy_arrays_have_the_dtypes_of_other_drivers(kind: str) -> None:
     code, data, dtype, expected = KINDS[kind]
     specs = TABLE + string("c") + short(code)
     content = int32(2) + value(data) + value(None)
@@ -168,7 +170,7 @@ def test_numpy_arrays_as_in_other_drivers(kind: str) -> None:
         assert [(item,) for item in column] == by_rows.parsed_rows
 
 
-def test_a_factory_gets_the_arrays_and_may_make_anything_of_them() -> None:
+def test_a_row_factory_gets_names_and_arrays() -> None:
     message = decode(NumpyProtocolHandler, rows(1))
     assert message.decode(lambda names, arrays: (names, [*arrays])) == (["a", "b"], ["a", "b"])
 
@@ -231,7 +233,7 @@ def test_lists_in_an_object_column() -> None:
     assert arrays["l"].tolist() == [[4], [1, 2]]
 
 
-def test_vectors_are_lists_as_they_always_were_here() -> None:
+def test_vectors_are_lists_in_an_object_column() -> None:
     specs = (
         TABLE
         + string("v")

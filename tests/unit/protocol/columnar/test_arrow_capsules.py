@@ -1,5 +1,6 @@
-"""Columns are exported through Arrow's C data interface: no copies, no leaks, and every order of
-releases is safe.
+"""Columns are exported through Arrow's C data interface.
+
+Nothing is copied or leaked, and consumers may release the exported structs in any order.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ ROW: list[bytes | None] = [
 
 @pytest.fixture(autouse=True)
 def _nothing_stays(twins: Twins) -> Iterator[None]:
-    """Check that each test releases everything that was exported."""
+    """Check that each test releases all objects that it exported."""
     gc.collect()
     before = twins.arrow_capsules.held_count()
     yield
@@ -58,8 +59,8 @@ def column(twins: Twins, rows: int = 2) -> ColumnArray:
     return array
 
 
-def watched(twins: Twins) -> tuple[ColumnArray, weakref.ref[Any]]:
-    """Return a column, and a reference that tells whether its buffer still exists."""
+def column_and_reference(twins: Twins) -> tuple[ColumnArray, weakref.ref[Any]]:
+    """Return a column, and a weak reference to its buffer."""
     data = array("i", range(100))
     child = column_plan(twins, [t.Int32Type]).layout.children[0]
     inner = ColumnArray(child, 100, 0, (None, data), ())
@@ -67,7 +68,7 @@ def watched(twins: Twins) -> tuple[ColumnArray, weakref.ref[Any]]:
 
 
 class Exported:
-    """An object with the two methods of a record batch."""
+    """An object that exports `columns` like a record batch of Arrow."""
 
     def __init__(self, twins: Twins, columns: ColumnArray) -> None:
         self.capsules = twins.arrow_capsules
@@ -80,6 +81,8 @@ class Exported:
 
 
 class Streamed:
+    """An object that exports the columns that `following` returns like a stream of Arrow."""
+
     def __init__(self, twins: Twins, layout: Any, following: Callable[[], Any]) -> None:
         self.capsules = twins.arrow_capsules
         self.layout = layout
@@ -111,7 +114,7 @@ def test_release_from_another_thread_and_twice(twins: Twins) -> None:
     address = _capsule_pointer(id(capsule), b"arrow_array")
     exported = _Array.from_address(address)
     release = _Release(exported.release)
-    # ctypes releases the GIL around a call of such a function.
+    # While ctypes calls such a function, it releases the GIL.
     thread = threading.Thread(target=release, args=(address,))
     thread.start()
     thread.join(WAIT)
@@ -121,7 +124,9 @@ def test_release_from_another_thread_and_twice(twins: Twins) -> None:
 
 
 def test_moved_structs(twins: Twins) -> None:
-    """A consumer may copy a struct, even a child's, and set the original's callback to NULL."""
+    """A consumer may move a struct: it copies the struct, even a child's, and sets the release
+    callback of the original to NULL.
+    """
     array = column(twins)
     cases: list[tuple[bytes, Any, Callable[[], Any]]] = [
         (b"arrow_array", _Array, lambda: twins.arrow_capsules.array_capsule(array)),
@@ -139,7 +144,7 @@ def test_moved_structs(twins: Twins) -> None:
         _Release(moved.release)(ctypes.addressof(moved))
         del capsule, original
         gc.collect()
-        # The child outlives its parent.
+        # A child that was moved outlives its parent.
         assert moved_child.release
         if kind is _Array:
             buffers = (ctypes.c_void_p * 2).from_address(moved_child.buffers)
@@ -147,7 +152,7 @@ def test_moved_structs(twins: Twins) -> None:
         _Release(moved_child.release)(ctypes.addressof(moved_child))
 
 
-def test_pyarrow_reads_in_place_and_lets_go(twins: Twins) -> None:
+def test_pyarrow_reads_without_copies_and_releases_the_buffers(twins: Twins) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     array = column(twins)
     batch = pyarrow.record_batch(Exported(twins, array))
@@ -163,9 +168,9 @@ def test_pyarrow_reads_in_place_and_lets_go(twins: Twins) -> None:
     assert part.to_pylist() == ["text", None]
 
 
-def test_buffers_live_exactly_as_long_as_somebody_reads_them(twins: Twins) -> None:
+def test_buffers_live_as_long_as_a_consumer_holds_them(twins: Twins) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    array, alive = watched(twins)
+    array, alive = column_and_reference(twins)
     batch = pyarrow.record_batch(Exported(twins, array))
     del array
     gc.collect()
@@ -223,7 +228,7 @@ def test_the_uuid_extension(twins: Twins) -> None:
 
 
 @pytest.mark.slow
-def test_thousands_of_exports_keep_nothing(twins: Twins) -> None:
+def test_thousands_of_exports_are_released(twins: Twins) -> None:
     array = column(twins)
     before = twins.arrow_capsules.held_count()
     for _ in range(2000):
@@ -244,13 +249,13 @@ def test_an_invalid_column_is_an_error_and_leaks_nothing(twins: Twins) -> None:
         twins.arrow_capsules.array_capsule(bad)
 
 
-def test_dropped_while_an_exception_is_under_way(twins: Twins) -> None:
+def test_batches_may_be_released_while_an_exception_is_raised(twins: Twins) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     if not twins.arrow_capsules.RELEASES_SAFELY:
         pytest.skip("ctypes cannot do this: see the module")
     array = column(twins)
     with pytest.raises(ZeroDivisionError):
-        # The exception releases the list that was begun.
+        # The exception drops the unfinished list, and with it the batches.
         _ = [pyarrow.record_batch(Exported(twins, array)) if n < 2 else 1 / 0 for n in range(3)]
 
 
@@ -272,7 +277,7 @@ print("done")
 """
 
 
-def test_exports_that_are_held_when_the_interpreter_ends(twins: Twins) -> None:
+def test_exports_may_be_held_until_the_interpreter_ends(twins: Twins) -> None:
     pytest.importorskip("pyarrow")
     done = run_python(AT_EXIT.format(impl=twins.impl), WITH_TESTS)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

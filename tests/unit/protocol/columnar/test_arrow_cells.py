@@ -32,11 +32,11 @@ def array_of(twins: Twins, cqltype: Any, *rows: bytes | None) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("cqltype", "ours"),
+    ("cqltype", "is_converted"),
     [
         (t.DecimalType, True),
         (t.IntegerType, True),
-        (t.TimeType, False),  # pyarrow can do it alone
+        (t.TimeType, False),  # pyarrow converts it correctly
         (t.UUIDType, False),
         (list_of(t.TimeType), True),
         (list_of(t.UUIDType), True),
@@ -48,8 +48,8 @@ def array_of(twins: Twins, cqltype: Any, *rows: bytes | None) -> Any:
         (tuple_of(t.Int32Type, t.UTF8Type), False),
     ],
 )
-def test_types_that_pyarrow_would_convert_wrongly(cqltype: Any, ours: bool) -> None:
-    assert is_ours(layout_of(cqltype)) is ours
+def test_types_that_we_convert_because_pyarrow_cannot(cqltype: Any, is_converted: bool) -> None:
+    assert is_ours(layout_of(cqltype)) is is_converted
 
 
 SCALARS: list[tuple[Any, bytes, Any]] = [
@@ -81,7 +81,7 @@ def test_lists(twins: Twins) -> None:
     rows = [int32(2) + value(NANOS) + value(None), None, int32(0), int32(1) + value(NANOS)]
     array = array_of(twins, cqltype, *rows)
     expected = [[Time(5), None], None, [], [Time(5)]]
-    for begin in range(len(rows)):  # the elements of a slice have an offset
+    for begin in range(len(rows)):  # the arrays inside of a slice have an offset
         items = cells(array.slice(begin), layout_of(cqltype))
         assert [None if item is None else list(item) for item in items] == expected[begin:]
     assert cells(array.slice(4), layout_of(cqltype)) == []
@@ -118,7 +118,7 @@ def test_structs(twins: Twins) -> None:
     assert moment.to_pydatetime().replace(tzinfo=None) == datetime.datetime(1970, 1, 1, 0, 0, 1)
 
 
-def test_arrays_have_one_dimension_whatever_the_values_are() -> None:
+def test_object_arrays_have_one_dimension_even_for_lists() -> None:
     pytest.importorskip("numpy")
     array = object_array([[1, 2], [3, 4]])
     assert (array.shape, array.dtype.kind, array[1]) == ((2,), "O", [3, 4])

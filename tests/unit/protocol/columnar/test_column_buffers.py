@@ -1,4 +1,7 @@
-"""Column plans decode pages to columns, which are compared with the rows of the same bytes."""
+"""Column plans decode pages into Arrow columns.
+
+The columns are compared with the rows that are decoded from the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ from tests.unit.cqltypes.test_parity import TYPES, mutated, typed_values
 from tests.unit.protocol.pages import as_column, column_plan, dumped, page_of, plainly
 from tests.unit.protocol.wire import int32, value
 
-# Errors for columns that rows do not have.
+# Messages of errors that only occur for columns, not for rows.
 ONLY_COLUMNS = (
     "a key is null, which a column of maps cannot hold",
     "takes more than",
@@ -48,7 +51,7 @@ def read(
 
 
 def values_by_pyarrow(column: Any) -> list[Any]:
-    """Return the values that pyarrow reads, after it has checked everything that it can check."""
+    """Let pyarrow validate the column completely, and return the values that it reads."""
     pyarrow = pytest.importorskip("pyarrow")
     array = pyarrow.array(ArrowPage(plainly(column)))
     array.validate(full=True)
@@ -79,7 +82,7 @@ def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, A
     if layout.kind == "blob":
         rows = [cell if cell or layout.empty_is_value else None for cell in cells]
     if issubclass(kind, t.SetType):
-        # Columns have sets in the server's order; rows have them sorted.
+        # In columns, sets have the server's order; in rows, they are sorted.
         items = [item if item is None else sorted(item, key=repr) for item in items]
         rows = [
             row
@@ -93,7 +96,7 @@ def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, A
 @pytest.mark.parametrize(
     "kind", list(dict.fromkeys(case[0] for case in [*SCALARS, *CONTAINERS])), ids=str
 )
-def test_pyarrow_takes_the_buffers_without_a_capsule_too(twins: Twins, kind: Any) -> None:
+def test_pyarrow_can_also_read_the_buffers_without_a_capsule(twins: Twins, kind: Any) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     bodies = [
         bytes.fromhex(expected) for case, _, expected in [*SCALARS, *CONTAINERS] if case is kind
@@ -110,7 +113,7 @@ def test_pyarrow_takes_the_buffers_without_a_capsule_too(twins: Twins, kind: Any
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.slow
-def test_nested_types_are_what_rows_have(twins: Twins, data: st.DataObject) -> None:
+def test_columns_of_nested_types_equal_the_rows(twins: Twins, data: st.DataObject) -> None:
     kind, values = data.draw(typed_values(2))
     codec = kind.build_codec(twin("codecs", "python"))
     items = data.draw(st.lists(st.none() | values, max_size=6))
@@ -150,7 +153,7 @@ def test_every_number_of_rows(twins: Twins, count: int) -> None:
         ]
 
 
-def test_buffers_are_arrows(twins: Twins) -> None:
+def test_buffers_have_arrow_s_layout(twins: Twins) -> None:
     numbers = read(twins, t.Int32Type, [int32(5), None, int32(-1)])
     assert [None if b is None else bytes(memoryview(b).cast("B")) for b in numbers.buffers] == [
         b"\x05", struct.pack("=3i", 5, 0, -1),
@@ -167,7 +170,7 @@ def test_buffers_are_arrows(twins: Twins) -> None:
     (-(2**63), 0), (2**63, 18), (10**40, 3),
      (123456, -20), (7, 2**31 - 1), (7, -(2**31)), (7, 100_000), (-1, 99_999)],
 )  # fmt: skip
-def test_decimals_are_shown_as_python_shows_them(twins: Twins, unscaled: int, scale: int) -> None:
+def test_decimals_are_written_as_by_python(twins: Twins, unscaled: int, scale: int) -> None:
     size = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
     cell = struct.pack(">i", scale) + unscaled.to_bytes(size, "big", signed=True)
     assert values_by_pyarrow(read(twins, t.DecimalType, [cell])) == [
@@ -233,7 +236,7 @@ def test_a_null_of_a_huge_vector_takes_no_memory(twins: Twins) -> None:
             read(twins, vector_of(element, 2**29), [None, None])
 
 
-def test_errors_are_those_of_rows(twins: Twins) -> None:
+def test_columns_raise_the_same_errors_as_rows(twins: Twins) -> None:
     cases = [
         (t.Int32Type, b"123"), (t.UTF8Type, b"\xff"), (t.AsciiType, b"\x80"),
         (t.TimeType, b"\xff" * 8), (t.DurationType, b"\x01"),
@@ -265,7 +268,7 @@ def test_every_cut_of_a_page_is_an_error(twins: Twins) -> None:
     assert plan.read(b"head" + page + b"behind", 4, 2).children[0].null_count == 1
 
 
-def test_types_of_ones_own_are_their_bytes(twins: Twins) -> None:
+def test_columns_of_types_with_overridden_methods_contain_bytes(twins: Twins) -> None:
     class Shouting(t.UTF8Type):
         @classmethod
         def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
@@ -278,7 +281,7 @@ def test_types_of_ones_own_are_their_bytes(twins: Twins) -> None:
     ) == [[b"\x00", None]]
 
 
-def test_wrappers_are_what_they_wrap(twins: Twins) -> None:
+def test_columns_of_wrapper_types_equal_those_of_the_wrapped_type(twins: Twins) -> None:
     kind = t.lookup_casstype("ReversedType(FrozenType(ListType(Int32Type)))")
     assert values_by_pyarrow(read(twins, kind, [int32(1) + value(int32(9))])) == [[9]]
 
@@ -314,7 +317,7 @@ def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
 
 
 @pytest.mark.slow
-def test_mutated_values_read_the_same(compiled: Twins) -> None:
+def test_both_implementations_decode_mutated_values_alike(compiled: Twins) -> None:
     source = random.Random(20261121)
     corpus = [bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]]
     for kind in [

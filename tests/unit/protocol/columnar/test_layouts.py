@@ -1,4 +1,4 @@
-"""The Arrow type of each CQL type's column, and numbers in other forms."""
+"""The Arrow layout of each CQL type's column, and the conversion of decimals and varints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from cassandra.protocol.columnar.layouts import (
 )
 from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, set_of, tuple_of, vector_of
 
-# Type, kind, Arrow format, bytes in a column, bytes in a vector, whether empty is a value.
+# For each type: the layout's kind, Arrow's format string, bytes of a value in a column, bytes in a
+# vector on the wire (-1 if variable), and whether an empty cell is a value.
 SCALARS: list[tuple[Any, str, str, int, int, bool]] = [
     (t.ByteType, "number", "c", 1, -1, False),
     (t.ShortType, "number", "s", 2, -1, False),
@@ -65,17 +66,17 @@ def test_scalars(case: tuple[Any, str, str, int, int, bool]) -> None:
 
 
 def test_options_choose_another_form() -> None:
-    def made(cqltype: Any, **options: Any) -> Layout:
+    def layout_with(cqltype: Any, **options: Any) -> Layout:
         return layout_of(cqltype, ColumnOptions(**options))
 
-    decimal = made(t.DecimalType, decimals=(38, 2))
+    decimal = layout_with(t.DecimalType, decimals=(38, 2))
     assert (decimal.kind, decimal.format, decimal.width) == ("decimal_fixed", "d:38,2", 16)
     assert decimal.decimal == (38, 2)
-    wide = made(t.DecimalType, decimals=(39, 2))
+    wide = layout_with(t.DecimalType, decimals=(39, 2))
     assert (wide.format, wide.width, wide.decimal) == ("d:39,2,256", 32, (39, 2))
-    varint = made(t.IntegerType, varints="int64")
+    varint = layout_with(t.IntegerType, varints="int64")
     assert (varint.kind, varint.format, varint.width) == ("varint64", "l", 8)
-    duration = made(t.DurationType, durations="struct")
+    duration = layout_with(t.DurationType, durations="struct")
     assert (duration.kind, duration.format) == ("duration_parts", "+s")
     assert duration.names == ("months", "days", "nanoseconds")
     assert [(part.format, part.width) for part in duration.children] == [
@@ -91,8 +92,8 @@ def test_options_choose_another_form() -> None:
         tuple_of(t.IntegerType),
         vector_of(t.IntegerType, 2),
     ):
-        assert made(outer, **options).children == (varint,)
-    assert made(map_of(t.IntegerType, t.IntegerType), **options).children[0].children == (
+        assert layout_with(outer, **options).children == (varint,)
+    assert layout_with(map_of(t.IntegerType, t.IntegerType), **options).children[0].children == (
         varint._replace(nullable=False),
         varint,
     )
@@ -155,7 +156,7 @@ def test_containers() -> None:
     assert (layout.names, layout.children) == (("item",), (integer,))
 
 
-def test_rows_are_structs_of_columns_without_nulls() -> None:
+def test_a_row_layout_is_a_struct_that_is_not_nullable() -> None:
     integer = layout_of(t.Int32Type)
     assert row_layout(["a", "b"], [integer, integer]) == Layout(
         "struct", "row", "+s", names=("a", "b"), children=(integer, integer), nullable=False
@@ -163,12 +164,12 @@ def test_rows_are_structs_of_columns_without_nulls() -> None:
     assert object_layout(t.UUIDType) == Layout("object", "uuid", "")
 
 
-def test_wrappers_are_what_they_wrap() -> None:
+def test_wrapper_types_have_the_layout_of_the_wrapped_type() -> None:
     wrapped = t.lookup_casstype("ReversedType(FrozenType(ListType(Int32Type)))")
     assert layout_of(wrapped) == layout_of(list_of(t.Int32Type))
 
 
-def test_types_with_a_coding_of_their_own_are_their_bytes() -> None:
+def test_types_with_overridden_methods_have_the_layout_of_blobs() -> None:
     class Shouting(t.UTF8Type):
         @classmethod
         def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
@@ -222,7 +223,7 @@ def test_decimals_that_fit(unscaled: int, scale: int, number: int) -> None:
         (10**60, 52),
     ],
 )
-def test_decimals_that_do_not(unscaled: int, scale: int) -> None:
+def test_decimals_that_do_not_fit(unscaled: int, scale: int) -> None:
     layout = layout_of(t.DecimalType, ColumnOptions((5, 2)))
     with pytest.raises(DecodeError, match=r"does not fit decimal\(5, 2\) without loss"):
         fixed_decimal(decimal_of(unscaled, scale), layout)

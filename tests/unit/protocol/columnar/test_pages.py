@@ -1,4 +1,4 @@
-"""Pages as columns for libraries: each form of each kind of column, and libraries that are not
+"""Pages as arrays and tables of NumPy, Arrow, Polars and pandas; and errors if a library is not
 installed.
 """
 
@@ -41,23 +41,27 @@ def read(metadata: ResultMetadata, *rows: Any, plan: Any = None) -> Any:
     return plan.read(page_of(rows), 0, len(rows))
 
 
-def packed(form: str, *numbers: Any) -> list[bytes]:
+def pack_numbers(form: str, *numbers: Any) -> list[bytes]:
     return [struct.pack(f">{form}", number) for number in numbers]
 
 
-# Type, bytes of two values, the values in pandas, the type of NumPy's array.
-DATE, TIME, MOMENT = packed("I", 2**31 + 1)[0], packed("q", 5)[0], packed("q", 7)[0]
+# For each type: the bytes of two values, the values in pandas, and the dtype of NumPy's array.
+DATE, TIME, MOMENT = (
+    pack_numbers("I", 2**31 + 1)[0],
+    pack_numbers("q", 5)[0],
+    pack_numbers("q", 7)[0],
+)
 NUMBERS: list[tuple[Any, list[bytes], list[Any], str]] = [
-    (t.ByteType, packed("b", 1, -1), [1, -1], "int8"),
-    (t.ShortType, packed("h", 1, -1), [1, -1], "int16"),
-    (t.Int32Type, packed("i", 1, -1), [1, -1], "int32"),
-    (t.LongType, packed("q", 2**60 + 1, -1), [2**60 + 1, -1], "int64"),
-    (t.FloatType, packed("f", 0.5, -1), [0.5, -1.0], "float32"),
-    (t.DoubleType, packed("d", 0.1, -1), [0.1, -1.0], "float64"),
+    (t.ByteType, pack_numbers("b", 1, -1), [1, -1], "int8"),
+    (t.ShortType, pack_numbers("h", 1, -1), [1, -1], "int16"),
+    (t.Int32Type, pack_numbers("i", 1, -1), [1, -1], "int32"),
+    (t.LongType, pack_numbers("q", 2**60 + 1, -1), [2**60 + 1, -1], "int64"),
+    (t.FloatType, pack_numbers("f", 0.5, -1), [0.5, -1.0], "float32"),
+    (t.DoubleType, pack_numbers("d", 0.1, -1), [0.1, -1.0], "float64"),
     (t.BooleanType, [b"\1", b"\0"], [True, False], "bool"),
-    (t.DateType, packed("q", 7, 0), [7, 0], "datetime64[ms]"),
-    (t.SimpleDateType, packed("I", 2**31 + 1, 2**31), [1, 0], "datetime64[D]"),
-    (t.TimeType, packed("q", 5, 0), [5, 0], "timedelta64[ns]"),
+    (t.DateType, pack_numbers("q", 7, 0), [7, 0], "datetime64[ms]"),
+    (t.SimpleDateType, pack_numbers("I", 2**31 + 1, 2**31), [1, 0], "datetime64[D]"),
+    (t.TimeType, pack_numbers("q", 5, 0), [5, 0], "timedelta64[ns]"),
 ]
 PLAIN = ("int16", "int32", "int64", "float32", "float64")
 KINDS = [str(case[0].typename) for case in NUMBERS]
@@ -66,7 +70,7 @@ KINDS = [str(case[0].typename) for case in NUMBERS]
 # -- plans -----------------------------------------------------------------------------------------
 
 
-def test_a_plan_is_made_once_for_each_choice() -> None:
+def test_a_plan_is_created_once_for_each_choice_of_options() -> None:
     metadata = metadata_of(a=t.DecimalType)
     plan = pages.column_plan(metadata)
     assert pages.column_plan(metadata) is plan
@@ -83,7 +87,7 @@ def test_a_plan_is_made_once_for_each_choice() -> None:
 
 
 @pytest.mark.parametrize("case", NUMBERS, ids=KINDS)
-def test_which_columns_are_numbers(case: Any) -> None:
+def test_columns_of_numbers_become_buffers(case: Any) -> None:
     metadata = metadata_of(a=case[0], b=vector_of(case[0], 2), c=t.UTF8Type, d=list_of(case[0]))
 
     def kinds(**choice: bool) -> list[str]:
@@ -110,7 +114,7 @@ def test_pages_of_other_columns_are_refused() -> None:
         pages.check_same(rows(a=t.Int32Type, b=t.UTF8Type), rows(a=t.LongType))
 
 
-def test_names_that_come_twice() -> None:
+def test_duplicate_names_are_refused() -> None:
     pages.check_names(["a", "b"])
     with pytest.raises(ValueError, match="more than one column has the name a, c: give each"):
         pages.check_names(["c", "a", "b", "a", "c"])
@@ -149,7 +153,7 @@ def test_arrays_of_vectors() -> None:
     metadata = metadata_of(v=vector_of(t.FloatType, 2))
     plan = pages.array_plan(metadata)
     numpy = pages.numpy_module("x")
-    cell = b"".join(packed("f", 1, 2))
+    cell = b"".join(pack_numbers("f", 1, 2))
     (array,) = pages.arrays_of_page(numpy, read(metadata, [cell], [cell], plan=plan)).values()
     assert (array.shape, str(array.dtype), array.tolist()) == ((2, 2), "float32", [[1, 2], [1, 2]])
     (array,) = pages.arrays_of_page(numpy, read(metadata, [cell], [None], plan=plan)).values()
@@ -186,7 +190,7 @@ ROW = [
     int32(1) + value(b"k") + value(int32(2)),
     value(int32(3)) + value(b"x"),
     int32(2) + value(int32(4)) + value(None),
-    b"".join(packed("f", 1, 2)),
+    b"".join(pack_numbers("f", 1, 2)),
     None,
 ]
 SHOWN = [1, [("k", 2)], {"f0": 3, "f1": "x"}, [4, None], [1.0, 2.0], None]
@@ -194,8 +198,8 @@ SHOWN = [1, [("k", 2)], {"f0": 3, "f1": "x"}, [4, None], [1.0, 2.0], None]
 
 @pytest.mark.parametrize("is_safe", [True, False])
 def test_tables_of_arrow(is_safe: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The data goes through capsules, or through pyarrow's own buffers if these may be released
-    late.
+    """Data is passed to pyarrow in capsules. If capsules may be released too late (RELEASES_SAFELY
+    is False), pyarrow's own buffer objects are used.
     """
     pyarrow = pytest.importorskip("pyarrow")
     monkeypatch.setattr(_impl.arrow_capsules, "RELEASES_SAFELY", is_safe)
@@ -237,7 +241,7 @@ def pandas_frame(columns: dict[str, Any], *rows: Any, **options: Any) -> Any:
 def test_frames_of_pandas_through_arrow() -> None:
     frame = pandas_frame(
         {"i": t.LongType, "d": t.SimpleDateType, "t": t.TimeType, "u": t.UUIDType, "w": t.UTF8Type},
-        [packed("q", 2**60 + 1)[0], DATE, TIME, IDENTITY.bytes, b"x"],
+        [pack_numbers("q", 2**60 + 1)[0], DATE, TIME, IDENTITY.bytes, b"x"],
         [None] * 5,
     )
     assert str(frame.dtypes["i"]) == "Int64"
@@ -249,15 +253,15 @@ def test_frames_of_pandas_through_arrow() -> None:
     assert frame["u"].tolist() == [IDENTITY, None]
     assert frame["w"].iloc[0] == "x"
     assert frame.isna().iloc[1].all()
-    without_nulls = pandas_frame({"i": t.LongType}, packed("q", 7))
+    without_nulls = pandas_frame({"i": t.LongType}, pack_numbers("q", 7))
     assert str(without_nulls.dtypes["i"]) == "int64"
 
 
-def test_options_go_to_pyarrow() -> None:
+def test_options_are_passed_to_pyarrow() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas_frame(
         {"i": t.Int32Type, "t": t.TimeType, "d": t.SimpleDateType},
-        [int32(1), packed("q", 0)[0], DATE],
+        [int32(1), pack_numbers("q", 0)[0], DATE],
         [None, None, None],
         types_mapper=lambda kind: None,
         date_as_object=True,
@@ -280,7 +284,13 @@ def test_frames_of_pandas_without_pyarrow() -> None:
         d=t.SimpleDateType,
         v=vector_of(t.FloatType, 2),
     )
-    row = [packed("q", 7)[0], b"\1", packed("d", 0.5)[0], DATE, b"".join(packed("f", 1, 2))]
+    row = [
+        pack_numbers("q", 7)[0],
+        b"\1",
+        pack_numbers("d", 0.5)[0],
+        DATE,
+        b"".join(pack_numbers("f", 1, 2)),
+    ]
 
     def frame(*rows: Any) -> Any:
         page = read(metadata, *rows, plan=pages.array_plan(metadata))

@@ -25,7 +25,7 @@ def test_payloads_are_joined_in_a_new_mapping() -> None:
     assert OptionsMessage.custom_payload is None
 
 
-def test_requests_are_written_and_responses_read() -> None:
+def test_requests_can_be_written_and_responses_read() -> None:
     written = io.BytesIO()
     QueryMessage("SELECT 1", 1).send_body(written, 4)
     assert written.getvalue() == b"\0\0\0\x08SELECT 1\0\x01\0"
@@ -33,7 +33,7 @@ def test_requests_are_written_and_responses_read() -> None:
     assert SupportedMessage.recv_body(body, 4).cql_versions == ["3.4.7"]
 
 
-def test_the_other_direction_is_refused() -> None:
+def test_writing_a_response_and_reading_a_request_is_refused() -> None:
     with pytest.raises(TypeError, match="ReadyMessage is not a request"):
         ReadyMessage().send_body(io.BytesIO(), 4)
     with pytest.raises(TypeError, match="OptionsMessage is not a response"):
@@ -54,7 +54,7 @@ def test_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     assert registry == {0x7F: Odd}
 
 
-def test_how_messages_are_shown() -> None:
+def test_the_repr_of_messages() -> None:
     message = OptionsMessage()
     message.stream_id = 5
     assert repr(message) == "<OptionsMessage(stream_id=5)>"

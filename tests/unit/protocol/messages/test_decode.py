@@ -1,4 +1,6 @@
-"""Warnings, payloads and tracing ids around a message, and messages that are cut or malformed."""
+"""Decoding responses: warnings, payloads and tracing ids before a message, and messages that are
+cut or malformed.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from tests.unit.protocol.messages.test_results import (
 from tests.unit.protocol.wire import byte, int32, short, string, string_list, string_multimap, value
 
 
-def test_extras_come_in_their_order() -> None:
+def test_tracing_id_warnings_and_payload_are_read_in_order() -> None:
     trace = UUID("12345678-1234-5678-1234-567812345678")
     body = (
         trace.bytes
@@ -44,13 +46,13 @@ def test_extras_come_in_their_order() -> None:
     assert error.trace_id == trace
 
 
-def test_bytes_behind_a_message_are_ignored() -> None:
+def test_bytes_after_a_message_are_ignored() -> None:
     assert result(rows(1) + b"more").parsed_rows == [(5, "five")]
     assert result(int32(1) + b"more").kind == 1
     assert decode_response(2, 0, b"more", 4).opcode == 2
 
 
-WHOLE = [
+COMPLETE_MESSAGES = [
     (8, rows(3, value(b"page"))[: -len(ONE_ROW) + 4], 4),
     (8, int32(3) + string("ks"), 4),
     (
@@ -79,8 +81,10 @@ WHOLE = [
 ]
 
 
-@pytest.mark.parametrize(("opcode", "body", "version"), WHOLE)
-def test_every_cut_of_a_message_is_one_error(opcode: int, body: bytes, version: int) -> None:
+@pytest.mark.parametrize(("opcode", "body", "version"), COMPLETE_MESSAGES)
+def test_every_truncated_message_is_a_protocol_error(
+    opcode: int, body: bytes, version: int
+) -> None:
     for size in range(len(body)):
         if opcode == 8 and body[:4] == int32(4) and size == len(body) - len(RESULT_METADATA) + 1:
             continue  # a PREPARED without result metadata is complete

@@ -12,7 +12,7 @@ from cassandra.protocol.messages.requests import ExecuteMessage, QueryMessage
 from tests.unit.protocol.wire import short, string, value
 
 
-def test_the_payload_stands_before_the_body() -> None:
+def test_the_custom_payload_precedes_the_body() -> None:
     message = QueryMessage("SELECT 1", 1)
     plain = encode_request(message, 4)
     assert plain == (7, 0, message.body(4, None))
@@ -37,7 +37,7 @@ class Handler:
 
     @classmethod
     def old(cls, msg: Any) -> None:
-        protocol_features = msg  # a local variable, not a parameter
+        protocol_features = msg  # this name is a local variable, not a parameter
         del protocol_features
 
 
@@ -45,5 +45,5 @@ class Handler:
     ("method", "expected"),
     [(Handler.new, True), (Handler.old, False), (len, False), (lambda protocol_features: 0, True)],
 )
-def test_handlers_of_other_drivers_do_not_take_features(method: Any, expected: bool) -> None:
+def test_takes_features_finds_the_parameter_protocol_features(method: Any, expected: bool) -> None:
     assert takes_features(method) is expected

@@ -110,13 +110,13 @@ def test_errors(
 
 
 @pytest.mark.parametrize("code", [0x0000, 0x1600, 0x2000, 0x2300])
-def test_errors_are_caught_by_the_name_of_either_module(code: int) -> None:
+def test_some_error_messages_are_raised_themselves(code: int) -> None:
     message = decode_response(0, 0, int32(code) + string("why"), 4)
     assert message.to_exception() is message
     assert isinstance(message, errors.DriverException)
 
 
-def test_rate_limit_errors_have_the_code_that_was_agreed_on() -> None:
+def test_rate_limit_errors_have_the_negotiated_code() -> None:
     features = ProtocolFeatures(rate_limit_error=0x4321)
     body = int32(0x4321) + string("slow down") + byte(1) + byte(1)
     message = decode_response(0, 0, body, 4, features)

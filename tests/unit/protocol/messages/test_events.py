@@ -83,8 +83,10 @@ def name(raw: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("raw", [LATIN, "\u00dcn\u00ef".encode()])
-def test_names_with_one_byte_for_each_letter(raw: bytes) -> None:
-    """Cassandra writes one byte for each letter; ScyllaDB writes UTF-8."""
+def test_names_are_read_in_latin_1_and_utf_8(raw: bytes) -> None:
+    """Cassandra writes these names with one byte for each letter (Latin-1); ScyllaDB writes
+    UTF-8.
+    """
     data = string("CREATED") + string("TYPE") + name(raw) + name(raw)
     expected = {
         "change_type": "CREATED",

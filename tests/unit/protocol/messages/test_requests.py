@@ -1,4 +1,4 @@
-"""Request messages: the compatible classes encode to the same bytes as the engine's functions."""
+"""Request messages: the classes of cassandra-driver encode to the bytes that the engine sends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VERSIONS = [3, 4, 5, 6]
 
 
 class CountingFile(BytesIO):
-    """Counts the calls of write."""
+    """A file that counts the calls of `write`."""
 
     calls = 0
 
@@ -40,6 +40,7 @@ class CountingFile(BytesIO):
 
 
 def body_of(message: MessageType, version: int, *features: Any) -> bytes:
+    """Return the body of a message, which must be written in one piece."""
     target = CountingFile()
     message.send_body(target, version, *features)
     assert target.calls == 1
@@ -71,7 +72,7 @@ def test_small_requests(version: int) -> None:
     assert body_of(AuthResponseMessage(None), version) == b"\xff\xff\xff\xff"
 
 
-def test_credentials_are_of_version_1() -> None:
+def test_credentials_can_only_be_sent_in_version_1() -> None:
     message = CredentialsMessage({"username": "u"})
     assert body_of(message, 1) == b"\x00\x01\x00\x08username\x00\x01u"
     with pytest.raises(UnsupportedOperation, match="AUTH_RESPONSE"):
@@ -100,7 +101,7 @@ def test_prepare() -> None:
     assert body_of(PrepareMessage("Q", "ks"), 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
 
 
-def test_execute_carries_a_metadata_id_where_the_version_or_the_extension_has_one() -> None:
+def test_execute_contains_a_metadata_id_if_version_or_extension_has_it() -> None:
     message = ExecuteMessage(b"id", [b"v"], 1, skip_meta=True, result_metadata_id=b"m")
     tail = b"\x00\x01\x00\x00\x00\x01v"
     assert body_of(message, 4) == b"\x00\x02id\x00\x01\x03" + tail
@@ -155,7 +156,7 @@ BASES: list[Any] = [QueryMessage, ExecuteMessage]
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_an_overridden_write_query_params_is_honoured(base: Any) -> None:
+def test_an_overridden_write_query_params_is_called(base: Any) -> None:
     class Marked(base):  # type: ignore[misc]
         def _write_query_params(self, f: Any, protocol_version: int) -> None:
             f.write(b"<")

@@ -89,7 +89,7 @@ def test_rows_with_more_pages() -> None:
     assert message.parsed_rows == [(5, "five")]
 
 
-def test_known_factories_and_others() -> None:
+def test_rows_are_decoded_by_built_in_and_other_row_factories() -> None:
     message = result(rows(1))
     assert message.decode(tuple_factory) == [(5, "five")]
     (named,) = message.decode(named_tuple_factory)
@@ -116,7 +116,7 @@ def test_a_wrapped_factory_is_called() -> None:
     assert result(rows(1)).decode(upper) == [{"A": 5, "B": "five"}]
 
 
-def test_a_page_is_decoded_once_by_many_threads() -> None:
+def test_a_page_is_decoded_once_for_many_threads() -> None:
     decoded = []
 
     class Counts(cqltypes.Int32Type):  # type: ignore[misc, valid-type, name-defined, unused-ignore]
@@ -152,7 +152,7 @@ def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
     with pytest.raises(DecodeError) as second:
         message.decode(dict_factory)
     assert first.value is second.value
-    # Each access raises the same error, without the frames of earlier accesses.
+    # The same error is raised each time; its traceback must not grow with each access.
     assert len(traceback.extract_tb(second.value.__traceback__)) <= 4
     for _ in range(20):
         with pytest.raises(DecodeError) as last:
@@ -179,7 +179,7 @@ def test_equal_bytes_reuse_the_metadata_without_parsing() -> None:
         rows(1, specs=TWO_COLUMNS + SPEC_A, count=3, content=int32(0)),
     ],
 )
-def test_other_bytes_are_parsed(body: bytes) -> None:
+def test_different_metadata_bytes_are_parsed_again(body: bytes) -> None:
     first = result(rows(1))
     other = result(body, cached=first.metadata)
     assert other.metadata is not first.metadata
@@ -187,21 +187,21 @@ def test_other_bytes_are_parsed(body: bytes) -> None:
 
 
 def test_skipped_metadata_is_taken_from_the_prepared_statement() -> None:
-    remembered = result(rows(1)).metadata
-    message = result(rows(4, specs=b""), 5, cached=remembered)
-    assert message.metadata is remembered
+    cached_metadata = result(rows(1)).metadata
+    message = result(rows(4, specs=b""), 5, cached=cached_metadata)
+    assert message.metadata is cached_metadata
     assert message.parsed_rows == [(5, "five")]
     with pytest.raises(ProtocolError, match="without metadata, and none is remembered"):
         result(rows(4, specs=b""), 5)
     with pytest.raises(ProtocolError, match="3 columns came without metadata, but 2"):
-        result(rows(4, specs=b"", count=3), 5, cached=remembered)
+        result(rows(4, specs=b"", count=3), 5, cached=cached_metadata)
 
 
 def test_changed_metadata_is_used_at_once() -> None:
-    remembered = result(rows(1)).metadata
+    cached_metadata = result(rows(1)).metadata
     wider = TWO_COLUMNS + string("c") + short(0x0002)
     content = int32(1) + value(int32(5)) + value(b"five") + value(b"\x00" * 7 + b"\x07")
-    message = result(rows(9, short(3) + b"new", wider, content, 3), 5, cached=remembered)
+    message = result(rows(9, short(3) + b"new", wider, content, 3), 5, cached=cached_metadata)
     assert message.result_metadata_id == b"new"
     assert message.metadata.metadata_id == b"new"
     assert message.metadata.names == ("a", "b", "c")
@@ -209,20 +209,20 @@ def test_changed_metadata_is_used_at_once() -> None:
 
 
 def test_a_response_that_carries_metadata_is_decoded_by_it() -> None:
-    """A response with metadata is decoded with it, since conditional statements on version 5 have
-    it without the changed flag.
+    """On version 5, responses to conditional statements contain metadata without the flag for
+    changed metadata, so metadata in a response is always used.
     """
-    remembered = result(rows(1)).metadata
+    cached_metadata = result(rows(1)).metadata
     specs = TABLE + string("[applied]") + short(0x0004)
     message = result(
-        rows(1, specs=specs, content=int32(1) + value(b"\x01"), count=1), 5, cached=remembered
+        rows(1, specs=specs, content=int32(1) + value(b"\x01"), count=1), 5, cached=cached_metadata
     )
     assert message.result_metadata_id is None
     assert message.column_names == ["[applied]"]
     assert message.parsed_rows == [(True,)]
 
 
-def test_more_pages_changed_metadata_and_state_in_their_order() -> None:
+def test_paging_state_and_metadata_id_are_read_in_order() -> None:
     message = result(rows(0x0B, value(b"page") + short(2) + b"id"), 5)
     assert (message.paging_state, message.result_metadata_id, message.parsed_rows) == (
         b"page",
@@ -318,7 +318,9 @@ def test_equal_columns_share_their_metadata() -> None:
     assert (paged.metadata.raw, paged.paging_state) == (first.metadata.raw, b"state")
 
 
-def test_columns_are_read_again_once_a_type_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_columns_are_read_again_after_a_type_was_registered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     custom = TABLE + string("c") + short(0) + string("org.apache.cassandra.db.marshal.ReadLater")
     body = rows(1, specs=custom, content=int32(1) + value(b"x"), count=1)
     before = result(body)
@@ -334,7 +336,9 @@ def test_columns_are_read_again_once_a_type_is_another(monkeypatch: pytest.Monke
     assert before.parsed_rows == [(b"x",)]
 
 
-def test_a_lower_limit_of_columns_holds_for_known_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lowered_limit_of_columns_applies_to_cached_metadata(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert result(rows(1)).parsed_rows == [(5, "five")]
     monkeypatch.setattr(limits, "columns", 1)
     with pytest.raises(ProtocolError, match=r"2 columns, more than limits\.columns"):
