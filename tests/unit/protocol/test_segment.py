@@ -1,4 +1,6 @@
-"""Segments and their checksums, in both implementations."""
+"""Segments (the outer frames of protocol version 5) and their checksums, in both
+implementations.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from tests.unit.protocol.wire import envelope
 
 
 def crc24_by_the_book(data: bytes) -> int:
-    """Compute the CRC bit by bit with the specification's parameters: initial value 0x875060,
-    polynomial 0x1974F0B.
+    """Compute the CRC24 bit by bit with the parameters of native_protocol_v5.spec: initial value
+    0x875060, polynomial 0x1974F0B.
     """
     crc = 0x875060
     for byte in data:
@@ -35,12 +37,17 @@ def crc32_by_the_book(payload: bytes) -> int:
 
 
 def by_hand(payload: bytes, self_contained: bool) -> bytes:
+    """Return the bytes of an uncompressed segment."""
     head = (len(payload) | (self_contained << 17)).to_bytes(3, "little")
     crc24 = crc24_by_the_book(head).to_bytes(3, "little")
     return head + crc24 + payload + crc32_by_the_book(payload).to_bytes(4, "little")
 
 
 def lz4_by_hand(stored: bytes, plain_size: int, self_contained: bool) -> bytes:
+    """Return the bytes of a segment of a connection with LZ4.
+
+    :param plain_size: the size before compression; 0 if `stored` is not compressed.
+    """
     head = (len(stored) | (plain_size << 17) | (self_contained << 34)).to_bytes(5, "little")
     crc24 = crc24_by_the_book(head).to_bytes(3, "little")
     return head + crc24 + stored + crc32_by_the_book(stored).to_bytes(4, "little")
@@ -77,7 +84,7 @@ def test_lz4_segments() -> None:
     assert segment.decode_header(encoded, 0, True) == (len(packed), 10000, False)
 
 
-def test_small_envelopes_share_a_segment_and_large_ones_are_cut() -> None:
+def test_small_envelopes_share_a_segment_and_large_ones_are_split() -> None:
     encode = segment.encode_envelopes
     assert encode([b"one", b"two", b"three"], None) == by_hand(b"onetwothree", True)
     large = bytes(range(256)) * 1024
@@ -144,7 +151,7 @@ def test_frames_in_one_segment(twins: Twins, size: int) -> None:
 
 @pytest.mark.parametrize("size", [131063, 131064, 262132, 262133, 262134, 400_000])
 @pytest.mark.parametrize("algorithm", [None, "lz4"])
-def test_large_frames_are_cut_and_share_with_no_other(
+def test_large_frames_are_split_into_segments_of_their_own(
     twins: Twins, size: int, algorithm: str | None
 ) -> None:
     large, small = message(size), message(3)
@@ -166,7 +173,7 @@ def test_large_frames_are_cut_and_share_with_no_other(
     ]
 
 
-def test_frames_that_just_fill_a_segment_together(twins: Twins) -> None:
+def test_frames_that_exactly_fill_a_segment_share_it(twins: Twins) -> None:
     small, rest = message(100), message(131071 - 109 - 9)
     writer = writer_of(twins, None)
     for frame in (small, rest, small):
@@ -174,15 +181,16 @@ def test_frames_that_just_fill_a_segment_together(twins: Twins) -> None:
     assert writer.take() == by_hand(small + rest, True) + by_hand(small, True)
 
 
-def test_frames_that_do_not_shrink_are_stored_as_they_are(twins: Twins) -> None:
+def test_frames_that_do_not_shrink_are_stored_uncompressed(twins: Twins) -> None:
     writer = writer_of(twins, "lz4")
     writer.add(1, 8, 0, NOISE)
     assert writer.take() == lz4_by_hand(envelope(0x85, 0, 1, 8, NOISE), 0, True)
 
 
 def segmented(payload: bytes, self_contained: bool, algorithm: str | None) -> bytes:
-    """Return one segment according to the specification; a payload is compressed from 512 bytes on,
-    if it shrinks.
+    """Return one segment as the specification describes it.
+
+    A payload is compressed from 512 bytes on, if that makes it shorter.
     """
     if algorithm is None:
         return by_hand(payload, self_contained)

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from cassandra.protocol.streams import MAX_STREAMS, StreamIds
 
 
-def test_lowest_first() -> None:
+def test_the_lowest_free_id_is_taken_first() -> None:
     ids = StreamIds()
     assert [ids.take() for _ in range(4)] == [0, 1, 2, 3]
     ids.give_back(2)
@@ -16,7 +16,7 @@ def test_lowest_first() -> None:
     assert [ids.take() for _ in range(3)] == [0, 2, 4]
 
 
-def test_every_id_and_no_more() -> None:
+def test_all_32768_ids_can_be_taken() -> None:
     ids = StreamIds()
     assert {ids.take() for _ in range(MAX_STREAMS)} == set(range(32768))
     assert ids.take() == -1
@@ -25,7 +25,7 @@ def test_every_id_and_no_more() -> None:
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 50)), max_size=200))
-def test_no_id_is_given_twice(steps: list[int | None]) -> None:
+def test_no_id_is_taken_twice(steps: list[int | None]) -> None:
     ids = StreamIds(16)
     taken: list[int] = []
     for step in steps:

@@ -1,5 +1,6 @@
-"""Encoders of the notations of native_protocol_v5.spec, section 3, for tests; independent of the
-code under test.
+"""Functions for tests that encode the notations of native_protocol_v5.spec, section 3.
+
+They are independent of the code under test.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def envelope(version: int, flags: int, stream: int, opcode: int, body: bytes) ->
 
 
 class FakeType:
-    """A column type that returns a codec of one implementation."""
+    """A fake column type whose codec is that of one implementation."""
 
     def __init__(self, codec: Any) -> None:
         self._codec = codec

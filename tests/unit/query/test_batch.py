@@ -85,7 +85,7 @@ class TestAdd:
         assert [int.from_bytes(row[0], "big") for row in values(batch)] == list(range(10))
         assert batch.routing_key == b"\0\0\0\0"
 
-    def test_the_values_of_a_request_never_change(self) -> None:
+    def test_sealed_entries_do_not_change_with_the_batch(self) -> None:
         statement = prepared()
         batch = BatchStatement().add(statement, (1, "a", None)).add("INSERT ? ", (1,))
         first = batch.sealed_entries()
@@ -98,7 +98,7 @@ class TestAdd:
         assert [len(entry) for entry in first] == [1]  # type: ignore[arg-type]
         assert [len(entry) for entry in batch.sealed_entries()] == [1, 1]  # type: ignore[arg-type]
 
-    def test_a_mistake_leaves_the_batch_as_it_was(self) -> None:
+    def test_a_refused_row_leaves_the_batch_unchanged(self) -> None:
         statement = prepared()
         batch = BatchStatement().add(statement, (1, "a", None))
         for wrong in [("x", "a", None), (1, 2), {"z": 1}, (), 5, None, "abc", (1, "a", 0.5, 4)]:
@@ -110,7 +110,7 @@ class TestAdd:
             batch.add_many(statement, [(2, "b", None), ("x", "c", None)])
         assert len(batch) == len(batch.entries) == 1
 
-    def test_a_class_of_its_own_binds_in_its_own_way(self) -> None:
+    def test_an_overridden_bind_method_is_called(self) -> None:
         class Own(PreparedStatement):
             def bind(self, values: Any) -> Any:
                 return super().bind((*values, "own", None))
@@ -118,7 +118,7 @@ class TestAdd:
         statement = Own([*prepared().column_metadata], b"id", [0], INSERT, "ks", 4, None, None)
         assert values(BatchStatement().add(statement, (1,))) == [[b"\0\0\0\1", b"own", None]]
 
-    def test_a_bound_statement_keeps_the_values_that_it_had_when_it_was_added(self) -> None:
+    def test_a_bound_statement_is_sent_with_the_values_at_its_addition(self) -> None:
         bound = prepared().bind((1, "a", None))
         batch = BatchStatement().add(bound).add(bound.bind((2, "b", None)))
         bound.bind((3, "c", None))
@@ -150,13 +150,13 @@ class TestAdd:
             batch, {(None, "INSERT ?"): prepared()}
         )
         assert (text, len(first), len(second), bound_statement.query_id) == ("DELETE", 2, 1, b"id")
-        # The batch of the application stays as it is: it may be executed again elsewhere.
+        # Preparing does not change the application's batch, which may be executed again elsewhere.
         assert (batch.routing_key, batch.keyspace, batch.own_keyspace) == (None, None, None)
         rows = BatchStatement().add("?", (1,)).add("?", {"v": "a"})
         with pytest.raises(ValueError, match=r"row 1: the partition key.*INSERT INTO t"):
             statements(rows, {(None, "?"): prepared()})
 
-    def test_a_text_with_empty_parameters_goes_as_it_is(self) -> None:
+    def test_a_text_with_empty_parameters_is_unchanged(self) -> None:
         batch = BatchStatement()
         empties: list[Any] = [(), [], {}, None]
         for empty in empties:
@@ -219,13 +219,13 @@ class TestRouting:
         del batch.routing_key
         assert batch.routing_key is None
 
-    def test_texts_are_of_the_keyspace_of_the_prepared_statement_beside_them(self) -> None:
+    def test_texts_use_the_keyspace_of_a_prepared_statement_in_the_batch(self) -> None:
         batch = BatchStatement().add(prepared(keyspace="other"), (1,))
         assert (batch.keyspace, batch.own_keyspace) == ("other", None)
         assert batch.add("INSERT INTO t (k) VALUES (%s)", (2,)).own_keyspace == "other"
         assert BatchStatement().add("x").add(prepared(), (1,)).own_keyspace == "ks"
 
-    def test_a_keyspace_that_was_set_stays_the_batchs_own(self) -> None:
+    def test_a_keyspace_set_on_the_batch_is_kept(self) -> None:
         batch = BatchStatement().add(prepared(), (1,))
         batch.keyspace = "mine"
         assert batch.own_keyspace == "mine"
@@ -235,7 +235,7 @@ class TestCounters:
     count = prepared("UPDATE c SET n = n + ? WHERE k = ?", n=CounterColumnType, k=Int32Type)
 
     @pytest.mark.parametrize("kind", [BatchType.COUNTER, BatchType.UNLOGGED, BatchType.LOGGED])
-    def test_the_server_says_which_batch_counters_may_be_in(self, kind: BatchType) -> None:
+    def test_counters_in_any_batch_are_left_to_the_server(self, kind: BatchType) -> None:
         batch = BatchStatement(kind).add(self.count, (1, 2)).add(prepared(), (1,))
         assert len(statements(batch)) == 2
 
@@ -247,7 +247,7 @@ class TestPayload:
         request_body.prerender(4)
         return request_body
 
-    def test_the_id_of_the_moment_is_sent(self) -> None:
+    def test_the_current_query_id_is_sent(self) -> None:
         statement = prepared()
         request_body = self.request_body(BatchStatement().add_many(statement, [(1,), (2,)]))
 
@@ -269,14 +269,14 @@ class TestPayload:
         assert partitions_of(self.request_body(batch.add(prepared(), (2,)))) == 2
         assert partitions_of(self.request_body(batch.add("x"))) == 0
 
-    def test_more_than_a_frame_holds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_batch_larger_than_a_frame_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("cassandra.engine.request_bodies.MAX_BODY", 1000)
         with pytest.raises(ValueError, match=r"a batch of 1 that begins with .* at most 1000"):
             self.request_body(BatchStatement().add(prepared(), (1, "x" * 1000)))
 
 
 class TestTables:
-    """The same rows in every form of table, each with its own missing values."""
+    """The same rows as tables of each library, each with its own missing values."""
 
     def bound(self, rows: Any, **kinds: Any) -> list[list[Any]]:
         statement = prepared(**kinds)

@@ -1,4 +1,4 @@
-"""The bound statement of a prepared statement, in both implementations."""
+"""Binding a prepared statement, in both implementations."""
 
 from __future__ import annotations
 
@@ -50,14 +50,15 @@ def test_a_bound_statement_has_the_settings_of_its_prepared_one(values: Any, twi
     assert {name: getattr(bound, name) for name in settings} == settings
     assert (bound.prepared_statement, bound.keyspace, bound.table) == (statement, "ks", "t")
     assert (bound.values, bound.routing_key) == ([b"\0\0\0\7", b"seven"], b"\0\0\0\7")
-    # These settings belong to the bound statement from here on.
+    # From here on, the settings belong to the bound statement: changing them does not affect the
+    # prepared one.
     bound.consistency_level = ConsistencyLevel.ONE
     vars(bound)["note"] = "anything"
     assert statement.consistency_level == ConsistencyLevel.QUORUM
     assert vars(copy.copy(bound)) == {"note": "anything"}
 
 
-def test_the_usual_settings(twins: Twins) -> None:
+def test_a_bound_statement_has_default_settings(twins: Twins) -> None:
     bound = twins.binding.bind(prepared(), (7, "seven"))
     expected = BoundStatement(prepared())
     for name in (
@@ -84,7 +85,7 @@ class ComputedSettings(PreparedStatement):
     consistency_level = property(lambda self: ConsistencyLevel.TWO, lambda self, value: None)
 
 
-def test_subclasses_are_asked(twins: Twins) -> None:
+def test_computed_settings_of_a_subclass_are_used(twins: Twins) -> None:
     for _ in range(2):
         assert (
             twins.binding.bind(prepared(ComputedSettings), (7, "seven")).consistency_level
@@ -115,7 +116,7 @@ def test_missing_values_are_unset(twins: Twins) -> None:
     assert twins.binding.bind(prepared(), (7,)).values[:1] == [b"\0\0\0\7"]
 
 
-def test_prepared_statements_bind_by_it() -> None:
+def test_the_bind_method_returns_a_bound_statement() -> None:
     bound = prepared().bind((7, "seven"))
     assert bound.values == [b"\0\0\0\7", b"seven"]
     assert prepared().bind(values=[7]).routing_key == b"\0\0\0\7"

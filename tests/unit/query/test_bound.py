@@ -67,7 +67,7 @@ class TestBoundStatement:
             strict.bind({"id": 1, "nobody": 2})
 
     @pytest.mark.parametrize("values", [None, (), {}, {"name": "ada"}])
-    def test_without_a_partition_key_nothing_is_bound(self, values: Any) -> None:
+    def test_a_missing_partition_key_is_refused(self, values: Any) -> None:
         with pytest.raises(
             ValueError, match=r"(?s)the partition key needs a value for 'id'.*INSERT INTO people"
         ):
@@ -100,7 +100,7 @@ class TestBoundStatement:
         other = BoundStatement(statement, consistency_level=ConsistencyLevel.ONE, fetch_size=None)
         assert (other.consistency_level, other.fetch_size) == (ConsistencyLevel.ONE, None)
 
-    def test_no_routing_key_where_it_is_not_known_or_not_all_bound(self) -> None:
+    def test_there_is_no_routing_key_if_unknown_or_partly_bound(self) -> None:
         assert prepared(routing=[]).bind((1,)).routing_key is None
         assert prepared(routing=[1]).bind((1, None)).routing_key is None
         bound = prepared().bind((1,))

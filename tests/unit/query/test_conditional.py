@@ -1,4 +1,4 @@
-"""Lightweight transactions are recognized by their text."""
+"""Conditional statements (lightweight transactions) are recognized by their text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cassandra.query.conditional import is_conditional
         "/* a comment */ -- and another\n INSERT INTO t (k) VALUES ('x') IF NOT EXISTS",
     ],
 )
-def test_conditions(text: str) -> None:
+def test_statements_with_a_condition(text: str) -> None:
     assert is_conditional(text) is True
 
 
@@ -38,5 +38,5 @@ def test_conditions(text: str) -> None:
         "UPDATE gift SET knife = 1 WHERE k = 1",
     ],
 )
-def test_the_word_alone_is_no_condition(text: str) -> None:
+def test_if_elsewhere_is_not_a_condition(text: str) -> None:
     assert is_conditional(text) is False

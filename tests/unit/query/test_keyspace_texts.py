@@ -1,4 +1,6 @@
-"""Whether a statement's text depends on the keyspace of a connection."""
+"""Functions that decide from a statement's text whether it changes, or depends on, the connection's
+keyspace.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from cassandra.query.keyspace_texts import is_use, names_its_keyspace
     ["USE a", "use a", "Use\ta", " \n USE a", "/* x */ USE a", "-- x\nUSE a", "// x\n use a",
      'USE"A"', "/**/USE a"],
 )  # fmt: skip
-def test_texts_that_switch(text: str) -> None:
+def test_texts_of_use_statements(text: str) -> None:
     assert is_use(text)
 
 
@@ -20,7 +22,7 @@ def test_texts_that_switch(text: str) -> None:
     "text",
     ["", "u", "UPDATE t SET v = 1", "used", "USER", "-- USE a", "/* USE a */ SELECT", "SELECT use"],
 )
-def test_texts_that_do_not(text: str) -> None:
+def test_texts_of_other_statements(text: str) -> None:
     assert not is_use(text)
 
 
@@ -50,7 +52,7 @@ def test_texts_that_name_their_keyspace(text: str) -> None:
         "SELECT * FROM t -- FROM a.t", "SELECT $$ from a.t $$ FROM t", "USE a", "",
     ],
 )  # fmt: skip
-def test_texts_that_may_not(text: str) -> None:
+def test_texts_that_may_depend_on_the_keyspace(text: str) -> None:
     assert not names_its_keyspace(text)
 
 
@@ -69,6 +71,8 @@ def test_texts_that_may_not(text: str) -> None:
     ids=range(8),
 )  # fmt: skip
 def test_long_and_hostile_texts_are_read_once(text: str) -> None:
-    """Each scan ends; a pattern that backtracks would not end in this century."""
+    """Each text is scanned once; a regular expression that backtracks would practically
+    never end.
+    """
     is_use(text)
     names_its_keyspace(text)

@@ -1,4 +1,6 @@
-"""Which statements are prepared and which are formatted."""
+"""The kind of a statement's parameters decides whether its text is prepared (bind markers) or
+formatted (placeholders).
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ MARKERS, PLACEHOLDERS, NONE = Parameters.MARKERS, Parameters.PLACEHOLDERS, Param
         ("", NONE),
     ],
 )
-def test_kinds(query: str, expected: Parameters) -> None:
+def test_the_kind_of_parameters(query: str, expected: Parameters) -> None:
     assert parameters_of(query) is expected
 
 
@@ -68,7 +70,7 @@ def test_a_negative_literal_behind_a_minus_begins_no_comment(
     assert separate_minus_signs(template, literals) % literals == expected
 
 
-def test_texts_with_values_have_the_blank() -> None:
+def test_bind_params_separates_minus_signs() -> None:
     text = bind_params("UPDATE t SET b = -%s WHERE a = %s", (-1, -2))
     assert text == "UPDATE t SET b = - -1 WHERE a = -2"
     assert text.template == "UPDATE t SET b = -%s WHERE a = %s"  # type: ignore[attr-defined]

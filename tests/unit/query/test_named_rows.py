@@ -1,4 +1,4 @@
-"""Entries of a batch by the id of a statement."""
+"""Batch entries that name their prepared statement by its id."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra.query.named_rows import NamedRow
 from cassandra.sentinels import UNSET_VALUE
 
 
-def test_values_as_they_are_on_the_wire() -> None:
+def test_a_named_row_is_bound_by_its_encoded_values() -> None:
     statement: Any = object()
     row = NamedRow(b"id", (b"ab", None, UNSET_VALUE))
     prepared, block = row.bound({b"id": statement}.get)
@@ -22,7 +22,7 @@ def test_values_as_they_are_on_the_wire() -> None:
     assert NamedRow(b"id", [b"ab"]).bound({b"id": statement}.get)[1].has_unset is False
 
 
-def test_an_id_that_nobody_has_prepared() -> None:
+def test_an_unknown_id_is_refused() -> None:
     row = NamedRow(b"\x01\xff", [])
     assert repr(row) == "<a row of the prepared statement 01ff>"
     with pytest.raises(ValueError, match="by the id 01ff, which this cluster has not prepared"):

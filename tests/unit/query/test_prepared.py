@@ -32,7 +32,7 @@ def test_attributes_of_a_prepared_statement() -> None:
     assert (bare.table_keyspace, bare.table, bare.needed_values) == ("own", None, 0)
 
 
-def test_strict_names_are_a_new_bind_plan() -> None:
+def test_setting_strict_names_replaces_the_bind_plan() -> None:
     statement = prepared()
     plan = statement.bind_plan
     assert statement.strict_names is False
@@ -54,7 +54,7 @@ def test_columns_and_their_id_change_together() -> None:
     assert (statement.result_metadata, statement.result_metadata_id) == (metadata, b"second")
 
 
-def test_transactions_are_known() -> None:
+def test_is_lwt_returns_the_constructor_s_argument() -> None:
     assert (prepared(is_lwt=True).is_lwt(), prepared().is_lwt()) == (True, False)
 
 

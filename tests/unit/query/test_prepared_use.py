@@ -1,11 +1,11 @@
-"""A prepared USE is executed like a USE that was not prepared."""
+"""A prepared USE statement changes the session's keyspace like one that was not prepared."""
 
 from __future__ import annotations
 
 from tests.unit.engine.test_keyspace_gate import Servers, connected, nodes, ran_in
 
 
-async def test_a_prepared_use_is_a_use() -> None:
+async def test_a_prepared_use_changes_the_keyspace() -> None:
     servers = Servers(8)
     with nodes(servers) as fake:
         async with connected(fake, 4) as cluster:

@@ -1,4 +1,4 @@
-"""The bounded mapping of prepared texts."""
+"""The bounded mapping of prepared texts drops its least recently used entry."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from cassandra.query.recently_used import RecentlyUsed
 
 
-def test_the_longest_unused_goes_first() -> None:
+def test_the_least_recently_used_entry_is_dropped() -> None:
     recent: RecentlyUsed[str, int] = RecentlyUsed(3)
     for i, key in enumerate("abc"):
         recent.put(key, i)

@@ -1,4 +1,6 @@
-"""Row factories: the forms of rows, and those that the decoder builds directly."""
+"""Row factories: the rows that they return, and which factories the decoder replaces by its own
+code.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from cassandra.query.row_factories import (
 NAMES, ROWS = ["a", "b"], [(1, 2), (3, 4)]
 
 
-def test_forms() -> None:
+def test_rows_of_each_factory() -> None:
     assert tuple_factory(NAMES, ROWS) is ROWS
     assert [row._asdict() for row in named_tuple_factory(NAMES, ROWS)] == dict_factory(NAMES, ROWS)
     assert dict_factory(NAMES, ROWS) == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
@@ -35,7 +37,7 @@ def test_forms() -> None:
             factory(NAMES, [(1,)])
 
 
-def test_names_that_are_no_names() -> None:
+def test_column_names_that_are_not_identifiers() -> None:
     (row,) = named_tuple_factory(["count(*)", "a", "a", "1"], [(1, 2, 3, 4)])
     assert row._fields == ("count", "a", "a_", "field_3_")
 
@@ -49,7 +51,7 @@ def test_names_that_are_no_names() -> None:
         ("ordered_dict_factory", "ordered_dicts"),
     ],
 )
-def test_the_decoder_knows_the_factory_and_not_a_wrapper_of_it(name: str, method: str) -> None:
+def test_the_decoder_replaces_a_factory_and_not_its_wrapper(name: str, method: str) -> None:
     factory = getattr(row_factories, name)
 
     @functools.wraps(factory)

@@ -1,4 +1,6 @@
-"""Rows of every API, session, statement and page share one class of named tuples, or are dicts."""
+"""Rows of both APIs, of all sessions, statements and pages, have the same class of named tuples, or
+are dicts.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ async def test_named_tuples_have_one_class(node: FakeNode) -> None:
     assert {type(row) for row in read_rows} == {row_class(NAMES)}
 
 
-async def test_dicts_on_both_faces(node: FakeNode) -> None:
+async def test_dicts_in_both_apis(node: FakeNode) -> None:
     profile = ExecutionProfile(row_factory=dict_factory)
     settings = {"execution_profiles": {EXEC_PROFILE_DEFAULT: profile}}
     read_rows = blocking(node, **settings) + await awaited(node, **settings)

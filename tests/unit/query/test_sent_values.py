@@ -1,4 +1,4 @@
-"""Values that are written to a bound statement are sent."""
+"""Values that an application assigns to a bound statement are sent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bound() -> BoundStatement:
     return prepared().bind((1, "ada", None))
 
 
-def test_an_item_that_is_set_is_kept() -> None:
+def test_assigning_to_an_item_of_values() -> None:
     statement = bound()
     statement.values[1] = b"eve"
     assert statement.values == [ONE, b"eve", None]
@@ -36,7 +36,7 @@ def test_an_item_that_is_set_is_kept() -> None:
     assert statement.block.has_unset
 
 
-def test_a_list_that_is_set_is_kept() -> None:
+def test_assigning_a_list_to_values() -> None:
     statement = bound()
     assert statement.routing_key == ONE
     statement.values = [TWO, bytearray(b"eve"), memoryview(b"")]
@@ -47,7 +47,7 @@ def test_a_list_that_is_set_is_kept() -> None:
     assert statement.routing_key == b"its own"
 
 
-def test_two_lists_of_one_statement() -> None:
+def test_two_lists_of_the_same_statement_share_changes() -> None:
     statement = bound()
     first, second = statement.values, statement.values
     first[1] = b"eve"
@@ -90,7 +90,7 @@ def test_values_that_are_not_serialized_are_refused() -> None:
     assert statement.values == [ONE, b"ada", None]
 
 
-def test_copies_belong_to_no_statement() -> None:
+def test_copies_of_values_are_plain_lists() -> None:
     statement = bound()
     for values in (
         copy.copy(statement.values),
@@ -122,7 +122,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def values_sent(node: FakeNode) -> list[Any]:
-    """Return the values of all executions that arrived."""
+    """Return the values of all EXECUTE and BATCH requests that the node received."""
     values: list[Any] = []
     for request in node.requests:
         if request.opcode == Opcode.EXECUTE:
@@ -139,6 +139,7 @@ def bind_and_replace(statement: Any) -> Any:
 
 
 def blocking(session: Session) -> None:
+    """Send statements with replaced values through each call of the blocking API."""
     statement = session.prepare(TEXT)
     session.execute(bind_and_replace(statement))
     session.execute_async(bind_and_replace(statement)).result()

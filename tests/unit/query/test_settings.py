@@ -1,4 +1,6 @@
-"""The settings of a statement are all passed on, and their sentinels stay single objects."""
+"""All settings of a statement are copied, and the marks for values that are not set stay single
+objects.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def test_defaults_of_all_settings() -> None:
     }
 
 
-def test_each_setting_is_taken_over() -> None:
+def test_take_settings_copies_each_setting() -> None:
     source, target = Statement(), Statement()
     for number, name in enumerate(SETTINGS):
         setattr(source, name, number)
@@ -36,6 +38,6 @@ def test_each_setting_is_taken_over() -> None:
 
 
 @pytest.mark.parametrize("mark", [FETCH_SIZE_UNSET, NOT_SET])
-def test_marks_stay_one(mark: Any) -> None:
+def test_unpickled_marks_are_the_same_objects(mark: Any) -> None:
     assert pickle.loads(pickle.dumps(mark)) is mark
     assert repr(mark) in ("FETCH_SIZE_UNSET", "NOT_SET")

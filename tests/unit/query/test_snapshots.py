@@ -1,4 +1,6 @@
-"""Copies of rows that are bound later: later changes by the application do not reach them."""
+"""Rows that are bound later are copied, so that later changes by the application do not affect
+them.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ class Uncopied:
         lambda v: collections.deque([1, v]),
     ],
 )
-def test_a_changed_collection_inside(make: Any) -> None:
+def test_changing_a_collection_inside_a_row_does_not_affect_the_copy(make: Any) -> None:
     def flat(row: Any) -> str:
         return repr(vars(row)) if isinstance(row, Plain) else repr(row)
 
@@ -72,7 +74,7 @@ def test_a_changed_collection_inside(make: Any) -> None:
         assert type(copied) is type(row)
 
 
-def test_rows_and_values_that_change_themselves() -> None:
+def test_mutable_rows_and_values_are_copied() -> None:
     for row in ([1], {"a": 1}, {1}, bytearray(b"a"), SortedSet([1]), numpy.array([1])):
         copied = snapshot(row)
         assert copied is not row
@@ -84,7 +86,7 @@ def test_rows_and_values_that_change_themselves() -> None:
     assert snapshot([OrderedMap([([1], 2)])]) == [OrderedMap([([1], 2)])]
 
 
-def test_what_cannot_change_is_not_copied() -> None:
+def test_immutable_and_unknown_values_are_not_copied() -> None:
     constant = object()
     for row in ((1, "a", None), "abc", Colour.RED, constant, int, Uncopied()):
         assert snapshot(row) is row

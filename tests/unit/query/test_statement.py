@@ -83,12 +83,12 @@ class TestSimpleStatement:
         with pytest.raises(ValueError, match="retry_policy"):
             SimpleStatement("SELECT 1", retry_policy=object())  # type: ignore[arg-type]
 
-    def test_programs_may_set_attributes_of_their_own(self) -> None:
+    def test_applications_may_set_attributes(self) -> None:
         statement = SimpleStatement("SELECT 1")
         statement.note = "mine"  # type: ignore[attr-defined]
         assert statement.note == "mine"  # type: ignore[attr-defined]
 
-    def test_a_target_host_stands_beside_all_else(self) -> None:
+    def test_a_host_targeting_statement_keeps_the_settings(self) -> None:
         host = Host(DefaultEndPoint("10.0.0.1"))
         targeted = HostTargetingStatement(SimpleStatement("SELECT 1", fetch_size=7), host)
         assert (targeted.target_host, targeted.fetch_size, targeted.query_string) == (
@@ -149,7 +149,7 @@ def test_iterators_are_read_only_once() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(65_535, 1), (65_536, 1), (1, 70_000)])
-def test_components_of_a_routing_key_have_a_limit_that_is_named(sizes: tuple[int, int]) -> None:
+def test_the_error_of_a_long_routing_key_component_names_the_limit(sizes: tuple[int, int]) -> None:
     statement = SimpleStatement("SELECT 1", routing_key=[b"a" * size for size in sizes])
     if max(sizes) <= 65_535:
         assert statement.routing_key == b"\xff\xff" + b"a" * 65_535 + b"\0\0\x01a\0"
@@ -158,7 +158,7 @@ def test_components_of_a_routing_key_have_a_limit_that_is_named(sizes: tuple[int
         _ = statement.routing_key
 
 
-def test_a_negative_fetch_size_is_warned_of() -> None:
+def test_a_negative_fetch_size_warns() -> None:
     with pytest.warns(RuntimeWarning, match="fetch_size=-1 means one page of all rows") as warned:
         SimpleStatement("SELECT k FROM t", fetch_size=-1)
     assert warned[0].filename == __file__

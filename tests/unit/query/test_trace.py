@@ -1,4 +1,4 @@
-"""Traces are read until they are complete or the time is over, in both APIs."""
+"""Traces are read until they are complete or the time limit is over, in both APIs."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def test_a_complete_trace(waits: list[float]) -> None:
     assert (event.datetime, event.source_elapsed) == (MOMENT, datetime.timedelta(microseconds=1400))
     assert str(event) == "Parsing on 10.0.0.1[thread-1] at 2026-01-02 00:00:00"
     assert "coordinator: 10.0.0.1" in str(trace)
-    # Waits grow, and the reads themselves are not traced.
-    assert waits == [0.003, 0.006, 0.003]  # the last one before a second read of the events
+    # The waits between reads grow, and the reads themselves are not traced.
+    assert waits == [0.003, 0.006, 0.003]  # the last wait precedes a second read of the events
     assert all(options["trace"] is False for _, options in session.read)
     assert {statement.consistency_level for statement, _ in session.read} == {
         ConsistencyLevel.LOCAL_ONE
@@ -93,7 +93,7 @@ def test_events_that_arrive_after_the_duration(waits: list[float]) -> None:
     assert session.events == [later]
 
 
-def test_events_that_do_not_reach_to_the_end_are_read_for_a_while(waits: list[float]) -> None:
+def test_incomplete_events_are_read_again_for_a_limited_time(waits: list[float]) -> None:
     elsewhere = [("Parsing", uuid_from_time(MOMENT), "10.0.0.2", 1490, "thread-1")]
     for events in (EARLY, elsewhere, [(*EARLY[0][:3], None, "thread-1")]):
         waits.clear()
@@ -104,7 +104,7 @@ def test_events_that_do_not_reach_to_the_end_are_read_for_a_while(waits: list[fl
         assert 0.1 < sum(waits) < 0.3
 
 
-def test_without_events_there_is_an_end_too(waits: list[float]) -> None:
+def test_reading_a_trace_without_events_ends(waits: list[float]) -> None:
     trace = QueryTrace(ID, Session([SESSION], events=([],)))
     trace.populate(max_wait=None)
     assert trace.events == []
@@ -114,24 +114,25 @@ def test_without_events_there_is_an_end_too(waits: list[float]) -> None:
     assert 0.2 < sum(waits) <= 0.5
 
 
-async def test_awaited() -> None:
+async def test_a_trace_is_read_with_asyncio() -> None:
     trace = QueryTrace(ID, Session([SESSION]))
     await trace.apopulate(query_cl=ConsistencyLevel.QUORUM)
     assert trace.request_type == "Execute CQL3 query"
     assert trace._session.read[0][0].consistency_level == ConsistencyLevel.QUORUM
 
 
-HALF = (1500, None, None, None, None, None)  # the end has arrived before the beginning
+# the row has the duration already, but not the values of the beginning
+DURATION_ONLY = (1500, None, None, None, None, None)
 
 
-def test_an_end_that_arrives_first(waits: list[float]) -> None:
-    trace = QueryTrace(ID, Session([HALF], [HALF], [SESSION]))
+def test_a_duration_that_arrives_before_the_rest(waits: list[float]) -> None:
+    trace = QueryTrace(ID, Session([DURATION_ONLY], [DURATION_ONLY], [SESSION]))
     trace.populate()
     assert (trace.coordinator, trace.started_at, len(waits)) == ("10.0.0.1", MOMENT, 3)
 
 
-def test_an_end_without_a_beginning_is_taken_when_time_is_over(waits: list[float]) -> None:
-    trace = QueryTrace(ID, Session([HALF]))
+def test_an_incomplete_row_with_a_duration_is_used_after_the_limit(waits: list[float]) -> None:
+    trace = QueryTrace(ID, Session([DURATION_ONLY]))
     trace.populate(max_wait=1.0)
     assert trace.duration == datetime.timedelta(microseconds=1500)
     assert trace.coordinator is None
@@ -149,7 +150,7 @@ def test_a_trace_that_is_not_complete_in_time(waits: list[float]) -> None:
     with pytest.raises(TraceUnavailable, match=r"was not complete within 0\.1 seconds"):
         QueryTrace(ID, session).populate(0.1)
     assert 0 < sum(waits) <= 0.1
-    # Even a late read gets time for an answer.
+    # Even the last read before the limit has a timeout of at least 0.09 s.
     assert min(options["timeout"] for _, options in session.read) >= 0.09
 
 

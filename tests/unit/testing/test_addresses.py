@@ -17,7 +17,7 @@ from cassandra.testing import addresses
 from cassandra.testing.errors import LocalClusterError, MissingRequirement
 from cassandra.testing.locks import FileLock
 
-# These ports differ from those of clusters that run on this machine.
+# Ports that clusters on this machine do not use.
 PORTS = (31, 32)
 
 
@@ -87,7 +87,7 @@ def test_lock_lives_on_in_a_child_that_holds_its_descriptor(ports: tuple[int, in
     addresses.claim_subnet(1, ports, required_number=0).lock.release()
 
 
-def test_subnet_on_which_somebody_listens_is_passed_over(ports: tuple[int, int]) -> None:
+def test_a_subnet_with_a_port_in_use_is_skipped(ports: tuple[int, int]) -> None:
     with socket.create_server(("127.0.0.2", ports[0])):
         subnet = addresses.claim_subnet(2, ports)
         assert subnet.number == 1
@@ -98,7 +98,7 @@ def test_subnet_on_which_somebody_listens_is_passed_over(ports: tuple[int, int])
         subnet.lock.release()
 
 
-def test_somebody_who_listens_on_all_addresses_is_named(ports: tuple[int, int]) -> None:
+def test_a_port_in_use_on_all_addresses_is_named(ports: tuple[int, int]) -> None:
     with (
         socket.create_server(("", ports[0])),
         pytest.raises(
@@ -131,7 +131,7 @@ def test_missing_loopback_address_says_what_to_do(
         addresses.claim_subnet(2, ports)
 
 
-def test_a_lock_directory_that_somebody_else_has_put_there_is_refused(tmp_path: Path) -> None:
+def test_a_lock_directory_created_by_others_is_refused(tmp_path: Path) -> None:
     directory = tmp_path / "turbocql-locks"
     directory.symlink_to(tmp_path)
     with pytest.raises(LocalClusterError, match="is not a directory"):

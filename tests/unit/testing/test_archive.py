@@ -20,7 +20,7 @@ from tests.unit.testing.pretended import QUIET, RUNTIME, V4, V5
 pytestmark = pytest.mark.usefixtures("bare_machine")
 
 
-def test_archive_that_another_process_makes_or_that_failed_is_done_without(
+def test_no_archive_is_used_while_another_process_creates_it_or_after_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = os.path.join(cache_directory("cassandra", "5.0.9"), f"classes-{RUNTIME.identity}")
@@ -42,17 +42,18 @@ def test_archive_that_another_process_makes_or_that_failed_is_done_without(
         raise errors.pop(0)
 
     monkeypatch.setattr(archive, "_train", fail)
-    for expected in (False, False, True):  # a failure that may not happen again is not noted
+    for expected in (False, False, True):  # a failure that may be temporary is not recorded
         assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
         assert os.path.exists(f"{base}.failed") is expected
-    # The failure was noted, so there is no further attempt; it would find no error to raise.
+    # The failure was recorded, so nothing is tried again; `fail` would find no further error to
+    # raise.
     assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
     assert sorted(os.listdir(os.path.dirname(base))) == [
         f"{os.path.basename(base)}.{kind}" for kind in ("failed", "lock")
     ]
 
 
-def test_cancelling_is_no_failure_of_the_archive(
+def test_cancelling_is_not_recorded_as_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Free:
@@ -71,7 +72,7 @@ def test_cancelling_is_no_failure_of_the_archive(
     )
 
 
-def test_archive_that_is_there_is_used() -> None:
+def test_an_existing_archive_is_used() -> None:
     base = os.path.join(cache_directory("cassandra", "5.0.9"), f"classes-{RUNTIME.identity}")
     Path(f"{base}.jsa").touch()
     expected = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+AllowArchivingWithJavaAgent"]

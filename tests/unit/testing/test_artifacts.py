@@ -1,4 +1,6 @@
-"""Jars of Cassandra are fetched once and checked, or Maven's error is raised."""
+"""Maven downloads Cassandra's jars once into the cache and checks them; if it fails, its error is
+raised.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from tests.unit.testing.pretended import PRETENDED_MAVEN, QUIET, RUNTIME, V4, V5
 pytestmark = pytest.mark.usefixtures("bare_machine")
 
 
-def test_jars_are_fetched_once(maven: Callable[[str], None], tmp_path: Path) -> None:
+def test_jars_are_downloaded_once(maven: Callable[[str], None], tmp_path: Path) -> None:
     maven(PRETENDED_MAVEN)
     jars = ensure_jars(V5, RUNTIME, QUIET, lambda: None)
     assert sorted(os.listdir(jars)) == ["cassandra-all-5.0.9.jar", "jamm-0.4.0.jar"]
@@ -32,7 +34,7 @@ def test_jars_are_fetched_once(maven: Callable[[str], None], tmp_path: Path) -> 
     assert sorted(os.listdir(os.path.dirname(jars))) == ["jars", "jars.lock"]
 
 
-def test_concurrent_first_use_fetches_once(maven: Callable[[str], None], tmp_path: Path) -> None:
+def test_concurrent_processes_download_once(maven: Callable[[str], None], tmp_path: Path) -> None:
     maven(PRETENDED_MAVEN)
     code = (
         "from cassandra.testing import artifacts, java, progress, versions\n"
@@ -49,7 +51,9 @@ def test_concurrent_first_use_fetches_once(maven: Callable[[str], None], tmp_pat
     assert (tmp_path / "cache" / "runs").read_text() == "run\n"
 
 
-def test_maven_that_fails_shows_what_it_said(maven: Callable[[str], None], tmp_path: Path) -> None:
+def test_the_error_contains_the_output_of_a_failed_maven(
+    maven: Callable[[str], None], tmp_path: Path
+) -> None:
     maven("#!/bin/sh\necho '[ERROR] Could not find artifact'\nexit 1\n")
     with pytest.raises(
         CommandFailed, match=r"(?s)could not fetch Cassandra 4\.0\.19.*Could not find artifact"
@@ -64,7 +68,7 @@ def test_a_file_whose_checksum_is_wrong_is_refused(maven: Callable[[str], None])
         ensure_jars(V4, RUNTIME, QUIET, lambda: None)
 
 
-def test_maven_that_brings_something_else(maven: Callable[[str], None]) -> None:
+def test_a_download_without_the_expected_jar_is_an_error(maven: Callable[[str], None]) -> None:
     maven(PRETENDED_MAVEN)
     with pytest.raises(
         LocalClusterError, match=r"brought no cassandra-all-4\.0\.19\.jar \(only 2 files\)"
@@ -72,7 +76,7 @@ def test_maven_that_brings_something_else(maven: Callable[[str], None]) -> None:
         ensure_jars(V4, RUNTIME, QUIET, lambda: None)
 
 
-def test_waiting_for_another_process_can_be_given_up(maven: Callable[[str], None]) -> None:
+def test_waiting_for_another_process_can_be_cancelled(maven: Callable[[str], None]) -> None:
     maven(PRETENDED_MAVEN)
 
     def give_up() -> None:

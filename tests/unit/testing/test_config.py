@@ -77,7 +77,7 @@ def test_bootstrapping_node_takes_its_tokens_from_the_ring() -> None:
         ),
     ],
 )
-def test_each_version_gets_the_names_that_it_knows(
+def test_each_version_gets_its_own_option_names(
     version: str, has: dict[str, Any], lacks: set[str]
 ) -> None:
     options = settings(version)
@@ -98,7 +98,7 @@ def test_authentication_and_encryption() -> None:
     assert "authenticator" not in settings("5.0")
 
 
-def test_overrides_win_and_none_takes_a_key_out() -> None:
+def test_overrides_replace_settings_and_none_removes_them() -> None:
     overrides = {
         "num_tokens": 16,
         "auto_snapshot": None,
@@ -110,7 +110,7 @@ def test_overrides_win_and_none_takes_a_key_out() -> None:
     assert 'audit_logging_options: {"enabled": true, "logger": [{"class_name": "X"}]}\n' in text
 
 
-def test_value_that_yaml_cannot_hold_is_named() -> None:
+def test_a_value_that_yaml_cannot_represent_is_named() -> None:
     with pytest.raises(TypeError, match=r"config\['read_request_timeout'\].*object"):
         config.render_yaml({"read_request_timeout": object()})
 

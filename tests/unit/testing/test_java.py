@@ -34,7 +34,7 @@ def test_no_java_at_all() -> None:
         assert remedy in text
 
 
-def test_java_of_another_version_is_passed_over_and_named(
+def test_java_of_another_version_is_skipped_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretended_java(tmp_path / "twentyone", "21.0.1")
@@ -49,7 +49,7 @@ def test_java_of_another_version_is_passed_over_and_named(
     assert runtime.home == str(tmp_path / "seventeen")
 
 
-def test_argument_is_the_only_one_looked_at(tmp_path: Path) -> None:
+def test_only_the_argument_java_is_used_if_given(tmp_path: Path) -> None:
     (tmp_path / "bin" / "java").symlink_to(pretended_java(tmp_path / "seventeen", "17.0.9"))
     other = pretended_java(tmp_path / "eight", "1.8.0_392")
     with pytest.raises(MissingRequirement, match=r"the argument java=: .* is Java 1\.8\.0_392"):
@@ -59,14 +59,14 @@ def test_argument_is_the_only_one_looked_at(tmp_path: Path) -> None:
     assert find_java(V5, str(tmp_path / "seventeen")).source == "the argument java="
 
 
-def test_java_11_runs_the_4_line_alone(tmp_path: Path) -> None:
+def test_java_11_only_runs_cassandra_4(tmp_path: Path) -> None:
     eleven = str(pretended_java(tmp_path / "eleven", "11.0.13"))
     assert find_java(V4, eleven).major == 11
     with pytest.raises(MissingRequirement, match=r"needs a Java 17 runtime"):
         find_java(V5, eleven)
 
 
-def test_java_21_runs_the_6_line_alone(tmp_path: Path) -> None:
+def test_java_21_only_runs_cassandra_6(tmp_path: Path) -> None:
     newer = str(pretended_java(tmp_path / "newer", "21.0.8"))
     assert find_java(V6, newer).major == 21
     assert find_java(V6, str(pretended_java(tmp_path / "older", "17.0.9"))).major == 17
@@ -81,11 +81,11 @@ def test_java_21_runs_the_6_line_alone(tmp_path: Path) -> None:
     ("version", "major"),
     [("17", 17), ("17.0.9", 17), ("21-ea", 21), ("1.8.0_392", 8), ("11.0.2", 11)],
 )
-def test_version_as_java_says_it(tmp_path: Path, version: str, major: int) -> None:
+def test_version_strings_of_java(tmp_path: Path, version: str, major: int) -> None:
     assert inspect_java(str(pretended_java(tmp_path / "j", version)), "a test").major == major
 
 
-def test_program_that_is_no_java(tmp_path: Path) -> None:
+def test_a_program_that_is_not_java_is_refused(tmp_path: Path) -> None:
     path = program(tmp_path / "j" / "java", "#!/bin/sh\necho hello\n")
     with pytest.raises(ValueError, match=r"is not a Java runtime .*hello"):
         inspect_java(str(path), "a test")
@@ -96,7 +96,7 @@ def test_runtimes_at_different_places_have_different_archives() -> None:
     assert RUNTIME.identity.startswith("17.0.9-")
 
 
-def test_cluster_says_what_is_missing_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_cluster_names_a_missing_program_and_leaves_no_directory(tmp_path: Path) -> None:
     cluster = LocalCluster(1, directory=tmp_path / "here", progress=False)
     with pytest.raises(MissingRequirement, match="needs a Java 17 runtime"):
         cluster.start()
@@ -106,7 +106,7 @@ def test_cluster_says_what_is_missing_and_leaves_nothing(tmp_path: Path) -> None
         LocalCluster(1, java=str(tmp_path / "seventeen"), progress=False).start()
 
 
-def test_the_quickstart_says_in_one_line_what_is_missing(tmp_path: Path) -> None:
+def test_the_quickstart_names_what_is_missing_in_one_line(tmp_path: Path) -> None:
     quickstart = Path(__file__).parents[3] / "examples" / "quickstart.py"
     done = subprocess.run(
         [sys.executable, str(quickstart)],

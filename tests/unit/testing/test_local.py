@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
         ({"config": {"num_tokens": object()}}, TypeError, "num_tokens"),
     ],
 )
-def test_arguments_that_make_no_sense(
+def test_wrong_arguments_are_refused(
     arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
@@ -40,7 +40,7 @@ def test_cluster_that_is_not_started() -> None:
             call(1)
 
 
-def test_directory_with_other_things_in_it_is_left_alone(
+def test_a_directory_with_other_files_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mine").mkdir()

@@ -7,7 +7,7 @@ import pytest
 import cassandra.testing
 
 
-def test_public_names_say_where_they_are_public() -> None:
+def test_public_names_name_the_public_module() -> None:
     for name in cassandra.testing.__all__:
         assert getattr(cassandra.testing, name).__module__ == "cassandra.testing"
     assert set(cassandra.testing.__all__) <= set(dir(cassandra.testing))

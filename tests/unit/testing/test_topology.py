@@ -38,12 +38,12 @@ def test_layout(arguments: dict[str, Any], expected: list[str]) -> None:
         ({"nodes": {"e": 1}, "racks": {"w": 2}}, "no nodes: w"),
     ],
 )
-def test_layout_that_makes_no_sense(arguments: dict[str, Any], message: str) -> None:
+def test_wrong_layouts_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lay_out(**arguments)
 
 
-def test_tokens_are_even_interleaved_and_never_twice() -> None:
+def test_tokens_are_evenly_spread_interleaved_and_unique() -> None:
     first, second, west = tokens_of(
         [NodeLocation("e", "a"), NodeLocation("e", "b"), NodeLocation("w", "a")], 2
     )

@@ -1,4 +1,4 @@
-"""Frames that the probe writes and reads."""
+"""The frames that the probe of local nodes writes and reads."""
 
 from __future__ import annotations
 
@@ -76,6 +76,6 @@ def test_other_results_have_no_rows() -> None:
     assert wire.decode_rows(bytes.fromhex("00000003 0001 6b")) == []
 
 
-def test_body_that_is_cut_short() -> None:
+def test_a_truncated_body_is_an_error() -> None:
     with pytest.raises(wire.WireError, match="4 bytes wanted at 4 of a body of 6"):
         wire.decode_rows(bytes.fromhex("00000002 0000"))

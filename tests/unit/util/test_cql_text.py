@@ -26,13 +26,13 @@ from cassandra.metadata import (
         ("cast", '"cast"'), ("scylla_clustering_bound", '"scylla_clustering_bound"'),
     ],
 )  # fmt: skip
-def test_names_are_quoted_where_they_have_to_be(name: str, quoted: str) -> None:
+def test_names_are_quoted_if_necessary(name: str, quoted: str) -> None:
     assert maybe_escape_name(name) == protect_name(name) == quoted
     assert is_valid_name(name) == (quoted == name)
     assert protect_names([name, "x"]) == [quoted, "x"]
 
 
-def test_the_words_of_the_language() -> None:
+def test_keywords_are_reserved_or_unreserved() -> None:
     assert (
         metadata.cql_keywords == metadata.cql_keywords_reserved | metadata.cql_keywords_unreserved
     )

@@ -7,21 +7,21 @@ import pytest
 from cassandra.util.intervals import OncePerInterval
 
 
-def test_once_in_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_is_due_is_true_once_per_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    brake = OncePerInterval(10)
-    assert [brake.is_due() for _ in range(3)] == [True, False, False]
-    assert brake.missed == 2
+    limiter = OncePerInterval(10)
+    assert [limiter.is_due() for _ in range(3)] == [True, False, False]
+    assert limiter.missed == 2
     now[0] = 109.9
-    assert not brake.is_due()
+    assert not limiter.is_due()
     now[0] = 110.0
-    assert (brake.missed, brake.is_due(), brake.missed) == (3, True, 0)
+    assert (limiter.missed, limiter.is_due(), limiter.missed) == (3, True, 0)
 
 
-def test_the_clock_of_a_cluster() -> None:
+def test_another_clock_can_be_used() -> None:
     now = [5.0]
-    brake = OncePerInterval(10, lambda: now[0])
-    assert [brake.is_due(), brake.is_due()] == [True, False]
+    limiter = OncePerInterval(10, lambda: now[0])
+    assert [limiter.is_due(), limiter.is_due()] == [True, False]
     now[0] = 15.0
-    assert brake.is_due()
+    assert limiter.is_due()

@@ -32,7 +32,7 @@ def test_ordered_map() -> None:
         util.OrderedMap([], [])
 
 
-def test_maps_off_the_wire() -> None:
+def test_decoded_maps_find_equal_keys() -> None:
     cqltype = cqltypes.lookup_casstype("MapType(ListType(Int32Type), UTF8Type)")
     body = cqltype.codec().encode(util.OrderedMap([([1], "a"), ([2], "b")]))
     mapping = cqltype.codec().decode(body)
@@ -52,7 +52,7 @@ def test_maps_off_the_wire() -> None:
     assert copy.copy(mapping) == mapping
 
 
-def test_a_key_that_the_wire_repeats() -> None:
+def test_a_repeated_key_of_a_decoded_map_has_the_last_value() -> None:
     cqltype = cqltypes.lookup_casstype("MapType(Int32Type, Int32Type)")
     pair = "00000004" + "00000001" + "00000004"
     mapping = cqltype.codec().decode(
@@ -70,7 +70,7 @@ def test_serialized_keys_by_type() -> None:
     assert 5 not in mapping
 
 
-def test_maps_off_the_wire_and_their_helpers_load_no_pickle() -> None:
+def test_importing_the_encoder_does_not_load_pickle() -> None:
     code = (
         "import sys, cassandra.encoder; "
         "print(sorted({'pickle', 'json', 'random', 'ipaddress'} & set(sys.modules)))"

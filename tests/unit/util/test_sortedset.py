@@ -94,7 +94,7 @@ def test_changes() -> None:
         [1.0, float("nan"), 0.5],
     ],
 )
-def test_elements_that_have_no_total_order_are_found(items: Pool) -> None:
+def test_elements_without_a_total_order_keep_their_insertion_order(items: Pool) -> None:
     sorted_set = util.SortedSet(items)
     assert list(sorted_set) == items  # in insertion order
     assert all(item in sorted_set for item in items)
@@ -108,7 +108,7 @@ def test_elements_that_have_no_total_order_are_found(items: Pool) -> None:
     assert not sorted_set
 
 
-def test_an_ordered_set_takes_in_an_element_without_a_place() -> None:
+def test_an_element_that_cannot_be_compared_can_be_added() -> None:
     sorted_set = util.SortedSet([1, 3])
     sorted_set.add("x")
     sorted_set.add("x")

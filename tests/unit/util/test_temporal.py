@@ -76,7 +76,7 @@ def test_each_form_of_a_date(value: int | str | datetime.date, days: int) -> Non
 
 
 @given(st.integers(0, util.Time.DAY - 1))
-def test_the_parts_of_a_time_are_those_of_its_text(nanoseconds: int) -> None:
+def test_the_parts_of_a_time_match_its_text(nanoseconds: int) -> None:
     moment = util.Time(nanoseconds)
     text = f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}.{moment.nanosecond:09d}"
     assert str(moment) == text
@@ -108,7 +108,7 @@ def test_equality_of_times_and_dates() -> None:
 @pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge])
 @pytest.mark.parametrize("value", [util.Time(5), util.Date(5)])
 @pytest.mark.parametrize("other", [5, "5", datetime.time(1), datetime.date(1970, 1, 6), None])
-def test_other_classes_are_in_no_order_with_times_and_dates(
+def test_comparing_times_and_dates_with_other_classes_is_refused(
     compare: Callable[[object, object], bool], value: object, other: object
 ) -> None:
     with pytest.raises(TypeError, match="not supported between"):
@@ -118,7 +118,7 @@ def test_other_classes_are_in_no_order_with_times_and_dates(
 @pytest.mark.parametrize(
     "wrong", [-1, util.Time.DAY, "24:00:00", "1:2", "00:60:00", "00:00:60", "1:2:3.x", "abc"]
 )
-def test_no_time(wrong: int | str) -> None:
+def test_invalid_times_are_refused(wrong: int | str) -> None:
     with pytest.raises(ValueError, match="time of day"):
         util.Time(wrong)
 

@@ -41,7 +41,7 @@ def test_time_uuids() -> None:
         (uuid.UUID(int=5), "no version"),
     ],
 )
-def test_a_uuid_without_a_time(value: uuid.UUID, version: str) -> None:
+def test_a_uuid_of_another_version_warns(value: uuid.UUID, version: str) -> None:
     functions: list[Any] = [util.unix_time_from_uuid1, util.datetime_from_uuid1]
     for function in functions:
         message = f"^{function.__name__} takes a UUID of version 1, but {value} has {version}: "

@@ -1,4 +1,6 @@
-"""Tables are bound to rows; the direct path through memory is compared with the path through
+"""Tables are bound as rows.
+
+The fast path, which reads the table's memory, is compared with the path that creates Python
 objects.
 """
 
@@ -49,12 +51,14 @@ def plan_of(twins: Twins, *types: str) -> Any:
 
 
 def bound(twins: Twins, table: Any, *types: str) -> list[bytes]:
+    """Bind the table on the fast path; return the bytes of each row."""
     plan = plan_of(twins, *types)
     rows = rows_of(table, plan.columns)
     return [row.data for row in twins.column_binding.bind_table(plan, rows, 5).rows()]
 
 
 def by_objects(twins: Twins, table: Any, *types: str) -> list[bytes]:
+    """Bind the same rows as Python objects; return the bytes of each row."""
     plan = plan_of(twins, *types)
     rows = list(rows_of(table, plan.columns))
     return [row.data for row in twins.bind.BindPlan(plan.columns).bind_many(rows, 5).rows()]
@@ -126,8 +130,8 @@ def test_arrow_columns(twins: Twins, name: str, make: Callable[[], Any], kind: s
     # Slices begin in the middle of the array's memory; a column may have several chunks.
     assert bound(twins, pa.table({"c0": array}).slice(1), kind) == expected[1:]
     pieces = pa.chunked_array([array.slice(2), array.slice(0, 2)])
-    turned = bound(twins, pa.table({"c0": pieces}), kind)
-    assert turned == expected[2:] + expected[:2]
+    reordered = bound(twins, pa.table({"c0": pieces}), kind)
+    assert reordered == expected[2:] + expected[:2]
 
 
 NUMPY: list[tuple[Callable[[], Any], str]] = [
@@ -198,7 +202,7 @@ def test_frames_with_other_memory(twins: Twins) -> None:
         (lambda: pa.array(["é"]), "ascii", r"row 0: column .c0"),
     ],
 )
-def test_values_that_do_not_fit_name_their_place(
+def test_errors_name_row_and_column(
     twins: Twins, make: Callable[[], Any], kind: str, message: str
 ) -> None:
     plan = plan_of(twins, kind)
@@ -207,7 +211,7 @@ def test_values_that_do_not_fit_name_their_place(
         twins.column_binding.bind_table(plan, rows, 5)
 
 
-def test_texts_that_are_none(twins: Twins) -> None:
+def test_bytes_that_are_not_utf_8_are_refused(twins: Twins) -> None:
     damaged = pa.StringArray.from_buffers(
         1, pa.py_buffer(np.array([0, 1], "i4").tobytes()), pa.py_buffer(b"\xff")
     )
@@ -216,8 +220,8 @@ def test_texts_that_are_none(twins: Twins) -> None:
         twins.column_binding.bind_table(plan, rows_of(pa.table({"c0": damaged}), plan.columns), 5)
 
 
-def test_types_of_programs_bind_in_their_own_way(twins: Twins) -> None:
-    """A type class of an application reads values in its own way."""
+def test_overridden_serialize_methods_are_called(twins: Twins) -> None:
+    """An application's type class converts each value itself, so the fast path must not be used."""
     from cassandra.cqltypes import Int32Type
 
     class Doubled(Int32Type):
@@ -231,7 +235,7 @@ def test_types_of_programs_bind_in_their_own_way(twins: Twins) -> None:
     assert row.values() == [b"\0\0\0\x2a"]
 
 
-def test_columns_of_both_kinds_beside_each_other(twins: Twins) -> None:
+def test_columns_on_the_fast_and_the_slow_path_may_be_mixed(twins: Twins) -> None:
     table = pa.table(
         {"c0": [1, 2], "c1": [[1], None], "c2": ["a", "b"], "c3": pa.array(VECTORS[:2], pa.list_(pa.float32(), 2))}  # noqa: E501
     )  # fmt: skip
@@ -255,7 +259,7 @@ FROM_MEMORY = {
 
 
 @pytest.mark.parametrize("case", sorted(FROM_MEMORY))
-def test_usual_columns_make_no_objects(compiled: Twins, case: str) -> None:
+def test_ordinary_columns_are_read_from_memory(compiled: Twins, case: str) -> None:
     (make, kind), *_ = [(make, kind) for name, make, kind in CASES if f"{name}-{kind}" == case]
     array = make()
     if case == "large lists-vector<float, 2>":

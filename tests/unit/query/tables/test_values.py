@@ -1,5 +1,5 @@
-"""Tables from a result are bound to a statement, and the same table comes back, for every column
-type.
+"""A table that was read from a result can be bound again, and the same table comes back, for every
+column type.
 """
 
 from __future__ import annotations
@@ -61,12 +61,15 @@ def bound(twins: Twins, kind: Any, table: Any) -> list[bytes | None]:
 
 
 def check(twins: Twins, kind: Any, cells: Sequence[bytes | None]) -> None:
+    """Bind the table of `cells`, and check that the bound values make the same table, also for
+    slices.
+    """
     for options in OPTIONS:
         table = table_of(twins, kind, cells, options)
         table.validate(full=True)
-        again = table_of(twins, kind, bound(twins, kind, table), options)
-        assert again.schema == table.schema
-        assert again.equals(table)
+        bound_table = table_of(twins, kind, bound(twins, kind, table), options)
+        assert bound_table.schema == table.schema
+        assert bound_table.equals(table)
         # The arrays of a slice begin in the middle, and have several chunks.
         parts = pyarrow.concat_tables([table.slice(1, 2), table.slice(3)])
         assert table_of(twins, kind, bound(twins, kind, parts), options).equals(
@@ -84,8 +87,9 @@ def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, A
 
 
 def columns_of(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:
-    """Return a strategy for a type and its values: those of the codecs' tests, and sets and maps of
-    all of them.
+    """Return a strategy for pairs of a type and the strategy of its values.
+
+    These are the types of the codecs' tests, and sets and maps of all of them.
     """
     inner = typed_values(depth - 1)
     return (
@@ -242,7 +246,7 @@ def test_times_in_all_units() -> None:
     ]
 
 
-def test_user_types_by_the_names_of_their_fields(twins: Twins) -> None:
+def test_structs_are_bound_to_user_types_by_field_name(twins: Twins) -> None:
     table = pyarrow.table({"c0": pyarrow.array([{"zip": 7, "street": "x"}, None])})
     assert one_by_one(ADDRESS, table) == [("x", 7), None]
     assert one_by_one(ADDRESS, pyarrow.table({"c0": pyarrow.array([{"zip": 7}])})) == [(None, 7)]
@@ -274,8 +278,9 @@ def test_dictionaries_and_vectors_in_place(twins: Twins) -> None:
         bound(twins, vector_of(t.FloatType, 9), vectors)
 
 
-FAR = [
-    # Seconds whose nanoseconds, and milliseconds, are 0 or another number in 64 bits.
+OVERFLOWING = [
+    # Numbers whose nanoseconds or milliseconds do not fit in 64 bits: after the overflow they would
+    # be 0 or another number.
     ("duration", 10**11, "m8[s]"),
     ("duration", 2**55, "m8[s]"),
     ("duration", 200_000, "m8[D]"),
@@ -293,7 +298,7 @@ FAR = [
 ]
 
 
-@pytest.mark.parametrize(("name", "number", "unit"), FAR)
+@pytest.mark.parametrize(("name", "number", "unit"), OVERFLOWING)
 def test_times_that_overflow_in_numpy_are_refused(
     twins: Twins, name: str, number: int, unit: str
 ) -> None:
@@ -438,7 +443,7 @@ def test_nested_uuids_and_times_in_pandas(twins: Twins) -> None:
     assert cell(map_of(t.UUIDType, t.TimeType), {key: Time(1)}) == [(key, Time(1))]
 
 
-def test_nan_of_numpy_in_a_column_of_objects_is_that_of_python() -> None:
+def test_nan_in_a_column_of_objects_is_a_number_for_float_types() -> None:
     pandas = pytest.importorskip("pandas")
     numpy = pytest.importorskip("numpy")
     missing = [None, pandas.NA, pandas.NaT, Decimal("nan")]

@@ -1,5 +1,7 @@
-"""A minimal client for tests of the fake node: bare sockets and bytes, without code
-of the driver.
+"""A minimal client for tests of the fake node: it uses sockets and bytes, and no code of the
+driver.
+
+The sections named here are those of native_protocol_v5.spec.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ CRC32_SEED = bytes.fromhex("fa2d55ca")
 
 
 def envelope(version: int, opcode: int, body: bytes, stream: int = 0, flags: int = 0) -> bytes:
-    """Return a request (section 2.4)."""
+    """Return a request envelope (section 2.4)."""
     return (
         bytes((version, flags))
         + stream.to_bytes(2, "big")
@@ -75,7 +77,7 @@ class RawClient:
         )
 
     def ask(self, data: bytes) -> tuple[int, int, int, int, bytes]:
-        """Send, and read one envelope."""
+        """Send a request, and return the next envelope."""
         self.send(data)
         return self.envelope()
 
@@ -84,8 +86,9 @@ class RawClient:
         assert self.ask(envelope(version, 0x01, body))[3] == 0x02
 
     def segment(self) -> bytes:
-        """Return the payload of the next uncompressed frame (section 2.1). Its CRC32 is checked
-        here, its CRC24 in the tests of `segments`.
+        """Return the payload of the next uncompressed segment (section 2.1).
+
+        Only the CRC32 is checked here; the tests of `segments` check the CRC24.
         """
         header = self.read(6)
         length = int.from_bytes(header[:3], "little") & 0x1FFFF

@@ -1,4 +1,6 @@
-"""FakeCluster: addresses, the nodes' view of each other, and events when they come and go."""
+"""FakeCluster: addresses, what the nodes know of each other, and events when nodes join or
+leave.
+"""
 
 from __future__ import annotations
 
@@ -76,30 +78,30 @@ def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
         client.start(4)
         client.ask(envelope(4, 0x0B, REGISTER))
 
-        def told() -> tuple[str, str, bytes]:
+        def next_event() -> tuple[str, str, bytes]:
             reader = wire.Reader(client.envelope()[4])
             return reader.string(), reader.string(), reader.take(reader.take(1)[0])
 
         added = nodes.add_node()
         address = bytes(map(int, added.address.split(".")))
-        assert [told(), told()] == [
+        assert [next_event(), next_event()] == [
             ("TOPOLOGY_CHANGE", "NEW_NODE", address),
             ("STATUS_CHANGE", "UP", address),
         ]
         assert len(peers(nodes[0])) == 3
         nodes.stop_node(added)
-        assert told() == ("STATUS_CHANGE", "DOWN", address)
+        assert next_event() == ("STATUS_CHANGE", "DOWN", address)
         assert len(peers(nodes[0])) == 3
         with pytest.raises(ConnectionRefusedError):
             RawClient(added)
         nodes.start_node(added)
-        assert told() == ("STATUS_CHANGE", "UP", address)
+        assert next_event() == ("STATUS_CHANGE", "UP", address)
         nodes.remove_node(added)
-        assert told() == ("TOPOLOGY_CHANGE", "REMOVED_NODE", address)
+        assert next_event() == ("TOPOLOGY_CHANGE", "REMOVED_NODE", address)
         assert len(peers(nodes[0])) == 2
 
 
-def test_one_script_for_all(nodes: FakeCluster) -> None:
+def test_primes_of_a_cluster_apply_to_all_nodes(nodes: FakeCluster) -> None:
     nodes.prime("Q", set_keyspace("primed"))
     added = nodes.add_node()
     for node in (nodes[2], added, nodes[0]):
@@ -114,7 +116,7 @@ def test_one_script_for_all(nodes: FakeCluster) -> None:
     assert len(nodes.requests) == 6
 
 
-async def test_on_a_loop_and_nothing_left() -> None:
+async def test_clusters_and_nodes_on_a_loop_leave_no_thread() -> None:
     before = set(threading.enumerate())
     async with FakeCluster(5) as nodes:
         assert len(nodes) == 5

@@ -1,4 +1,6 @@
-"""Nodes of managed services, and the driver's handling of their oddities."""
+"""Fake nodes of managed services (Amazon Keyspaces, Azure Cosmos DB), and the driver's handling of
+their peculiarities.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def session(keyspaces: KeyspacesNode) -> Iterator[Session]:
         yield cluster.connect()
 
 
-def test_an_unknown_partitioner_is_named_once(
+def test_an_unknown_partitioner_is_logged_once(
     keyspaces: KeyspacesNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     with (
@@ -66,7 +68,7 @@ def test_the_partitioner_is_not_reported_if_tokens_are_disabled(
         ("SELECT * FROM ks.t", ConsistencyLevel.QUORUM, "ONE, LOCAL_QUORUM, LOCAL_ONE"),
     ],
 )
-def test_levels_that_are_refused(
+def test_unsupported_consistency_levels_are_refused(
     session: Session, statement: str, level: int, supported: str
 ) -> None:
     with pytest.raises(InvalidRequest, match=f"levels are: {supported}"):
@@ -93,7 +95,7 @@ def test_batches(session: Session, kind: BatchType, count: int, message: str | N
         session.execute(batch)
 
 
-def test_a_table_is_there_when_its_status_says_so(session: Session) -> None:
+def test_a_new_table_can_be_used_when_its_status_is_active(session: Session) -> None:
     session.execute("CREATE TABLE ks.t (id int PRIMARY KEY)")
     assert "ks" not in session.cluster.metadata.keyspaces
     ask = "SELECT status FROM system_schema_mcs.tables WHERE keyspace_name = 'ks'"
@@ -105,7 +107,7 @@ def test_a_table_is_there_when_its_status_says_so(session: Session) -> None:
 
 
 def test_a_load_and_a_scan_need_no_ring(keyspaces: KeyspacesNode, session: Session) -> None:
-    test_a_table_is_there_when_its_status_says_so(session)
+    test_a_new_table_can_be_used_when_its_status_is_active(session)
     keyspaces.prime_prepare("INSERT INTO ks.t (id) VALUES (?)", [("id", "int")], pk_indexes=[0])
     report = session.load("ks.t", [(number % 7,) for number in range(100)])
     assert report.written == 100
@@ -114,7 +116,7 @@ def test_a_load_and_a_scan_need_no_ring(keyspaces: KeyspacesNode, session: Sessi
 
 
 class Signer(Authenticator):
-    """Signs like AWS's plugin, with a dummy signature."""
+    """Answers challenges like AWS's SigV4 plugin, with a dummy signature."""
 
     def __init__(self, signed: str) -> None:
         self._signed = signed
@@ -171,7 +173,7 @@ def test_a_policy_waits_as_long_as_cosmos_asks(cosmos: CosmosNode) -> None:
             session.execute(insert, (1,))
 
 
-async def test_the_same_with_asyncio(cosmos: CosmosNode) -> None:
+async def test_a_policy_waits_as_long_as_cosmos_asks_with_asyncio(cosmos: CosmosNode) -> None:
     profile = ExecutionProfile(retry_policy=RateLimitRetryPolicy())
     async with aio.Cluster(
         [cosmos.address], port=cosmos.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}

@@ -1,4 +1,4 @@
-"""FakeNode on the wire: requests of a client and the answers, in bytes written by hand from the
+"""FakeNode on the wire: requests and responses, in bytes written by hand from the
 specifications.
 """
 
@@ -133,8 +133,10 @@ def test_version_5_with_lz4(node: FakeNode) -> None:
 
 @pytest.mark.skipif(not HAVE_LZ4, reason="needs lz4")
 def test_version_4_with_lz4(node: FakeNode) -> None:
-    """native_protocol_v4.spec, 2.2: flag 0x01, and the length in front of the block; each body is
-    compressed separately.
+    """A compressed body has the flag 0x01 and begins with its uncompressed length
+    (native_protocol_v4.spec, section 2.2).
+
+    Each body is compressed separately.
     """
     startup = bytes.fromhex("0001 000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"lz4"
     body = bytes.fromhex("00000004") + b"USE " + bytes.fromhex("0001 00")
@@ -157,7 +159,7 @@ def test_unknown_compression_is_refused(node: FakeNode) -> None:
 
 
 @pytest.mark.parametrize("opcode", [0x01, 0x05])
-def test_a_newer_version_is_refused_in_its_own(opcode: int) -> None:
+def test_a_newer_version_is_refused_in_the_node_s_own_version(opcode: int) -> None:
     with FakeNode(max_version=4) as node, RawClient(node) as client:
         version, _, stream, answer, body = client.ask(
             envelope(5, opcode, STARTUP_BODY if opcode == 1 else b"", 9)
@@ -213,7 +215,9 @@ def test_queries_have_to_wait_for_the_handshake(node: FakeNode) -> None:
     ],
     ids=["short", "long", "response", "direction", "compressed", "length"],
 )
-def test_malformed_requests_are_noticed(node: FakeNode, client: RawClient, data: bytes) -> None:
+def test_malformed_requests_are_refused_and_recorded(
+    node: FakeNode, client: RawClient, data: bytes
+) -> None:
     _, _, _, opcode, body = client.ask(data)
     assert opcode == 0x00
     assert wire.decode_error(body)[0] == 0x000A
@@ -225,7 +229,7 @@ def test_malformed_requests_are_noticed(node: FakeNode, client: RawClient, data:
 
 
 def test_all_parameters_of_a_query(node: FakeNode) -> None:
-    """4.1.4, version 5: every flag except names."""
+    """A QUERY with every flag except that for names (native_protocol_v5.spec, section 4.1.4)."""
     body = bytes.fromhex(
         "00000001 51 0006 000001bf"
         "0003 00000001 07 ffffffff fffffffe"  # values
@@ -273,8 +277,8 @@ def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
     prepare = envelope(4, 0x09, len(text).to_bytes(4, "big") + text.encode())
     _, _, _, opcode, body = client.ask(prepare)
     assert opcode == 0x08
-    # 4.2.5.4 of version 4: kind, id, one bind column k int of ks.t, no partition key index; no
-    # result columns.
+    # native_protocol_v4.spec, section 4.2.5.4: kind, id, one bind column (k int of ks.t), no
+    # partition key index, no result columns.
     assert body == bytes.fromhex("00000004 0010") + query_id + bytes.fromhex(
         "00000001 00000001 00000000 0002 6b73 0001 74 0001 6b 0009 00000004 00000000"
     )
@@ -360,8 +364,8 @@ def test_results(node: FakeNode, client: RawClient) -> None:
 
 
 def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None:
-    """4.2.5.2: No_metadata if the client's id is right, otherwise Metadata_changed
-    with the new id.
+    """The response has the flag No_metadata if the client's id is right, otherwise Metadata_changed
+    with the new id (native_protocol_v5.spec, section 4.2.5.2).
     """
     node.prime_prepare("S", [], [("k", "int")], query_id=b"i")
     node.prime("S", rows([("k", "int")], [(7,)], metadata_id=b"new"))
@@ -412,7 +416,7 @@ def test_pages(node: FakeNode, client: RawClient) -> None:
     assert seen == [b"\0", b"\1", b"\2", b"\3", b"\4"]
 
 
-def test_extras(node: FakeNode, client: RawClient) -> None:
+def test_warnings_and_payload_precede_the_body(node: FakeNode, client: RawClient) -> None:
     node.prime("Q", void().having(warnings=["w"], custom_payload={"a": b"b"}))
     assert ask(client, "Q")[1:] == (
         0x0C,
@@ -526,7 +530,7 @@ def first_byte(client: RawClient, text: str) -> int:
     return ask(client, text)[4][3]
 
 
-def test_later_primes_come_first_and_may_be_used_up(node: FakeNode, client: RawClient) -> None:
+def test_later_primes_are_tried_first_and_may_be_limited(node: FakeNode, client: RawClient) -> None:
     node.prime(re.compile("^SELECT"), set_keyspace("regex"))
     node.prime("SELECT 1", set_keyspace("text"))
     used = node.prime(lambda request: request.stream == 5, set_keyspace("function"), times=1)
@@ -593,7 +597,7 @@ def test_silence_delay_order_and_copies(node: FakeNode, client: RawClient) -> No
     assert ask(client, "elsewhere", 5)[2] == -7
 
 
-def test_bytes_as_they_are(node: FakeNode, client: RawClient) -> None:
+def test_garbage_and_raw_bytes_are_sent_unchanged(node: FakeNode, client: RawClient) -> None:
     node.prime("garbage", garbage(b"123456789"))
     node.prime("raw", raw(b"abc"))
     client.send(query("garbage", 4))
@@ -608,7 +612,7 @@ def test_bytes_as_they_are(node: FakeNode, client: RawClient) -> None:
         assert framed.segment() == b"abc"
 
 
-def test_answers_in_pieces(node: FakeNode, client: RawClient) -> None:
+def test_dribbled_answers_arrive_in_pieces(node: FakeNode, client: RawClient) -> None:
     node.prime("Q", dribble(void()))
     assert ask(client, "Q", 3) == (0x84, 0, 3, 0x08, VOID)
     with RawClient(node) as framed:
@@ -658,7 +662,7 @@ def test_answers_that_end_the_connection(node: FakeNode) -> None:
 # -- switches --------------------------------------------------------------------------------------
 
 
-def test_refusing_and_accepting(node: FakeNode) -> None:
+def test_a_node_can_refuse_and_accept_connections(node: FakeNode) -> None:
     node.refuse_connections()
     with pytest.raises(ConnectionRefusedError):
         RawClient(node)
@@ -667,7 +671,7 @@ def test_refusing_and_accepting(node: FakeNode) -> None:
         client.start(4)
 
 
-def test_accepting_and_hanging(node: FakeNode) -> None:
+def test_a_node_can_accept_connections_and_hang(node: FakeNode) -> None:
     node.accept_but_hang()
     with RawClient(node) as client:
         client.send(envelope(4, 0x05, b""))
@@ -700,7 +704,7 @@ def test_requests_during_a_pause_are_answered_after_it(node: FakeNode, client: R
     assert sorted((client.envelope()[2], client.envelope()[2])) == [1, 2]
 
 
-def test_dropping(node: FakeNode, client: RawClient) -> None:
+def test_a_node_can_drop_its_connections(node: FakeNode, client: RawClient) -> None:
     assert node.drop_connections() == 1
     assert client.at_end()
     node.wait_for(lambda node: not node.connections)
@@ -733,7 +737,7 @@ def test_events(node: FakeNode, client: RawClient) -> None:
 # -- starting and stopping -------------------------------------------------------------------------
 
 
-def test_waiting(node: FakeNode, client: RawClient) -> None:
+def test_wait_for_returns_the_result_of_the_condition(node: FakeNode, client: RawClient) -> None:
     client.send(query("Q", 4))
     assert node.wait_for(lambda node: node.queries("Q"))[0].query == "Q"
     with pytest.raises(AssertionError, match="did not come to that"):
@@ -742,7 +746,7 @@ def test_waiting(node: FakeNode, client: RawClient) -> None:
     assert node.requests == []
 
 
-async def test_waiting_on_a_loop(node: FakeNode) -> None:
+async def test_wait_until_can_be_awaited(node: FakeNode) -> None:
     with RawClient(node) as client:
         client.send(envelope(4, 0x05, b""))
         assert await node.wait_until(lambda node: node.count(Opcode.OPTIONS)) == 1
@@ -798,7 +802,7 @@ def test_a_version_that_the_node_does_not_speak(version: Any) -> None:
         FakeNode(max_version=version)
 
 
-def test_any_message_at_all(node: FakeNode, client: RawClient) -> None:
+def test_any_opcode_can_be_sent(node: FakeNode, client: RawClient) -> None:
     node.prime("Q", message(0x7F, b"?"))
     assert ask(client, "Q")[3:] == (0x7F, b"?")
 

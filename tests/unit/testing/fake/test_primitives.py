@@ -12,7 +12,7 @@ from cassandra.testing.fake import primitives
 
 
 def test_the_fake_node_imports_nothing_of_the_driver() -> None:
-    """The fake node imports nothing of the driver, so that no bug can hide on both sides."""
+    """Otherwise, an error in shared code could hide on both sides of the connection."""
     assert fake.__file__ is not None
     modules = sorted(Path(fake.__file__).parent.glob("*.py"))
     assert len(modules) >= 10

@@ -1,4 +1,4 @@
-"""The fake ScyllaDB node: shards, ports, tablets, markers and ids, in bare bytes."""
+"""The fake ScyllaDB node on the wire: shards, ports, tablets, bind markers and ids."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def supported(client: RawClient) -> dict[str, list[str]]:
 
 
 def prepare(client: RawClient, text: str) -> tuple[bytes, bytes]:
-    """Return (id, following bytes) of a PREPARED without metadata ids."""
+    """Prepare a statement; return its id and the bytes after it. No metadata ids are negotiated."""
     body = client.ask(envelope(4, 0x09, len(text).to_bytes(4, "big") + text.encode()))[4]
     reader = BodyReader(body[4:])
     return reader.short_bytes(), reader.rest()
@@ -48,7 +48,7 @@ def execute(query_id: bytes, key: bytes, block: int | None = None) -> bytes:
 
 
 class FromPort(RawClient):
-    """A client that chooses its local port."""
+    """A client whose local port makes the node assign the connection to `shard`."""
 
     def __init__(self, node: ScyllaNode, shard: int) -> None:
         for port in range(50_000 + (shard - 50_000) % node.shards, 65_536, node.shards):
@@ -80,7 +80,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.mark.parametrize(
     ("key", "token"),
-    # Known values of this variant of the hash.
+    # Known tokens of Cassandra's variant of the Murmur3 hash.
     [(b"", 0), (b"123", -7468325962851647638), (b"\x00\xff\x10\xfa\x99" * 10, 5837342703291459765)],
 )
 def test_tokens(key: bytes, token: int) -> None:
@@ -89,19 +89,19 @@ def test_tokens(key: bytes, token: int) -> None:
 
 def test_shards_of_tokens() -> None:
     assert [shard_of(token, 4, 0) for token in (-(1 << 63), -1, 0, (1 << 63) - 1)] == [0, 1, 2, 3]
-    # The upper bits are ignored, so the shards repeat many times around the ring.
+    # The 12 highest bits are ignored, so the shards repeat many times around the ring.
     assert shard_of(-(1 << 63) + (1 << 51), 4, 12) == 2
     assert shard_of(-(1 << 63) + (1 << 52), 4, 12) == 0
 
 
-def test_supported_tells_of_shards(nodes: FakeCluster) -> None:
+def test_supported_contains_the_shards(nodes: FakeCluster) -> None:
     for node, shards in zip(nodes.nodes, (7, 5, 8), strict=True):
         assert isinstance(node, ScyllaNode)
         with RawClient(node) as client, RawClient(node) as second_client:
             options = supported(client)
             assert options["SCYLLA_NR_SHARDS"] == [str(shards)]
             assert options["SCYLLA_SHARD_AWARE_PORT"] == [str(node.shard_aware_port)]
-            # The ordinary port assigns the shards in turn.
+            # On the ordinary port, the node assigns connections to its shards in turn.
             assert options["SCYLLA_SHARD"] != supported(second_client)["SCYLLA_SHARD"]
 
 
@@ -110,11 +110,11 @@ def test_the_source_port_chooses_the_shard(nodes: FakeCluster) -> None:
         with FromPort(first(nodes), shard) as client:
             assert supported(client)["SCYLLA_SHARD"] == [str(shard)]
     nodes.scylla.rewrites_ports = True
-    met = set()
+    seen_shards = set()
     for _ in range(12):
         with FromPort(first(nodes), 3) as client:
-            met.update(supported(client)["SCYLLA_SHARD"])
-    assert len(met) > 1
+            seen_shards.update(supported(client)["SCYLLA_SHARD"])
+    assert len(seen_shards) > 1
 
 
 def test_a_node_comes_back_with_other_shards(nodes: FakeCluster) -> None:
@@ -151,7 +151,7 @@ def payload_of(client: RawClient, request: bytes) -> dict[str, bytes | None]:
     return BodyReader(body).bytes_map() if flags & 4 else {}
 
 
-def test_v1_tells_of_a_wrong_arrival_alone(nodes: FakeCluster) -> None:
+def test_v1_sends_the_tablet_only_for_requests_at_a_wrong_shard(nodes: FakeCluster) -> None:
     key = b"\0\0\0\1"
     tablet = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
     assert tablet is not None
@@ -169,7 +169,7 @@ def test_v1_tells_of_a_wrong_arrival_alone(nodes: FakeCluster) -> None:
             assert payload_of(client, execute(query_id, key)) == expected
 
 
-def test_v2_tells_whom_knows_another_version(nodes: FakeCluster) -> None:
+def test_v2_sends_the_tablet_to_clients_with_another_version(nodes: FakeCluster) -> None:
     nodes.scylla.tablets_version = 2
     key = b"\0\0\0\1"
     tablet = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
@@ -187,7 +187,7 @@ def test_v2_tells_whom_knows_another_version(nodes: FakeCluster) -> None:
         moved = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
         assert moved is not None
         assert moved != tablet
-    # Without the negotiated byte, the body is malformed.
+    # Without the version byte that was negotiated, the body is malformed.
     with RawClient(first(nodes)) as client:
         client.ask(startup(V2))
         query_id, _ = prepare(client, "SELECT v FROM tb.t WHERE k = ?")
@@ -207,7 +207,7 @@ def test_the_payloads_bytes() -> None:
     assert routing_payload(tablet, 2) == {"tablets-routing-v2": expected + version}
 
 
-def test_prepared_marks_transactions_if_that_was_agreed(nodes: FakeCluster) -> None:
+def test_prepared_marks_transactions_if_negotiated(nodes: FakeCluster) -> None:
     insert = "INSERT INTO vn.t (k, v) VALUES (?, ?)"
     marked = []
     for options in ([], ["SCYLLA_LWT_ADD_METADATA_MARK"]):
@@ -249,7 +249,7 @@ def test_tables_are_in_the_schema(nodes: FakeCluster) -> None:
     assert [row["keyspace_name"] for row in rows] == [b"tb"]
 
 
-def test_routes_are_found_by_bound_values_and_told_of(nodes: FakeCluster) -> None:
+def test_client_routes_are_selected_by_values_and_reported_by_events(nodes: FakeCluster) -> None:
     host_id, other_id = uuid.UUID(int=1), uuid.UUID(int=2)
     nodes.scylla.route("a", host_id, "proxy", 9001, 9101)
     nodes.scylla.route("a", other_id, "proxy", 9002)
@@ -281,7 +281,7 @@ def test_events_that_a_node_does_not_know_are_refused() -> None:
         assert client.ask(envelope(4, 0x0B, register))[3] == Opcode.ERROR
 
 
-def test_the_ring_goes_round() -> None:
+def test_replicas_wrap_around_the_ring() -> None:
     members = [Member(uuid.UUID(int=number), 2, 0, [number * 100]) for number in range(3)]
     placement = Placement(lambda: members)
     placement.add_keyspace("ks", 2)
@@ -293,7 +293,7 @@ def test_the_ring_goes_round() -> None:
     assert placement.replicas_of("unknown", "t", 0) is None
 
 
-def test_a_cluster_of_cassandra_has_none() -> None:
+def test_a_cluster_of_cassandra_nodes_has_no_attribute_scylla() -> None:
     with FakeCluster(1) as plain:
         assert type(plain[0]) is FakeNode
         with pytest.raises(TypeError):

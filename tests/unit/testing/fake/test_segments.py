@@ -10,7 +10,7 @@ from cassandra.testing.fake import primitives, segments
 
 
 def crc24_by_bits(data: bytes) -> int:
-    """Compute the CRC of section 2.1 again, bit by bit over one long number, for a comparison."""
+    """Compute the CRC24 of native_protocol_v5.spec, section 2.1, bit by bit, for comparison."""
     crc = 0x875060
     for bit in (byte >> position & 1 for byte in data for position in range(7, -1, -1)):
         top = crc >> 23 ^ bit

@@ -52,7 +52,7 @@ def settings(server: Any) -> dict[str, Any]:
 
 
 def program(server: Any, **further: Any) -> list[Any]:
-    """Return everything that an application sees of a node."""
+    """Run an application against the server; return everything that it sees."""
     seen: list[Any] = []
     with Cluster(**settings(server), **further) as cluster:
         session = cluster.connect()
@@ -83,18 +83,19 @@ async def program_of_asyncio(server: Any) -> list[Any]:
         return [*rows_by_key, [row async for row in pages]]
 
 
-def test_a_run_is_played_without_the_node(node: FakeNode, tmp_path: Path) -> None:
+def test_a_recorded_run_is_replayed_without_the_node(node: FakeNode, tmp_path: Path) -> None:
     path = tmp_path / "new" / "run.jsonl"
     with Recorder(path, node.address, node.port) as recorder:
         assert not recorder.is_replay
         seen = program(recorder)
     node.stop()
     for _ in range(2):
-        with ReplayNode(path) as played:
-            assert played.is_replay
-            assert program(played) == seen
-            assert program(played)[:5] == seen[:5]  # later queries repeat the last answers
-            played.check()
+        with ReplayNode(path) as replayed:
+            assert replayed.is_replay
+            assert program(replayed) == seen
+            # after the recorded responses, later queries get the last one again
+            assert program(replayed)[:5] == seen[:5]
+            replayed.check()
 
 
 async def test_a_run_of_asyncio(node: FakeNode, tmp_path: Path) -> None:
@@ -102,16 +103,16 @@ async def test_a_run_of_asyncio(node: FakeNode, tmp_path: Path) -> None:
     with Recorder(path, node.address, node.port) as recorder:
         seen = await program_of_asyncio(recorder)
     node.stop()
-    with ReplayNode(path) as played:
-        assert await program_of_asyncio(played) == seen
-        played.check()
+    with ReplayNode(path) as replayed:
+        assert await program_of_asyncio(replayed) == seen
+        replayed.check()
 
 
 def test_requests_that_were_not_recorded_are_refused(node: FakeNode, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Recorder(path, node.address, node.port) as recorder:
         program(recorder)
-    with ReplayNode(path) as played, Cluster(**settings(played)) as cluster:
+    with ReplayNode(path) as replayed, Cluster(**settings(replayed)) as cluster:
         session = cluster.connect()
         with pytest.raises(InvalidRequest) as other_text:
             session.execute("SELECT x FROM ks.other")
@@ -119,12 +120,12 @@ def test_requests_that_were_not_recorded_are_refused(node: FakeNode, tmp_path: P
         with pytest.raises(InvalidRequest) as other_value:
             session.execute(prepared, (99,))
         with pytest.raises(AssertionError, match="0x00000063"):
-            played.check()
+            replayed.check()
     assert f"not in {path}: QUERY 'SELECT x FROM ks.other' with" in str(other_text.value)
     assert f"not in {path}: EXECUTE '{BY_KEY}' with" in str(other_value.value)
     assert "0x00000063" in str(other_value.value)
     assert "recorded with this text: EXECUTE" in str(other_value.value)
-    assert len(played.refused) == 2
+    assert len(replayed.refused) == 2
 
 
 def test_values_can_be_masked(node: FakeNode, tmp_path: Path) -> None:
@@ -134,9 +135,9 @@ def test_values_can_be_masked(node: FakeNode, tmp_path: Path) -> None:
     text = path.read_text()
     assert "0x00000001" not in text
     assert "sha256:" in text
-    with ReplayNode(path) as played:
-        assert program(played) == seen
-        played.check()
+    with ReplayNode(path) as replayed:
+        assert program(replayed) == seen
+        replayed.check()
 
 
 def test_passwords_are_not_written_down(node: FakeNode, tmp_path: Path) -> None:
@@ -154,12 +155,12 @@ def test_passwords_are_not_written_down(node: FakeNode, tmp_path: Path) -> None:
     assert "lovelace" not in text
     assert b"lovelace".hex() not in text
     assert "secret" not in text
-    with ReplayNode(path) as played, Cluster(**settings(played), **login) as cluster:
+    with ReplayNode(path) as replayed, Cluster(**settings(replayed), **login) as cluster:
         cluster.connect().execute(statement)
-        played.check()
+        replayed.check()
 
 
-def test_events_come_after_the_same_answer(node: FakeNode, tmp_path: Path) -> None:
+def test_events_are_replayed_after_the_same_response(node: FakeNode, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with (
         Recorder(path, node.address, node.port) as recorder,
@@ -172,10 +173,10 @@ def test_events_come_after_the_same_answer(node: FakeNode, tmp_path: Path) -> No
         cluster.refresh_nodes()
     events = [exchange for exchange in Recording.load(path).exchanges if exchange.request is None]
     assert len(events) == 1
-    with ReplayNode(path) as played, Cluster(**settings(played)) as cluster:
+    with ReplayNode(path) as replayed, Cluster(**settings(replayed)) as cluster:
         cluster.connect().execute(READ)
         cluster.refresh_nodes()
-        played.wait_for(lambda _: not played._events)
+        replayed.wait_for(lambda _: not replayed._events)
 
 
 def test_a_run_that_fails_leaves_the_old_recording(node: FakeNode, tmp_path: Path) -> None:
@@ -193,8 +194,8 @@ def test_a_run_that_fails_leaves_the_old_recording(node: FakeNode, tmp_path: Pat
 
 
 def test_a_node_that_is_not_there(tmp_path: Path) -> None:
-    with FakeNode() as gone:
-        port = gone.port
+    with FakeNode() as stopped_node:
+        port = stopped_node.port
     with (
         Recorder(tmp_path / "run.jsonl", "127.0.0.1", port) as recorder,
         Cluster(**settings(recorder)) as cluster,

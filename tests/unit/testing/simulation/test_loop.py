@@ -1,4 +1,6 @@
-"""The loop of virtual time: its guarantees about order, time and ends."""
+"""`SimulatedLoop`, an event loop in virtual time: its guarantees about order and time, and how it
+ends.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def test_a_future_that_never_ends_is_stalled() -> None:
         SimulatedLoop().run(main())
 
 
-def test_a_loop_without_time_is_a_livelock() -> None:
+def test_a_coroutine_that_never_lets_time_pass_is_a_livelock() -> None:
     async def main() -> None:
         while True:  # noqa: ASYNC110
             await asyncio.sleep(0)
@@ -55,7 +57,7 @@ def test_a_loop_without_time_is_a_livelock() -> None:
         SimulatedLoop().run(main())
 
 
-def test_a_stall_is_a_leap() -> None:
+def test_stall_moves_the_clock_forward() -> None:
     loop = SimulatedLoop()
 
     async def main() -> float:
@@ -74,7 +76,7 @@ def test_functions_for_threads_are_called_at_once() -> None:
     assert SimulatedLoop().run(main()) == 7
 
 
-def test_errors_that_nobody_takes_are_noted() -> None:
+def test_unhandled_errors_are_recorded_as_faults() -> None:
     loop = SimulatedLoop()
 
     async def main() -> None:
@@ -85,7 +87,7 @@ def test_errors_that_nobody_takes_are_noted() -> None:
     assert [type(fault["exception"]) for fault in loop.faults] == [ZeroDivisionError]
 
 
-def test_names_are_those_of_the_network() -> None:
+def test_names_are_resolved_by_the_network() -> None:
     loop = SimulatedLoop()
     Network(loop).names["db.example"] = ["10.0.0.1", "10.0.0.2"]
 

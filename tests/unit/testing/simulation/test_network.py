@@ -1,4 +1,4 @@
-"""The network in memory behaves like TCP over a socket of asyncio."""
+"""The simulated network, which is in memory, behaves like TCP with asyncio's sockets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SERVER = "10.0.0.1"
 
 
 class Server(asyncio.Protocol):
-    """Collects the bytes that it receives."""
+    """A protocol that collects the bytes and events that it receives."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -45,7 +45,8 @@ class Client(Server):
         self.events.append("resume")
 
 
-async def joined(loop: SimulatedLoop, **tls: Any) -> tuple[Client, Server]:
+async def connected_pair(loop: SimulatedLoop, **tls: Any) -> tuple[Client, Server]:
+    """Return a connected client and its server."""
     servers: list[Server] = []
 
     def make() -> Server:
@@ -67,12 +68,12 @@ def world(seed: int = 0, **settings: Any) -> SimulatedLoop:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_bytes_come_whole_and_in_order_and_a_slow_reader_is_felt(seed: int) -> None:
+def test_bytes_arrive_in_order_and_a_slow_reader_pauses_the_writer(seed: int) -> None:
     loop = world(seed, fragments=0.5)
     data = bytes(range(256)) * 8192  # 2 MiB
 
     async def main() -> None:
-        client, server = await joined(loop)
+        client, server = await connected_pair(loop)
         server.transport.pause_reading()
         client.transport.write(data)
         assert client.events == ["pause"]
@@ -98,7 +99,7 @@ def test_a_reset_overtakes_the_data() -> None:
         loop = world(seed)
 
         async def main(loop: SimulatedLoop) -> tuple[Any, ...]:
-            client, server = await joined(loop)
+            client, server = await connected_pair(loop)
             server.transport.write(b"last words")
             server.transport.reset()
             await asyncio.sleep(1)
@@ -112,11 +113,11 @@ def test_a_reset_overtakes_the_data() -> None:
     }
 
 
-def test_a_path_that_is_cut_gives_its_segments_late() -> None:
+def test_bytes_on_a_cut_path_arrive_after_it_is_mended() -> None:
     loop = world()
 
     async def main() -> None:
-        client, server = await joined(loop)
+        client, server = await connected_pair(loop)
         loop.network.cut("10.1.0.1", SERVER, both_ways=False)
         client.transport.write(b"question")
         server.transport.write(b"news")
@@ -132,11 +133,11 @@ def test_a_path_that_is_cut_gives_its_segments_late() -> None:
     loop.run(main())
 
 
-def test_a_host_without_power_says_nothing_until_it_is_back() -> None:
+def test_a_host_without_power_is_silent_until_it_is_back() -> None:
     loop = world()
 
     async def main() -> None:
-        client, server = await joined(loop)
+        client, server = await connected_pair(loop)
         loop.network.lose_power(SERVER)
         client.transport.write(b"hello?")
         await asyncio.sleep(60)
@@ -185,14 +186,14 @@ def test_a_client_that_gives_up_leaves_nothing() -> None:
         loop.run(main(loop))
 
 
-def test_tls_goes_over_it(tmp_path: Path) -> None:
+def test_tls_works_over_the_network(tmp_path: Path) -> None:
     loop = world()
     authority = Authority(tmp_path)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(*authority.issue("localhost"))
 
     async def main() -> None:
-        client, peer = await joined(
+        client, peer = await connected_pair(
             loop,
             ssl=authority.client(),
             server_tls=server,

@@ -41,7 +41,7 @@ def test_the_same_seed_gives_the_same_run(settings: dict[str, Any]) -> None:
     assert run_with_seed(5, **settings) != run_with_seed(6, **settings)
 
 
-def test_timestamps_and_ids_of_a_simulated_cluster_are_the_seeds() -> None:
+def test_timestamps_and_ids_depend_only_on_the_seed() -> None:
     async def run_with_seed(loop: SimulatedLoop) -> tuple[Any, list[int]]:
         with FakeCluster(1, thread=SimulatedThread(loop)) as fake:
             cluster = aio.Cluster(fake.contact_points, port=fake.port)
@@ -56,12 +56,12 @@ def test_timestamps_and_ids_of_a_simulated_cluster_are_the_seeds() -> None:
             await cluster.shutdown()
             return cluster.session_id, stamps
 
-    def once(seed: int) -> tuple[Any, list[int]]:
+    def simulate(seed: int) -> tuple[Any, list[int]]:
         loop = SimulatedLoop(seed)
         Network(loop)
         return loop.run(run_with_seed(loop))
 
-    first, again, other = once(1), once(1), once(2)
+    first, again, other = simulate(1), simulate(1), simulate(2)
     assert first == again
     assert first[0] != other[0]
     start, ahead, back = first[1]

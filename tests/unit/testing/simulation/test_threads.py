@@ -28,7 +28,7 @@ NEVER = "SELECT never"
 
 
 class SimulatedWorld:
-    """A network, three nodes, and threads."""
+    """A simulated network with three fake nodes, and threads for applications."""
 
     def __init__(self, seed: int) -> None:
         self.loop = SimulatedLoop(seed)
@@ -174,7 +174,7 @@ def test_a_cluster_that_is_not_shut_down_ends_with_the_simulation() -> None:
         cluster.connect()
         return cluster
 
-    with pytest.raises(AssertionError):  # its thread was left running
+    with pytest.raises(AssertionError):  # the cluster's thread is still alive
         world.run(program)
 
 
@@ -198,7 +198,7 @@ def test_there_is_one_simulation_at_a_time() -> None:
         world.run(lambda: threads.run(lambda: None))
 
 
-def test_the_guide_s_programs_run() -> None:
+def test_the_programs_in_the_guide_run() -> None:
     page = Path(__file__).parents[4] / "docs" / "testing.rst"
     blocks = re.findall(
         r"\.\. code-block:: python\n\n((?:    .*\n|\n)+)", page.read_text(encoding="utf-8")
