@@ -77,6 +77,7 @@ def prepared() -> PreparedStatement:
 def execute(statement: Any) -> None:
     """Encode a bound statement and decode its answer."""
     bound = statement.bind((1, "x")) if isinstance(statement, PreparedStatement) else statement
+    # stand-ins for the objects of a session: only these attributes are read
     profile = SimpleNamespace(
         consistency_level=1,
         serial_consistency_level=None,
@@ -90,6 +91,7 @@ def execute(statement: Any) -> None:
         use_client_timestamp=True,
         _default_vector_type="list",
     )
+    # the wire formats of protocol version 4 and of version 5, which negotiates metadata ids
     for wire_format in (4, 0x105):
         engine: Any = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format))
         request = _impl.happy_path.bound_request(
@@ -149,6 +151,10 @@ def statements() -> None:
 
 
 def requests() -> None:
+    """Overwrite the attributes of requests, attempts and bodies, and give them malformed
+    envelopes.
+    """
+
     def make() -> Any:
         request = _impl.happy_path.RequestBase(session(), None, request_body(), lambda done: None)
         request._plan = iter(["host"])
@@ -188,14 +194,17 @@ def requests() -> None:
                     request.on_answer(attempt, owner.connection, 8, 0, body)
         request.end()
 
+    # the attributes of requests, of their attempts (in `use`) and of their bodies
     overwrite_attributes(make, use)
     overwrite_attributes(
         request_body, lambda body: body.render(SimpleNamespace(wire_format=0x105, version=5))
     )
+    # connections without a stream table
     for connection in (SimpleNamespace(streams=value) for value in BAD):
         with contextlib.suppress(Exception):
             _impl.happy_path.first_with_room([connection])
     for envelope in BAD:
+        # envelopes of the wrong type, with wrong items, or with a stream id that is wrong
         streams = session().connection.streams
         for _ in range(3):
             streams.send(SimpleNamespace(), 1, 0, b"")
@@ -453,6 +462,7 @@ def encode_changing_containers() -> None:
         t.DecimalType,
     ]
     makers = (_Acts, _masked, _masked_array)
+    # position of the changing item, and number of items that it leaves in the container
     for kind, make, position, count in itertools.product(
         kinds, makers, (0, 1, 98, 99), (0, 2, 100, 5000)
     ):
@@ -466,6 +476,7 @@ def encode_changing_containers() -> None:
             number = 1.5 if kind in (t.FloatType, t.DoubleType) else 1
             with contextlib.suppress(Exception):
                 codec.encode(_changed([number] * 100, make, position, count, behind))
+        # a key empties the mapping, and its value adds an item to it
         mapping: dict[Any, Any] = {number: number for number in range(100)}
         mapping[_Acts(mapping.clear)] = make(
             lambda own_mapping=mapping: own_mapping.update({1000: 1})

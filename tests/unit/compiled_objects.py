@@ -134,10 +134,12 @@ def use_objects(kind: type[Any], make: Callable[[], Any], others: list[Any]) -> 
     thing = make()
     call_special_methods(thing)
     for name in dir(kind):
+        # other special methods are called by `call_special_methods`
         if name.startswith("__") and name not in SPECIAL and name != "__init__":
             continue
         with contextlib.suppress(*ERRORS):
             drained(getattr(make(), name))
+        # attributes: assign each bad value, then delete them
         if not callable(getattr(kind, name, None)):
             for value in BAD:
                 with contextlib.suppress(*ERRORS):
@@ -146,10 +148,12 @@ def use_objects(kind: type[Any], make: Callable[[], Any], others: list[Any]) -> 
                 delattr(thing, name)
             call_special_methods(thing)
             continue
+        # methods that wait get a timeout of 0
         if (kind.__name__, name) in WAITING:
             with contextlib.suppress(*ERRORS):
                 getattr(thing, name)(0)
             continue
+        # other methods get all arguments
         for values in arguments(others):
             with contextlib.suppress(*ERRORS):
                 drained(getattr(thing, name)(*values))

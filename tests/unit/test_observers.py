@@ -198,6 +198,7 @@ def test_a_request_reports_start_attempt_and_end(
         query, parameters = session.prepare(INSERT), (1,)
         if kind == "bound":
             query, parameters = query.bind(parameters), None
+    # observers run in the context of the caller, so they can read its context variables
     text = QUERY if kind in ("text", "statement") else INSERT
     token = caller.set("me")
     try:
@@ -206,6 +207,7 @@ def test_a_request_reports_start_attempt_and_end(
         caller.reset(token)
     assert recorder.events == [("start", text), ("attempt", node.address), ("end", None)]
     assert recorder.callers == ["me"] * 3
+    # the request's attributes at its end
     (request,) = recorder.requests
     assert request.statement is not None
     assert request.host is not None
@@ -281,6 +283,7 @@ def test_observers_see_the_request_s_settings(connect: Face, node: FakeNode) -> 
     batch.add(SimpleStatement("INSERT INTO t (k) VALUES (1)"))
     batch.add(session.prepare(INSERT), (2,))
     session.execute(batch)
+    # the prepare request between the two is not observed
     quorum, local = ConsistencyLevel.QUORUM, ConsistencyLevel.LOCAL_SERIAL
     assert seen == [
         ("other", quorum, local, True, 7, 3.5, None, None, None),
@@ -480,11 +483,13 @@ def test_observers_of_session_profile_and_cluster(connect: Face, node: FakeNode)
     session.execute(QUERY, execution_profile="own")
     assert observer_names == ["cluster", "session", "profile"]
     observer_names.clear()
+    # observers can be removed
     profile.request_observers = ()
     session.session.remove_request_observer(of_session)
     session.execute(QUERY, execution_profile="own")
     assert observer_names == ["cluster"]
     observer_names.clear()
+    # observers can be added, and all can be replaced, while the cluster is connected
     late = Named("late")
     session.cluster.add_request_observer(late)
     session.execute(QUERY)

@@ -231,6 +231,7 @@ def test_prepared_and_bound(protocol: int) -> None:
             vars(prepared)["note"] = "of the program"
             bound = prepared.bind((1, ["a"]))
             sent = pickle.dumps([prepared, bound, bound], protocol)
+        # another cluster object loads them, with and without the server knowing the statement
         for is_known in (True, False):
             if not is_known:
                 node.forget_prepared()
@@ -247,6 +248,7 @@ def test_prepared_and_bound(protocol: int) -> None:
                 assert vars(unpickled)["note"] == "of the program"
                 with pytest.raises(ValueError, match="'x'"):
                     unpickled.bind({"k": 1, "x": 2})
+                # a batch with the statement can be pickled too
                 batch = BatchStatement()
                 batch.add(bound)
                 assert len(pickle.loads(pickle.dumps(batch, protocol))) == 1

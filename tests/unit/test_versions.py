@@ -23,8 +23,11 @@ def test_versions() -> None:
         "10",
     ]
     versions = [util.Version(name) for name in names]
+    # the names are in ascending order: numbers are compared as numbers, prereleases precede
+    # releases
     assert sorted([versions[index] for index in (7, 3, 0, 11, 5, 1, 9, 2, 10, 4, 8, 6)]) == versions
     assert [str(version) for version in versions] == names
+    # missing parts are 0
     assert util.Version("4") == util.Version("4.0.0")
     assert hash(util.Version("4")) == hash(util.Version("4.0.0"))
     with_build = util.Version("6.8.1.2-rc3")

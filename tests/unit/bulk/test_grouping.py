@@ -119,6 +119,7 @@ def test_a_large_partition_is_split_in_the_order_of_its_rows(twins: Twins) -> No
 def test_both_implementations_make_the_same_requests(compiled: Twins, host_count: int) -> None:
     """The rows are grouped with and without a ring, and with keys of one or more columns."""
     python = Twins("python")
+    # 60 tokens, evenly spread over the ring and assigned to the hosts in turn
     texts = [[str(n * 1000) for n in range(host, 60, host_count)] for host in range(host_count)]
     texts = [[str((int(token) - 30_000) * 2**48) for token in tokens] for tokens in texts]
     hosts = [f"host {number}" for number in range(host_count)]
@@ -128,6 +129,7 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
     ]
     generator = random.Random(7)
     for number in range(60):
+        # few or many different keys, and narrow or wide rows
         spread = generator.choice((1, 3, 40, 10_000))
         width = generator.choice((8, 60, 900))
         rows = []
@@ -142,6 +144,7 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
                 )
                 for _ in range(4)
             ]
+            # about 3 % of the key columns are null
             packed = b"".join(
                 struct.pack(">i", -1)
                 if generator.random() < 0.03
@@ -149,6 +152,7 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
                 for cell in values
             )
             rows.append(packed + struct.pack(">i", width) + bytes(width))
+        # partition keys and clustering keys of different columns, none, or unknown
         keys = generator.choice(
             (
                 Keys((0,), (1,)),
@@ -158,15 +162,16 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
                 Keys((), None),
             )
         )
+        # every third time, no ring is known
         by = generator.choice(("replica", "replica", "partition", None))
-        outcomes = []
+        requests = []
         for twins, ring in zip((python, compiled), rings, strict=True):
             owners = None if number % 3 == 0 else ring
             waves = twins.grouping.request_waves(twins.bind.RowsBlock(5, rows), keys, by, owners)
-            outcomes.append([[(group.rows, group.size) for group in wave] for wave in waves])
-        assert outcomes[0] == outcomes[1]
-        met = sorted(row for wave in outcomes[1] for members, _ in wave for row in members)
-        assert met == list(range(len(rows)))
+            requests.append([[(group.rows, group.size) for group in wave] for wave in waves])
+        assert requests[0] == requests[1]
+        grouped_rows = sorted(row for wave in requests[1] for members, _ in wave for row in members)
+        assert grouped_rows == list(range(len(rows)))
 
 
 def test_rows_can_be_taken_from_and_appended_to_a_block(twins: Twins) -> None:

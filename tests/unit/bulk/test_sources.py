@@ -179,18 +179,21 @@ def test_data_frames_and_arrow_tables_are_read_in_chunks(
         "reader": table.to_reader(),
         "batch": table.to_batches()[0],
     }
+    # columns are renamed according to the mapping
     for name, source in tables.items():
         read_chunks = read(source, mapping={"id": "number"})
         assert [chunk.size for chunk in read_chunks] == [2, 1], name
         rows = read_chunks[0].rows
         names = list(rows.columns) if name == "frame" else rows.schema.names
         assert names == ["id", "name"]
+    # locations of a Parquet file name the row
     read_chunks = read(tmp_path / "a.parquet", mapping={"id": "number"})
     assert [str(chunk.location(0)) for chunk in read_chunks] == [
         f"{tmp_path / 'a.parquet'}, row 1",
         f"{tmp_path / 'a.parquet'}, row 3",
     ]
     assert read_chunks[0].rows.to_pylist() == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+    # reading continues after a position
     (last,) = read(table, mapping={"id": "number"}, skip=Position(0, 2))
     assert last.rows.to_pylist() == [{"id": 3, "name": "c"}]
     with pytest.raises(ValueError, match="has no column 'id', but number, name"):

@@ -296,29 +296,31 @@ async def test_a_file_is_not_closed_while_it_is_written_to(
     nodes: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nodes.prime(QUERY, Table(no_fault))
-    begun, goes_on = asyncio.Event(), threading.Event()
+    begun, may_continue = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
     events: list[str] = []
     add, abandon = unload_module._Writer.add, unload_module._Writer.abandon
 
+    # Writing waits until the test lets it continue.
     def slow_add(self: Any, result: Any) -> None:
         loop.call_soon_threadsafe(begun.set)
-        assert goes_on.wait(30)
+        assert may_continue.wait(30)
         add(self, result)
         events.append("written")
 
-    def noted_abandon(self: Any) -> None:
+    def recorded_abandon(self: Any) -> None:
         events.append("closed")
         abandon(self)
 
     monkeypatch.setattr(unload_module._Writer, "add", slow_add)
-    monkeypatch.setattr(unload_module._Writer, "abandon", noted_abandon)
+    monkeypatch.setattr(unload_module._Writer, "abandon", recorded_abandon)
     async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
         unloading = asyncio.ensure_future(session.unload("a.t0", tmp_path / "out", format="csv"))
         await begun.wait()
+        # the unload is cancelled while its thread writes
         unloading.cancel()
         await asyncio.sleep(0)
-        goes_on.set()
+        may_continue.set()
         with pytest.raises(asyncio.CancelledError):
             await unloading
     assert events == ["written", "closed"]

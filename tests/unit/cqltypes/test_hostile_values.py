@@ -72,6 +72,7 @@ class WrongConversions:
 
 def python_values() -> Iterator[Any]:
     """Yield values of built-in types."""
+    # numbers and strings
     yield from (True, 0, 1, -1, 1 << 31, -(1 << 63), 1 << 70, 1 << 3000, 1.5, -0.0, 1e300)
     yield from (float("nan"), float("inf"), 1j, "", "x", "\ud800", "\u20ac", "1", "a\0b")
     yield from (
@@ -82,6 +83,7 @@ def python_values() -> Iterator[Any]:
         memoryview(b"ab"),
         memoryview(b"abcd")[::2],
     )
+    # buffers of other items, and with two dimensions
     yield from (memoryview(array.array("d", [1, 2])), memoryview(bytes(8)).cast("B", (2, 4)))
     yield from (memoryview(bytes(4)).cast("c"), memoryview(bytes(2)).cast("?"), memoryview(b""))
     yield from (array.array(code, [1, 2]) for code in "bBhHiIlLqQfd")
@@ -106,8 +108,10 @@ def python_values() -> Iterator[Any]:
         range(2),
         "ab",
     )
+    # mappings and other containers
     yield from ({}, {1: "x"}, {"a": 1}, {None: None}, {"street": "x", "zip": 1}, {"street": 1})
     yield from (collections.OrderedDict(a=1), collections.deque((1, 2)), {}.keys(), {1: 2}.values())
+    # numbers, times and addresses of the standard library
     yield from (decimal.Decimal("1.5"), decimal.Decimal("NaN"), decimal.Decimal("sNaN"))
     yield from (decimal.Decimal("Infinity"), decimal.Decimal("1E+999999"), fractions.Fraction(1, 2))
     yield from (uuid.UUID(int=1), datetime.datetime(2026, 1, 2), datetime.datetime.max)
@@ -124,6 +128,7 @@ def python_values() -> Iterator[Any]:
         WrongConversions(),
         [WrongConversions(), WrongConversions()],
     )
+    # values whose methods raise errors
     for error in (TypeError("own"), ValueError("own"), OverflowError("own"), KeyError("own")):
         yield from (Raises(error), [Raises(error), 1], {1: Raises(error)})
 

@@ -290,6 +290,7 @@ def test_both_implementations_describe_types_alike(compiled: Twins) -> None:
 
 def test_compiled_codecs_are_made_by_their_functions_only(compiled: Twins) -> None:
     codecs = compiled.codecs
+    # a codec can be neither created by its class nor pickled, and an object of `__new__` is refused
     for plan in (
         codecs.int32(),
         codecs.list_of(codecs.int32()),
@@ -308,6 +309,7 @@ def test_compiled_codecs_are_made_by_their_functions_only(compiled: Twins) -> No
             codecs.list_of(blank)
         with pytest.raises(TypeError, match="pickle the type"):
             pickle.dumps(plan)
+    # only codecs of the same module may be nested
     wrong: list[Callable[[], Any]] = [
         lambda: codecs.list_of(None),
         lambda: codecs.list_of(None, "list<int>"),

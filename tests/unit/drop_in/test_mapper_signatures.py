@@ -34,11 +34,15 @@ MADE_BY_PYTHON = re.compile(
     ("module", "name", "parameters"), listed_signatures(), ids=lambda value: str(value)[-60:]
 )
 def test_parameters(module: str, name: str, parameters: str) -> None:
+    """The parameters of cassandra-driver exist in the same order, with defaults where it has
+    them.
+    """
     thing: Any = importlib.import_module(module)
     for part in name.split("."):
         thing = (
             inspect.getattr_static(thing, part) if isinstance(thing, type) else getattr(thing, part)
         )
+    # the function that has the signature
     if isinstance(thing, (classmethod, staticmethod)):
         thing = thing.__func__
     if MADE_BY_PYTHON.search(name) or not parameters:
@@ -50,16 +54,17 @@ def test_parameters(module: str, name: str, parameters: str) -> None:
         if parameter.name not in ("self", "cls")
     ]
     names = {parameter.name for parameter in ours}
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in ours)
+    accepts_any_keyword = any(parameter.kind is parameter.VAR_KEYWORD for parameter in ours)
+    # the documented parameters come first and in the same order
     position = 0
     for text in parameters.split(", "):
         if text.startswith("**"):
-            assert takes_any, text
+            assert accepts_any_keyword, text
         elif text.startswith("*"):
             assert any(parameter.kind is parameter.VAR_POSITIONAL for parameter in ours), text
         else:
             parameter = text.rstrip("=")
-            assert parameter in names or takes_any, f"{name} takes no {parameter}"
+            assert parameter in names or accepts_any_keyword, f"{name} takes no {parameter}"
             if parameter in names:
                 assert ours[position].name == parameter, f"{name}: {parameter} stands elsewhere"
                 assert (

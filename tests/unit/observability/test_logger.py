@@ -110,11 +110,13 @@ def test_failed_requests_are_logged_with_their_attempts(
         (record,) = records_of(caplog)
         assert record.levelname == "ERROR"
         line = record.getMessage()
+        # the line contains the error, the settings and both attempts
         assert "ReadTimeout: code=0x1200, consistency=LOCAL_ONE, required_responses=1" in line
         assert "keyspace ks, LOCAL_ONE" in line
         assert f"{nodes[0].address}:{nodes.port} 0." in line
         assert "ReadTimeout (retry next host)" in line
         assert "ReadTimeout (rethrow)" in line
+        # the same values are an attribute of the record
         fields: Any = vars(record)["request"]
         assert fields["retries"] == 1
         assert [attempt["decision"] for attempt in fields["attempts"]] == [

@@ -118,6 +118,7 @@ def test_a_query_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
         "server.address": node.address,
         "server.port": node.port,
     }
+    # each attempt is an event of the span
     assert [event.name for event in span.events] == ["attempt"]
     assert dict(span.events[0].attributes) == {
         "server.address": node.address,

@@ -61,6 +61,7 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(twins: Twins, data: st.D
     ]
     plan = twins.bind.BindPlan(columns, None)
     expected = [plan.bind(row, 4) for row in rows]
+    # rows as tuples, dicts, lists of a generator, and objects with attributes
     block = plan.bind_many(rows, 4)
     assert block.rows() == expected
     assert (len(block), block.count, block.width) == (len(rows), len(rows), len(kinds))
@@ -76,16 +77,18 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(twins: Twins, data: st.D
         ).rows()
         == expected
     )
+    # rows that are added one by one to a block
     growing = twins.bind.RowsBlock(len(kinds))
     for row in rows:
         plan.bind_into(growing, row, 4)
     assert growing.rows() == expected
-    same = [
+    # the Python implementation makes the same bytes
+    python_columns = [
         FakeColumn(name, kind.build_codec(reference))
         for name, (kind, _) in zip(names, kinds, strict=True)
     ]
-    python = Twins("python").bind.BindPlan(same, None)
-    assert [bound.data for bound in python.bind_many(rows, 4).rows()] == [
+    python_plan = Twins("python").bind.BindPlan(python_columns, None)
+    assert [bound.data for bound in python_plan.bind_many(rows, 4).rows()] == [
         bound.data for bound in expected
     ]
 

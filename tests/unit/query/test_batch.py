@@ -381,6 +381,7 @@ class TestTables:
         }
         expected = [[1, "a", 0.5, moment, key, 7], [2, None, None, None, None, None]]
 
+        # Objects of other libraries that have only the methods of Arrow's C interface.
         class Stream:
             def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
                 return table.__arrow_c_stream__(requested_schema)

@@ -25,11 +25,14 @@ def test_certificates_make_a_mutual_handshake(tmp_path: Path) -> None:
     server.load_verify_locations(material.ca_certificate)
     server.verify_mode = ssl.CERT_REQUIRED
 
+    # A handshake in memory, in which the client expects the server to have `address`.
     def shake(address: str) -> str:
         to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-        ours = material.client_context().wrap_bio(to_client, to_server, server_hostname=address)
-        theirs = server.wrap_bio(to_server, to_client, server_side=True)
-        waiting = [ours, theirs]
+        client_end = material.client_context().wrap_bio(
+            to_client, to_server, server_hostname=address
+        )
+        server_end = server.wrap_bio(to_server, to_client, server_side=True)
+        waiting = [client_end, server_end]
         while waiting:
             for side in list(waiting):
                 try:
@@ -37,7 +40,7 @@ def test_certificates_make_a_mutual_handshake(tmp_path: Path) -> None:
                     waiting.remove(side)
                 except ssl.SSLWantReadError:
                     continue
-        return str(theirs.getpeercert())
+        return str(server_end.getpeercert())
 
     client = shake("127.0.0.7")
     assert "local cluster client" in client

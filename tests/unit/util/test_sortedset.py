@@ -18,6 +18,7 @@ Pool = list[Any]
 def test_a_sorted_set_is_a_set() -> None:
     source = random.Random(7)
     for _ in range(300):
+        # the same operations on a sorted set and on a built-in set
         a = [source.randrange(12) for _ in range(source.randrange(9))]
         b = [source.randrange(12) for _ in range(source.randrange(9))]
         x, y, plain_x, plain_y = util.SortedSet(a), util.SortedSet(b), set(a), set(b)
@@ -37,6 +38,7 @@ def test_a_sorted_set_is_a_set() -> None:
         )
         assert x.isdisjoint(b) == plain_x.isdisjoint(b)
         assert list(x.union(b, [99])) == sorted(plain_x.union(b, [99]))
+        # operators that change the set
         x |= y
         assert list(x) == sorted(plain_x | plain_y)
         x &= util.SortedSet(a)

@@ -35,12 +35,14 @@ def test_batches(monkeypatch: pytest.MonkeyPatch) -> None:
             [1577836800000000, 5, "a", 1, 2],
         ),
     ]
+    # all statements of a batch must use the same connection
     with pytest.raises(CQLEngineException, match="one connection"):
         batch.add_bound("x", [], connection="other")
     batch = BatchQuery()
     batch.add_bound("x", [], connection="other")
     with pytest.raises(CQLEngineException, match="DEFAULT_CONNECTION, the batch for other"):
         Car.batch(batch).create(maker="a", line=1, year=2)
+    # a model without its own connection uses that of the batch
     batch = BatchQuery(connection="other")
     Car.batch(batch).create(maker="a", line=1, year=2)
 

@@ -68,6 +68,7 @@ def test_numpy_of_any_kind_order_and_stride(
     dtype = numpy.dtype("i1" if source == "b1" else source)
     values = [1, 0, 1, 1, 0] if source == "?" else [1, 2, 3, 100, 0]
     flat = numpy.array(values, dtype)
+    # the same values in different memory layouts
     if layout == "strided":
         wide = numpy.zeros(10, dtype)
         wide[::2] = flat
@@ -85,6 +86,7 @@ def test_numpy_of_any_kind_order_and_stride(
         flat = raw.view(dtype)
     cqltype = KINDS[code][0]
     to_list = list_of(cqltype).build_codec(twins.codecs)
+    # an array of floats is no array of integers, even if all numbers are integral
     if dtype.kind == "f" and code not in "fd":
         with pytest.raises(TypeError, match=r"^element 0 of list<.*is not an integer$"):
             to_list.encode(flat)
@@ -203,6 +205,7 @@ def test_unsuitable_buffers_are_refused(twins: Twins) -> None:
     body = list_body("i", [1, 2])
     frozen = numpy.zeros(2, "i4")
     frozen.flags.writeable = False
+    # read-only, of other types, not contiguous, with two dimensions, or of bytes
     unsuitable: list[Any] = [
         frozen,
         numpy.zeros(2, "f4"),
@@ -216,14 +219,17 @@ def test_unsuitable_buffers_are_refused(twins: Twins) -> None:
     for out in unsuitable:
         with pytest.raises(TypeError, match="the buffer to decode into must be writable"):
             codec.deserialize_into(body, out)
+    # too small, and not a buffer
     with pytest.raises(ValueError, match="2 elements do not fit a buffer of 1"):
         codec.deserialize_into(body, array.array("i", [0]))
     with pytest.raises(TypeError):
         codec.deserialize_into(body, [0, 0])
+    # bodies that cannot be decoded into a buffer
     with pytest.raises(DecodeError, match="null or empty elements"):
         codec.deserialize_into(bytes.fromhex("00000001" + "ffffffff"), array.array("i", [0]))
     with pytest.raises(DecodeError, match="truncated"):
         codec.deserialize_into(body[:-1], array.array("i", [0, 0]))
+    # a list of a type that is no number
     with pytest.raises(TypeError, match="is not a list, set or vector of numbers"):
         list_of(t.UTF8Type).build_codec(twins.codecs).deserialize_into(
             body, array.array("i", [0, 0])

@@ -189,6 +189,7 @@ def test_a_list_changed_by_another_thread(twins: Twins) -> None:
     messages: set[str] = set()
     thread.start()
     try:
+        # each time, encoding succeeds with a consistent list, or the change is noticed
         for turn in range(300):
             codec = codecs[turn % 3]
             try:

@@ -390,6 +390,7 @@ def test_types_functions_and_aggregates() -> None:
     )
     fields = {name: list(user_type.field_names) for name, user_type in keyspace.user_types.items()}
     assert fields == {"u": ["a"], "empty": []}
+    # functions are sorted by signature
     assert list(keyspace.functions) == ["f(int)", "g(int)", "none()"]
     first, second = keyspace.functions["f(int)"], keyspace.functions["g(int)"]
     assert (first.deterministic, first.monotonic, list(first.monotonic_on)) == (True, True, ["x"])
@@ -397,6 +398,7 @@ def test_types_functions_and_aggregates() -> None:
     assert (second.return_type, second.language, second.body) == ("text", "java", "return x;")
     assert second.called_on_null_input
     assert list(second.argument_names) == ["x"]
+    # so are aggregates
     assert list(keyspace.aggregates) == ["a(int)", "b(int)"]
     first_aggregate, second_aggregate = keyspace.aggregates["a(int)"], keyspace.aggregates["b(int)"]
     assert (first_aggregate.deterministic, second_aggregate.deterministic) == (True, False)

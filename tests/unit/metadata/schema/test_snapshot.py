@@ -40,19 +40,20 @@ def create(node: FakeNode, kind: str, name: str, arguments: list[str] | None = N
 
 
 def check_creation(node: FakeNode, metadata: Metadata, execute: Any) -> None:
-    """Hold all mappings of a keyspace, create one object of each kind, and check that the held
-    mappings show it.
+    """Keep all mappings of a keyspace, create one object of each kind, and check that the mappings
+    contain it.
     """
     keyspaces = metadata.keyspaces
-    held = keyspaces["a"]
+    kept_keyspace = keyspaces["a"]
     parts = {
-        name: getattr(held, name)
+        name: getattr(kept_keyspace, name)
         for name in ("tables", "views", "user_types", "functions", "aggregates", "indexes")
     }
-    base = held.tables["t0"]
+    base = kept_keyspace.tables["t0"]
     for part in (keyspaces, *parts.values(), base.views, base.columns, base.options):
         assert isinstance(part, dict)
     assert "new" not in parts["tables"]
+    # create one object of each kind, on the node and then with an event
     add_table(node.schema, "a", "new")
     create(node, "TABLE", "new")
     execute("CREATE TABLE")
@@ -69,8 +70,9 @@ def check_creation(node: FakeNode, metadata: Metadata, execute: Any) -> None:
     node.schema["system_schema.columns"].append(column("a", "v", "id", "partition_key", 0))
     create(node, "TABLE", "v")
     execute("CREATE MATERIALIZED VIEW")
+    # the mappings are the same objects, with the new content
     assert metadata.keyspaces is keyspaces
-    assert keyspaces["a"] is held
+    assert keyspaces["a"] is kept_keyspace
     assert list(parts["tables"]) == ["new", "t0", "t1"]
     assert list(parts["views"]) == list(base.views) == ["v"]
     assert base.views["v"] is parts["views"]["v"]
@@ -79,8 +81,8 @@ def check_creation(node: FakeNode, metadata: Metadata, execute: Any) -> None:
     assert list(parts["functions"]) == ["f(int)"]
     assert list(parts["aggregates"]) == ["g(int)"]
     for name, part in parts.items():
-        assert getattr(held, name) is part
-    assert "CREATE TABLE a.new" in held.export_as_string()
+        assert getattr(kept_keyspace, name) is part
+    assert "CREATE TABLE a.new" in kept_keyspace.export_as_string()
 
 
 def test_objects_of_the_blocking_api_are_live() -> None:
@@ -95,8 +97,8 @@ async def test_objects_of_the_asyncio_api_are_live() -> None:
         node.schema = schema("a", "b")
         async with connected(node, schema_event_refresh_window=0) as (cluster, _):
             keyspaces = cluster.metadata.keyspaces
-            held, other = keyspaces["a"], keyspaces["b"]
-            tables = held.tables
+            kept_keyspace, other = keyspaces["a"], keyspaces["b"]
+            tables = kept_keyspace.tables
             remove_table(node.schema, "a", "t1")
             await cluster.refresh_table_metadata("a", "t1")
             assert list(tables) == ["t0"]
@@ -106,7 +108,7 @@ async def test_objects_of_the_asyncio_api_are_live() -> None:
             # An altered keyspace is a new object, so that applications can compare it with the old
             # one.
             assert keyspaces["a"].replication_strategy.replication_factor == 3
-            assert held.replication_strategy.replication_factor == 1
+            assert kept_keyspace.replication_strategy.replication_factor == 1
             assert keyspaces["a"].tables is tables
             # A removed object keeps its last state.
             assert list(other.tables) == ["t0", "t1"]
@@ -122,14 +124,14 @@ def test_an_earlier_source_returns_the_live_object() -> None:
     metadata._replace_schema(Schema({"ks": first}))
     metadata._replace_schema(Schema({"ks": second}))
     # A thread that had found `first` requests its object only now.
-    held = first.object()
-    assert held is metadata.keyspaces["ks"]
-    assert not held.durable_writes
+    kept_keyspace = first.object()
+    assert kept_keyspace is metadata.keyspaces["ks"]
+    assert not kept_keyspace.durable_writes
     metadata._replace_schema(Schema({"ks": third}))
     altered = metadata.keyspaces["ks"]
-    assert (held.durable_writes, altered.durable_writes) == (False, True)
+    assert (kept_keyspace.durable_writes, altered.durable_writes) == (False, True)
     assert third.object() is altered
-    assert altered.tables is held.tables
+    assert altered.tables is kept_keyspace.tables
     altered.note = "the program's own"
     metadata._replace_schema(Schema({"ks": source()}))
     assert metadata.keyspaces["ks"].note == "the program's own"
@@ -138,13 +140,13 @@ def test_an_earlier_source_returns_the_live_object() -> None:
 def test_a_keyspace_that_cannot_be_renewed(caplog: pytest.LogCaptureFixture) -> None:
     metadata = Metadata()
     metadata._replace_schema(Schema({"ks": source()}))
-    held = metadata.keyspaces["ks"]
+    kept_keyspace = metadata.keyspaces["ks"]
     broken = source()
     broken.tables = None  # type: ignore[assignment]
     metadata._replace_schema(Schema({"ks": broken}))
     assert "cannot be renewed" in caplog.text
     metadata._replace_schema(Schema({"ks": source()}))
-    assert metadata.keyspaces["ks"].name == held.name
+    assert metadata.keyspaces["ks"].name == kept_keyspace.name
 
 
 def number_mapping(**names: int) -> LazyMapping[int]:
@@ -225,10 +227,10 @@ def test_threads_that_read_while_the_schema_changes() -> None:
     def read() -> None:
         try:
             while not stop.is_set():
-                held = metadata.keyspaces["ks"]
-                seen.add(id(held))
-                assert held.durable_writes in (True, False)
-                list(held.tables.items())
+                kept_keyspace = metadata.keyspaces["ks"]
+                seen.add(id(kept_keyspace))
+                assert kept_keyspace.durable_writes in (True, False)
+                list(kept_keyspace.tables.items())
         except BaseException as failure:
             failures.append(failure)
 

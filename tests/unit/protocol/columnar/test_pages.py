@@ -296,14 +296,20 @@ def test_frames_of_pandas_without_pyarrow() -> None:
         page = read(metadata, *rows, plan=pages.array_plan(metadata))
         return pages.pandas_of_arrays(pandas, pages.arrays_of_page(numpy, page))
 
-    holed = frame(row, [None] * 5)
-    assert [str(kind) for kind in holed.dtypes][:3] == ["Int64", "boolean", "float64"]
-    assert holed.isna().iloc[1].all()
-    assert not holed.isna().iloc[0].any()
-    assert holed["v"].iloc[0].tolist() == [1.0, 2.0]
-    assert holed["v"].iloc[1] is None
-    assert (holed["i"].iloc[0], holed["b"].iloc[0], holed["f"].iloc[0]) == (7, True, 0.5)
-    assert holed["d"].iloc[0].to_pydatetime() == datetime.datetime(1970, 1, 2)
+    with_nulls = frame(row, [None] * 5)
+    # columns with nulls have pandas' nullable types
+    assert [str(kind) for kind in with_nulls.dtypes][:3] == ["Int64", "boolean", "float64"]
+    assert with_nulls.isna().iloc[1].all()
+    assert not with_nulls.isna().iloc[0].any()
+    assert with_nulls["v"].iloc[0].tolist() == [1.0, 2.0]
+    assert with_nulls["v"].iloc[1] is None
+    assert (with_nulls["i"].iloc[0], with_nulls["b"].iloc[0], with_nulls["f"].iloc[0]) == (
+        7,
+        True,
+        0.5,
+    )
+    assert with_nulls["d"].iloc[0].to_pydatetime() == datetime.datetime(1970, 1, 2)
+    # columns without nulls have NumPy's types
     without_nulls = frame(row)
     assert [str(kind) for kind in without_nulls.dtypes][:3] == ["int64", "bool", "float64"]
     assert without_nulls["v"].iloc[0].tolist() == [1.0, 2.0]

@@ -177,6 +177,7 @@ def arrow(values: list[Any], kind: Any) -> Any:
 
 
 def test_numbers_of_other_types(twins: Twins) -> None:
+    # tables whose Arrow types `options` selects
     big = 10**30
     options = ColumnOptions(decimals=(38, 6), varints="int64")
     for kind, value in (
@@ -187,6 +188,7 @@ def test_numbers_of_other_types(twins: Twins) -> None:
         cells = [kind.codec().encode(value), None]
         table = table_of(twins, kind, cells, options)
         assert table_of(twins, kind, bound(twins, kind, table), options).equals(table)
+    # integers from decimals and from strings
     assert one_by_one(t.IntegerType, arrow([Decimal(big), None], pyarrow.decimal128(38, 2))) == [
         big,
         None,
@@ -221,6 +223,7 @@ def test_times_in_all_units() -> None:
                 *expected,
                 None,
             ]
+    # dates as timestamps, and timestamps as dates
     days = arrow([-1, 5_000_000, None], pyarrow.date32())
     assert one_by_one(t.TimestampType, days) == [-86_400_000, 5_000_000 * 86_400_000, None]
     assert one_by_one(t.SimpleDateType, days) == [2**31 - 1, 2**31 + 5_000_000, None]
@@ -229,6 +232,7 @@ def test_times_in_all_units() -> None:
         2**31 + 1,
     ]
     assert one_by_one(t.SimpleDateType, arrow([-86_400_000], pyarrow.date64())) == [2**31 - 1]
+    # times of day from times and from durations
     for clock in (
         pyarrow.time32("s"),
         pyarrow.time32("ms"),
@@ -375,31 +379,35 @@ def test_columns_of_pandas(twins: Twins) -> None:
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     moment = pandas.Timestamp("2026-11-21T00:30", tz="Europe/Berlin")
     day = 2**31 + 20_778
+    # timestamps and time deltas; NaT is null
     frame = pandas.DataFrame({"c0": [moment, pandas.NaT]})
     assert one_by_one(t.SimpleDateType, frame) == [day, None]
     assert one_by_one(t.TimestampType, frame) == [int(moment.timestamp() * 1000), None]
     clock = pandas.DataFrame({"c0": [pandas.Timedelta(5, "ns"), pandas.NaT]})
     assert one_by_one(t.TimeType, clock) == [5, None]
     assert one_by_one(t.DurationType, clock) == [Duration(0, 0, 5), None]
-    held = pandas.DataFrame(
+    # collections that pandas stores as Arrow lists, or as Python objects
+    arrow_lists = pandas.DataFrame(
         {
             "c0": pandas.array(
                 [[5], None], dtype=pandas.ArrowDtype(pyarrow.list_(pyarrow.time64("ns")))
             )
         }
     )
-    assert one_by_one(list_of(t.TimeType), held) == [[5], None]
+    assert one_by_one(list_of(t.TimeType), arrow_lists) == [[5], None]
     cells = pandas.DataFrame({"c0": [(moment, pandas.NaT)]})
     assert one_by_one(tuple_of(t.SimpleDateType, t.TimestampType), cells) == [(day, None)]
     assert one_by_one(tuple_of(t.TimestampType, t.SimpleDateType), cells) == [
         (int(moment.timestamp() * 1000), None)
     ]
+    # NumPy arrays; that of a vector is passed on unchanged
     reals = numpy.array([1.5, float("nan")], dtype="f4")
     vectors = pandas.DataFrame({"c0": [reals, None]})
     assert one_by_one(vector_of(t.FloatType, 2), vectors)[0] is reals
     assert one_by_one(
         list_of(t.Int32Type), pandas.DataFrame({"c0": [numpy.array([2.0, 3.0])]})
     ) == [[2, 3]]
+    # date offsets and dicts are durations
     offsets = pandas.DataFrame(
         {"c0": [pandas.DateOffset(months=1, nanoseconds=3), {"days": 2}, None]}, dtype=object
     )
