@@ -32,6 +32,7 @@ CASSANDRA = "org.apache.cassandra.auth.PasswordAuthenticator"
 
 @pytest.mark.parametrize("kind", [PlainTextAuthProvider, DSEPlainTextAuthProvider])
 def test_plain_text(kind: Any) -> None:
+    """The initial response contains user and password, separated by NUL."""
     authenticator = kind("ada", SECRET).new_authenticator("10.0.0.1")
     authenticator.server_authenticator_class = CASSANDRA
     assert authenticator.initial_response() == b"\0ada\0" + SECRET.encode()
@@ -141,6 +142,7 @@ def test_sasl_authenticators_use_the_client_of_pure_sasl() -> None:
 
 @pytest.mark.usefixtures("pure_sasl")
 def test_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SASL client gets the host's name, the service and the options of the provider."""
     monkeypatch.setattr("socket.getnameinfo", lambda address, flags: (f"name of {address[0]}", 0))
     provider = DSEGSSAPIAuthProvider(qops=["auth", b"auth-int"], user="ada")
     authenticator: Any = provider.new_authenticator("10.0.0.1")

@@ -194,6 +194,7 @@ def test_a_results_generator_reads_statements_lazily() -> None:
 
 
 def test_no_statements() -> None:
+    """Without statements, the result is empty."""
     assert execute_concurrent(SynchronousSession(), []) == []
 
 

@@ -44,6 +44,7 @@ def check(results: Any) -> None:
 
 
 def test_blocking(node: FakeNode) -> None:
+    """Each blocking function returns rows of the given class."""
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
         check(execute_concurrent(session, STATEMENTS, row_type=Item))
         check(
@@ -64,6 +65,7 @@ def test_blocking(node: FakeNode) -> None:
 
 
 async def test_awaited(node: FakeNode) -> None:
+    """The methods of `cassandra.aio` return rows of the given class."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         outcomes = [

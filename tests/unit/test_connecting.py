@@ -23,6 +23,7 @@ def settings_of(*arguments: str, prefix: str = "") -> dict[str, Any]:
 
 
 def test_without_options() -> None:
+    """Without options, a command connects to 127.0.0.1, port 9042, without TLS."""
     assert settings_of() == {"contact_points": ["127.0.0.1"], "port": 9042, "ssl_context": None}
 
 
@@ -41,6 +42,9 @@ def test_the_help_tells_the_clusters_apart(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each option of TLS sets up the context: authority, certificate, and check of the host
+    name.
+    """
     contexts: list[Any] = []
 
     def context(cafile: Any = None) -> Any:

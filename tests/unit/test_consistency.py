@@ -18,6 +18,7 @@ def test_numbers_and_names() -> None:
 
 
 def test_serial_levels() -> None:
+    """Only SERIAL and LOCAL_SERIAL are serial levels."""
     serial = [
         name for name in NAMES if ConsistencyLevel.is_serial(ConsistencyLevel.name_to_value[name])
     ]

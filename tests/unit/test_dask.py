@@ -12,6 +12,7 @@ from cassandra.errors import DependencyException
 
 
 def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Dask, the error says what to install."""
     monkeypatch.setitem(sys.modules, "dask", None)
     with pytest.raises(DependencyException, match=r"pip install turbocql\[dask\]"):
         dask.read_table("ks.t", {})

@@ -11,6 +11,7 @@ from cassandra import cqltypes, deserializers
 
 
 def test_deserializers() -> None:
+    """Deserializers are found by type and decode values; null and empty numbers are None."""
     deserializer = deserializers.find_deserializer(cqltypes.Int32Type)
     assert deserializer.deserialize_bytes(bytes.fromhex("00000005"), 4) == 5
     assert deserializer.from_binary(None) is None

@@ -82,6 +82,7 @@ DEFAULTS = {
 
 
 def test_the_defaults() -> None:
+    """The report of a cluster with default settings."""
     assert report_of() == DEFAULTS
 
 

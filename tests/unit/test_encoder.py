@@ -88,6 +88,7 @@ LITERALS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("value", "literal"), LITERALS)
 def test_literals(value: Any, literal: str) -> None:
+    """Each value becomes the literal beside it, also with `as_text_type`."""
     assert Encoder().cql_encode_all_types(value) == literal
     assert Encoder().cql_encode_all_types(value, as_text_type=True) == literal
 
@@ -106,6 +107,7 @@ def test_entries_of_an_encoders_mapping_can_be_replaced() -> None:
 
 
 def test_quoting() -> None:
+    """Strings are quoted, with doubled apostrophes; other values are not."""
     assert cql_quote("a'b") == "'a''b'"
     assert (cql_quote(0), cql_quote(1.5), cql_quote(None)) == ("0", "1.5", "None")
     assert Encoder().cql_encode_all_types(Point(1, 2)) == "'POINT (1 2)'"

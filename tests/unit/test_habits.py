@@ -485,6 +485,7 @@ def test_swapped_session_and_statement(session: Session) -> None:
     ],
 )
 def test_wrong_timeouts(session: Session, timeout: Any, text: str) -> None:
+    """The error for a timeout that is no number says what to write instead."""
     with pytest.raises(TypeError, match=text):
         session.execute("SELECT key FROM system.local", None, timeout)
 

@@ -27,6 +27,7 @@ UVINTS = [
 
 @pytest.mark.parametrize(("value", "expected"), UVINTS)
 def test_unsigned_vints(value: int, expected: str) -> None:
+    """Each number is packed to the bytes beside it; truncated bytes are refused."""
     assert marshal.uvint_pack(value).hex() == expected
     assert marshal.uvint_unpack(bytes.fromhex(expected) + b"rest") == (value, len(expected) // 2)
     for size in range(len(expected) // 2):
@@ -41,6 +42,7 @@ def test_unsigned_vints_out_of_range(value: int) -> None:
 
 
 def test_zig_zag() -> None:
+    """Small negative numbers become small unsigned ones."""
     assert [marshal.encode_zig_zag(n) for n in (0, -1, 1, -2, 2)] == [0, 1, 2, 3, 4]
     assert marshal.encode_zig_zag(-(1 << 63)) == (1 << 64) - 1
     assert marshal.decode_zig_zag((1 << 64) - 1) == -(1 << 63)
@@ -64,11 +66,15 @@ def test_vints_there_and_back(values: list[int]) -> None:
     ],
 )
 def test_varints(value: int, expected: str) -> None:
+    """Each number is packed to the bytes beside it, and unpacked from them."""
     assert marshal.varint_pack(value).hex() == expected
     assert marshal.varint_unpack(bytes.fromhex(expected)) == value
 
 
 def test_fixed_widths() -> None:
+    """Numbers of fixed width are packed and unpacked in big-endian order, if the name does not say
+    otherwise.
+    """
     assert marshal.int64_pack(-2).hex() == "fffffffffffffffe"
     assert marshal.int32_pack(1).hex() == "00000001"
     assert marshal.int16_pack(-1).hex() == "ffff"

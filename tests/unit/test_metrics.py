@@ -151,6 +151,7 @@ async def test_requests_of_the_asyncio_api_are_counted() -> None:
 
 
 def test_names() -> None:
+    """The names of metrics are unique, and free again after shutdown."""
     first, second = Cluster(metrics_enabled=True), Cluster(metrics_enabled=True)
     assert isinstance(first.metrics, Metrics)
     assert isinstance(second.metrics, Metrics)

@@ -22,6 +22,7 @@ KNOWN = [(b"", 0), (b"123", -7468325962851647638)]
 @pytest.mark.parametrize("hash_of", [murmur3.murmur3, murmur3.python_murmur3])
 @pytest.mark.parametrize(("data", "token"), KNOWN)
 def test_known_hashes(hash_of: Any, data: bytes, token: int) -> None:
+    """Bytes, bytearrays and memoryviews have the known hash."""
     assert hash_of(data) == token
     assert hash_of(bytearray(data)) == token
     assert hash_of(memoryview(data)) == token
@@ -29,6 +30,7 @@ def test_known_hashes(hash_of: Any, data: bytes, token: int) -> None:
 
 @pytest.mark.parametrize(("data", "token"), KNOWN)
 def test_known_tokens(twins: Twins, data: bytes, token: int) -> None:
+    """Partition keys have the known token."""
     assert twins.ring.token_of(data) == token
 
 

@@ -116,6 +116,7 @@ async def test_errors_of_a_session(face: Any) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_rows(protocol: int) -> None:
+    """Unpickled and copied rows are equal, and have the same class."""
     row = row_class(("k", "a b", "class", "_x", "k"))._make([1, "x", None, 2.5, 3])
     unpickled = pickle.loads(pickle.dumps([row, row], protocol))
     assert unpickled == [row, row]
@@ -154,6 +155,7 @@ VALUES = [
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
 def test_values(value: Any, protocol: int) -> None:
+    """An unpickled value is equal and of the same class."""
     unpickled = pickle.loads(pickle.dumps(value, protocol))
     assert (type(unpickled), unpickled) == (type(value), value)
 
@@ -181,6 +183,7 @@ TYPES = [
 
 @pytest.mark.parametrize("name", TYPES)
 def test_types(name: str) -> None:
+    """The metadata of a column of each type can be unpickled and copied."""
     with FakeNode() as node:
         node.prime_prepare("Q", [("k", name)])
         with Cluster([node.address], port=node.port) as cluster:
@@ -196,6 +199,7 @@ class Zip:
 @pytest.mark.parametrize("mapped", [None, Zip])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_user_types(mapped: Any, protocol: int) -> None:
+    """An unpickled user-defined type is the same class."""
     inner = UserType.make_udt_class("ks", "i n", ("a b",), (Int32Type,))
     kind = UserType.make_udt_class("ks", "out", ("x", "y"), (inner, Int32Type), mapped)
     assert pickle.loads(pickle.dumps(kind, protocol)) is kind

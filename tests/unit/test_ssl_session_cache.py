@@ -63,5 +63,6 @@ def test_an_empty_cache_is_true() -> None:
 
 @pytest.mark.parametrize(("size", "error"), [(0, ValueError), (True, TypeError), ("5", TypeError)])
 def test_sizes(size: Any, error: type[Exception]) -> None:
+    """The size must be a positive integer."""
     with pytest.raises(error, match="max_size"):
         SSLSessionCache(size)

@@ -35,6 +35,7 @@ def range_of(tablets: Tablets, token: int) -> Any:
 
 
 def test_a_tablet() -> None:
+    """A tablet has its leader and replicas; a row without replicas is no tablet."""
     simple = tablet(0, 10)
     assert simple.leader == FIRST
     assert simple.replica_contains_host_id(SECOND)

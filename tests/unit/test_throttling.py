@@ -371,6 +371,7 @@ def test_errors_of_the_application_keep_the_limit() -> None:
     ],
 )
 def test_wrong_limits(make: Any, kind: type[Exception], message: str) -> None:
+    """A wrong limit or throttler is refused with an error that says what is allowed."""
     with pytest.raises(kind, match=message):
         make()
 

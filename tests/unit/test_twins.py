@@ -59,6 +59,7 @@ def test_same_public_names(name: str, compiled: Twins) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_signatures(name: str, compiled: Twins) -> None:
+    """Functions and methods of both implementations have the same parameters."""
     python, c = _impl.twin(name, "python"), getattr(compiled, name)
     for public in sorted(public_names(python)):
         ours, theirs = getattr(python, public), getattr(c, public)
@@ -149,6 +150,7 @@ def fits(python: type[Any], call: Call) -> bool:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_constructors(name: str, compiled: Twins) -> None:
+    """Constructors of both implementations accept and refuse the same calls."""
     for python, c in classes(name, compiled):
         if (name, python.__name__) in NOT_CALLED:
             continue
@@ -201,6 +203,9 @@ def own_constants(module: ModuleType) -> set[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_constants(name: str, compiled: Twins) -> None:
+    """Constants of both implementations have the same values, except those in
+    DIFFERENT_CONSTANTS.
+    """
     python, c = _impl.twin(name, "python"), getattr(compiled, name)
     ours, theirs = constants(python), constants(c)
     assert own_constants(python) <= set(theirs)

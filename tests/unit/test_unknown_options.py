@@ -112,6 +112,7 @@ def test_unknown_options_of_concurrent_execution(session: Session, name: str, te
     ],
 )
 def test_statements(name: str, text: str) -> None:
+    """The error for an unknown option of a statement suggests another place or name."""
     options: Any = {name: 1}
     with pytest.raises(TypeError, match=f"SimpleStatement.*'{name}'.*{text}|{text}"):
         SimpleStatement(QUERY, **options)

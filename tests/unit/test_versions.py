@@ -8,6 +8,7 @@ from cassandra import ProtocolVersion, util
 
 
 def test_versions() -> None:
+    """Versions are ordered like releases, and texts that are no versions are refused."""
     names = [
         "2.2.0",
         "3.11.4",

@@ -74,6 +74,7 @@ def test_a_load_with_default_options(calls: Calls, capsys: pytest.CaptureFixture
 
 
 def test_all_options(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each option of the command becomes an argument of `load` or a setting of the cluster."""
     monkeypatch.setenv("SECRET", "word")
     command = """load ks.t a.csv --hosts 10.0.0.1 10.0.0.2 --port 9999 --user ada
         --password-env SECRET --columns id,n=total --format csv --no-header --delimiter ; --quote '

@@ -126,6 +126,7 @@ def test_both_implementations_write_the_same_dates(compiled: Twins) -> None:
 def test_damaged_pages(
     twins: Twins, kinds: list[str], body: bytes, count: int, message: str
 ) -> None:
+    """The error for a damaged page names the row and the column, or what is wrong with the page."""
     names = [f"c{number}" for number in range(len(kinds))]
     with pytest.raises(DecodeError, match=message):
         twins.csv_texts.csv_lines(names, list(map(codec_of, kinds)), body, 0, count)

@@ -239,6 +239,7 @@ def test_request_options_apply_to_each_write(node: FakeNode, load: Load) -> None
 def test_wrong_options(
     node: FakeNode, load: Load, options: dict[str, Any], kind: type[Exception], words: str
 ) -> None:
+    """Unknown options and values out of range are refused; the error names the option."""
     with pytest.raises(kind, match=words):
         load(node, [(1, "x")], **options)
 

@@ -56,12 +56,14 @@ def test_rows_of_the_application(node: FakeNode, record_inserts: list[Any]) -> N
 def test_files(
     node: FakeNode, record_inserts: list[Any], tmp_path: Path, name: str, text: str
 ) -> None:
+    """Texts of files are CQL values, so no converter changes them."""
     (tmp_path / name).write_text(text)
     load(node, tmp_path / name)
     assert record_inserts == [b"ADA"]
 
 
 def test_tables(node: FakeNode, record_inserts: list[Any]) -> None:
+    """Columns of tables are CQL values too."""
     pyarrow = pytest.importorskip("pyarrow")
     load(node, pyarrow.table({"id": [1], "name": ["ADA"]}))
     assert record_inserts == [b"ADA"]

@@ -50,6 +50,7 @@ def whole(file: Any) -> bytes:
 
 @pytest.mark.parametrize("ending", PACKED)
 def test_compressed_files(tmp_path: Path, ending: str) -> None:
+    """The ending of a file's name, in any case, selects the decompression."""
     path = tmp_path / f"a.csv{ending}"
     path.write_bytes(PACKED[ending](TEXT.encode()))
     with opened(str(path)) as text:
@@ -165,6 +166,7 @@ def test_bare_names_have_no_compression_suffix() -> None:
 
 
 def test_encodings() -> None:
+    """Names of encodings are normalized, and unknown ones are refused."""
     for name in ("utf8", "UTF-8", "utf-8-sig", "ascii"):
         assert check_encoding(name) == "utf-8"
     assert check_encoding("latin1") == "iso8859-1"
@@ -290,6 +292,7 @@ def test_files_are_not_pipes(tmp_path: Path) -> None:
 
 
 def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path "-" is the standard input, which is not closed."""
     path = tmp_path / "a.csv"
     path.write_bytes(b"a\n")
     with open(path, "rb") as stdin:

@@ -78,6 +78,7 @@ def test_a_file_without_a_header_and_a_format(node: FakeNode, tmp_path: Path) ->
 
 
 def test_json_lines(node: FakeNode, tmp_path: Path) -> None:
+    """The warnings for JSON lines name the line, the column and the probable unit."""
     path = tmp_path / "a.jsonl"
     path.write_text(
         '{"id": 1, "at": null}\n{"id": 2, "at": 1700000000, "till": "1700000000000000000"}\n'

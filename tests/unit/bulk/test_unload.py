@@ -63,6 +63,7 @@ def test_json_lines_compressed(session: Any, tmp_path: Path) -> None:
 
 
 def test_parquet(session: Any, tmp_path: Path) -> None:
+    """The Parquet files of an unload contain all rows of the table."""
     parquet = pytest.importorskip("pyarrow.parquet")
     session.unload("a.t0", tmp_path, compression="zstd", file_bytes=3000, page_size=50)
     rows = [
@@ -72,6 +73,7 @@ def test_parquet(session: Any, tmp_path: Path) -> None:
 
 
 async def test_asyncio(nodes: FakeCluster, tmp_path: Path) -> None:
+    """`await session.unload(...)` writes all rows too."""
     nodes.prime(QUERY, Table(no_fault))
     async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
         report = await session.unload("a.t0", tmp_path, format="csv")
@@ -80,6 +82,7 @@ async def test_asyncio(nodes: FakeCluster, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_a_limit(session: Any, tmp_path: Path, form: str) -> None:
+    """With `limit`, exactly that many rows are written."""
     pytest.importorskip("pyarrow")
     report = session.unload("a.t0", tmp_path / "out", format=form, limit=33, page_size=20)
     assert report.rows == 33

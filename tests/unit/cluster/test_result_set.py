@@ -161,6 +161,7 @@ def test_equality_and_truth() -> None:
 
 
 def test_one() -> None:
+    """`one()` returns the first row, or None if there is none."""
     assert ResultSet(FakeFuture(), [7, 8]).one() == 7
     assert ResultSet(FakeFuture(), []).one() is None
 

@@ -121,6 +121,9 @@ def test_values_of_all_sizes(policy: Policy, size: int) -> None:
     ids=str,
 )
 def test_types(policy: Policy, kind: Any, value: Any) -> None:
+    """A value of each type, which is given as a CQL name or a class, is the same after encryption
+    and decryption.
+    """
     policy.add_column(COLUMN, KEY, kind)
     data = policy.decrypt(COLUMN, policy.encode_and_encrypt(COLUMN, value))
     read = policy.column_type(COLUMN).from_binary(data, 4)

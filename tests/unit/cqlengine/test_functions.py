@@ -46,6 +46,9 @@ def test_bounds_of_time_uuids(kind: Any) -> None:
 
 
 def test_tokens() -> None:
+    """A token of several values has a placeholder for each, and its values are bound as those of
+    the columns.
+    """
     token = Token(1, "a")
     token.set_context_id(2)
     assert (str(token), context(token)) == ("token(%(2)s, %(3)s)", {"2": 1, "3": "a"})

@@ -154,6 +154,7 @@ NETWORK = (
 
 
 async def test_keyspaces(server: Server) -> None:
+    """Keyspaces are created and dropped with the same statements in both APIs."""
     assert management.create_keyspace_simple("Ks", 3) == [SIMPLE]
     assert await management.acreate_keyspace_simple("Ks", 3) == [SIMPLE]
     assert management.create_keyspace_network_topology("k", {"dc1": 2}, False) == [NETWORK]

@@ -88,6 +88,7 @@ def declare(**attributes: Any) -> Any:
 def test_refused_declarations(
     attributes: dict[str, Any], error: type[Exception], message: str
 ) -> None:
+    """A wrong declaration of a model is refused; the error names the mistake."""
     with pytest.raises(error, match=message):
         declare(**attributes)
 
@@ -115,6 +116,10 @@ def test_names_of_tables() -> None:
 
 
 def test_inheritance() -> None:
+    """Subclasses of an abstract model have its columns, may replace them, and have their own
+    tables' columns besides.
+    """
+
     class Base(Model):
         __abstract__ = True
         __keyspace__ = "ks"
@@ -249,6 +254,7 @@ def test_the_cache_of_statements_is_bounded(
 
 
 def test_discriminators(session: FakeSession) -> None:
+    """A row becomes an instance of the subclass that its discriminator column names."""
     assert str(Cat.objects) == 'SELECT "id", "cute" FROM ks.pet WHERE "kind" = %(0)s LIMIT 10000'
     Cat.create(id=1, cute=0.5)
     assert session.last[1] == [1, "cat", 0.5]
@@ -319,6 +325,8 @@ def test_a_misspelt_column_is_logged_once(
 
 
 def test_misspelt_settings(caplog: pytest.LogCaptureFixture) -> None:
+    """The warning for a misspelt setting of a model suggests the right one."""
+
     class Event(Model):
         __tablename__ = "events"
         __table__ = "events"

@@ -47,6 +47,9 @@ def add_tables(session: FakeSession, **keyspaces: Any) -> None:
     ],
 )
 def test_names(session: FakeSession, keyspace: str, name: str, text: str) -> None:
+    """Names are quoted if they are reserved or contain other characters, or if the schema has the
+    name with capitals.
+    """
     add_tables(session, ks={"Known": ["k"], "t": ["k"]})
     table = NamedTable(keyspace, name)
     assert table.column_family_name() == table.__name__ == text
@@ -77,6 +80,7 @@ def test_columns_are_quoted_and_take_any_value() -> None:
 
 
 def test_rows(session: FakeSession) -> None:
+    """Queries of a named table return rows with attributes; `get` expects exactly one row."""
     table = NamedTable("ks", "t")
     session.give(a=1, b="x")
     assert table.get(a=1).b == "x"

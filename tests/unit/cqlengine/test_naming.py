@@ -25,4 +25,5 @@ from cassandra.cqlengine.naming import snake_case
     ],
 )
 def test_names(name: str, expected: str) -> None:
+    """Names become lower case with underscores; of long names, the last 48 characters are kept."""
     assert snake_case(name) == expected

@@ -40,4 +40,5 @@ def test_for_later_drops_the_options_of_a_single_write() -> None:
     ],
 )
 def test_lightweight_transactions(changes: dict[str, Any], expected: bool) -> None:
+    """Options with a condition make an operation a lightweight transaction."""
     assert DEFAULTS.with_changes(**changes).is_conditional is expected

@@ -216,6 +216,7 @@ def last_concurrency(face: Face, monkeypatch: pytest.MonkeyPatch) -> Callable[[]
 
 
 async def test_many_writes(face: Face, last_concurrency: Callable[[], int | None]) -> None:
+    """Many writes are prepared once per text, and executed with the given concurrency."""
     outcomes = await face.perform(ManyRequests(WRITES, "here", None, 5))
     assert len(outcomes) == 3
     assert all(outcome[0] for outcome in outcomes)

@@ -90,6 +90,7 @@ def test_placeholders_can_be_renumbered() -> None:
 
 
 def test_mistakes() -> None:
+    """Statements refuse clauses and operators of the wrong kind."""
     with pytest.raises(s.StatementException, match="operator must be of type"):
         s.WhereClause("a", "=", 1)  # type: ignore[arg-type]
     with pytest.raises(s.StatementException, match="WhereClause"):

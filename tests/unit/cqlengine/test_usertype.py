@@ -15,6 +15,7 @@ class Address(UserType):
 
 
 def test_user_types() -> None:
+    """Instances of user-defined types give access to their fields and notice changes."""
     address = Address(street="a", no=1)
     assert (address.street, address["number"], address.keys(), address.values(), len(address)) == (
         "a",

@@ -28,13 +28,16 @@ class WrongModelFields:
 
 
 def test_attrs() -> None:
+    """An attrs class declares an alias of a field with `alias`."""
     assert attributes_by_alias(Attrs) == {"other": "named"}
 
 
 def test_pydantic() -> None:
+    """A pydantic model declares aliases of fields in several ways."""
     # An AliasPath is not an alias. If two fields have the same alias, the first field wins.
     assert attributes_by_alias(Pydantic) == {"other": "named", "one": "several", "two": "several"}
 
 
 def test_other_classes() -> None:
+    """Classes without such declarations have no aliases."""
     assert attributes_by_alias(WrongModelFields) == attributes_by_alias(int) == {}

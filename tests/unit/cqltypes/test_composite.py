@@ -80,6 +80,7 @@ def test_parts_that_name_their_type(twins: Twins) -> None:
 
 
 def test_names() -> None:
+    """The names of composite types contain their components, quoted in CQL."""
     assert PAIR.cql_parameterized_type() == (
         f"'{PACKAGE}CompositeType({PACKAGE}UTF8Type, {PACKAGE}Int32Type)'"
     )

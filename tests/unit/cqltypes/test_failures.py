@@ -41,6 +41,7 @@ RANGES = [
 
 @pytest.mark.parametrize(("cqltype", "low", "high"), RANGES)
 def test_integer_ranges(twins: Twins, cqltype: Any, low: int, high: int) -> None:
+    """The limits of each integer type can be encoded, and numbers beyond them are refused."""
     codec = cqltype.build_codec(twins.codecs)
     several = list_of(cqltype).build_codec(twins.codecs)
     for value in (low, high):
@@ -195,6 +196,7 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
 def test_refusals(
     twins: Twins, cqltype: Any, value: Any, error: type[Exception], message: str
 ) -> None:
+    """Values that do not fit the type are refused with an error that names them."""
     with pytest.raises(error, match=message):
         cqltype.build_codec(twins.codecs).encode(value)
 
@@ -318,6 +320,7 @@ MALFORMED: list[tuple[Any, bytes, str]] = [
 
 @pytest.mark.parametrize(("cqltype", "data", "message"), MALFORMED)
 def test_malformed_data(twins: Twins, cqltype: Any, data: bytes, message: str) -> None:
+    """Malformed bytes raise a DecodeError that says what is wrong."""
     with pytest.raises(DecodeError, match=message):
         cqltype.build_codec(twins.codecs).decode(data)
 

@@ -80,6 +80,7 @@ def test_shapes_are_encoded_and_decoded(cqltype: Any, shape: Any, text: str, par
     ],
 )
 def test_damaged_bytes(cqltype: Any, data: bytes, message: str) -> None:
+    """Each kind of damage is refused with an error that names it."""
     with pytest.raises(DecodeError, match=message):
         cqltype.from_binary(data, 4)
 
@@ -98,6 +99,7 @@ RANGES = [
 
 @pytest.mark.parametrize(("value", "data"), RANGES, ids=[data[:1].hex() for _, data in RANGES])
 def test_date_ranges(value: Any, data: bytes) -> None:
+    """Each kind of range is encoded to the bytes beside it, and decoded from them."""
     assert t.DateRangeType.to_binary(value, 4) == data
     assert t.DateRangeType.from_binary(data, 4) == value
 

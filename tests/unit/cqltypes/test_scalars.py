@@ -41,6 +41,9 @@ NAMES: dict[Any, tuple[str, str, bool]] = {
 
 @pytest.mark.parametrize("cqltype", SCALARS, ids=lambda cqltype: str(cqltype.__name__))
 def test_names(cqltype: Any) -> None:
+    """Each type has the CQL name that it should have, and can be looked up by its name on the
+    server.
+    """
     name, factory, takes_empty = NAMES[cqltype]
     assert (cqltype.typename, cqltype._factory, cqltype.empty_binary_ok) == (
         name,

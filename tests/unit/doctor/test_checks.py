@@ -66,6 +66,7 @@ def test_a_host_that_does_not_tell_its_schema_is_not_counted_as_agreeing(
 
 
 def test_mixed_releases(nodes: FakeCluster, session: Session) -> None:
+    """Nodes of different releases are a warning that says how many have which."""
     hosts = session.cluster.metadata.all_hosts()
     assert levels(checks.versions(session, 2)) == [OK]
     hosts[0].release_version = "9.9"
@@ -152,6 +153,7 @@ NODES = Counter({"east": 3, "west": 1})
     ],
 )
 def test_replication(name: str, strategy: Any, expected: list[tuple[str, str]]) -> None:
+    """Each keyspace whose replication is risky for its data centres is a finding."""
     findings: list[Finding] = list(checks._faults_of(name, strategy, NODES))
     assert levels(findings) == [level for level, _ in expected]
     for finding, (_, text) in zip(findings, expected, strict=True):
@@ -165,6 +167,7 @@ def test_replication_and_ring_of_the_cluster(session: Session) -> None:
 
 
 def test_shards() -> None:
+    """There is a finding about shards for ScyllaDB, and none for Cassandra."""
     with FakeCluster(1, scylla=Scylla(2)) as nodes, connected(nodes) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         (finding,) = checks.shards(session, 2)

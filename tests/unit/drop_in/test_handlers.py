@@ -130,6 +130,7 @@ def test_execute_has_the_metadata_id_that_was_agreed_on(
 
 
 def test_numpy(node: FakeNode) -> None:
+    """`NumpyProtocolHandler` returns each page as a dict of arrays."""
     for page in read(node, NumpyProtocolHandler):
         (arrays,) = page
         assert arrays["a"].tolist() == [1, 2]
@@ -138,6 +139,7 @@ def test_numpy(node: FakeNode) -> None:
 
 
 def test_lazy(node: FakeNode) -> None:
+    """`LazyProtocolHandler` returns the same rows, made by the session's row factory."""
     assert [list(page) for page in read(node, LazyProtocolHandler)] == [ROWS] * 6
     named = read(node, LazyProtocolHandler, named_tuple_factory)
     assert [[row.a for row in page] for page in named] == [[1, 2]] * 6

@@ -22,6 +22,7 @@ from cassandra.metadata import (
 
 
 def test_small_names() -> None:
+    """Each name can be imported and used."""
     assert NullHandler.__module__ == "logging"
     assert policies.WT is WriteType
     assert murmur3(b"123") == -7468325962851647638

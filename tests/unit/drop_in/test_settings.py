@@ -114,6 +114,7 @@ def test_none_means_the_default_or_off(face: Any) -> None:
 
 
 async def test_no_heartbeats(face: Any, node: FakeNode) -> None:
+    """With `idle_heartbeat_interval=None`, a session connects and executes."""
     cluster = face([node.address], port=node.port, idle_heartbeat_interval=None)
     try:
         session = await value(cluster.connect())

@@ -126,6 +126,7 @@ def test_a_wrapper_may_change_the_rows(session: Session) -> None:
 
 
 def test_wrapped_errors(session: Session) -> None:
+    """A replaced `_set_final_exception` of a future is called with the error."""
     seen: Wrapped = []
     session.add_request_init_listener(wrap, seen)
     with pytest.raises(InvalidRequest) as raised:

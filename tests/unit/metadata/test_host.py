@@ -23,6 +23,7 @@ class Counting:
 
 
 def test_states() -> None:
+    """A host that was forced down stays so until it is up."""
     host = Host("10.0.0.1")
     seen = [(host.state, host.is_up)]
     for change in (host.set_up, host.set_down, host.force_down, host.set_down, host.set_up):

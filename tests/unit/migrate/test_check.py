@@ -77,5 +77,6 @@ def test_notebook_cells_share_names_and_have_their_own_line_numbers(tmp_path: Pa
 
 
 def test_counts(tmp_path: Path) -> None:
+    """`counts` returns the number of findings of each severity."""
     (tmp_path / "a.py").write_text("import cassandra.nothing\nimport acsylla\nimport aiocassandra")
     assert check([tmp_path]).counts() == {"breaks": 1, "differs": 0, "note": 2}

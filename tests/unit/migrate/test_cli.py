@@ -82,6 +82,7 @@ def test_a_difference_is_explained_once(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The JSON report contains the findings and the unreadable files; the exit code is 2."""
     path = tmp_path / "a.py"
     path.write_text("import cassandra.nothing")
     (tmp_path / "b.py").write_text("import cassandra (")

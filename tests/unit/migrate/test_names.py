@@ -116,6 +116,9 @@ def test_positions_of_arguments() -> None:
     ],
 )
 def test_misspelt_settings(owner: str, name: str, expected: bool) -> None:
+    """`refuses` is true for a name that is similar to a setting, if the class refuses such
+    names.
+    """
     assert names.refuses(owner, name) is expected
 
 

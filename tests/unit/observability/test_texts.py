@@ -169,6 +169,7 @@ def test_errors_are_described_without_values(error: Any, text: str) -> None:
 
 
 def test_codes() -> None:
+    """Only errors with a code of the protocol have a code."""
     assert code_of(ServerError(0, "")) == "0x0000"
     assert code_of(errors.RateLimitReached(1)) is None
     assert code_of(KeyError()) is None

@@ -15,6 +15,7 @@ from cassandra.policies.reconnection import (
 
 
 def test_constant_reconnection() -> None:
+    """The schedule repeats the delay `max_attempts` times, or without end."""
     assert list(ConstantReconnectionPolicy(2, 3).new_schedule()) == [2, 2, 2]
     forever = ConstantReconnectionPolicy(2, None).new_schedule()
     assert list(itertools.islice(forever, 100)) == [2] * 100

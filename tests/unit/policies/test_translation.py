@@ -54,4 +54,5 @@ def test_ec2_nodes_of_the_same_region_are_reached_by_private_address(
 
 
 def test_identity() -> None:
+    """The identity translator does not change addresses."""
     assert IdentityTranslator().translate("10.0.0.1") == "10.0.0.1"

@@ -77,6 +77,7 @@ def test_the_value_of_a_repeated_name_is_bound_twice(twins: Twins) -> None:
 
 
 def test_routing_key(twins: Twins) -> None:
+    """The routing key of one column is its value, and that of several is a composite."""
     plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="text", c="text"), [2, 0])
     block = plan.bind([1, "b", "cc"], 4)
     assert block.routing_key([0]) == b"\x00\x00\x00\x01"

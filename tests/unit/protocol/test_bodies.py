@@ -159,6 +159,9 @@ def test_no_values_and_no_page_size_set_no_flags(twins: Twins) -> None:
 
 
 def test_execute(twins: Twins) -> None:
+    """EXECUTE contains the id, a metadata id if there is one (from version 5 on, always), and the
+    parameters.
+    """
     params = QueryParams(10, [b"\x00\x00\x00\x05"], skip_metadata=True)
     execute = twins.bodies.execute_body
     tail = b"\x00\x01\x00\x00\x00\x04\x00\x00\x00\x05"
@@ -232,6 +235,7 @@ def test_batch_of_65535_statements_and_no_more(twins: Twins) -> None:
 
 
 def test_prepare(twins: Twins) -> None:
+    """PREPARE contains flags and a keyspace from version 5 on."""
     assert twins.bodies.prepare_body("Q", None, 4) == b"\x00\x00\x00\x01Q"
     assert twins.bodies.prepare_body("Q", None, 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x00"
     assert twins.bodies.prepare_body("Q", "ks", 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"

@@ -43,6 +43,7 @@ def test_the_limit_applies_to_the_decompressed_size(algorithm: module.BodyCompre
 
 @pytest.mark.parametrize("size", range(1, 12))
 def test_damaged_bodies(algorithm: module.BodyCompression, size: int) -> None:
+    """A compressed body that is cut raises a ProtocolError."""
     with pytest.raises(ProtocolError):
         algorithm.decompress_body(algorithm.compress_body(PLAIN)[:-size], LIMIT)
 
@@ -76,6 +77,9 @@ def test_only_lz4_compresses_segments(algorithm: module.BodyCompression) -> None
 
 
 def test_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The errors for an unknown algorithm, and for one that is not installed, say which there are
+    and what to install.
+    """
     with pytest.raises(ValueError, match="'zstd' is not known; there are lz4, snappy"):
         compression("zstd")
     missing: Any = None

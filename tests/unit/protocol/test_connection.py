@@ -305,6 +305,7 @@ def test_local_misuse_is_a_runtime_error() -> None:
 
 
 def test_offered_versions() -> None:
+    """Versions that a server offers are sorted, the newest first, without beta versions."""
     assert offered_versions({"PROTOCOL_VERSIONS": ["3/v3", "4/v4", "5/v5", "6/v6-beta"]}) == (
         5,
         4,

@@ -186,6 +186,7 @@ def test_nulls_and_unset_values_are_not_converted(registry: CodecRegistry, plans
 
 
 def test_empty_values(registry: CodecRegistry, plans: Any) -> None:
+    """Empty texts are converted; empty numbers are null and are not."""
     registry.register_type("text", Converter(None, lambda text: f"<{text}>"))
     registry.register_type("int", Converter(None, lambda number: 1 / 0))
     both = plans(column("UTF8Type"), column("Int32Type", "d"))

@@ -48,6 +48,7 @@ def test_an_error_is_allowed_for_each_request(request_opcode: int) -> None:
 )
 @pytest.mark.parametrize("opcode", [opcodes.QUERY, opcodes.EXECUTE])
 def test_statements(opcode: int, text: str, expected: set[tuple[int, int]]) -> None:
+    """The first keyword of a statement, after comments, decides which results it may have."""
     assert allowed(opcode, text) == expected
 
 

@@ -82,6 +82,7 @@ def test_values_that_do_not_fit_are_refused(name: str, item: Any) -> None:
 
 
 def test_malformed() -> None:
+    """Malformed values raise a ProtocolError that says what is wrong."""
     with pytest.raises(ProtocolError, match="UTF-8"):
         protocol.read_string(BytesIO(b"\x00\x01\xff"))
     with pytest.raises(ProtocolError, match="address of 5 bytes"):

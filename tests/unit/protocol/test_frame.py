@@ -165,6 +165,7 @@ def test_messages_are_read_however_the_bytes_are_split(
 @pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
 @pytest.mark.parametrize("step", [1000, 65536, 100_000, 1 << 20])
 def test_large_bodies(twins: Twins, version: int, algorithm: str | None, step: int) -> None:
+    """Large bodies, which arrive in pieces of any size, are read unchanged."""
     messages = some_messages(version, (40_000, 10, 131_071, 131_062, 400_000, 0, 70_000, 1_000_000))
     data, reader = stream_of(twins, version, algorithm, messages)
     assert through_buffers(reader, data, step) == messages
@@ -269,6 +270,7 @@ def test_a_request_of_300_mb_is_refused_before_anything_is_queued(twins: Twins) 
 
 @pytest.mark.parametrize("algorithm", ["lz4", "snappy"])
 def test_decompression_bombs(twins: Twins, algorithm: str) -> None:
+    """Bodies that claim a far larger size than they have, and garbage, are refused."""
     claims = {
         "lz4": [b"\xff\xff\xff\xff" + bytes(20), b"\x0f\xff\xff\xff" + bytes(20), b"\x00"],
         "snappy": [

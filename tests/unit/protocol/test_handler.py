@@ -30,6 +30,7 @@ def decode(
 
 
 def test_decode_message() -> None:
+    """The handler returns a result message with its stream id and rows."""
     message = decode(ProtocolHandler, rows(1))
     assert type(message) is ResultMessage
     assert (message.stream_id, message.parsed_rows) == (9, [(5, "five")])
@@ -105,6 +106,9 @@ def test_replacing_message_types_of_the_default_handler_has_an_effect(
 
 
 def test_lazy_rows() -> None:
+    """Rows are decoded while they are read, and a damaged row raises an error only when it is
+    reached.
+    """
     content = int32(2) + value(int32(5)) + value(b"five") + value(b"bad") + value(b"x")
     message = decode(LazyProtocolHandler, rows(1, content=content))
     lazy_rows = iter(message.parsed_rows)
@@ -177,6 +181,7 @@ def test_a_row_factory_gets_names_and_arrays() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_numpy_arrays(kind: str) -> None:
+    """A column of each type without nulls becomes an array that is writable and not masked."""
     code, data, dtype, expected = KINDS[kind]
     specs = TABLE + string("c") + short(code)
     message = decode(Typed, rows(1, specs=specs, content=int32(2) + value(data) * 2, count=1))

@@ -169,6 +169,7 @@ def blocks_grown(call: Callable[[], Any], times: int = 300) -> int:
 
 
 def test_nothing_leaks(twins: Twins) -> None:
+    """Binding, decoding and framing, with good and bad data, leave no memory allocated."""
     codecs = twins.codecs
     plan = twins.bind.BindPlan(columns(codecs, a="int32", b="text"), [0])
     rows = twins.rows.RowPlan(("a", "b"), [codecs.int32(), codecs.text()])

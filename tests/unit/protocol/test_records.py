@@ -93,6 +93,7 @@ def test_fields_without_a_marker_are_mistakes() -> None:
 
 
 def test_strict_mappings() -> None:
+    """With `strict`, keys without a bind marker are refused, while missing values are unset."""
     with pytest.raises(ValueError, match="values for 'c', but the bind markers are a, b"):
         values_of({"a": 1, "b": 2, "c": 3}, NAMES, 5, strict=True)
     assert values_of({"a": 1}, NAMES, 5, strict=True) == (1, UNSET_VALUE)

@@ -96,6 +96,7 @@ def test_many_classes_do_not_pile_up() -> None:
 
 
 def test_factories() -> None:
+    """Each factory returns rows of its form."""
     names, rows = ["a", "b"], [(1, 2), (3, 4)]
     assert tuple_factory(names, rows) == rows
     assert [row.b for row in named_tuple_factory(names, rows)] == [2, 4]

@@ -26,6 +26,7 @@ def plan(twins: Twins, names: tuple[str, ...] = NAMES) -> Any:
 
 
 def test_tuples(twins: Twins) -> None:
+    """Rows are decoded from any position, and bytes after the last row are ignored."""
     assert plan(twins).tuples(PAGE, 0, 3) == ROWS
     assert plan(twins).tuples(b"head" + PAGE, 4, 3) == ROWS
     assert plan(twins).tuples(PAGE, 0, 0) == []
@@ -130,11 +131,13 @@ def test_named_tuples_share_one_class(twins: Twins) -> None:
 
 
 def test_columns(twins: Twins) -> None:
+    """Pages can be decoded to lists of columns, also without rows."""
     assert plan(twins).columns(PAGE, 0, 3) == [list(column) for column in zip(*ROWS, strict=True)]
     assert plan(twins).columns(PAGE, 0, 0) == [[], [], []]
 
 
 def test_iterate(twins: Twins) -> None:
+    """An iterator decodes row by row."""
     rows = plan(twins).iterate(PAGE, 0, 3)
     assert next(rows) == ROWS[0]
     assert list(rows) == ROWS[1:]

@@ -58,10 +58,12 @@ def lz4_by_hand(stored: bytes, plain_size: int, self_contained: bool) -> bytes:
     [(0, 3), (1, 3), (0x1FFFF, 3), (0x20000, 3), (0x7FFFFFFFF, 5), (0x123456789, 5)],
 )
 def test_crc24(value: int, length: int) -> None:
+    """The CRC24 is the same as that computed bit by bit."""
     assert segment.crc24(value, length) == crc24_by_the_book(value.to_bytes(length, "little"))
 
 
 def test_crc32() -> None:
+    """The CRC32 is the same as that computed by the specification's definition."""
     assert segment.crc32(b"payload") == crc32_by_the_book(b"payload")
     assert segment.crc32(b"") == crc32_by_the_book(b"")
 
@@ -69,12 +71,14 @@ def test_crc32() -> None:
 @pytest.mark.parametrize("payload", [b"", b"x", b"y" * 131071])
 @pytest.mark.parametrize("self_contained", [True, False])
 def test_uncompressed_segment(payload: bytes, self_contained: bool) -> None:
+    """A segment is encoded to the bytes written by hand, and its header is decoded."""
     encoded = segment.encode_segment(payload, self_contained)
     assert encoded == by_hand(payload, self_contained)
     assert segment.decode_header(encoded, 0, False) == (len(payload), 0, self_contained)
 
 
 def test_lz4_segments() -> None:
+    """Small payloads are stored uncompressed, and large ones are compressed."""
     lz4 = compression("lz4")
     small, large = b"small", b"ab" * 5000
     assert segment.encode_lz4_segment(small, True, lz4) == lz4_by_hand(small, 0, True)

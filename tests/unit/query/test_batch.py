@@ -130,6 +130,9 @@ class TestAdd:
         assert batch.add(bound).entries[-1] is bound
 
     def test_texts(self) -> None:
+        """Texts with placeholders are formatted, and texts with bind markers and their values are
+        kept to be prepared.
+        """
         batch = BatchStatement()
         batch.add("INSERT %s", ("it's",)).add("INSERT ?").add("INSERT ?", (1,)).add(
             "INSERT ?", (2,)
@@ -165,6 +168,7 @@ class TestAdd:
         assert set(batch.entries) == {"INSERT 'a%%b 100%'", "INSERT 'a%%b 100%' ?"}
 
     def test_limits(self) -> None:
+        """A batch has at most 65535 statements; a refused addition leaves it unchanged."""
         statement = prepared()
         batch = BatchStatement().add_many(statement, [(1,)] * 0xFFFF)
         refused: list[Callable[[], object]] = [
@@ -194,6 +198,9 @@ class TestAdd:
             BatchStatement().add_many(prepared().bind((1,)), [(1,)])  # type: ignore[arg-type]
 
     def test_clear(self) -> None:
+        """A cleared batch is empty and can be used again, and entries that were sealed before keep
+        their rows.
+        """
         batch = BatchStatement().add_many(prepared(), [(1,)])
         entries = batch.sealed_entries()
         batch.add(prepared(), (2,)).clear()
@@ -264,6 +271,9 @@ class TestPayload:
         )
 
     def test_partitions(self) -> None:
+        """A request counts the partitions of its batch; the number is 0 (unknown) if a statement
+        has no routing key.
+        """
         batch = BatchStatement().add_many(prepared(), [(1, "a"), (1, "b")])
         assert partitions_of(self.request_body(batch)) == 1
         assert partitions_of(self.request_body(batch.add(prepared(), (2,)))) == 2
@@ -290,6 +300,7 @@ class TestTables:
         ]
 
     def test_numpy(self) -> None:
+        """Records of structured arrays are bound by the names of their fields."""
         array = numpy.array(
             [(0.5, "a", 1), (NAN, "é", 2)], dtype=[("x", "f8"), ("v", "U5"), ("k", "i4")]
         )
@@ -311,6 +322,7 @@ class TestTables:
             self.bound(numpy.zeros(3))
 
     def test_numpy_times(self) -> None:
+        """NumPy's times are converted, and NaT is null."""
         array = numpy.array(
             [(1, "2026-11-21T10:00:00.123456789", "2026-11-21", 5), (2, "NaT", "NaT", "NaT")],
             dtype=[("k", "i4"), ("at", "M8[ns]"), ("day", "M8[D]"), ("time", "m8[us]")],
@@ -322,6 +334,7 @@ class TestTables:
         assert second == [2, None, None, None]
 
     def test_numpy_vectors(self) -> None:
+        """A field that is an array is a vector."""
         vector = lookup_casstype(
             "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType, "
             "3)"
@@ -331,6 +344,9 @@ class TestTables:
         assert self.bound(array, k=Int32Type, e=vector)[1] == [0, [1.0, 2.0, 3.0]]
 
     def test_pandas(self) -> None:
+        """Rows of data frames are bound by column name, and missing values are null, except NaN for
+        a float column.
+        """
         moment = pandas.Timestamp("2026-11-21 10:00:00.123")
         frame = pandas.DataFrame(
             {
@@ -359,6 +375,7 @@ class TestTables:
             self.bound(pandas.DataFrame({"k": [1.5]}), k=Int32Type)
 
     def test_arrow(self) -> None:
+        """Rows of tables, record batches and other Arrow exports are bound by column name."""
         moment = datetime.datetime(2026, 11, 21, 10, 0, 0, 123000)
         key = uuid.uuid4()
         table = pyarrow.table(
@@ -401,6 +418,7 @@ class TestTables:
             assert len(BatchStatement().add_many(INSERT, form)) == 2
 
     def test_polars(self) -> None:
+        """Rows of a polars frame are bound by column name."""
         polars = pytest.importorskip("polars")
         frame = polars.DataFrame({"v": ["a", None], "k": [1, 2], "x": [0.5, None]})
         assert self.bound(frame) == [[1, "a", 0.5], [2, None, None]]

@@ -155,12 +155,14 @@ def blocking(session: Session) -> None:
 
 
 def test_blocking(node: FakeNode) -> None:
+    """Each call of the blocking API sends the assigned values."""
     with Cluster([node.address], port=node.port) as cluster:
         blocking(cluster.connect())
     assert values_sent(node) == [[ONE, b"two"]] * 5 + [[TWO, NOT_SET]]
 
 
 async def test_awaited(node: FakeNode) -> None:
+    """The asyncio API sends the assigned values, also in batches."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         statement = await session.prepare(TEXT)

@@ -23,6 +23,7 @@ from tests.unit.query.test_bound import prepared
 
 class TestSimpleStatement:
     def test_defaults(self) -> None:
+        """A statement without arguments has the documented defaults."""
         statement = SimpleStatement("SELECT 1")
         assert statement.consistency_level is None
         assert statement.fetch_size is FETCH_SIZE_UNSET
@@ -78,6 +79,7 @@ class TestSimpleStatement:
             statement.serial_consistency_level = ConsistencyLevel.QUORUM
 
     def test_wrong_arguments(self) -> None:
+        """Arguments of the wrong type are refused."""
         with pytest.raises(TypeError, match="int: 5"):
             SimpleStatement(5)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="retry_policy"):
@@ -117,6 +119,7 @@ class TestParameters:
         ],
     )
     def test_literals(self, query: str, parameters: Any, expected: str) -> None:
+        """Parameters of each kind are formatted as CQL literals."""
         text = bind_params(query, parameters)
         assert text.replace("( ", "(").replace(" )", ")") in (expected, expected.replace(" ,", ","))
 

@@ -87,6 +87,7 @@ def rows_as(
 
 class TestKinds:
     def test_dataclasses(self, twins: Twins) -> None:
+        """Rows become instances of dataclasses, also of frozen ones."""
         assert rows_as(User, USER, 3, twins) == [User(7, "ada", 1.5)] * 3
         assert rows_as(FrozenUser, USER, twins=twins) == [FrozenUser(id=7, name="ada", score=1.5)]
 
@@ -102,6 +103,7 @@ class TestKinds:
         assert rows_as(UserTuple, [USER[1], USER[0]]) == [UserTuple(7, "ada", None)]
 
     def test_attrs(self) -> None:
+        """Rows become instances of attrs classes; columns without a default must exist."""
         attrs = pytest.importorskip("attrs")
         kind = attrs.make_class(
             "AttrsUser",
@@ -117,6 +119,7 @@ class TestKinds:
             rows_as(kind, USER[:1])
 
     def test_msgspec(self) -> None:
+        """Rows become msgspec structs, in any order of columns."""
         msgspec = pytest.importorskip("msgspec")
         kind = msgspec.defstruct("StructUser", [("id", int), ("name", str), ("score", float, 0.0)])
         assert rows_as(kind, USER) == [kind(7, "ada", 1.5)]

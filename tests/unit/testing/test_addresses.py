@@ -114,6 +114,7 @@ def test_too_many_nodes() -> None:
 
 
 def test_platforms() -> None:
+    """Local clusters run on Linux; the error on Windows suggests WSL 2."""
     addresses.check_platform("linux")
     with pytest.raises(MissingRequirement, match="WSL 2"):
         addresses.check_platform("win32")

@@ -27,6 +27,7 @@ def command(jars: Path, bootstrap: bool = False, java: int = 17) -> list[str]:
 
 
 def test_a_node(jars: Path) -> None:
+    """The command line of a node has its class path, memory and properties."""
     arguments = command(jars)
     assert arguments[0] == "/java"
     assert arguments[1] == f"-javaagent:{jars}/jamm-0.4.0.jar"
@@ -68,6 +69,9 @@ def test_jars_without_the_agent(tmp_path: Path) -> None:
 
 
 def test_nodetool(jars: Path) -> None:
+    """The command line of nodetool has the node's address and port, and the arguments of the
+    user.
+    """
     command_line = nodetool_command(
         "/java", str(jars), directory="/node", jmx_port=7199, arguments=["status", "-r"]
     )

@@ -15,6 +15,9 @@ pytestmark = pytest.mark.usefixtures("bare_machine")
 
 
 def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TURBOCQL_CACHE, then XDG_CACHE_HOME, then the home directory determine the directory; a
+    relative XDG_CACHE_HOME is ignored.
+    """
     assert cache_directory("a") == str(tmp_path / "cache" / "a")
     monkeypatch.delenv("TURBOCQL_CACHE")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

@@ -22,6 +22,7 @@ from cassandra.testing.topology import NodeLocation, lay_out, tokens_of
     ],
 )
 def test_layout(arguments: dict[str, Any], expected: list[str]) -> None:
+    """Nodes are distributed over data centres and racks as the arguments say."""
     assert [f"{node.datacenter}/{node.rack}" for node in lay_out(**arguments)] == expected
 
 

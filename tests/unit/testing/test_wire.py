@@ -18,6 +18,7 @@ READY = bytes.fromhex("84 00 0000 02 00000000")
 
 
 def test_startup_frame() -> None:
+    """The STARTUP frame has the bytes of the specification."""
     assert wire.encode_frame(wire.STARTUP, wire.startup_body()) == STARTUP
 
 
@@ -27,6 +28,7 @@ def test_query_and_auth_bodies() -> None:
 
 
 def test_header() -> None:
+    """A header is decoded to its fields; other versions and negative sizes are refused."""
     assert wire.decode_header(bytes.fromhex("84 08 fffe 08 00000102")) == (
         0x84,
         0x08,
@@ -41,6 +43,7 @@ def test_header() -> None:
 
 
 def test_error() -> None:
+    """An ERROR is decoded to its code and message."""
     assert wire.decode_error(bytes.fromhex("00002200 0003 626164")) == (0x2200, "bad")
 
 

@@ -12,6 +12,7 @@ from cassandra.cqltypes import DateRangeType
 
 
 def test_date_ranges() -> None:
+    """Bounds are shown with their precision, and ranges are compared by their bounds."""
     low = util.DateRangeBound(datetime.datetime(2017, 1, 2, 3, 4, 5, 678000), "month")
     assert str(low) == "2017-01"
     assert low.datetime() == datetime.datetime(2017, 1, 2, 3, 4, 5, 678000)

@@ -26,6 +26,9 @@ SHAPES = [
 
 @pytest.mark.parametrize(("shape", "wkt", "geojson"), SHAPES)
 def test_shapes(shape: Any, wkt: str, geojson: dict[str, Any]) -> None:
+    """A shape is the same after a way through WKT, GeoJSON or pickle, and other texts are
+    refused.
+    """
     assert str(shape) == wkt
     assert type(shape).from_wkt(wkt) == shape
     assert type(shape).from_geojson(geojson) == shape
@@ -45,12 +48,14 @@ def test_wrong_kind_of_shape() -> None:
 
 
 def test_empty_shapes() -> None:
+    """Shapes without coordinates are EMPTY in WKT."""
     assert str(util.LineString()) == "LINESTRING EMPTY"
     assert str(util.Polygon()) == "POLYGON EMPTY"
     assert str(util.Point()) == "POINT EMPTY"
 
 
 def test_distance() -> None:
+    """A distance is parsed from WKT and written as WKT."""
     distance = util.Distance.from_wkt("DISTANCE ((1.5 -2) 3e1)")
     assert (distance.x, distance.y, distance.radius) == (1.5, -2.0, 30.0)
     assert str(distance) == "DISTANCE ((1.5 -2.0) 30.0)"

@@ -12,6 +12,7 @@ from tests.processes import run_python
 
 
 def test_ordered_map() -> None:
+    """Keys need not be hashable, and keep their order."""
     mapping = util.OrderedMap([([1], "a"), ({"x": 1}, "b"), ([1], "c")])
     assert list(mapping.items()) == [([1], "c"), ({"x": 1}, "b")]
     assert mapping[[1]] == "c"

@@ -65,6 +65,9 @@ def test_elements_of_any_kind(items: Pool) -> None:
 
 
 def test_changes() -> None:
+    """Elements are sorted and unique after additions and removals, and missing ones raise a
+    KeyError.
+    """
     sorted_set = util.SortedSet([3, 1])
     sorted_set.add(2)
     sorted_set.add(2)

@@ -16,6 +16,7 @@ UTC = datetime.timezone.utc
 
 
 def test_time() -> None:
+    """A time is parsed, compared with numbers and `datetime.time`, and shown with nanoseconds."""
     moment = util.Time("01:02:03.000000004")
     assert (moment.hour, moment.minute, moment.second, moment.nanosecond) == (1, 2, 3, 4)
     assert moment.nanosecond_time == 3723000000004
@@ -124,6 +125,9 @@ def test_invalid_times_are_refused(wrong: int | str) -> None:
 
 
 def test_date() -> None:
+    """A date is parsed, compared with numbers and `datetime.date`, and may be beyond the
+    year 9999.
+    """
     day = util.Date("2020-02-29")
     assert day.days_from_epoch == 18321
     assert day.seconds == 18321 * 86400
@@ -143,6 +147,7 @@ def test_date() -> None:
 
 
 def test_wrong_types() -> None:
+    """Dates and times cannot be created from floats."""
     with pytest.raises(TypeError, match="is made of"):
         util.Date(1.5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="is made of"):
@@ -150,6 +155,7 @@ def test_wrong_types() -> None:
 
 
 def test_duration() -> None:
+    """Durations are equal if all parts are, and are shown with a sign."""
     assert util.Duration(1, 2, 3) == util.Duration(1, 2, 3)
     assert util.Duration(1, 2, 3) != util.Duration(1, 2, 4)
     assert str(util.Duration(-1, -2, -3)) == "-1mo2d3ns"
@@ -160,11 +166,13 @@ def test_duration() -> None:
     "value", [util.Date(3), util.Time(3), util.Duration(1, 2, 3), util.MillisTimestamp(1 << 60)]
 )
 def test_pickles(value: object) -> None:
+    """An unpickled value is equal, and its class names the public module."""
     assert pickle.loads(pickle.dumps(value)) == value
     assert type(value).__module__ == "cassandra.util"
 
 
 def test_timestamps() -> None:
+    """Timestamps before 1970 and up to the year 9999 are converted both ways."""
     assert util.datetime_from_ms_timestamp(-1) == datetime.datetime(
         1969, 12, 31, 23, 59, 59, 999000
     )

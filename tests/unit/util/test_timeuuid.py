@@ -13,6 +13,9 @@ from cassandra import util
 
 
 def test_time_uuids() -> None:
+    """A UUID of version 1 contains the time, the node and the clock sequence that it was created
+    from.
+    """
     moment = datetime.datetime(2020, 2, 29, 1, 2, 3, 456789)
     time_uuid = util.uuid_from_time(moment, node=5, clock_seq=6)
     assert time_uuid.version == 1

@@ -45,6 +45,7 @@ class User(Model):
 
 
 def test_types() -> None:
+    """Each annotation selects the CQL type of its column."""
     types = {name: column.db_type for name, column in User.__mapping__.columns.items()}
     assert types == {
         "old": "text",
@@ -70,6 +71,7 @@ def test_types() -> None:
 
 
 def test_values() -> None:
+    """Values of annotated columns are set, have defaults, and are validated like others."""
     user = User(name="x", tags=["a"], home=Place(street="s", number=1))
     assert (user.tags, user.nick, user.home and user.home.number) == ({"a"}, None, 1)
     assert isinstance(user.id, uuid.UUID)

@@ -59,6 +59,7 @@ ACCEPTED: list[tuple[c.Column[Any], Any, Any]] = [
     ("column", "argument", "expected"), ACCEPTED, ids=lambda value: repr(value)[:40]
 )
 def test_accepted_values(column: c.Column[Any], argument: Any, expected: Any) -> None:
+    """`validate` returns the value of the type that is stored; None is accepted."""
     result = named(column).validate(argument)
     assert result == expected
     assert type(result) is type(expected)
@@ -110,6 +111,7 @@ REFUSED: list[tuple[c.Column[Any], Any]] = [
 
 @pytest.mark.parametrize(("column", "argument"), REFUSED, ids=lambda value: repr(value)[:40])
 def test_refused_values(column: c.Column[Any], argument: Any) -> None:
+    """The error for a value that does not fit names the model and the column."""
     with pytest.raises(ValidationError) as refused:
         named(column).validate(argument)
     # Address is a user-defined type; for its fields, the error names the type.
@@ -128,6 +130,9 @@ def test_attributes_that_applications_set_do_not_change_a_column_s_type(column: 
 
 
 def test_defaults() -> None:
+    """Defaults may be values or functions, and each instance gets its own copy of a mutable
+    default.
+    """
     assert c.Integer(default=5).get_default() == 5
     assert c.UUID(default=uuid.uuid4).get_default() != c.UUID(default=uuid.uuid4).get_default()
     column = c.List(c.Integer, default=[1])
@@ -142,6 +147,7 @@ def test_values_are_converted_for_the_database() -> None:
 
 
 def test_value_managers() -> None:
+    """A value manager notices changes and deletion; a counter starts at 0."""
     manager = c.BaseValueManager(None, c.Text(), "a")
     changed = [manager.changed]
     manager.reset_previous_value()
@@ -165,6 +171,7 @@ def test_value_managers() -> None:
     ],
 )
 def test_misspelt_options(make: Any, option: str, message: str) -> None:
+    """The error for a misspelt option suggests the right one."""
     with pytest.raises(TypeError) as refused:
         make(**{option: True})
     assert str(refused.value) == message

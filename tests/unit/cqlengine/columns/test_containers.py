@@ -26,11 +26,14 @@ TYPES = [
 
 @pytest.mark.parametrize(("column", "text"), TYPES, ids=lambda value: repr(value)[:40])
 def test_types(column: c.Column[Any], text: str) -> None:
+    """Each column has the expected CQL type, alone and in the column's definition."""
     assert named(column).db_type == column.cql_type == text
     assert column.get_column_def() == f'"column" {text}'
 
 
 def test_resolve_udts() -> None:
+    """User-defined types are listed before the types that contain them."""
+
     class Outer(UserType):
         inner = c.List(c.UserDefinedType(Address))
 

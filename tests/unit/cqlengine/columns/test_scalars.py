@@ -75,6 +75,7 @@ GOOD: list[tuple[Any, dict[str, Any], Any, Any]] = [
 
 @pytest.mark.parametrize(("cls", "settings", "argument", "expected"), GOOD)
 def test_accepted_values(cls: Any, settings: Any, argument: Any, expected: Any) -> None:
+    """`validate` converts the argument to the expected value and type."""
     result = column(cls, **settings).validate(argument)
     assert result == expected
     assert type(result) is type(expected)
@@ -99,6 +100,7 @@ BAD: list[tuple[Any, dict[str, Any], Any, str]] = [
 
 @pytest.mark.parametrize(("cls", "settings", "value", "message"), BAD)
 def test_refused_values(cls: Any, settings: Any, value: Any, message: str) -> None:
+    """Each value that does not fit is refused with the expected message."""
     with pytest.raises(ValidationError, match=message):
         column(cls, **settings).validate(value)
 

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.usefixtures("session")
 
 
 def test_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch collects the statements of its operations; all must use the same connection."""
     batch = BatchQuery(batch_type=BatchType.Unlogged, timestamp=datetime.datetime(2020, 1, 1))
     car = Car.batch(batch).create(maker="a", line=1, year=2)
     Car.objects(maker="a", line=1, year=2).batch(batch).delete()

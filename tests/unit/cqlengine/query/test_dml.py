@@ -64,6 +64,7 @@ def test_statements_with_different_values_are_prepared_once(session: FakeSession
 
 
 def test_counters(session: FakeSession) -> None:
+    """Saving a counter sends its change since it was read, and conditions are refused."""
     hits = Hits.create(page=uuid.UUID(int=1), views=4)
     assert session.last == (
         'UPDATE other."AllHits" SET "views" = "views" + ? WHERE "page" = ?',

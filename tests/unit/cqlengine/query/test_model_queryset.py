@@ -122,6 +122,7 @@ FILTERS: list[tuple[Any, str, list[Any]]] = [
 
 @pytest.mark.parametrize(("build", "where", "values"), FILTERS, ids=[case[1] for case in FILTERS])
 def test_filters(build: Any, where: str, values: list[Any], session: FakeSession) -> None:
+    """Each filter becomes the expected WHERE clause and bound values."""
     list(build().limit(None))
     text, bound = session.last
     assert text is not None
@@ -200,6 +201,9 @@ def test_columns_with_an_equality_filter_get_its_value(session: FakeSession) -> 
 
 
 def test_values_lists(session: FakeSession) -> None:
+    """`values_list` returns the values of the named columns, of one column with `flat`, or of all
+    columns.
+    """
     session.names, session.rows = ["year", "mdl", "options"], [[1, "x", None], [2, "y", {"o"}]]
     rows = Car.objects(maker="a", line=1)
     assert list(rows.values_list("model", flat=True)) == ["x", "y"]
@@ -255,6 +259,7 @@ UPDATES: list[tuple[dict[str, Any], str, list[Any]]] = [
 
 @pytest.mark.parametrize(("values", "text", "bound"), UPDATES, ids=[case[1] for case in UPDATES])
 def test_updates(values: dict[str, Any], text: str, bound: list[Any], session: FakeSession) -> None:
+    """Each change becomes the expected SET clause and bound values."""
     ROW.update(**values)
     assert session.last == (
         f'UPDATE ks.car SET {text} WHERE "maker" = ? AND "line" = ? AND "year" = ?',

@@ -50,6 +50,10 @@ def test_the_class_methods_go_the_same_way(cqltype: Any, value: Any, expected: s
 
 
 def test_empty_values(twins: Twins) -> None:
+    """A value of no bytes is null for numbers, empty for texts and blobs, and EMPTY for types that
+    support empty values.
+    """
+
     def nullable(cqltype: Any, data: bytes | None) -> Any:
         return cqltype.build_codec(twins.codecs).decode_nullable(data)
 

@@ -134,6 +134,7 @@ def test_elements_out_of_range_are_named(
 
 
 def test_wrong_shapes(twins: Twins) -> None:
+    """Arrays of the wrong length, number of dimensions or type are refused."""
     vector = vector_of(t.FloatType, 3).build_codec(twins.codecs)
     with pytest.raises(ValueError, match="has 2 elements, vector<float, 3> takes 3"):
         vector.encode(numpy.zeros(2, "f4"))

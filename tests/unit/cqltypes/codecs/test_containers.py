@@ -46,6 +46,7 @@ def test_udts_are_encoded_from_mappings_objects_and_sequences(twins: Twins, valu
 
 
 def test_mapped_classes(twins: Twins) -> None:
+    """A user-defined type is decoded to the class that is mapped to it."""
     kinds = [dict, Attributes]
     for kind in kinds:
         mapped = t.UserType.make_udt_class(
@@ -67,6 +68,7 @@ def test_mapping_a_class_later_changes_existing_codecs() -> None:
 
 
 def test_dynamic_composites(twins: Twins) -> None:
+    """Components name their type by its alias or by its full name."""
     cqltype = t.lookup_casstype("DynamicCompositeType(s=>UTF8Type, i=>Int32Type)")
     codec = cqltype.build_codec(twins.codecs)
     body = bytes.fromhex("8073" + "0001" + "61" + "00" + "8069" + "0004" + "00000001" + "00")

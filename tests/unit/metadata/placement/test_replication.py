@@ -50,6 +50,9 @@ def metadata_of(
     [("3", (3, 3, None)), (3, (3, 3, None)), ("3/1", (3, 2, 1)), ("0", (0, 0, None))],
 )
 def test_replication_factors(text: Any, counts: tuple[int, int, int | None]) -> None:
+    """A replication factor may be a number, a text, or a text with the number of transient
+    replicas.
+    """
     factor = ReplicationFactor.create(text)
     assert (factor.all_replicas, factor.full_replicas, factor.transient_replicas) == counts
     assert str(factor) == str(text)
@@ -140,6 +143,7 @@ def test_maps_from_token_to_hosts() -> None:
 
 
 def test_tokens() -> None:
+    """Tokens of keys and of texts are those of the server's partitioners."""
     assert Murmur3Token.from_string("-12") == Murmur3Token(-12) == Murmur3Token("-12")
     assert Murmur3Token.from_key(b"\x00\x00\x00\x01").value == -4069959284402364209
     # As in org.apache.cassandra.dht.RandomPartitioner, the token is the absolute value of the MD5

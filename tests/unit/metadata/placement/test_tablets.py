@@ -254,6 +254,9 @@ def test_hits_and_misses(twins: Any) -> None:
 
 
 def test_version_blocks(twins: Any) -> None:
+    """The byte of a version block has the block's number in its upper and its value in its lower 4
+    bits.
+    """
     # The example of the specification: block 0xA has the value 3.
     assert twins.tablets.version_block(0x3 << 40, 0xA) == 0xA3
     assert [twins.tablets.version_block(0xFEDC_BA98_7654_3210, i) for i in range(16)] == [

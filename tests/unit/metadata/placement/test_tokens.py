@@ -19,6 +19,7 @@ PACKAGE = "org.apache.cassandra.dht."
 
 
 def test_partitioners() -> None:
+    """Each partitioner, with or without its package, has its token class; others have none."""
     assert token_class_of(f"{PACKAGE}Murmur3Partitioner") is Murmur3Token
     assert token_class_of("RandomPartitioner") is MD5Token
     assert token_class_of(f"{PACKAGE}ByteOrderedPartitioner") is BytesToken
@@ -62,6 +63,7 @@ def test_tokens_of_one_class_have_an_order() -> None:
     [(MD5Token, ["10", "30"], ["20", "30"]), (BytesToken, ["10", "30"], ["20", "30"])],
 )
 def test_the_ring(kind: type[Token], first: list[str], second: list[str]) -> None:
+    """The ring sorts the tokens of all nodes and finds the owner of each."""
     ring = SortedRing(kind, [first, second])
     values = [kind.from_string(text).value for text in ("10", "20", "30")]
     assert (ring.tokens(), ring.owners(), len(ring)) == (values, [0, 1, 0], 3)

@@ -169,6 +169,7 @@ def test_views_of_a_table() -> None:
 
 
 def test_a_view() -> None:
+    """A view has its columns and options, and the table and the condition of its definition."""
     view = build.view(view_source(KEY, row(b"c", b"clustering", 0)))
     assert (view.keyspace_name, view.name, view.base_table_name) == ("ks", "t", "base")
     assert (view.where_clause, view.include_all_columns) == ("id IS NOT NULL", True)
@@ -261,6 +262,7 @@ def test_targets_of_indexes_are_quoted_as_needed(
     ],
 )
 def test_damaged_indexes(index: Any, message: str) -> None:
+    """An index whose row is damaged is listed with its error, which the exported table contains."""
     table = build.table(source(indexes=[index]))
     assert message in table.export_as_string()
     (damaged,) = table.indexes.values()
@@ -339,6 +341,7 @@ def keyspace_source(name: str = "ks", **parts: Any) -> KeyspaceSource:
 
 
 def test_a_keyspace() -> None:
+    """A keyspace has its replication and durability."""
     keyspace = build.keyspace(keyspace_source())
     assert (keyspace.name, keyspace.durable_writes, keyspace.virtual) == ("ks", True, False)
     assert isinstance(keyspace.replication_strategy, SimpleStrategy)
@@ -449,6 +452,9 @@ def test_tables_are_built_at_their_first_access() -> None:
     ],
 )
 def test_tablets(scylla: Any, tablets: Any) -> None:
+    """The row of ScyllaDB's table says whether a keyspace has tablets; for LocalStrategy, it is
+    ignored.
+    """
     assert build.keyspace(keyspace_source(scylla=scylla)).tablets == tablets
     local = {"keyspace_name": "ks", "replication": {"class": "LocalStrategy"}}
     keyspace = build.keyspace(keyspace_source(row=local, scylla=scylla))

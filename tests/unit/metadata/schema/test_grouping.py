@@ -163,6 +163,9 @@ SCYLLA = {"keyspace_name": TEXT, "initial_tablets": t.Int32Type, "consistency": 
 
 
 def test_tablets() -> None:
+    """ScyllaDB's table says which keyspaces have tablets, and which of them have a consistency that
+    is not eventual.
+    """
     grouping = grouped(
         keyspaces=rows(KEYSPACES, ("a",), ("b",), ("c",), ("d",)),
         scylla_keyspaces=rows(

@@ -181,6 +181,7 @@ def test_buffers_live_as_long_as_a_consumer_holds_them(twins: Twins) -> None:
 
 
 def test_streams(twins: Twins) -> None:
+    """PyArrow reads all pages of a stream, also if it has no page."""
     pyarrow = pytest.importorskip("pyarrow")
     pages = [column(twins), column(twins, 4), column(twins, 0)]
     following = iter(pages)

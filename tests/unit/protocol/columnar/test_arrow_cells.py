@@ -64,6 +64,7 @@ SCALARS: list[tuple[Any, bytes, Any]] = [
 
 @pytest.mark.parametrize(("cqltype", "data", "cell"), SCALARS, ids=lambda part: str(part)[:20])
 def test_scalars(twins: Twins, cqltype: Any, data: bytes, cell: Any) -> None:
+    """A scalar of each type is an object of the expected type; null is None."""
     items = cells(array_of(twins, cqltype, data, None, data), layout_of(cqltype))
     assert items == [cell, None, cell]
     assert type(items[0]) is type(cell)
@@ -77,6 +78,7 @@ def test_a_varint_of_thousands_of_digits(twins: Twins) -> None:
 
 
 def test_lists(twins: Twins) -> None:
+    """A list is a list of objects, also in slices."""
     cqltype = list_of(t.TimeType)
     rows = [int32(2) + value(NANOS) + value(None), None, int32(0), int32(1) + value(NANOS)]
     array = array_of(twins, cqltype, *rows)
@@ -88,6 +90,7 @@ def test_lists(twins: Twins) -> None:
 
 
 def test_vectors(twins: Twins) -> None:
+    """A vector is a list of objects, also in slices."""
     cqltype = vector_of(t.UUIDType, 2)
     array = array_of(twins, cqltype, IDENTITY.bytes * 2, None, bytes(32))
     expected = [[IDENTITY] * 2, None, [uuid.UUID(int=0)] * 2]
@@ -99,6 +102,7 @@ def test_vectors(twins: Twins) -> None:
 
 
 def test_maps(twins: Twins) -> None:
+    """A map is a list of pairs, also in slices."""
     cqltype = map_of(t.UTF8Type, t.TimeType)
     entry = value(b"k") + value(NANOS)
     array = array_of(twins, cqltype, int32(1) + entry, None, int32(2) + entry * 2)
@@ -110,6 +114,7 @@ def test_maps(twins: Twins) -> None:
 
 
 def test_structs(twins: Twins) -> None:
+    """A tuple is a dict whose keys are the names of the fields."""
     cqltype = tuple_of(t.Int32Type, t.TimeType, t.DateType)
     row = value(int32(1)) + value(NANOS) + value(struct.pack(">q", 1000))
     items = cells(array_of(twins, cqltype, row, None), layout_of(cqltype))

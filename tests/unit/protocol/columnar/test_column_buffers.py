@@ -287,6 +287,7 @@ def test_columns_of_wrapper_types_equal_those_of_the_wrapped_type(twins: Twins) 
 
 
 def test_objects(twins: Twins) -> None:
+    """A column of Python objects has the objects that rows would have."""
     codecs = twins.codecs
     plan = twins.column_buffers.ColumnPlan(["a"], [codecs.uuid()], [object_layout(t.UUIDType)])
     column = plan.read(value(bytes(16)) + value(None) + value(b""), 0, 3).children[0]

@@ -50,6 +50,7 @@ SCALARS: list[tuple[Any, str, str, int, int, bool]] = [
 
 @pytest.mark.parametrize("case", SCALARS, ids=lambda case: case[0].typename)
 def test_scalars(case: tuple[Any, str, str, int, int, bool]) -> None:
+    """Each scalar type has the Arrow format and width beside it."""
     cqltype, *expected = case
     layout = layout_of(cqltype)
     assert [
@@ -110,6 +111,7 @@ def test_options_choose_another_form() -> None:
     ],
 )
 def test_good_options(options: dict[str, Any], plain: ColumnOptions) -> None:
+    """Options are checked and brought into their plain form."""
     checked = ColumnOptions(**options).checked()
     assert checked == plain
     assert checked.decimals == "text" or [type(number) for number in checked.decimals] == [int, int]
@@ -132,11 +134,13 @@ def test_good_options(options: dict[str, Any], plain: ColumnOptions) -> None:
     ],
 )
 def test_bad_options(options: dict[str, Any], message: str) -> None:
+    """The error for a wrong option says which values are allowed."""
     with pytest.raises(ValueError, match=message):
         ColumnOptions(**options).checked()
 
 
 def test_containers() -> None:
+    """Lists, sets, maps, tuples and vectors have the layouts of their elements as children."""
     integer, text = layout_of(t.Int32Type), layout_of(t.UTF8Type)
     for container in (list_of(t.Int32Type), set_of(t.Int32Type)):
         layout = layout_of(container)
@@ -230,6 +234,7 @@ def test_decimals_that_do_not_fit(unscaled: int, scale: int) -> None:
 
 
 def test_wide_decimals() -> None:
+    """A decimal of 76 digits takes 32 bytes."""
     layout = layout_of(t.DecimalType, ColumnOptions((76, 0)))
     assert fixed_decimal(decimal_of(10**76 - 1, 0), layout) == (10**76 - 1).to_bytes(
         32, sys.byteorder, signed=True

@@ -41,6 +41,7 @@ def test_writing_a_response_and_reading_a_request_is_refused() -> None:
 
 
 def test_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`register_class` adds a message class by its opcode, and the returned registry is a copy."""
     registry: dict[int, Any] = {}
     monkeypatch.setattr(base, "message_types_by_opcode", registry)
 

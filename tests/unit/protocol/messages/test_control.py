@@ -7,6 +7,7 @@ from tests.unit.protocol.wire import string, string_multimap, value
 
 
 def test_control_messages() -> None:
+    """Each message has the fields that its body contains."""
     assert type(decode_response(2, 0, b"", 4)).__name__ == "ReadyMessage"
     assert decode_response(3, 0, string("org.Auth"), 4).authenticator == "org.Auth"
     assert decode_response(0x0E, 0, value(b"tok"), 4).challenge == b"tok"

@@ -133,5 +133,6 @@ def test_every_truncated_message_is_a_protocol_error(
     ],
 )
 def test_malformed_messages(opcode: int, flags: int, body: bytes, match: str) -> None:
+    """The error for each malformed message says what is wrong with it."""
     with pytest.raises(ProtocolError, match=match):
         decode_response(opcode, flags, body, 5 if opcode == 0 else 4)

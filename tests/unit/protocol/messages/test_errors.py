@@ -91,6 +91,7 @@ ERRORS: list[tuple[int, int, bytes, str, Any, Any]] = [
 def test_errors(
     code: int, version: int, fields: bytes, name: str, info: Any, exception: Any
 ) -> None:
+    """Each error code has its message class, its fields, and its exception."""
     message = decode_response(0, 0, int32(code) + string("why") + fields, version)
     assert type(message).__name__ == name
     assert type(message).__module__ == "cassandra.protocol"

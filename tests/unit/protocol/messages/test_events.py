@@ -28,6 +28,7 @@ SCHEMA_CHANGES = [
 
 @pytest.mark.parametrize(("data", "expected"), SCHEMA_CHANGES)
 def test_schema_changes(data: bytes, expected: dict[str, str]) -> None:
+    """A schema change has the same fields as a result and as an event."""
     assert result(int32(5) + data).schema_change_event == expected
     event = decode_response(12, 0, string("SCHEMA_CHANGE") + data, 4)
     assert (event.event_type, event.event_args) == ("SCHEMA_CHANGE", expected)
@@ -71,6 +72,7 @@ def test_schema_changes_of_functions(target: str) -> None:
     ],
 )
 def test_events(data: bytes, args: dict[str, Any]) -> None:
+    """Each event has the fields that its body contains."""
     event = decode_response(12, 0, data, 4)
     assert event.event_args == args
 

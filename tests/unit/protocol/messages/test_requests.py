@@ -49,6 +49,7 @@ def body_of(message: MessageType, version: int, *features: Any) -> bytes:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_startup(version: int) -> None:
+    """STARTUP contains the CQL version besides the options."""
     message = StartupMessage("3.0.0", {"COMPRESSION": "lz4"})
     assert (
         body_of(message, version)
@@ -58,6 +59,7 @@ def test_startup(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_small_requests(version: int) -> None:
+    """OPTIONS, REGISTER and AUTH_RESPONSE encode to the expected bytes."""
     assert body_of(OptionsMessage(), version) == b""
     assert (
         body_of(RegisterMessage(["STATUS_CHANGE", "X"]), version)
@@ -80,6 +82,9 @@ def test_credentials_can_only_be_sent_in_version_1() -> None:
 
 
 def test_query() -> None:
+    """QUERY encodes to the expected bytes, with flags of one byte in version 4 and of four in
+    version 5.
+    """
     message = QueryMessage("Q", 1, 8, 50, b"\x07", 9, query_params=[b"v"])
     tail = (
         b"\x00\x01\x00\x00\x00\x01v\x00\x00\x00\x32\x00\x00\x00\x01\x07\x00\x08"
@@ -97,6 +102,7 @@ def test_query() -> None:
 
 
 def test_prepare() -> None:
+    """PREPARE contains a keyspace in version 5."""
     assert body_of(PrepareMessage("Q"), 4) == b"\x00\x00\x00\x01Q"
     assert body_of(PrepareMessage("Q", "ks"), 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
 
@@ -127,6 +133,8 @@ def test_execute_ends_with_a_byte_under_tablets_routing_v2() -> None:
 
 
 def test_batch() -> None:
+    """BATCH contains prepared ids and texts, and its flags have four bytes in version 5."""
+
     class Kind:
         value = 2
 
@@ -173,6 +181,7 @@ def test_an_overridden_write_query_params_is_called(base: Any) -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_encode_message(version: int) -> None:
+    """The handler returns a whole frame, with the flags for tracing and payload."""
     message = QueryMessage("Q", 1)
     flags = b"\x00" if version == 4 else b"\x00\x00\x00\x00"
     body = b"\x00\x00\x00\x01Q\x00\x01" + flags

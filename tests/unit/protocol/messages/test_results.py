@@ -62,6 +62,7 @@ def test_void_and_set_keyspace() -> None:
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_rows(version: int) -> None:
+    """A ROWS result has its columns, rows and paging state."""
     message = result(rows(1), version)
     assert message.kind == 2
     assert message.column_names == ["a", "b"]

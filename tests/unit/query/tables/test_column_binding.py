@@ -122,6 +122,9 @@ CASES = [(name, make, kind) for name, make, kinds in ARRAYS for kind in kinds]
 
 @pytest.mark.parametrize(("name", "make", "kind"), CASES, ids=[f"{n}-{k}" for n, _, k in CASES])
 def test_arrow_columns(twins: Twins, name: str, make: Callable[[], Any], kind: str) -> None:
+    """The fast path makes the same bytes as Python objects, for tables, record batches and
+    slices.
+    """
     array = make()
     expected = by_objects(twins, pa.table({"c0": array}), kind)
     assert len(expected) == len(array)

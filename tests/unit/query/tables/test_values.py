@@ -125,6 +125,7 @@ def nested_map(inner: tuple[Any, Any], outer: Any) -> tuple[Any, st.SearchStrate
 @given(data=st.data())
 @pytest.mark.slow
 def test_nested_types(twins: Twins, data: st.DataObject) -> None:
+    """Tables of nested types can be bound again."""
     kind, values = data.draw(columns_of(2))
     codec = kind.build_codec(twin("codecs", "python"))
     items = data.draw(st.lists(st.none() | values, max_size=6))

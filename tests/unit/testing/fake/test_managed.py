@@ -85,6 +85,7 @@ def test_unsupported_consistency_levels_are_refused(
     ],
 )
 def test_batches(session: Session, kind: BatchType, count: int, message: str | None) -> None:
+    """Keyspaces refuses logged batches and batches of more than 30 statements."""
     batch = BatchStatement(kind)
     for number in range(count):
         batch.add("INSERT INTO ks.t (id) VALUES (%s)", (number,))

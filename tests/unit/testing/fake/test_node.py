@@ -73,6 +73,7 @@ def ask(client: RawClient, text: str, stream: int = 0) -> tuple[int, int, int, i
 
 
 def test_options(node: FakeNode) -> None:
+    """SUPPORTED contains the node's protocol versions and the options of the test."""
     node.supported = {"COMPRESSION": [], "CQL_VERSION": ["3.4.7"], "SCYLLA_SHARD": ["1"]}
     with RawClient(node) as client:
         version, flags, stream, opcode, body = client.ask(envelope(5, 0x05, b"", 3))
@@ -177,6 +178,7 @@ def test_a_newer_version_is_refused_in_the_node_s_own_version(opcode: int) -> No
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_passwords(version: int) -> None:
+    """The right password is accepted, and a wrong one is refused."""
     right, wrong = (
         bytes.fromhex("00000006 00 616c 00 7077"),
         bytes.fromhex("00000006 00 616c 00 7078"),
@@ -340,6 +342,7 @@ def answer_body(node: FakeNode, client: RawClient, answer: Any) -> tuple[int, by
 
 
 def test_results(node: FakeNode, client: RawClient) -> None:
+    """Each kind of result has the bytes of the specification."""
     assert answer_body(node, client, set_keyspace("ks")) == (
         0x08,
         bytes.fromhex("00000003 0002 6b73"),
@@ -392,6 +395,7 @@ def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None
 
 
 def test_pages(node: FakeNode, client: RawClient) -> None:
+    """A paged answer returns one page after the other, with paging states between them."""
     node.prime("Q", paged([("k", "tinyint")], [(value,) for value in range(5)]))
 
     def page(state: bytes | None) -> tuple[list[bytes | None], bytes | None]:
@@ -457,6 +461,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("answer", "in_4", "in_5"), ERRORS)
 def test_errors(node: FakeNode, answer: Message, in_4: str, in_5: str) -> None:
+    """Each error has the bytes beside it in versions 4 and 5."""
     node.prime("Q", answer)
     with RawClient(node) as client:
         client.start(4)
@@ -475,6 +480,7 @@ def test_an_error_has_no_other_fields() -> None:
 
 
 def test_system_tables() -> None:
+    """The system tables describe the node as it was created."""
     with (
         FakeNode("127.0.0.2", datacenter="east", rack="r7", tokens=["-5", "9"]) as node,
         RawClient(node) as client,
@@ -514,6 +520,7 @@ def test_a_peer_that_was_never_started_is_a_host_without_a_port(
 
 
 def test_use(node: FakeNode, client: RawClient) -> None:
+    """USE changes the keyspace, lower-case if it is not quoted, and fails for unknown keyspaces."""
     assert ask(client, 'USE "Mine"')[4] == bytes.fromhex("00000003 0004") + b"Mine"
     assert ask(client, "use Mine;")[4] == bytes.fromhex("00000003 0004") + b"mine"
     node.keyspaces = {"ks"}
@@ -561,6 +568,7 @@ def test_sequences_and_functions(node: FakeNode, client: RawClient) -> None:
 
 
 def test_held_answers(node: FakeNode, client: RawClient) -> None:
+    """Held answers are sent when they are released, in any order and with other content."""
     held = hold(set_keyspace("default"))
     node.prime("Q", held)
     client.send(query("Q", 4, 1) + query("Q", 4, 2) + query("Q", 4, 3) + query("other", 4, 4))
@@ -622,6 +630,7 @@ def test_dribbled_answers_arrive_in_pieces(node: FakeNode, client: RawClient) ->
 
 
 def test_damaged_frames(node: FakeNode) -> None:
+    """A corrupted segment differs from the intact one in the last byte of its payload."""
     node.prime("Q", corrupted(void()))
     with RawClient(node) as client:
         client.start(5)
@@ -717,6 +726,7 @@ def test_a_node_can_drop_its_connections(node: FakeNode, client: RawClient) -> N
 
 
 def test_events(node: FakeNode, client: RawClient) -> None:
+    """Events are sent only to the clients that registered for their type."""
     assert node.send_event("STATUS_CHANGE", "UP", "127.0.0.1", 9042) == 0
     types = bytes.fromhex("0002 000d") + b"STATUS_CHANGE" + bytes.fromhex("000d") + b"SCHEMA_CHANGE"
     assert client.ask(envelope(4, 0x0B, types))[3] == 0x02

@@ -47,6 +47,7 @@ def test_the_fake_node_imports_nothing_of_the_driver() -> None:
     ],
 )
 def test_unsigned_vint(number: int, data: str) -> None:
+    """Each number is encoded to the bytes beside it."""
     assert primitives.unsigned_vint(number) == bytes.fromhex(data)
 
 
@@ -64,6 +65,7 @@ def test_unsigned_vint(number: int, data: str) -> None:
     ],
 )
 def test_vint(number: int, data: str) -> None:
+    """Each number is encoded to the bytes beside it."""
     assert primitives.vint(number) == bytes.fromhex(data)
 
 

@@ -84,6 +84,7 @@ def nodes() -> Iterator[FakeCluster]:
     [(b"", 0), (b"123", -7468325962851647638), (b"\x00\xff\x10\xfa\x99" * 10, 5837342703291459765)],
 )
 def test_tokens(key: bytes, token: int) -> None:
+    """Each key has the known token."""
     assert token_of(key) == token
 
 
@@ -230,6 +231,7 @@ def test_statements_are_described_by_the_tables(nodes: FakeCluster) -> None:
 
 
 def test_rate_limits(nodes: FakeCluster) -> None:
+    """The rate limit error has its own code only if that was negotiated."""
     nodes.prime("SELECT 1", rate_limited(op_type=1, rejected_by_coordinator=True))
     codes = []
     for options in ([], ["SCYLLA_RATE_LIMIT_ERROR"]):

@@ -22,10 +22,12 @@ def crc24_by_bits(data: bytes) -> int:
     "data", [b"\0\0\0", b"\1\2\3", b"\xff\xff\x03", b"\x0d\0\2", b"\1\2\3\4\5"]
 )
 def test_crc24(data: bytes) -> None:
+    """The CRC24 is the same as that computed bit by bit."""
     assert segments.crc24(data) == crc24_by_bits(data)
 
 
 def test_a_frame() -> None:
+    """A segment has the bytes of the specification, and is read also in pieces."""
     payload = b"hello, frame!"
     fields = bytes.fromhex("0d0002")  # 13 bytes, self-contained: bit 17
     trailer = zlib.crc32(payload, zlib.crc32(bytes.fromhex("fa2d55ca"))).to_bytes(4, "little")

@@ -51,6 +51,9 @@ MOMENT = datetime.datetime(1970, 1, 1, 0, 0, 1, 500_000)
     ],
 )  # fmt: skip
 def test_types(kind: Any, value: Any, option: str, data: str) -> None:
+    """Each type is described by the option beside it, and its value is encoded to the bytes beside
+    it.
+    """
     parsed = parse_type(kind)
     assert parsed.option(5) == bytes.fromhex(option)
     assert parsed.encode(value) == bytes.fromhex(data)
@@ -75,6 +78,7 @@ def test_types_that_older_versions_know_as_custom_ones() -> None:
     ],
 )
 def test_vectors(kind: str, value: Any, data: str) -> None:
+    """Elements of variable size are preceded by their size."""
     assert parse_type(kind).encode(value) == bytes.fromhex(data)
 
 
@@ -88,6 +92,7 @@ def test_vector_s_class_name() -> None:
 
 
 def test_rows() -> None:
+    """Rows may be tuples or dicts; missing values of a tuple are refused."""
     columns = [("k", "int"), ("v", "text")]
     kinds = [parse_type(kind) for _, kind in columns]
     assert encode_row(kinds, columns, (1, None)) == bytes.fromhex("00000004 00000001 ffffffff")
