@@ -47,6 +47,7 @@ def test_the_mechanism_is_sent_first_to_dse() -> None:
 
 @pytest.mark.parametrize("server", [DSE, CASSANDRA])
 def test_the_password_is_told_once_and_to_its_own_challenge(server: str) -> None:
+    """Other challenges, and a second request for the password, are refused."""
     authenticator: Any = PlainTextAuthProvider("ada", SECRET).new_authenticator("10.0.0.1")
     authenticator.server_authenticator_class = server
     for _ in range(2):  # each connection starts anew, even if an application shares the object
@@ -74,6 +75,7 @@ def test_the_transitional_provider_sends_an_empty_name_and_password() -> None:
 
 
 def test_defaults_of_an_applications_authenticator() -> None:
+    """The base classes send nothing and do not implement the rest."""
     authenticator = Authenticator()
     assert authenticator.initial_response() is None
     authenticator.on_authentication_success(b"token")

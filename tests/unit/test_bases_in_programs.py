@@ -108,6 +108,7 @@ class Tagged(SimpleStatement):
 
 
 def test_statements_with_two_bases_and_with_slots() -> None:
+    """Their attributes are set, and copied with them."""
     statement = OwnedStatement("SELECT", fetch_size=7)
     assert (statement.owner, statement.fetch_size, statement.query_string) == (
         "somebody",

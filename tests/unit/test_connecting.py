@@ -28,6 +28,7 @@ def test_without_options() -> None:
 
 
 def test_options_of_a_second_cluster() -> None:
+    """Options with a prefix become settings of their own."""
     settings = settings_of("--to-port", "5", "--to-hosts", "a", "b", prefix="to-")
     assert (settings["port"], settings["contact_points"]) == (5, ["a", "b"])
 
@@ -77,6 +78,7 @@ def password(**settings: Any) -> Any:
 
 
 def test_ways_to_give_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read from a file, from the environment or from the terminal."""
     path = tmp_path / "password"
     path.write_text("of file\n")
     monkeypatch.setenv("SECRET", "of environment")

@@ -7,5 +7,6 @@ from cassandra._impl import implementation
 
 
 def test_what_is_there() -> None:
+    """The constants say whether NumPy is installed and the compiled modules are used."""
     assert cython_deps.HAVE_NUMPY is True
     assert (implementation == "c") == cython_deps.HAVE_CYTHON

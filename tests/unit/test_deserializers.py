@@ -28,12 +28,14 @@ def test_deserializers() -> None:
     "name", ["DesInt32Type", "DesBytesTypeByteArray", "DesMapType", "TimeUUIDType", "TimestampType"]
 )
 def test_older_names_of_deserializers(name: str) -> None:
+    """Each name is a class of deserializers, and unknown names are errors."""
     assert issubclass(getattr(deserializers, name), deserializers.Deserializer)
     with pytest.raises(AttributeError):
         deserializers.DesNothing  # noqa: B018
 
 
 def test_arrays_of_objects() -> None:
+    """`obj_array` returns an array with the list's objects."""
     array: Any = deserializers.obj_array([[1], None])
     assert array.dtype == object
     assert list(array) == [[1], None]

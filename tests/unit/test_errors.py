@@ -41,6 +41,7 @@ MESSAGES: list[tuple[BaseException, str]] = [
     ("error", "text"), MESSAGES, ids=[type(error).__name__ for error, _ in MESSAGES]
 )
 def test_the_message_of_each_error(error: BaseException, text: str) -> None:
+    """Each error has the text beside it."""
     assert str(error) == text
 
 
@@ -73,6 +74,7 @@ def test_errors_of_the_server_have_its_fields() -> None:
 
 
 def test_base_classes_of_errors() -> None:
+    """Each error has the documented base classes."""
     assert issubclass(errors.LoginRefused, errors.NoHostAvailable)
     assert issubclass(errors.LoginRefused, errors.AuthenticationFailed)
     assert issubclass(errors.DecodeError, ValueError)

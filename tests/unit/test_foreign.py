@@ -121,7 +121,7 @@ def check_refused(done: subprocess.CompletedProcess[str]) -> None:
 
 
 @pytest.mark.slow
-def test_this_package_alone_is_accepted(tmp_path: Path) -> None:
+def test_an_installation_of_only_this_package_is_accepted(tmp_path: Path) -> None:
     install_ours(tmp_path)
     done = run(tmp_path, "import cassandra.cluster, cassandra.query; print('fine')")
     assert done.stdout == "fine\n", done.stderr

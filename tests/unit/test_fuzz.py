@@ -22,11 +22,13 @@ def test_both_implementations_agree_on_the_corpus() -> None:
 
 
 def test_mutations_of_values_and_pages() -> None:
+    """Both implementations agree on mutated input, some of which raises errors."""
     assert fuzz_codecs.fuzz(2000, 1, True)["error"] > 0
     assert fuzz_columns.fuzz(500, 1, True)["error"] > 0
 
 
 def test_mutations_of_frames_messages_and_rows() -> None:
+    """Both implementations agree on mutated input."""
     source = random.Random(1)
     assert fuzz_frames.run_frames([twin("frame", impl) for impl in IMPLS], 300, source) == 300
     assert fuzz_frames.run_messages(1000, source) == 1000

@@ -74,6 +74,7 @@ def missing(kind: type, table: dict[str, str]) -> list[str]:
     ("kind", "table"), TABLES, ids=[f"{kind.__module__}.{kind.__name__}" for kind, _ in TABLES]
 )
 def test_names_of_other_libraries(kind: type, table: dict[str, str]) -> None:
+    """Reading such a name raises an AttributeError with advice."""
     names = missing(kind, table)
     assert names
     for name in names:
@@ -112,6 +113,7 @@ def test_subclasses_and_objects_may_define_the_names() -> None:
 
 
 def test_advice_for_asyncio_awaits() -> None:
+    """Calls in the advice are awaited in asyncio's API."""
     blocking = {
         "a": "write session.execute(b)",
         "c": "write result.one()",
@@ -401,7 +403,7 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
 
 
 @pytest.mark.parametrize("mistake", sorted(MISTAKES))
-def test_the_message_says_what_to_write(mistake: str) -> None:
+def test_each_mistake_raises_an_error_with_advice(mistake: str) -> None:
     error, call, text = MISTAKES[mistake]
     with pytest.raises(error, match=text):
         call()
@@ -429,6 +431,7 @@ def test_the_message_says_what_to_write(mistake: str) -> None:
     ],
 )
 def test_settings_of_other_clients(name: str, text: str) -> None:
+    """The error for such a setting names the right one."""
     for kind in (Cluster, aio.Cluster):
         with pytest.raises(TypeError, match=f"no setting '{name}': .*{text}"):
             kind(**any_settings({name: "x"}))
@@ -452,11 +455,13 @@ def test_settings_of_other_clients(name: str, text: str) -> None:
 def test_wrong_queries_and_parameters(
     session: Session, query: Any, parameters: Any, text: str
 ) -> None:
+    """The error says what to write instead."""
     with pytest.raises(TypeError, match=text):
         session.execute(query, parameters)
 
 
 async def test_a_statement_that_was_not_awaited() -> None:
+    """The error says where to write `await`."""
     async with FakeNode() as node, aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         prepared: Any = session.prepare("SELECT * FROM t")
@@ -470,6 +475,7 @@ async def test_a_statement_that_was_not_awaited() -> None:
 
 
 def test_swapped_session_and_statement(session: Session) -> None:
+    """The error says that the session comes first."""
     prepared: Any = object.__new__(PreparedStatement)
     second: Any = session
     with pytest.raises(AttributeError, match="take the session first"):
@@ -499,6 +505,7 @@ def test_wrong_timeouts(session: Session, timeout: Any, text: str) -> None:
     ],
 )
 async def test_statements_without_parameters(session: Session, pairs: Any) -> None:
+    """The error says how to write a statement without parameters."""
     text = r"write \(statement, None\) for a statement without parameters"
     with pytest.raises(TypeError, match=text):
         execute_concurrent(session, pairs)
@@ -515,6 +522,7 @@ def test_indexing_a_result_by_column_name(session: Session) -> None:
 
 
 def test_rows_of_a_future_without_result(session: Session) -> None:
+    """The error says to call `result()`."""
     future: Any = session.execute_async("SELECT key FROM system.local")
     text = r"its rows are those of future\.result\(\)"
     with pytest.raises(TypeError, match=text):
@@ -554,6 +562,7 @@ def test_a_result_of_asyncio_has_no_callbacks(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(_habits.ROW))
 def test_names_of_other_rows(name: str) -> None:
+    """The error says how to read a column."""
     with pytest.raises(AttributeError, match=rf"no attribute '{name}': .* write row\.column"):
         getattr(row_class(("k", "v"))(1, 2), name)
 

@@ -156,5 +156,6 @@ WITHOUT = {
 
 @pytest.mark.parametrize("program", WITHOUT)
 def test_programs_without_a_cluster(program: str) -> None:
+    """Each program runs without an error."""
     done = run_python(textwrap.dedent(WITHOUT[program]))
     assert (done.returncode, done.stderr) == (0, "")

@@ -37,6 +37,7 @@ def test_unsigned_vints(value: int, expected: str) -> None:
 
 @pytest.mark.parametrize("value", [-1, 1 << 64])
 def test_unsigned_vints_out_of_range(value: int) -> None:
+    """The error names the number."""
     with pytest.raises(ValueError, match=str(value)):
         marshal.uvint_pack(value)
 
@@ -50,6 +51,7 @@ def test_zig_zag() -> None:
 
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1)))
 def test_vints_there_and_back(values: list[int]) -> None:
+    """Numbers are the same after packing and unpacking."""
     assert marshal.vints_unpack(marshal.vints_pack(values)) == tuple(values)
 
 

@@ -96,6 +96,7 @@ WRITE_TIMEOUT: dict[str, Any] = {
 def test_counters_of_requests_and_errors(
     answer: Answerable, policy: RetryPolicy, counted: dict[str, int]
 ) -> None:
+    """Each response and decision counts as beside it."""
     profile = ExecutionProfile(retry_policy=policy, request_timeout=0.3)
     with (
         FakeNode() as node,
@@ -123,6 +124,7 @@ def test_counters_of_requests_and_errors(
 
 
 def test_hosts_and_times() -> None:
+    """The metrics count hosts, connections and requests, and measure their times."""
     with (
         FakeNode() as node,
         Cluster([node.address], port=node.port, metrics_enabled=True) as cluster,
@@ -169,6 +171,7 @@ def test_names() -> None:
 
 
 def test_statistics_of_the_request_timer() -> None:
+    """The statistics of known times are right within 7 %."""
     timer = RequestTimer()
     assert dict(timer)["mean"] == timer["median"] == timer["min"] == 0.0
     for milliseconds in range(1, 1001):

@@ -58,6 +58,7 @@ SESSIONS = {Session: {*BOTH_SESSIONS, "write_head_start"}, aio.Session: BOTH_SES
 
 @pytest.mark.parametrize("face", SESSIONS)
 def test_the_settings_of_a_session(face: Any) -> None:
+    """The settings are those of the session's class, also for subclasses."""
     assert face._setting_names == SESSIONS[face]
 
     class Ours(face):  # type: ignore[misc]
@@ -70,6 +71,7 @@ def test_the_settings_of_a_session(face: Any) -> None:
     ("face", "right"), [(face, name) for face in SESSIONS for name in sorted(SESSIONS[face])]
 )
 def test_misspelt_settings_of_a_session(face: Any, right: str) -> None:
+    """The error suggests the right name."""
     session = face.__new__(face)
     for wrong in (right[:-1], right + right[-1], right[:2] + right[3] + right[2] + right[4:]):
         with pytest.raises(AttributeError, match=f"no setting '{wrong}'; did you mean '{right}'"):
@@ -77,6 +79,8 @@ def test_misspelt_settings_of_a_session(face: Any, right: str) -> None:
 
 
 async def test_misspelt_settings_of_a_connected_session() -> None:
+    """The error suggests the right name, and other attributes can be set."""
+
     def check(session: Any) -> None:
         with pytest.raises(AttributeError, match="no setting 'encoderr'; did you mean 'encoder'"):
             session.encoderr = None
@@ -104,6 +108,7 @@ async def test_misspelt_settings_of_a_connected_session() -> None:
     ],
 )  # fmt: skip
 def test_misspelt_settings_of_a_profile(right: str) -> None:
+    """The error suggests the right name."""
     profile: Any = ExecutionProfile()
     for wrong in (right[:-1], right + right[-1]):
         with pytest.raises(AttributeError, match=f"no setting '{wrong}'; did you mean '{right}'"):

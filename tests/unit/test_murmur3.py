@@ -53,6 +53,7 @@ def test_the_public_function_is_the_compiled_one_if_in_use() -> None:
 
 
 def test_helpers_of_the_python_hash() -> None:
+    """The helpers return signed 64-bit numbers."""
     assert murmur3.body_and_tail(b"\x01" + bytes(15) + b"\xff") == ((1, 0), (-1,), 17)
     assert murmur3.rotl64(1, 63) == -(1 << 63)
     assert murmur3.truncate_int64(1 << 63) == -(1 << 63)

@@ -464,6 +464,9 @@ def test_no_event_is_repeated_and_every_start_has_an_end(connect: Face, recorder
 
 
 def test_observers_of_session_profile_and_cluster(connect: Face, node: FakeNode) -> None:
+    """Requests are observed by the observers of all three, which can be added, removed and
+    replaced.
+    """
     observer_names: list[str] = []
 
     class Named(RequestObserver):
@@ -694,6 +697,7 @@ def test_storage_is_shared_by_the_events_of_a_request(connect: Face, node: FakeN
 
 
 def test_the_shard_of_an_attempt(connect: Face, recorder: Recorder) -> None:
+    """On ScyllaDB, the shard of the attempt is known."""
     with FakeCluster(1, scylla=Scylla(2)) as node:
         node[0].prime(QUERY, ONE_ROW)
         session = connect(node, recorder)

@@ -99,6 +99,8 @@ def test_errors_constructed_from_a_message_can_be_pickled(protocol: int) -> None
 
 @pytest.mark.parametrize("face", [Cluster, aio.Cluster])
 async def test_errors_of_a_session(face: Any) -> None:
+    """Unpickled errors have the same text and the same errors of hosts."""
+
     async def connect() -> None:
         connecting = face(["127.0.0.1"], port=1).connect()
         if face is aio.Cluster:
@@ -127,6 +129,7 @@ def test_rows(protocol: int) -> None:
 
 
 def test_rows_of_a_session() -> None:
+    """Unpickled rows are equal and have the same attributes."""
     with FakeNode() as node:
         node.prime("Q", rows([("k", "int"), ("v", "text")], [(1, "x"), (2, None)]))
         with Cluster([node.address], port=node.port) as cluster:
@@ -137,6 +140,7 @@ def test_rows_of_a_session() -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_values_of_user_types(protocol: int) -> None:
+    """Unpickled values are equal and of the same class."""
     kind = UserType.make_udt_class("ks", "ad dress", ("zip", "class", "a b"), (Int32Type,) * 3)
     value = kind.tuple_type(1, 2, None)
     unpickled = pickle.loads(pickle.dumps(value, protocol))
@@ -161,6 +165,7 @@ def test_values(value: Any, protocol: int) -> None:
 
 
 def test_statements_and_events() -> None:
+    """Unpickled statements, batches and trace events have the same content."""
     statement = SimpleStatement("SELECT 1", keyspace="ks", fetch_size=7)
     unpickled = pickle.loads(pickle.dumps(statement))
     assert (unpickled.query_string, unpickled.keyspace, unpickled.fetch_size) == (
@@ -265,6 +270,7 @@ class Thing(Model):
 
 
 def test_errors_of_the_mapper() -> None:
+    """Unpickled errors of a model are of the same class."""
     for kind in (Thing.DoesNotExist, Thing.MultipleObjectsReturned):
         unpickled = pickle.loads(pickle.dumps(kind("of this model")))
         assert type(unpickled) is kind

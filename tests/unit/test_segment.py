@@ -16,6 +16,7 @@ from tests.unit.protocol.test_segment import by_hand, crc24_by_the_book, crc32_b
 
 
 def test_the_public_codec() -> None:
+    """Segments are encoded and decoded, and truncated ones are refused."""
     codec = public.SegmentCodec()
     target = BytesIO()
     codec.encode(target, b"message")
@@ -37,6 +38,7 @@ def test_the_public_codec() -> None:
 
 
 def test_the_public_codec_with_lz4() -> None:
+    """Large payloads are compressed and decompressed."""
     lz4 = compression("lz4")
     assert lz4.compress_segment is not None
     codec = public.SegmentCodec(lz4.compress_segment, lz4.decompress_segment)

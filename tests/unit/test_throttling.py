@@ -209,6 +209,7 @@ def test_requests_above_the_rate_wait() -> None:
 
 
 def test_a_rate_below_one_a_second() -> None:
+    """The second request begins after two seconds."""
     throttler, clock = attached(RateLimitingThrottler(0.5))
     requests = [CountingRequest(throttler).ask() for _ in range(3)]
     assert begun(requests) == [0]

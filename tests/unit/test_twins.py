@@ -52,6 +52,7 @@ def parameters(thing: Any) -> list[tuple[str, Any, bool]] | None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_public_names(name: str, compiled: Twins) -> None:
+    """Both implementations have the same public names."""
     python = public_names(_impl.twin(name, "python"))
     c = public_names(getattr(compiled, name))
     assert python == c
@@ -221,6 +222,7 @@ def attributes(kind: type[Any]) -> set[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_public_attributes_of_classes(name: str, compiled: Twins) -> None:
+    """Classes have the same attributes, except those in PYTHON_ATTRIBUTES."""
     for python, c in classes(name, compiled):
         more = PYTHON_ATTRIBUTES.get((name, python.__name__), set())
         assert attributes(python) - more == attributes(c), python.__qualname__
@@ -239,6 +241,7 @@ def test_compiled_modules_are_extension_modules(name: str, compiled: Twins) -> N
 
 
 def test_the_lane_is_what_it_says() -> None:
+    """The implementation in use is that of the lane, or Python with a reason."""
     if LANE == "c":
         assert _impl.implementation == "c", _impl.fallback_reason
     else:

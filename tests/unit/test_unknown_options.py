@@ -79,6 +79,7 @@ async def test_execute_on_asyncio(name: str) -> None:
     ],
 )
 def test_unknown_options_of_prepare(session: Session, name: str, text: str) -> None:
+    """The error suggests where the value belongs."""
     options: Any = {name: 1}
     with pytest.raises(TypeError, match=rf"Session\.prepare\(\) has no option '{name}'.*{text}"):
         session.prepare(QUERY, **options)
@@ -94,6 +95,7 @@ def test_unknown_options_of_prepare(session: Session, name: str, text: str) -> N
     ],
 )
 def test_unknown_options_of_concurrent_execution(session: Session, name: str, text: str) -> None:
+    """The error suggests where the value belongs."""
     options: Any = {name: 1}
     with pytest.raises(TypeError, match=rf"execute_concurrent\(\) has no option '{name}'.*{text}"):
         execute_concurrent(session, [(QUERY, None)], **options)

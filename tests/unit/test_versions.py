@@ -51,6 +51,7 @@ def test_versions() -> None:
 
 
 def test_features_of_protocol_versions() -> None:
+    """Each version has the features of its specification."""
     assert [ProtocolVersion.uses_prepare_flags(v) for v in (4, 5, 6, 0x41, 0x42)] == [
         False, True, True, False, True,
     ]  # fmt: skip

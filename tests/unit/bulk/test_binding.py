@@ -191,6 +191,9 @@ def test_iterables_are_bound_in_the_order_of_rows_without_names(twins: Twins) ->
 
 
 def test_names_that_are_not_strings_and_duplicate_names(twins: Twins) -> None:
+    """A key that is no string is used as its text; a row with two fields of the same name is
+    refused.
+    """
     columns = [Column("id", lookup_cqltype("int"), is_key=True), Column("1", lookup_cqltype("int"))]
     prepared = prepared_insert(twins, columns, [0])
     binder = Binder(prepared, columns, {}, range(2), Keys((0,), ()), None, lambda: None)

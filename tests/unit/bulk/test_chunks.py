@@ -26,6 +26,7 @@ def test_row_locations_are_readable() -> None:
 
 
 def test_the_location_of_a_row_of_a_chunk() -> None:
+    """The location has the source, the row's number, and its line if the chunk knows the lines."""
     chunk = Chunk([], 2, "a.csv", 10, [3, 5], Position(0, 0), None)
     assert chunk.location(1) == ("a.csv", 11, 5)
     assert chunk._replace(lines=None).location(1) == ("a.csv", 11, None)

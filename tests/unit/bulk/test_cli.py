@@ -95,6 +95,7 @@ def test_all_options(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_options_that_may_be_repeated(calls: Calls) -> None:
+    """Options that are repeated, or separated by commas, become lists."""
     command = "load ks.t - --format csv --null NULL --null NA --ignore a,b --encoding latin-1"
     assert cli.main([*command.split(), "--checkpoint", "point", "--restart"]) == 0
     ((_, source, options),) = calls.loads
@@ -109,6 +110,9 @@ def test_options_that_may_be_repeated(calls: Calls) -> None:
 def test_a_file_of_options(
     calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Options are read from a TOML file, and the command line overrides them; unknown options and
+    texts that are not TOML are refused.
+    """
     path = tmp_path / "load.toml"
     path.write_text('hosts = ["10.0.0.1"]\nport = 9999\nmax_errors = 5\ncolumns = ["id", "n"]\n')
     assert cli.main(["load", "ks.t", "a.csv", "--config", str(path), "--port=9043"]) == 0
@@ -161,6 +165,7 @@ def test_wrong_commands_exit_with_status_2(
 
 
 def test_the_unload_command(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    """The options become arguments of `unload`, and the report is printed as JSON."""
     command = "unload ks.t out --format csv --compression gzip --columns a,b --where a>1"
     assert cli.main([*command.split(), "--consistency-level", "one", "--json"]) == 0
     assert calls.loads == [
@@ -202,6 +207,7 @@ def test_the_option_compress_compresses_requests(calls: Calls) -> None:
 
 
 def test_copies_in_one_cluster(copies: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """The options become arguments of `copy`, and the report is printed."""
     assert cli.main(["copy", "a.t", "b.t", "--keep-ttl", "--columns", "x, y", "--dry-run"]) == 0
     (call,) = copies
     assert call[:2] == ("a.t", "b.t")
@@ -221,6 +227,7 @@ def test_copies_into_another_cluster(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """The options `--to-*` are settings of the other cluster; no password is printed."""
     monkeypatch.setenv("FAR", "secret")
     (tmp_path / "password").write_text("here\n")
     near = ["--hosts", "10.0.0.1", "--user", "me", "--password-file", str(tmp_path / "password")]
@@ -277,6 +284,7 @@ def test_exit_codes_and_reports(calls: Calls, capsys: pytest.CaptureFixture[str]
 
 
 def test_options_of_the_file_format(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    """Options of the format are passed on, and refused for other formats."""
     form = ["--no-header", "--delimiter", ";", "--null", "NULL", "--encoding", "latin-1"]
     assert cli.main(["unload", "ks.t", "out", "--format", "csv", *form]) == 0
     assert calls.loads[0][2] == {

@@ -114,6 +114,7 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("content", "changes"), FORMS)
 def test_forms_of_csv(files: Files, content: str, changes: dict[str, Any]) -> None:
+    """Files in each form of CSV have the same rows."""
     assert files.read(content, **changes) == [(1, "x"), (2, None)]
 
 
@@ -128,6 +129,7 @@ def test_files_named_tsv_are_separated_by_tabs(files: Files) -> None:
 
 
 def test_fields_of_several_lines(files: Files) -> None:
+    """Quoted fields may contain line ends, and the line numbers of later rows are right."""
     assert files.read('id,name\n1,"a\nb\r\nc"\n2,d\n') == [(1, "a\nb\r\nc"), (2, "d")]
     assert files.lines == [2, 5]
     assert files.raw == [["1", "a\nb\r\nc"], ["2", "d"]]
@@ -159,6 +161,7 @@ def test_errors_do_not_show_values_of_hidden_columns(files: Files) -> None:
 
 
 def test_files_without_rows(files: Files) -> None:
+    """Empty files, and files with only a header, have no rows."""
     for content in ("", "\n\n", "id,name", "id,name\n", "id,name\n\n"):
         assert files.read(content) == []
 
@@ -224,6 +227,9 @@ def test_chunks_cover_all_rows_in_order(files: Files) -> None:
 
 @pytest.mark.usefixtures("small_chunks")
 def test_odd_rows_among_ordinary_ones(files: Files) -> None:
+    """A row with too many fields is an error, and one of two lines is read; the other rows are not
+    affected.
+    """
     lines = [f"{n},name {n}" for n in range(60)]
     lines[20] = "20,a,b"
     lines[40] = '40,"x\ny"'
@@ -236,6 +242,7 @@ def test_odd_rows_among_ordinary_ones(files: Files) -> None:
 
 @pytest.mark.usefixtures("small_chunks")
 def test_a_row_longer_than_a_part(files: Files) -> None:
+    """A row may be longer than the part of the file that is read at once."""
     long = "x" * 5000
     assert files.read(f"id,name\n1,{long}\n2,b\n") == [(1, long), (2, "b")]
     assert files.lines == [2, 3]
@@ -243,6 +250,7 @@ def test_a_row_longer_than_a_part(files: Files) -> None:
 
 @pytest.mark.usefixtures("small_chunks")
 def test_a_long_header(files: Files) -> None:
+    """A header may be longer than the part of the file that is read at once."""
     names = ",".join(f"n{number}" for number in range(50))
     assert files.read(f"id,name,{names}\n1,x{',' * 50}\n") == [(1, "x")]
     assert files.read(f'id,name,"{names}\n"\n1,x,\n') == [(1, "x")]
@@ -311,6 +319,7 @@ def test_rows_before_the_damage_are_read(files: Files) -> None:
 
 
 def test_names_of_fields(files: Files) -> None:
+    """The names are those of the header or of the option `header`, or None without a header."""
     how = files.reading()
     for content, names in (
         ("name,id\n1,a\n", ["name", "id"]),

@@ -292,6 +292,7 @@ def test_ordinary_files_are_read_by_compiled_code(
 def test_an_application_s_text_for_null(
     read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
+    """The text of the option `null` is null, and an empty field is an empty text."""
     path = tmp_path / "a.csv"
     path.write_text('c0,c1\nNULL,NULL\n1,\n2,"NULL"\n')
     expected, ours = read_both_ways(path, "int", "text", null="NULL")
@@ -317,6 +318,7 @@ def test_several_texts_for_null_and_empty_keys(
     nulls: tuple[str, ...],
     is_key: bool,
 ) -> None:
+    """Each of several texts is null; an empty field of a key column is an empty text."""
     path = tmp_path / "a.csv"
     path.write_text('c0,c1\nNULL,NULL\n1,\n2,"NULL"\n3,\\N\n\\N,x\n,""\n4,NULLS\n')
     for kind in ("text", "blob", "int"):

@@ -90,6 +90,8 @@ def test_notes_do_not_clash_with_fields(tmp_path: Path) -> None:
 
 
 def test_rows_of_the_application(tmp_path: Path) -> None:
+    """Rows of each class are written by name, or as a list or text if they do not fit."""
+
     class Plain:
         id, name = 5, "e"
 

@@ -29,6 +29,7 @@ def reading(**changes: Any) -> Reading:
 
 
 def test_names_of_notes_on_failed_rows() -> None:
+    """Only the names that are added to failed rows are notes."""
     assert all(map(is_note, ("_source", "_row", "_line", "_error", "___error")))
     assert not any(map(is_note, ("_id", "row", "_rows", "_text", "_fields", "_")))
 
@@ -44,6 +45,9 @@ def test_unknown_and_duplicate_names_are_refused() -> None:
 
 
 def test_positions_of_columns() -> None:
+    """Columns are found by name or by `mapping`; missing columns, and with `is_closed` further
+    fields, are refused.
+    """
     assert positions_of(["name", "x", "id"], "a.csv", reading()) == [2, 0]
     assert positions_of(["n", "name"], "a.csv", reading(mapping={"id": "n"})) == [0, 1]
     with pytest.raises(ValueError, match=r"a\.csv has no column 'name', but id"):
@@ -59,6 +63,7 @@ def test_positions_of_columns() -> None:
 
 
 def test_names_of_rows() -> None:
+    """Mappings and named tuples have names, and other sequences have none."""
     point = collections.namedtuple("point", "y x")
     assert values_by_name({"id": 1, 2: 3}) == {"id": 1, "2": 3}
     assert values_by_name(point(1, 2)) == {"y": 1, "x": 2}
@@ -157,5 +162,6 @@ def test_integers_and_booleans_are_refused_as_dates() -> None:
     ],
 )
 def test_suggestions_for_names_that_the_table_lacks(name: str, meant: str) -> None:
+    """The error suggests another delimiter, a mapping or a similar name."""
     with pytest.raises(ValueError, match=meant):
         check_names([name], "a.csv", (), None, TABLE)

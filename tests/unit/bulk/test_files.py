@@ -91,6 +91,7 @@ def test_errors_do_not_show_values_of_hidden_columns(tmp_path: Path) -> None:
 
 
 def test_chunks_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of JSON lines are limited in number of rows and bytes."""
     path = json_lines(tmp_path, *(f'{{"id": {n}}}' for n in range(10)))
     monkeypatch.setattr(chunks, "TEXT_ROWS", 4)
     read_chunks = read(path)
@@ -131,6 +132,7 @@ def parquet(tmp_path: Path) -> Any:
 
 
 def test_rows_of_a_parquet_file(parquet: Any) -> None:
+    """A Parquet file is read as a table, whose rows have locations."""
     path = parquet()
     (chunk,) = read(path)
     assert chunk.rows.to_pylist() == [{"id": n, "name": str(n)} for n in range(3)]
@@ -142,6 +144,7 @@ def test_rows_of_a_parquet_file(parquet: Any) -> None:
 
 
 def test_columns_that_a_parquet_file_lacks(parquet: Any) -> None:
+    """A missing column is unset, and an error if it belongs to the key."""
     assert read(parquet(id=[1, 2]))[0].rows == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
     with pytest.raises(ValueError, match=r"a\.parquet has no column 'id', but name, other"):
         read(parquet(name=["a"], other=[1]))
@@ -150,6 +153,7 @@ def test_columns_that_a_parquet_file_lacks(parquet: Any) -> None:
 
 
 def test_chunks_of_tables(parquet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of tables are limited in number of rows and bytes."""
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 40)
     read_chunks = read(parquet(100))
     assert [chunk.size for chunk in read_chunks] == [40, 40, 20]
@@ -222,6 +226,7 @@ def test_parquet_cannot_be_read_from_a_pipe(tmp_path: Path) -> None:
 
 
 def test_names_of_fields(tmp_path: Path, parquet: Any) -> None:
+    """The names of a file's fields are known for Parquet and CSV, but not for JSON lines."""
     assert fields_of_file(str(parquet()), "parquet", reading()) == ["id", "name"]
     assert fields_of_file(str(tmp_path / "none.jsonl"), "jsonl", reading()) is None
     path = tmp_path / "a.csv"

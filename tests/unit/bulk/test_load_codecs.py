@@ -45,6 +45,7 @@ def load(node: FakeNode, source: Any) -> None:
 
 
 def test_rows_of_the_application(node: FakeNode, record_inserts: list[Any]) -> None:
+    """Converters apply to rows of the application."""
     load(node, [(1, "ADA"), {"id": 2, "name": "BOB"}])
     assert sorted(record_inserts) == [b"ada", b"bob"]
 
@@ -84,6 +85,7 @@ def register(cluster: Any) -> None:
 
 
 def test_scans_and_unloads(nodes: FakeCluster, tmp_path: Path) -> None:
+    """Scans return converted values, while unloaded files contain CQL values."""
     prime(nodes)
     with Cluster(**settings(nodes)) as cluster:
         register(cluster)
@@ -98,6 +100,7 @@ def test_scans_and_unloads(nodes: FakeCluster, tmp_path: Path) -> None:
 
 
 async def test_scans_by_asyncio(nodes: FakeCluster) -> None:
+    """Scans of `cassandra.aio` return converted values."""
     prime(nodes)
     async with aio.Cluster(**settings(nodes)) as cluster:
         register(cluster)

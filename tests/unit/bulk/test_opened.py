@@ -118,6 +118,7 @@ def test_a_damaged_stream_is_an_error_wherever_it_is(tmp_path: Path, ending: str
 
 
 def test_padding_between_streams_of_xz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zero bytes between and after the streams of an xz file are skipped."""
     path = tmp_path / "a.csv.xz"
     path.write_bytes(lzma.compress(b"a") + bytes(8) + lzma.compress(b"b") + bytes(64))
     for step in (opened_module._STEP, 3):
@@ -127,6 +128,7 @@ def test_padding_between_streams_of_xz(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_frames_of_zstd(tmp_path: Path) -> None:
+    """All frames of a zstd file are read, and a truncated file is refused."""
     zstandard = pytest.importorskip("zstandard")
     path = tmp_path / "a.csv.zst"
     frames = [zstandard.ZstdCompressor().compress(part) for part in (b"x" * 100_000, b"end")]
@@ -139,6 +141,7 @@ def test_frames_of_zstd(tmp_path: Path) -> None:
 
 
 def test_frames_of_lz4(tmp_path: Path) -> None:
+    """A file with the ending .lz4 is decompressed."""
     frame = pytest.importorskip("lz4.frame")
     path = tmp_path / "a.csv.lz4"
     path.write_bytes(frame.compress(TEXT.encode()))
@@ -179,6 +182,9 @@ def test_encodings() -> None:
 
 
 def test_files_of_another_encoding(tmp_path: Path) -> None:
+    """A file of another encoding is read as text or as UTF-8; bytes that are not in the encoding
+    are refused.
+    """
     path = tmp_path / "a.csv"
     path.write_bytes("é\n".encode("utf-16"))
     with opened(str(path), encoding="utf-16") as text:
@@ -303,4 +309,5 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_message_for_a_missing_column() -> None:
+    """The message names the file, the column, and the columns that the file has."""
     assert no_column("a.csv", "id", ["x", "y"]).startswith("a.csv has no column 'id', but x, y;")

@@ -154,6 +154,7 @@ def test_key_of_token_returns_a_key_with_this_token(token: int) -> None:
 
 
 def test_keys_of_random_tokens() -> None:
+    """`key_of_token` returns a key that has the token."""
     rng = random.Random(5)
     for token in (rng.randint(FIRST + 1, LAST) for _ in range(500)):
         assert Murmur3Token.hash_fn(key_of_token(token)) == token

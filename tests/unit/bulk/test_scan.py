@@ -436,7 +436,9 @@ async def test_to_numpy_concatenates_all_pages(nodes: FakeCluster) -> None:
         ("colour", "there are checkpoint, "),
     ],
 )
-def test_an_unknown_option_says_what_to_write(nodes: FakeCluster, option: str, advice: str) -> None:
+def test_the_error_for_an_unknown_option_has_advice(
+    nodes: FakeCluster, option: str, advice: str
+) -> None:
     options: Any = {option: 1}
     with (
         Cluster(**settings(nodes)) as cluster,

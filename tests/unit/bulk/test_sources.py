@@ -116,6 +116,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_compressed_files_and_globs(tmp_path: Path) -> None:
+    """A pattern selects files of several formats; unknown formats are refused."""
     with gzip.open(tmp_path / "part-1.csv.gz", "wt") as file:
         file.write("id,name\n1,a\n")
     write(tmp_path / "part-2.csv", "name,id\nb,2\n")
@@ -216,6 +217,8 @@ def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
 
 
 def test_names_of_fields(tmp_path: Path) -> None:
+    """The names of the fields of each kind of source are known if the source has names."""
+
     def names(source: object, **changes: Any) -> Any:
         return [fields for _, fields in fields_of_each(source, reading(**changes))]
 

@@ -109,6 +109,7 @@ def test_counters_are_added_with_the_option_counters() -> None:
 
 
 def test_counters_of_a_table_without_counters() -> None:
+    """The option `counters` warns if the table has none."""
     with pytest.warns(RuntimeWarning, match=r"counters=True has no effect: .* ks\.Orders"):
         assert text(ORDERS, "customer", "placed", "total", counters=True).startswith("INSERT")
 

@@ -141,6 +141,7 @@ def test_invalid_texts_are_refused(kind: str, text: str, words: str) -> None:
 
 
 def test_formats_of_dates_and_timestamps() -> None:
+    """Dates and timestamps are read in the formats of the options."""
     formats = Formats(date="%d.%m.%Y", timestamp="%d.%m.%Y %H:%M")
     read_date = text_reader(lookup_casstype("SimpleDateType"), formats)
     assert read_date("23.11.2026") == datetime.date(2026, 11, 23)
@@ -233,6 +234,7 @@ def test_dates_of_all_years_survive_a_round_trip(days: int) -> None:
 
 
 def test_dates_beyond_the_years_of_datetime() -> None:
+    """Years beyond 9999 have a plus sign, and years before 0 a minus sign."""
     assert text_of(Date(2_932_897)) == "+10000-01-01"
     assert text_of(Date(-719_163)) == "0000-12-31"
     assert text_of(Date(-719_163 - 366)) == "-0001-12-31"

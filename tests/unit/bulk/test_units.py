@@ -69,6 +69,7 @@ def test_plausible_timestamps_do_not_warn(node: FakeNode, tmp_path: Path, line: 
 
 
 def test_a_file_without_a_header_and_a_format(node: FakeNode, tmp_path: Path) -> None:
+    """The warning names the line and column; with a format for timestamps there is none."""
     path = tmp_path / "a.csv"
     path.write_text("1;1700000000;-\n")
     (text,) = warnings_of_load(node, path, header=False, delimiter=";", null="-")
@@ -90,6 +91,7 @@ def test_json_lines(node: FakeNode, tmp_path: Path) -> None:
 
 
 def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
+    """The warning for each kind of table names the row and the column."""
     pandas = pytest.importorskip("pandas")
     pyarrow = pytest.importorskip("pyarrow")
     numpy = pytest.importorskip("numpy")

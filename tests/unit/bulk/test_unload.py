@@ -37,6 +37,7 @@ def session(nodes: FakeCluster) -> Iterator[Any]:
 
 
 def test_csv_in_several_files(session: Any, tmp_path: Path) -> None:
+    """With `file_bytes`, the rows are in several files, which the report and the manifest list."""
     report = session.unload("a.t0", tmp_path / "out", format="csv", file_bytes=2000, page_size=50)
     assert report.rows == len(EXPECTED)
     assert len(report.files) > 2
@@ -56,6 +57,7 @@ def test_csv_in_several_files(session: Any, tmp_path: Path) -> None:
 
 
 def test_json_lines_compressed(session: Any, tmp_path: Path) -> None:
+    """With `compression`, the file of JSON lines is compressed."""
     (path,) = session.unload("a.t0", tmp_path, format="jsonl", compression="gzip").files
     with gzip.open(path, "rt") as file:
         rows = [json.loads(line) for line in file]
@@ -130,6 +132,7 @@ def test_wrong_arguments_are_refused(session: Any, tmp_path: Path) -> None:
     ],
 )
 def test_texts(value: Any, text: str) -> None:
+    """Each value has the text beside it."""
     assert text_of(value) == text
 
 
@@ -157,6 +160,7 @@ def prime_numbers(nodes: FakeCluster) -> None:
 def test_durations_and_decimals_in_parquet(
     session: Any, nodes: FakeCluster, tmp_path: Path, options: dict[str, Any]
 ) -> None:
+    """Durations are structs, and decimals are texts or, with the option, numbers."""
     parquet = pytest.importorskip("pyarrow.parquet")
     prime_numbers(nodes)
     (path,) = session.unload("a.t0", tmp_path / "out", **options).files

@@ -27,6 +27,7 @@ def line(values: list[Any], **options: Any) -> str:
 
 
 def test_options_of_csv_lines() -> None:
+    """Each option of the format affects the written line."""
     assert line([None, 'x;"'], delimiter=";", null="NULL") == 'NULL;"x;"""\n'
     assert line(["it's", ""], quote="'", null="-") == "'it''s',\n"
     assert line(["é", 1], encoding="latin-1") == "é,1\n"

@@ -42,6 +42,7 @@ def test_iteration_crosses_pages_once() -> None:
 
 
 def test_next_and_all() -> None:
+    """`next` and `all` return the rows of all pages."""
     rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     assert [next(rows), next(rows), next(rows)] == [1, 2, 3]
     with pytest.raises(StopIteration):
@@ -114,6 +115,7 @@ def test_pages_fetched_by_hand_within_a_loop_are_not_skipped() -> None:
 
 
 def test_the_first_row_by_index_then_all() -> None:
+    """The index 0 needs no further page, and other uses fetch all pages."""
     rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     assert rows[0] == 1
     assert rows.has_more_pages  # reading the first row fetched no further page
@@ -154,6 +156,7 @@ def test_indexing_reads_all_pages_and_is_refused_once_iteration_has_begun() -> N
 
 
 def test_equality_and_truth() -> None:
+    """A result is equal to the list of its rows, and true if its page has one."""
     assert ResultSet(FakeFuture([2]), [1]) == [1, 2]
     assert ResultSet(FakeFuture(), [1])
     assert not ResultSet(FakeFuture([2]), [])
@@ -203,6 +206,7 @@ def test_was_applied_of_plain_rows() -> None:
 
 
 def test_names_types_and_rows_of_a_message() -> None:
+    """A result has the column names, types and rows of its message."""
     message = rows_message(["v"], [Int32Type], bytes.fromhex("00000004 00000007 ffffffff"), 2)
     rows: ResultSet[Any] = ResultSet(FakeFuture(), message)
     assert rows.column_names == ["v"]
@@ -212,6 +216,7 @@ def test_names_types_and_rows_of_a_message() -> None:
 
 
 def test_a_result_without_rows() -> None:
+    """A result without rows has no column names and is empty."""
     rows: ResultSet[Any] = ResultSet(FakeFuture(), ResultMessage(1))
     assert rows.column_names is None
     assert rows.all() == []

@@ -20,6 +20,7 @@ class Row(NamedTuple):
 
 
 def test_rows_as_instances_of_a_class(blocking_session: Session) -> None:
+    """With `row_type`, rows are instances of the class; other objects are refused."""
     assert blocking_session.execute(READ, row_type=Row).all() == [Row(1, "a"), Row(2, "b")]
     future = blocking_session.execute_async(READ, row_type=Row)
     assert future.result().all() == [Row(1, "a"), Row(2, "b")]
@@ -41,6 +42,7 @@ def test_set_keyspace_changes_the_keyspace_unless_the_server_refuses(
 
 
 def test_preparing_one_and_many(shop: FakeNode, blocking_session: Session) -> None:
+    """`prepare_all` returns one statement for each text, and refuses a single text."""
     prepared = blocking_session.prepare(PREPARED)
     others = blocking_session.prepare_all([READ, PREPARED])
     assert [statement.query_string for statement in (prepared, *others)] == [

@@ -40,6 +40,7 @@ def test_invalid_converters_are_refused(arguments: Any, error: type[Exception], 
     ("value", "error"), [("x", EncodeValueError), (None, EncodeTypeError), ([], EncodeTypeError)]
 )
 def test_a_function_that_fails_for_a_bound_value(value: Any, error: type[Exception]) -> None:
+    """The error names the converter and the type, and has the original error as its cause."""
     with pytest.raises(error, match=r"int cannot convert .* to text: ") as caught:
         to_native(int, value, "text")
     assert caught.value.__cause__ is not None
@@ -52,6 +53,7 @@ def test_a_function_that_returns_null_or_unset_is_refused(result: Any) -> None:
 
 
 def test_a_function_that_fails_for_a_value_of_a_row() -> None:
+    """The error names the converter, the value and the type."""
     assert from_native(int, "5", "text") == 5
     with pytest.raises(DecodeError, match=r"int cannot convert 'x' \(str\) from text: ValueError"):
         from_native(int, "x", "text")

@@ -141,6 +141,7 @@ def test_unregistering_returns_whether_there_was_a_converter() -> None:
 
 
 def test_registrations_of_a_registry() -> None:
+    """Registered converters are listed by type, column and class, also in the repr."""
     registry = CodecRegistry()
     assert repr(registry) == "<CodecRegistry of no converters>"
     registry.register_type("list<text>", A)

@@ -105,6 +105,7 @@ def test_a_pattern_with_a_keyspace_is_more_precise() -> None:
 
 
 def test_names_of_columns() -> None:
+    """Names are lower-case unless they are quoted, or given as a tuple."""
     assert column_key("Shop.Orders.State") == ("shop", "orders", "state")
     assert column_key('shop."Orders"."a.""b"') == ("shop", "Orders", 'a."b')
     assert column_key(("shop", "Orders", "a b")) == ("shop", "Orders", "a b")

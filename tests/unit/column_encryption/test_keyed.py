@@ -146,6 +146,7 @@ TYPES = {
 
 @pytest.mark.parametrize("name", TYPES)
 def test_types_by_their_names(policy: Policy, name: str) -> None:
+    """A column's type can be given as its CQL name."""
     policy.add_column(COLUMN, KEY, name)
     type_name = policy.column_type(COLUMN).cql_parameterized_type().replace("frozen<", "")
     assert type_name.replace(">", "") == TYPES[name].replace(">", "")

@@ -100,6 +100,7 @@ def test_equal_values_have_equal_ciphertexts_in_one_policy_only() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 31, 32, 100_000])
 def test_values_of_all_sizes(policy: Policy, size: int) -> None:
+    """Values of all sizes are the same after encryption and decryption."""
     data = bytes(index % 251 for index in range(size))
     assert policy.decrypt(COLUMN, policy.encrypt(COLUMN, data)) == data
     # Short plaintexts may occur in the ciphertext by chance.
@@ -143,11 +144,13 @@ def test_cache_info_counts_uses_of_the_cipher_cache() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 2, 15, 16, 17, 31, 33])
 def test_bytes_that_were_not_encrypted(policy: Policy, size: int) -> None:
+    """Decrypting other bytes raises an error with the column and the number of bytes."""
     with pytest.raises(DecodeError, match=rf"ks\.t\.c cannot be decrypted: {size} bytes are not"):
         policy.decrypt(COLUMN, bytes(size))
 
 
 def test_a_wrong_key() -> None:
+    """Decrypting with another key raises an error that says so."""
     for kind, why in (
         (AES256ColumnEncryptionPolicy, "the key is not the one that it was written with"),
         (AESGCMColumnEncryptionPolicy, "the key '1' is not the one that it was written with"),
@@ -162,6 +165,7 @@ def test_a_wrong_key() -> None:
 
 
 def test_a_wrong_initialization_vector() -> None:
+    """An initialization vector must have 128 bits."""
     with pytest.raises(ValueError, match="128-bit initialization vector, not one of 40 bits"):
         AES256ColumnEncryptionPolicy(b"short")
 
@@ -198,6 +202,7 @@ def test_each_changed_byte_is_noticed(sealed: AESGCMColumnEncryptionPolicy) -> N
 def test_a_value_that_was_moved_to_another_column(
     sealed: AESGCMColumnEncryptionPolicy, other: tuple[str, str, str]
 ) -> None:
+    """Decrypting it as another column's value raises an error that says so."""
     other_column = ColDesc(*other)
     sealed.add_column(other_column, KEY, "int", key_id="2024")
     with pytest.raises(DecodeError, match="it was written for another column"):
@@ -228,6 +233,9 @@ def test_a_key_id_is_bound_to_its_value(sealed: AESGCMColumnEncryptionPolicy) ->
 
 
 def test_keys_that_cannot_be_added_or_removed(sealed: AESGCMColumnEncryptionPolicy) -> None:
+    """Duplicate, short and unnamed keys are refused, and neither the key in use nor an unknown one
+    can be removed.
+    """
     with pytest.raises(ValueError, match=r"ks\.t\.c has a key of the id '2024' already"):
         sealed.add_key(COLUMN, OTHER_KEY, "2024")
     with pytest.raises(ValueError, match=r"ks\.t\.c: .*not one of 8 bits"):

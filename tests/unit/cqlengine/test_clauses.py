@@ -48,6 +48,7 @@ def test_changes_of_collections_and_counters(
 
 
 def test_texts_and_values_of_clauses() -> None:
+    """Each clause has its text, its prepared text and its bound values."""
     assert str(OTHER) == '"b" IN %(None)s'
     assert str(s.IsNotNull("q")) == '"q" IS NOT NULL'
     moment = datetime.datetime(2020, 1, 1)

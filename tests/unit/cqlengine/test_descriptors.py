@@ -105,6 +105,7 @@ def test_values_are_deleted() -> None:
 
 
 def test_the_partition_key() -> None:
+    """`pk` is the partition key's value or a tuple; only a key of one column can be set by it."""
     row, wide = read(Row, 1, "x", None), read(Wide, 1, 2)
     assert (row.pk, wide.pk) == (1, (1, 2))
     row.pk = 5
@@ -168,6 +169,8 @@ def test_an_instance_in_a_batch_cannot_change_its_connection() -> None:
 
 
 def test_methods_of_classes_and_instances() -> None:
+    """A hybrid method calls one function on the class and another on instances."""
+
     class Own:
         both = hybrid_classmethod(lambda cls: cls, lambda self: self)
 

@@ -34,6 +34,7 @@ def test_a_query_value_is_a_placeholder_with_one_value() -> None:
 
 @pytest.mark.parametrize("kind", [MinTimeUUID, MaxTimeUUID])
 def test_bounds_of_time_uuids(kind: Any) -> None:
+    """The bounds are bound as milliseconds since 1970, also for times with a zone."""
     value = kind(MOMENT)
     value.set_context_id(0)
     assert (str(value), context(value)) == (f"{kind.__name__}(%(0)s)", {"0": 1500})
@@ -60,4 +61,5 @@ def test_tokens() -> None:
 
 
 def test_total_seconds_of_a_timedelta() -> None:
+    """The number of seconds includes days and fractions."""
     assert get_total_seconds(datetime.timedelta(days=1, seconds=0.5)) == 86400.5

@@ -167,6 +167,7 @@ async def test_keyspaces(server: Server) -> None:
 
 
 def test_keyspaces_on_several_connections(server: Server) -> None:
+    """The keyspace is created on each connection."""
     texts = management.create_keyspace_simple("Ks", 3, connections=["a", "b"])
     assert texts == server.sent == [SIMPLE, SIMPLE]
     assert server.connections == ["a", "b"]
@@ -248,6 +249,7 @@ def test_options_that_differ_are_set(server: Server) -> None:
 
 
 def test_several_keyspaces_and_connections(server: Server) -> None:
+    """The table is created in each keyspace on each connection."""
     server.schema["keyspaces"] = [{"keyspace_name": name} for name in ("k1", "k2")]
     texts = management.sync_table(Person, keyspaces=["k1", "k2"], connections=["a", "b"])
     assert [text.split(" (")[0] for text in texts[::2]] == [
@@ -260,6 +262,8 @@ def test_several_keyspaces_and_connections(server: Server) -> None:
 
 
 def test_connection_and_keyspace_of_the_model(server: Server) -> None:
+    """The table is created in the model's keyspace, which must exist, on its connection."""
+
     class Elsewhere(Model):
         __keyspace__ = "Other"
         __connection__ = "far"

@@ -110,6 +110,7 @@ def test_pk_is_an_alias_of_a_single_key_column() -> None:
 
 
 def test_names_of_tables() -> None:
+    """The keyspace of a table's name is the argument, or the default, and must be set."""
     with pytest.raises(CQLEngineException, match=r"keyspace is not set .* Visits\.__keyspace__"):
         Visits.__mapping__.table_name(None)
     assert Visits.__mapping__.table_name("Ks") == '"Ks".visits'
@@ -125,6 +126,7 @@ def test_names_of_tables() -> None:
 
 
 def test_values_of_a_new_instance() -> None:
+    """A new instance has converted values and defaults, and notes which values were given."""
     row = TRIP.new_row({"day": 3, "sign": "x", "tags": ["a"], "year": None, "nothing": 1})
     assert list(row) == [None, None, 3, "none", {"a"}, None, IDENTITY, "X", None, None]
     bits = {name: 1 << index for index, name in enumerate(NAMES)}
@@ -173,6 +175,7 @@ def test_statement_plans_are_cached_up_to_a_limit(monkeypatch: pytest.MonkeyPatc
 
 
 def test_values_of_equality_filters() -> None:
+    """The values of filters are converted by their columns, in the plan's order."""
     plan = StatementPlan("SELECT", [(1, TRIP.columns["note"]), (0, TRIP.columns["who"])])
     assert plan.fixed_names == ("nt", "who")
     clauses = [SimpleNamespace(value=IDENTITY), SimpleNamespace(value="n")]
@@ -202,6 +205,8 @@ def test_column_classes_with_conversions_convert_values_of_rows() -> None:
 
 
 def test_a_model_of_one_column() -> None:
+    """Rows of one column become tuples or instances."""
+
     class Only(Model):
         id = columns.Integer(primary_key=True)
 
@@ -251,6 +256,7 @@ def test_instances_of_subclasses_keep_the_keyspace_of_the_context() -> None:
 
 
 def test_classes_of_discriminators() -> None:
+    """A discriminator's value selects the subclass, and unknown values are refused."""
     pets, cats = Pet.__mapping__, Cat.__mapping__
     assert pets.class_of("cat") is Cat
     assert cats.class_of("kitten") is Kitten
@@ -275,6 +281,7 @@ def test_set_discriminator_fills_in_the_class_s_value() -> None:
 
 
 def test_subclasses_with_further_columns() -> None:
+    """`has_other_columns` is true only if a subclass has more columns."""
     assert Pet.__mapping__.has_other_columns()
     assert not Cat.__mapping__.has_other_columns()
     assert not TRIP.has_other_columns()

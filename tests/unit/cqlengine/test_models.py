@@ -94,6 +94,7 @@ def test_refused_declarations(
 
 
 def test_names_of_tables() -> None:
+    """The names of tables are derived from the class or set by attributes."""
     models.DEFAULT_KEYSPACE = "ks"
     try:
         assert Person.column_family_name() == "ks.person"
@@ -275,6 +276,8 @@ def test_discriminators(session: FakeSession) -> None:
 
 
 def test_columns_of_an_application_s_class(session: FakeSession) -> None:
+    """The methods of an application's column class convert and check the values."""
+
     class Upper(columns.Text):
         def to_python(self, value: Any) -> Any:
             return value and value.upper()
@@ -369,6 +372,8 @@ def test_misspelt_settings(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_one_uuid_for_all_rows(caplog: pytest.LogCaptureFixture) -> None:
+    """A UUID as default, instead of a function, is logged as one value for all rows."""
+
     class Event(Model):
         id = columns.UUID(primary_key=True, default=uuid.uuid4())
         at = columns.TimeUUID(primary_key=True, default=uuid.uuid1())

@@ -120,6 +120,7 @@ async def test_all_pages_returns_the_rows_of_all_pages(face: Face) -> None:
 
 
 async def test_level_timeout_and_size_of_pages(face: Face) -> None:
+    """The settings of a request are those of the sent statement."""
     await face.perform(Request(READ, [1], "here", consistency=4, timeout=2.5, fetch_size=10))
     sent = face.session.done[-1]
     assert (sent.consistency, sent.timeout, sent.fetch_size) == (4, 2.5, 10)

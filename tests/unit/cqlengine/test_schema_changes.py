@@ -138,6 +138,7 @@ def test_another_primary_key_is_an_error(changed: dict[str, Any], message: str) 
 
 
 def test_options_that_differ() -> None:
+    """Only options that differ from the server's are altered."""
     there = {
         "comment": "10",
         "gc_grace_seconds": "5.0",
@@ -187,6 +188,10 @@ def test_names_of_indexes_contain_only_ascii_letters() -> None:
 
 
 def test_indexes_of_vectors() -> None:
+    """Vectors get a storage-attached index with their similarity function; unknown ones are
+    refused.
+    """
+
     class Odd(Model):
         id = columns.Integer(primary_key=True)
         a = columns.Vector(columns.Float, 2, index=True)

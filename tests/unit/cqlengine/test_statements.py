@@ -76,6 +76,7 @@ TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
 def test_texts_and_values_of_statements(
     statement: s.BaseCQLStatement, text: str, prepared: str, bound: list[Any]
 ) -> None:
+    """Each statement has both texts, its bound values and its context."""
     assert str(statement) == text
     assert statement.prepared() == prepared
     assert statement.bound() == bound
@@ -151,6 +152,7 @@ def test_timestamps_in_seconds_or_milliseconds_warn(
 
 @pytest.mark.parametrize("timestamp", [None, 0, 7, 10**11, 1795684460_000000])
 def test_timestamps_without_a_warning(timestamp: int | None) -> None:
+    """Timestamps in microseconds, small numbers and None do not warn."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Person.timestamp(timestamp)

@@ -101,6 +101,7 @@ def test_codecs_are_built_once() -> None:
 
 
 def test_nulls_in_the_class_methods() -> None:
+    """Null and empty numbers are None, and None is encoded as no bytes."""
     assert t.Int32Type.from_binary(None, 4) is None
     assert t.Int32Type.from_binary(b"", 4) is None
     assert t.UTF8Type.from_binary(b"", 4) == ""

@@ -193,6 +193,7 @@ def test_a_counter_keeps_its_name_after_its_method_was_restored() -> None:
 
 
 def test_attributes_that_codecs_depend_on() -> None:
+    """Setting such an attribute has an effect on the next call."""
     use_fast_path(t.Int32Type, 5)
     t.Int32Type.support_empty_values = True
     assert t.Int32Type.from_binary(b"", 4) is EMPTY

@@ -94,6 +94,7 @@ class Plain(enum.Enum):
 
 
 def test_members_of_int_and_str_enums(twins: Twins) -> None:
+    """Members are encoded as their integer or text."""
     assert t.Int32Type.build_codec(twins.codecs).encode(Level.LOW) == b"\x00\x00\x00\x01"
     assert t.DoubleType.build_codec(twins.codecs).encode(Level.LOW)[:2] == b"\x3f\xf0"
     assert t.UTF8Type.build_codec(twins.codecs).encode(Zone.NORTH) == b"n"

@@ -64,6 +64,9 @@ def test_bytes_that_are_refused(twins: Twins, data: str, message: str) -> None:
 
 
 def test_parts_that_name_their_type(twins: Twins) -> None:
+    """Parts name their type by alias or class; unknown aliases stay bytes, and wrong values are
+    refused.
+    """
     codec = NAMED.build_codec(twins.codecs)
     data = bytes.fromhex("8073 0001 61 00  8069 0004 00000001 00")
     assert codec.encode([("s", "a"), ("i", 1)]) == data

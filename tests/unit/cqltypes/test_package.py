@@ -29,5 +29,6 @@ def test_the_import_stays_cheap() -> None:
 
 
 def test_names_that_tools_print() -> None:
+    """Classes have the names that tools print for them."""
     assert t.DateRangeType.typename == "daterange"
     assert repr(t.Int32Type) == "<class 'cassandra.cqltypes.Int32Type'>"

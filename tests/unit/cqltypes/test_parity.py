@@ -119,6 +119,7 @@ def typed_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[A
 @given(data=st.data())
 @pytest.mark.slow
 def test_round_trip_of_nested_types(twins: Twins, data: st.DataObject) -> None:
+    """Both implementations encode the same bytes, and decode them to the value."""
     cqltype, values = data.draw(typed_values(2))
     value = data.draw(values)
     codec = cqltype.build_codec(twins.codecs)
@@ -132,6 +133,7 @@ def test_round_trip_of_nested_types(twins: Twins, data: st.DataObject) -> None:
 @given(data=st.data())
 @pytest.mark.slow
 def test_round_trip_of_sets_and_maps(twins: Twins, data: st.DataObject) -> None:
+    """Sets and maps with any keys are the same after encoding and decoding."""
     key_type, keys = data.draw(
         st.sampled_from(sorted(VALUES.items(), key=lambda item: str(item[0])))
     )
@@ -288,7 +290,7 @@ def test_both_implementations_describe_types_alike(compiled: Twins) -> None:
             assert getattr(fast, name) == getattr(slow, name), (cqltype, name)
 
 
-def test_compiled_codecs_are_made_by_their_functions_only(compiled: Twins) -> None:
+def test_only_functions_can_create_compiled_codecs(compiled: Twins) -> None:
     codecs = compiled.codecs
     # a codec can be neither created by its class nor pickled, and an object of `__new__` is refused
     for plan in (

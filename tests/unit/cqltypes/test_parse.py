@@ -78,6 +78,7 @@ def test_user_types_whose_hex_is_all_digits() -> None:
 
 
 def test_names_of_collections_by_column() -> None:
+    """Such types keep the names of their columns and aliases."""
     cqltype = t.lookup_casstype("ColumnToCollectionType(6162:ListType(Int32Type))")
     assert cqltype.fieldnames == ("6162",)
     assert cqltype.subtypes == (list_of(INT),)
@@ -113,11 +114,13 @@ def test_names_of_collections_by_column() -> None:
     ],
 )
 def test_type_strings_that_cannot_be_parsed(text: str) -> None:
+    """Each text is refused."""
     with pytest.raises(ValueError, match="cannot be parsed"):
         t.lookup_casstype(text)
 
 
 def test_counters_and_reversals() -> None:
+    """Counters and reversed types are recognized by class or name."""
     assert t.is_counter_type(t.CounterColumnType)
     assert t.is_counter_type(PREFIX + "CounterColumnType")
     assert t.is_counter_type("ReversedType(CounterColumnType)")
@@ -127,6 +130,7 @@ def test_counters_and_reversals() -> None:
 
 
 def test_cql_type_strings() -> None:
+    """CQL types are split into nested lists and joined again; unbalanced brackets are refused."""
     nested = ["map", ["text", "frozen", ["list", ["int"]]]]
     assert t.cqltype_to_python("map<text, frozen<list<int>>>") == nested
     assert t.python_to_cqltype(nested) == "map<text, frozen<list<int>>>"

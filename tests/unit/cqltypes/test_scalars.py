@@ -64,6 +64,7 @@ def test_classes_are_found_by_their_cql_names() -> None:
 
 
 def test_literals_of_timestamps() -> None:
+    """Literals are read as milliseconds, and other texts are refused."""
     assert t.DateType.interpret_datestring("1970-01-01 00:00:01.5+0000") == 1500
     with pytest.raises(ValueError, match="soon"):
         t.DateType.interpret_datestring("soon")

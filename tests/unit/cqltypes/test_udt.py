@@ -15,6 +15,7 @@ def test_the_name_of_a_type_is_quoted_if_it_is_reserved_or_unusual(name: str) ->
 
 
 def test_user_type_classes() -> None:
+    """Equal definitions share a class until they change or are evicted."""
     user_type = t.UserType.make_udt_class("ks", "odd name", ["a", "b c", "class", "_x"], [INT] * 4)
     again = t.UserType.make_udt_class("ks", "odd name", ("a", "b c", "class", "_x"), (INT,) * 4)
     assert user_type is again

@@ -41,10 +41,12 @@ def levels(findings: Any) -> list[str]:
 
 
 def test_hosts_that_are_up(session: Session) -> None:
+    """There is a finding of level OK for each host."""
     assert levels(checks.hosts(session, 2)) == [OK, OK]
 
 
 def test_a_host_that_cannot_be_reached() -> None:
+    """The finding for the host is a problem with advice."""
     with FakeCluster(2) as nodes:
         nodes[1].refuse_connections()
         with connected(nodes) as cluster:
@@ -76,6 +78,7 @@ def test_mixed_releases(nodes: FakeCluster, session: Session) -> None:
 
 
 def test_schemas_that_differ(nodes: FakeCluster, session: Session) -> None:
+    """Different schema versions are a problem that names the hosts."""
     assert levels(checks.schema(session, 2)) == [OK]
     nodes[1].prime(
         "SELECT schema_version FROM system.local",
@@ -105,6 +108,7 @@ def test_a_clock_that_is_wrong_is_a_finding(nodes: FakeCluster, session: Session
 
 
 def test_latency_of_each_host(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each host's median latency is OK, or a warning if it is high."""
     findings = list(checks.latency(session, 2))
     assert levels(findings) == [OK, OK]
     assert "median of 10" in findings[0].text
@@ -113,6 +117,7 @@ def test_latency_of_each_host(session: Session, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_host_that_is_connected_and_silent(nodes: FakeCluster, session: Session) -> None:
+    """The finding is a problem, and the host is asked only once."""
     nodes[1].prime("SELECT key FROM system.local", silence())
     findings = {finding.subject: finding for finding in checks.latency(session, 0.05)}
     assert findings[f"{nodes[0].address}:{nodes.port}"].level == OK
@@ -162,6 +167,7 @@ def test_replication(name: str, strategy: Any, expected: list[tuple[str, str]]) 
 
 
 def test_replication_and_ring_of_the_cluster(session: Session) -> None:
+    """A healthy cluster has no problem."""
     assert PROBLEM not in levels(checks.replication(session, 2))
     assert list(checks.ring(session, 2))
 

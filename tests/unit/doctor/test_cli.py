@@ -25,6 +25,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str]:
 
 
 def test_a_cluster_that_is_fine(node: FakeNode, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command prints the findings and exits with 0."""
     code, out = run(capsys, node.address, "--port", node.port)
     assert code == 0, out
     lines = out.splitlines()
@@ -37,6 +38,7 @@ def test_a_cluster_that_is_fine(node: FakeNode, capsys: pytest.CaptureFixture[st
 
 
 def test_findings_as_json(node: FakeNode, capsys: pytest.CaptureFixture[str]) -> None:
+    """With `--json`, the report is JSON."""
     code, out = run(capsys, node.address, "--port", node.port, "--json")
     report = json.loads(out)
     assert code == 0
@@ -44,7 +46,7 @@ def test_findings_as_json(node: FakeNode, capsys: pytest.CaptureFixture[str]) ->
     assert {"level", "subject", "text", "do"} == set(report["findings"][0])
 
 
-def test_a_port_that_nobody_listens_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_closed_port_is_two_problems_with_advice(capsys: pytest.CaptureFixture[str]) -> None:
     with FakeNode() as closed:
         address, port = closed.address, closed.port
     code, out = run(capsys, address, "--port", port, "--timeout", 2)
@@ -114,6 +116,7 @@ def test_wrong_arguments_are_explained(
 def test_a_user_without_a_password_and_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The error says how to give the password."""
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     with pytest.raises(SystemExit):
         main(["127.0.0.1", "--user", "ada"])

@@ -79,6 +79,7 @@ def test_a_name_lookup_that_hangs_does_not_keep_the_process_running() -> None:
 
 
 def test_a_port_without_tls() -> None:
+    """The failed handshake is a problem."""
     with FakeNode() as node:
         context = ssl.create_default_context()
         findings = list(network.reach(node.address, node.port, 0.2, context))
@@ -105,6 +106,7 @@ def tls_node(tmp_path: Path) -> Iterator[tuple[FakeNode, tls.TlsMaterial]]:
 
 
 def test_a_port_with_tls(tls_node: tuple[FakeNode, tls.TlsMaterial]) -> None:
+    """The findings name the TLS version and the certificate."""
     node, material = tls_node
     context = ssl.create_default_context(cafile=material.ca_certificate)
     findings = list(network.reach(node.address, node.port, 5, context))
@@ -116,6 +118,7 @@ def test_a_port_with_tls(tls_node: tuple[FakeNode, tls.TlsMaterial]) -> None:
 def test_a_certificate_of_an_unknown_authority(
     tls_node: tuple[FakeNode, tls.TlsMaterial],
 ) -> None:
+    """The refused certificate is a problem, and the advice names `--cafile`."""
     node, _ = tls_node
     findings = list(network.reach(node.address, node.port, 5, ssl.create_default_context()))
     assert [finding.level for finding in findings] == [OK, PROBLEM]

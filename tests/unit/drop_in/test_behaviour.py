@@ -20,6 +20,7 @@ from tests.waiting import WAIT
 
 
 def test_constants_of_the_wire() -> None:
+    """The constants that tools read have their values."""
     assert connection.HEADER_DIRECTION_TO_CLIENT == connection.HEADER_DIRECTION_MASK == 0x80
     assert connection.PROTOCOL_VERSION_MASK == 0x7F
     assert connection.CrcMismatchException is CrcException
@@ -32,6 +33,7 @@ def test_compressed_bytes_can_be_decompressed() -> None:
 
 
 def test_the_row_factory_for_many_columns() -> None:
+    """Rows can be read by attribute, index and iteration."""
     (row,) = pseudo_namedtuple_factory(["a", "b"], [(1, 2)])
     assert isinstance(row, PseudoNamedTupleRow)
     assert (row.a, row[1], list(row)) == (1, 2, [1, 2])
@@ -84,6 +86,7 @@ def test_cassandra_gets_neither_session_id_nor_driver_config() -> None:
 
 
 def test_a_future_of_many_executions() -> None:
+    """The future has all outcomes in order, or the first error."""
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime("SELECT 7", error(ErrorCode.INVALID))
         session = cluster.connect()

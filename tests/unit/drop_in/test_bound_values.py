@@ -117,6 +117,7 @@ def test_strict_names_can_be_set_on_a_statement() -> None:
 
 
 def test_mappings_that_compute_missing_values(twins: Twins) -> None:
+    """Values that a mapping computes for missing keys are bound."""
     defaults: defaultdict[str, Any] = defaultdict(lambda: 7, b="x")
     statement = with_plan(prepared(INT, TEXT), twins)
     for row, expected in [

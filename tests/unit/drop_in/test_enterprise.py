@@ -80,6 +80,7 @@ def test_insights_are_never_reported() -> None:
 
 
 def test_options_of_graphs() -> None:
+    """Options are set, copied and shown; unknown ones are refused."""
     options = graph.GraphOptions(graph_name="g1", graph_read_consistency_level=1)
     assert options.is_graph_source
     options.set_source_analytics()
@@ -99,6 +100,7 @@ def test_options_of_graphs() -> None:
 
 
 def test_elements_of_graphs() -> None:
+    """Elements are compared and have the attributes of cassandra-driver."""
     vertex = graph.Vertex({"id": 1}, "person", "vertex", {})
     assert vertex == graph.Vertex({"id": 1}, "person", "vertex", {})
     assert vertex != graph.Edge(1, "knows", "edge", {}, 1, "person", 2, "person")

@@ -106,6 +106,7 @@ HANDLERS = [ProtocolHandler, Plain, OlderEncoding, AnyArguments]
 
 @pytest.mark.parametrize("handler", HANDLERS)
 def test_rows_through_a_handler(node: FakeNode, handler: Any) -> None:
+    """Each handler returns the same rows."""
     assert read(node, handler) == [ROWS] * 6
 
 
@@ -147,6 +148,8 @@ def test_lazy(node: FakeNode) -> None:
 
 @pytest.mark.parametrize("handler", [LazyProtocolHandler, NumpyProtocolHandler])
 def test_pages_through_a_handler(handler: Any) -> None:
+    """Handlers are used for each page, in both APIs."""
+
     def plain(rows: list[Any]) -> list[Any]:
         if handler is LazyProtocolHandler:
             return [row[0] for row in rows]

@@ -114,6 +114,7 @@ class TestParameters:
 
 class TestErrors:
     def test_a_missing_keyspace(self, node: FakeNode) -> None:
+        """`connect` raises NoHostAvailable, which is also the server's error."""
         node.prime('USE "missing"', error(ErrorCode.INVALID, "no such keyspace"))
         with Cluster([node.address], port=node.port) as cluster:
             with pytest.raises(NoHostAvailable, match=r"missing.*no such keyspace") as caught:
@@ -123,6 +124,7 @@ class TestErrors:
             assert cluster.connect("").keyspace is None
 
     async def test_a_missing_keyspace_with_asyncio(self, node: FakeNode) -> None:
+        """`connect` raises NoHostAvailable, which is also the server's error."""
         node.prime('USE "missing"', error(ErrorCode.INVALID, "no such keyspace"))
         async with aio.Cluster([node.address], port=node.port) as cluster:
             with pytest.raises(NoHostAvailable) as caught:
@@ -130,6 +132,7 @@ class TestErrors:
             assert isinstance(caught.value, InvalidRequest)
 
     def test_no_other_host_to_try(self, node: FakeNode, session: Session) -> None:
+        """The error is NoHostAvailable and the server's error, also after copying and pickling."""
         refusal = error(ErrorCode.UNAVAILABLE, "too few", consistency=3, required=3, alive=1)
         node.prime("SELECT 1", refusal)
         with pytest.raises(NoHostAvailable, match="against any hosts") as caught:
@@ -175,6 +178,7 @@ class TestErrors:
         assert not node.queries("SELECT 1")
 
     def test_a_session_that_was_shut_down(self, node: FakeNode) -> None:
+        """Executing raises NoHostAvailable, which is also ConnectionShutdown."""
         with Cluster([node.address], port=node.port) as cluster:
             session, other = cluster.connect(), cluster.connect()
             session.shutdown()
@@ -200,6 +204,7 @@ class TestErrors:
                     session.execute(batch)
 
     def test_an_unset_key(self, session: Session) -> None:
+        """Binding raises an error that is a ValueError and a KeyError."""
         prepared = session.prepare(INSERT)
         values: list[Any] = [(UNSET_VALUE, "a"), [UNSET_VALUE, "a"], {"k": UNSET_VALUE}, {"v": "a"}]
         for arguments in values:
@@ -211,7 +216,7 @@ class TestErrors:
 
 
 class TestSettings:
-    def test_empty_settings_mean_none(self, node: FakeNode) -> None:
+    def test_empty_settings_mean_the_defaults(self, node: FakeNode) -> None:
         policy = RoundRobinPolicy()
         with Cluster(
             [node.address], port=node.port, load_balancing_policy=policy, execution_profiles={}
@@ -290,6 +295,7 @@ class TestListenersAndLogs:
 
 class TestAttributes:
     def test_the_columns_of_a_prepared_statement(self, node: FakeNode, session: Session) -> None:
+        """`result_metadata` contains tuples of keyspace, table, name and type, or is None."""
         node.prime_prepare("SELECT k FROM t", [], result=[("k", "int")])
         metadata = session.prepare("SELECT k FROM t").result_metadata
         ((_, _, name, kind),) = metadata
@@ -297,6 +303,7 @@ class TestAttributes:
         assert session.prepare(INSERT).result_metadata is None
 
     def test_attributes_of_futures(self, node: FakeNode, session: Session) -> None:
+        """A future has the prepared statement, or None."""
         prepared = session.prepare(INSERT)
         future = session.execute_async(prepared, (1, "a"))
         future.result()
@@ -304,6 +311,7 @@ class TestAttributes:
         assert session.execute_async("SELECT 1").prepared_statement is None
 
     def test_attributes_of_clusters_and_sessions(self, node: FakeNode, session: Session) -> None:
+        """The methods and attributes of cassandra-driver exist and work."""
         assert session.submit(lambda first, second: first + second, 1, second=2).result(WAIT) == 3
         failed = session.submit(lambda: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -336,18 +344,22 @@ class TestAttributes:
         assert len(orphans) == 2 == sum(state["in_flights"])
 
     def test_attributes_of_errors_and_dates(self) -> None:
+        """The attributes of cassandra-driver exist."""
         assert AlreadyExists("ks").table == ""
         assert (Date.MINUTE, Date.HOUR, Date.DAY) == (60, 3600, 86400)
 
 
 class TestRowFactories:
-    def test_a_row_factory_that_returns_none(self, node: FakeNode, session: Session) -> None:
+    def test_a_row_factory_that_returns_none_makes_an_empty_result(
+        self, node: FakeNode, session: Session
+    ) -> None:
         node.prime("SELECT k", answer([("k", "int")], [(1,)]))
         session.row_factory = lambda names, rows: None
         results = session.execute("SELECT k")
         assert (list(results), results.one(), bool(results), results.all()) == ([], None, False, [])
 
     def test_a_row_factory_that_is_a_generator(self, node: FakeNode, session: Session) -> None:
+        """Its rows are iterated once, and an empty result has no first row."""
         node.prime("SELECT k", answer([("k", "int")], [(1,), (2,)]))
         node.prime("SELECT none", answer([("k", "int")], []))
         session.row_factory = lambda names, rows: (
@@ -361,7 +373,7 @@ class TestRowFactories:
 
 
 class TestNames:
-    def test_names_that_programs_import(self) -> None:
+    def test_private_names_of_cassandra_driver_exist(self) -> None:
         assert _NOT_SET is NOT_SET
         assert ResponseFuture._continuous_paging_session is None
 
@@ -372,6 +384,7 @@ class TestNames:
                 Host(*wrong)
 
     def test_texts_of_dates_and_times(self) -> None:
+        """A plus sign and a trailing point are accepted."""
         assert Date("+1492-10-12") == Date("1492-10-12")
         assert Time("01:00:00.") == Time("01:00:00")
 
@@ -381,6 +394,9 @@ class TestNames:
             policy.add_column(None, b"k" * 32, "int")
 
     def test_unset_values_before_version_4(self) -> None:
+        """The error for an unset or missing value is a KeyError, a ValueError and, if unset,
+        UnsupportedOperation.
+        """
         columns = [ColumnMetadata("ks", "t", "v", Int32Type)]
         for kind in (KeyError, ValueError, UnsupportedOperation):
             with pytest.raises(kind, match="UNSET_VALUE needs protocol version 4"):

@@ -172,6 +172,7 @@ async def test_settings_changed_after_connect_take_effect(face: Any, node: FakeN
 
 
 async def test_a_forced_rebuild_of_tokens(face: Any, node: FakeNode) -> None:
+    """`refresh_nodes` rebuilds the token map only if it is forced."""
     cluster = face([node.address], port=node.port)
     try:
         await value(cluster.connect())
@@ -260,11 +261,13 @@ def test_names_are_resolved_at_construction(names: dict[str, list[str]]) -> None
 
 
 def test_names_of_which_none_can_be_resolved(names: dict[str, list[str]]) -> None:
+    """Creating the cluster raises an error that lists the names."""
     with pytest.raises(UnresolvableContactPoints, match="nowhere, elsewhere"):
         Cluster(["nowhere", ("elsewhere", 9042)])
 
 
 def test_no_contact_points(face: Any) -> None:
+    """A cluster without contact points cannot connect."""
     assert face([]).endpoints_resolved == []
     with pytest.raises(NoHostAvailable, match="no contact points"):
         Cluster([]).connect()

@@ -167,6 +167,7 @@ def test_a_wrapper_can_be_removed(session: Session) -> None:
 
 
 def test_results_of_mocks() -> None:
+    """Results on a mock of a future have their rows."""
     future = mock.Mock(has_more_pages=False)
     result: ResultSet[Any] = ResultSet(future, [1, 2, 3])
     assert list(result) == [1, 2, 3]
@@ -181,6 +182,7 @@ def test_results_of_mocks() -> None:
 
 
 def test_pages_of_mocks() -> None:
+    """A result on a mock fetches the next page by the mock's methods."""
     future = mock.MagicMock(has_more_pages=True)
 
     def result() -> ResultSet[Any]:
@@ -289,6 +291,7 @@ def test_connection_classes_without_a_factory_are_accepted(node: FakeNode) -> No
 
 
 def test_connections_and_pools_from_outside(node: FakeNode, session: Session) -> None:
+    """Pools and connections have the state that tools read, and refuse to send."""
     (pool,) = session.get_pools()
     assert isinstance(pool, pool_module.HostConnection)
     assert (pool.is_shutdown, pool.open_count, pool.in_flight) == (False, 1, 0)
@@ -309,6 +312,7 @@ def test_connections_and_pools_from_outside(node: FakeNode, session: Session) ->
 
 
 def test_the_control_connection_from_outside(node: FakeNode, session: Session) -> None:
+    """The control connection has the methods that tools call, until the cluster is shut down."""
     cluster = session.cluster
     control = cluster.control_connection
     assert isinstance(control, cluster_module.ControlConnection)

@@ -33,6 +33,7 @@ def test_is_ip_address_is_false_for_names(text: str, expected: bool) -> None:
 
 
 def test_a_host_and_a_port() -> None:
+    """An endpoint has its address and port, and is compared by both."""
     point = DefaultEndPoint("10.0.0.1", 9142)
     assert (point.address, point.port, point.resolve()) == ("10.0.0.1", 9142, ("10.0.0.1", 9142))
     assert (str(point), repr(point)) == ("10.0.0.1:9142", "<DefaultEndPoint: 10.0.0.1:9142>")
@@ -56,6 +57,7 @@ def test_nodes_behind_one_proxy_differ_by_name() -> None:
 
 
 def test_a_socket_in_the_file_system() -> None:
+    """A Unix socket has its path and the port 0."""
     point = UnixSocketEndPoint("/run/cassandra.sock")
     assert (point.address, point.port) == ("/run/cassandra.sock", 0)
     assert point.resolve() == ("/run/cassandra.sock", 0)

@@ -74,6 +74,7 @@ def test_hosts_have_an_order() -> None:
 
 
 def test_str_and_repr_of_hosts() -> None:
+    """The text has the endpoint, and the repr also the data centre."""
     host = Host("10.0.0.1", datacenter="dc1", rack="r1")
     assert (host.address, host.datacenter, host.rack) == ("10.0.0.1", "dc1", "r1")
     assert (str(host), repr(host)) == ("10.0.0.1:9042", "<Host: 10.0.0.1:9042 dc1>")

@@ -24,6 +24,7 @@ def test_without_a_path_the_error_shows_an_example(capsys: pytest.CaptureFixture
 
 
 def test_wrong_paths_and_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command exits with 2 and says why."""
     for arguments, message in (
         (["check", str(tmp_path / "gone")], "there is no file or folder"),
         (["check", str(tmp_path)], "there are no Python files"),
@@ -51,6 +52,7 @@ def test_without_the_subcommand_the_error_shows_the_full_command(
 
 
 def test_exit_codes_and_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command prints the findings, and exits with 0, 1 or 2."""
     path = tmp_path / "a.py"
     path.write_text(CLEAN)
     assert main(["check", str(path)]) == 0

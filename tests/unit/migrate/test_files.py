@@ -49,6 +49,7 @@ def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path: Path) -> None
 
 
 def test_cells_of_notebooks(tmp_path: Path) -> None:
+    """Code cells are parsed without their commands; files that are no notebooks are unread."""
     cells = [
         {"cell_type": "markdown", "source": ["# Title"]},
         {"cell_type": "code", "source": ["%pip install x\n", "import cassandra\n", "!ls\n"]},

@@ -43,4 +43,5 @@ def arguments_of_last(text: str) -> list[str]:
     ],
 )
 def test_arguments_of_dicts(text: str, expected: list[str]) -> None:
+    """The names of arguments from a dict are known only if the dict cannot have others."""
     assert arguments_of_last(text) == expected

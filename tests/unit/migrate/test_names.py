@@ -75,6 +75,7 @@ def test_home_returns_the_module_that_defines_a_name() -> None:
     ],
 )
 def test_attributes_of_objects(owner: str, name: str, expected: bool | None) -> None:
+    """`has_attribute` is True or False, or None if it cannot be known."""
     assert names.has_attribute(owner, name) is expected
 
 
@@ -93,6 +94,7 @@ def test_arguments_of_calls() -> None:
 
 
 def test_positions_of_arguments() -> None:
+    """`position` is the index of a positional argument, or None."""
     assert names.position("cassandra.cluster.Cluster", "protocol_version") == 13
     assert names.position("cassandra.cluster.Session.execute", "execute_as") == 8
     assert names.position("cassandra.cluster.Session.execute", "query") == 0
@@ -135,6 +137,7 @@ def test_attributes_documented_by_other_drivers_exist() -> None:
 
 
 def test_public_names_of_a_module() -> None:
+    """`public` lists the public names of the driver's modules only."""
     assert "Cluster" in names.public("cassandra.cluster")
     assert names.public("os") == names.public("cassandra.nothing") == []
 

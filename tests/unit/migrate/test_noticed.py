@@ -61,6 +61,7 @@ QUIET = {
 
 @pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
 def test_no_finding_for(text: str, tmp_path: Path) -> None:
+    """These texts are checked without a finding."""
     report = checked(tmp_path, text)
     assert [finding.code for finding in report.findings] == []
     assert not report.unread

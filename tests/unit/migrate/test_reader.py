@@ -53,6 +53,7 @@ def test_unpacked_arguments_are_ignored() -> None:
 
 
 def test_facts_of_all_files_together() -> None:
+    """The imports, attributes, definitions and columns of a program are collected."""
     program = Program()
     survey(
         ast.parse(

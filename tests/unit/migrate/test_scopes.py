@@ -94,10 +94,12 @@ def value_of_last(text: str) -> Value:
     ],
 )  # fmt: skip
 def test_values_of_expressions(text: str, expected: Value) -> None:
+    """Each expression has the value beside it, or None if it is unknown."""
     assert value_of_last(text) == expected
 
 
 def test_attributes_of_self() -> None:
+    """An attribute's value is known if only one assignment sets it."""
     program = """
         from cassandra.cluster import Cluster
 

@@ -92,6 +92,7 @@ def test_failures_are_counted_by_host_and_kind() -> None:
 
 
 def test_gauges_before_during_and_after_a_session() -> None:
+    """The gauges count hosts, sessions, connections and statements while there are any."""
     with FakeNode() as node:
         held = hold(rows(K, []))
         node.prime(QUERY, held)

@@ -97,6 +97,7 @@ def test_a_literal_that_reaches_beyond_the_limit_is_replaced() -> None:
 def test_the_operation_keyspace_and_table_of_a_text(
     text: str, operation: str, keyspace: str | None, table: str | None
 ) -> None:
+    """Each text has the operation, keyspace and table beside it."""
     shape = shape_of(text)
     assert (shape.operation, shape.keyspace, shape.table) == (operation, keyspace, table)
 

@@ -142,6 +142,7 @@ def test_an_order_of_preference_without_effect_is_refused() -> None:
 
 
 def test_local_data_centre_first_then_some_of_the_others() -> None:
+    """Plans have all local hosts, then the given number of remote ones."""
     local = [host_of(f"l{i}", "here") for i in range(3)]
     remote = [host_of(f"r{i}", "there") for i in range(3)]
     policy = populated(
@@ -191,6 +192,7 @@ def test_the_contact_points_data_centre_is_local_by_default() -> None:
 
 
 def test_rack_then_data_centre_then_the_rest() -> None:
+    """Plans have the hosts of the rack, of the data centre, and then remote ones."""
     hosts = [
         host_of("a", "dc", "r1"),
         host_of("b", "dc", "r2"),

@@ -44,6 +44,7 @@ def test_version_3_has_no_unset(twins: Twins) -> None:
 
 
 def test_too_many_values(twins: Twins) -> None:
+    """The error names both numbers of values."""
     plan = twins.bind.BindPlan(columns(twins.codecs, a="int32"), None)
     with pytest.raises(ValueError, match=r"Too many .* 2 given, 1 wanted"):
         plan.bind([1, 2], 4)

@@ -94,6 +94,7 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(twins: Twins, data: st.D
 
 
 def test_rows_of_all_forms(twins: Twins) -> None:
+    """Rows of each class are bound to the same bytes."""
     plan = plan_of(twins)
     forms = [
         (1, "x"), [1, "x"], {"b": "x", "a": 1}, MappingProxyType({"a": 1, "b": "x"}), Point(1, "x"),

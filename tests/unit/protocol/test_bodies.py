@@ -34,6 +34,7 @@ def with_version_5_fields(params: QueryParams, **more: Any) -> QueryParams:
 
 @pytest.mark.parametrize("version", [3, 4])
 def test_query_with_only_a_consistency(twins: Twins, version: int) -> None:
+    """The body has the text, the consistency level and no flags."""
     body = twins.bodies.query_body("SELECT 1", QueryParams(1), version)
     assert body == b"\x00\x00\x00\x08SELECT 1\x00\x01\x00"
 
@@ -74,6 +75,9 @@ def test_bodies_of_messages_contain_their_attributes(twins: Twins, make: Any, ve
 
 
 def test_messages_with_missing_or_unsupported_fields(twins: Twins) -> None:
+    """Fields that the version does not support, or that are missing, raise an error that names
+    them.
+    """
     bodies = twins.bodies
     message = QueryMessage("Q", 1, continuous_paging_options=object())
     for call in (
@@ -103,6 +107,7 @@ def test_query_text_is_encoded_as_utf8_and_bytes_are_unchanged(twins: Twins) -> 
 
 
 def test_query_with_everything_on_version_4(twins: Twins) -> None:
+    """The body has all flags and fields of version 4."""
     body = twins.bodies.query_body("Q", QueryParams(6, **EVERYTHING), 4)
     assert body == (
         b"\x00\x00\x00\x01Q"
@@ -120,6 +125,7 @@ def test_query_with_everything_on_version_4(twins: Twins) -> None:
 
 
 def test_query_with_everything_on_version_5(twins: Twins) -> None:
+    """The body has all flags and fields of version 5."""
     params = QueryParams(6, value_names=["x", "y", "z"], **EVERYTHING)
     params.keyspace, params.now_in_seconds = "ks", 7
     body = twins.bodies.query_body("Q", params, 5)
@@ -144,6 +150,7 @@ def test_query_with_everything_on_version_5(twins: Twins) -> None:
 
 
 def test_negative_timestamp_and_unset_value(twins: Twins) -> None:
+    """Both are encoded as negative numbers."""
     body = twins.bodies.query_body("Q", QueryParams(1, [UNSET_VALUE], timestamp=-2), 4)
     assert (
         body
@@ -198,6 +205,7 @@ def test_execute_copies_the_bytes_of_a_block(twins: Twins) -> None:
 
 
 def test_batch_version_4(twins: Twins) -> None:
+    """The body has the statements, flags of one byte, and the fields of version 4."""
     statements = [
         (True, b"\x01\x02", [b"v", None, UNSET_VALUE]),
         (False, "INSERT", None),
@@ -218,6 +226,7 @@ def test_batch_version_4(twins: Twins) -> None:
 
 
 def test_batch_version_5(twins: Twins) -> None:
+    """The body has flags of four bytes, and the fields of version 5."""
     block = twins.bind.ValuesBlock(1, b"\x00\x00\x00\x01v")
     params = with_version_5_fields(QueryParams(1), keyspace="k", now_in_seconds=2)
     assert twins.bodies.batch_body(0, [(True, b"\x09", block)], params, 5) == (
@@ -227,6 +236,7 @@ def test_batch_version_5(twins: Twins) -> None:
 
 
 def test_batch_of_65535_statements_and_no_more(twins: Twins) -> None:
+    """65535 statements are encoded, and one more is refused."""
     statement = (True, b"\x09", None)
     body = twins.bodies.batch_body(0, [statement] * 65535, QueryParams(1), 4)
     assert body == b"\x00\xff\xff" + b"\x01\x00\x01\x09\x00\x00" * 65535 + b"\x00\x01\x00"
@@ -414,6 +424,7 @@ def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
 
 @pytest.mark.parametrize("size", [*range(2015, 2060), 4090, 4096, 65_536, 300_000])
 def test_bodies_of_sizes_at_which_the_buffer_grows(twins: Twins, size: int) -> None:
+    """Bodies of each size have the expected bytes."""
     data = bytes(range(256)) * (size // 256 + 1)
     value = data[:size]
     length = size.to_bytes(4, "big")

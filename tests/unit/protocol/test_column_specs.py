@@ -160,6 +160,7 @@ def test_an_error_shows_the_beginning_of_a_long_type_name() -> None:
 
 
 def test_every_type_code() -> None:
+    """Each code is decoded to the type of the specification."""
     codes = {
         0x0001: "ascii", 0x0002: "bigint", 0x0003: "blob", 0x0004: "boolean", 0x0005: "counter",
         0x0006: "decimal",

@@ -83,6 +83,7 @@ SETTINGS: list[tuple[int, Any, str | None]] = [
 def test_back_to_back(
     twins: Twins, version: int, requested: Any, agreed: str | None, challenges: int | None
 ) -> None:
+    """A client and a server agree on version, compression and login, and then exchange messages."""
     client = Client(twins, version, compression=requested, startup_options={"DRIVER_NAME": "test"})
     server = Server(twins, challenges=challenges)
     ready = client.run(server)
@@ -109,6 +110,7 @@ def test_back_to_back(
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_a_version_that_the_server_does_not_speak(twins: Twins, version: int) -> None:
+    """The client reports the refusal with the version that the server speaks."""
     refused = Client(twins, version).run(Server(twins, versions=(3,)))
     assert isinstance(refused, VersionRefused)
     assert (refused.server_version, refused.offered) == (3, (5, 4, 3))
@@ -116,6 +118,7 @@ def test_a_version_that_the_server_does_not_speak(twins: Twins, version: int) ->
 
 
 def test_a_beta_version_that_is_not_opted_in_to() -> None:
+    """The client reports the refusal; with `allow_beta`, it sends the beta flag."""
     protocol = ProtocolConnection(6)
     protocol.start()
     body = int32(0x0A) + string(
@@ -128,6 +131,7 @@ def test_a_beta_version_that_is_not_opted_in_to() -> None:
 
 
 def test_a_wrong_password(twins: Twins) -> None:
+    """The handshake fails with the server's error."""
     client = Client(twins, 5)
     client.answers = [b"wrong"]
     failed = client.run(Server(twins, challenges=0))

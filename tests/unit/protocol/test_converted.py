@@ -123,6 +123,7 @@ def test_converters_of_types_apply_inside_other_types_too(
 def test_a_user_defined_type(
     registry: CodecRegistry, plans: Any, key: str, cql_type: Any, value: Any, plain: Any
 ) -> None:
+    """A converter that is registered for the type's name converts both ways."""
     registry.register_type(key, MONEY)
     column_plans = plans(column(cql_type))
     assert column_plans.bind(value) == column_plans.plain_bytes(plain)

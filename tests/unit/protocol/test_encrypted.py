@@ -124,6 +124,7 @@ def test_nulls_and_unset_values_are_not_encrypted(twins: Twins, policy: Any) -> 
 
 @pytest.mark.parametrize("missing", ["numpy.ma.masked", "pandas.NA", "pandas.NaT"])
 def test_nulls_of_other_libraries(twins: Twins, policy: Any, missing: str) -> None:
+    """They are bound as null, and not encrypted."""
     module, _, name = missing.rpartition(".")
     value = getattr(pytest.importorskip(module), name)
     plan = plan_of(twins, bound_columns(columns("kc"), policy))
@@ -235,6 +236,7 @@ PLAIN = b"\0\0\0\1"
     ],
 )
 def test_bytes_that_cannot_be_decrypted(twins: Twins, policy: Any, data: bytes, why: str) -> None:
+    """The error names the row, the column and the reason, for rows and for columns."""
     metadata = decrypting(ResultMetadata(columns("kc")), policy)
     good = policy.encrypt(column_of("c"), PLAIN)
     body = page_of([(PLAIN, good), (PLAIN, data)])
@@ -248,6 +250,7 @@ def test_bytes_that_cannot_be_decrypted(twins: Twins, policy: Any, data: bytes, 
 
 
 def test_a_value_of_another_type(twins: Twins, policy: Any) -> None:
+    """The error names the column and the type, but not the value."""
     metadata = decrypting(ResultMetadata(columns("c")), policy)
     body = page_of([(policy.encrypt(column_of("c"), b"secret text"),)])
     with pytest.raises(
@@ -267,6 +270,7 @@ def test_a_page_that_is_cut_short(twins: Twins, policy: Any) -> None:
 
 
 def test_a_column_that_is_not_a_blob(twins: Twins, policy: Any) -> None:
+    """Binding and reading raise an error with both types; null may be bound."""
     described = columns("kc", c=UTF8Type)
     why = r"ks\.t\.c is encrypted, so it has to be a blob on the server, but it is text"
     with pytest.raises(TypeError, match=rf'column "c" .*{why}'):
@@ -293,6 +297,7 @@ def test_columns_added_to_an_application_s_policy_are_encrypted(twins: Twins) ->
 
 
 def test_errors_of_a_programs_policy(twins: Twins) -> None:
+    """An error of an application's policy is raised with the column's name."""
     metadata = decrypting(ResultMetadata(columns("c")), ReversingPolicy())
     for plan in (row_plan(twins, metadata).tuples, column_plan(twins, metadata).read):
         with pytest.raises(DecodeError, match=r"ks\.t\.c cannot be decrypted: no star"):
@@ -313,6 +318,7 @@ def test_metadata_without_encrypted_columns_is_unchanged(policy: Any) -> None:
 
 
 def test_metadata_of_encrypted_columns(policy: Any) -> None:
+    """Columns have the types of their clear values, while `types` has those of the server."""
     source = ResultMetadata(columns("kc"), raw=b"specs", metadata_id=b"1")
     metadata = decrypting(source, policy)
     assert metadata.types == [Int32Type, BytesType]  # `types` has the server's types
@@ -332,6 +338,7 @@ def test_metadata_of_encrypted_columns(policy: Any) -> None:
 
 
 def test_vectors_as_arrays() -> None:
+    """Decrypted vectors are arrays if this was chosen."""
     policy = policy_of()
     metadata = decrypting(ResultMetadata(columns("v")), policy).with_vectors("array")
     body = page_of([(policy.encode_and_encrypt(column_of("v"), [0.5, 1.5]),)])

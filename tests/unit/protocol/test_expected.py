@@ -53,6 +53,7 @@ def test_statements(opcode: int, text: str, expected: set[tuple[int, int]]) -> N
 
 
 def test_responses_allowed_for_other_requests() -> None:
+    """Each request allows only the responses of the specification."""
     assert allowed(opcodes.BATCH) == {VOID, ROWS}
     assert allowed(opcodes.PREPARE) == {PREPARED}
     assert allowed(opcodes.REGISTER) == {(opcodes.READY, None)}

@@ -33,6 +33,7 @@ def parsed(**changed: Any) -> ProtocolFeatures:
 
 
 def test_all_that_a_server_offers() -> None:
+    """All features are read from the server's options."""
     features = parsed()
     assert features.shard_id == 3
     assert features.sharding_info == ShardingInfo(
@@ -100,6 +101,7 @@ def test_a_mask_is_unsigned_and_all_of_its_bits_count() -> None:
 
 
 def test_shards_of_tokens() -> None:
+    """A token's shard is computed as on the server."""
     info = ShardingInfo(4, "", "biased-token-round-robin", 0, None, None)
     quarter = 1 << 62
     tokens = [-(1 << 63), -(1 << 63) + quarter, 0, quarter, (1 << 63) - 1]
@@ -117,6 +119,7 @@ def test_shards_of_tokens() -> None:
 
 
 def test_the_repr_of_features() -> None:
+    """The repr has only the features that are set."""
     assert (
         repr(ProtocolFeatures(tablets_routing_v1=True))
         == "ProtocolFeatures(tablets_routing_v1=True)"

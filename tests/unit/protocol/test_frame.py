@@ -76,6 +76,7 @@ def feed_all(reader: Any, pieces: Iterable[bytes]) -> None:
 
 
 def test_the_bytes_of_a_request(twins: Twins) -> None:
+    """The writer returns the bytes of all added requests once."""
     writer = twins.frame.FrameWriter(4)
     assert writer.take() == b""
     writer.add(258, 0x07, 0x02, b"body")
@@ -100,6 +101,7 @@ def test_a_response_is_read_from_bytes(twins: Twins) -> None:
 
 
 def test_the_bytes_of_compressed_bodies(twins: Twins) -> None:
+    """Bodies are compressed if that makes them shorter."""
     writer, _ = pair(twins, 4, "lz4")
     body = b"ab" * 1000
     packed = b"\x00\x00\x07\xd0" + block.compress(body, store_size=False)
@@ -121,6 +123,7 @@ def test_startup_and_options_are_never_compressed(twins: Twins, opcode: int) -> 
 
 
 def test_the_bytes_of_segments(twins: Twins) -> None:
+    """Small messages share a segment."""
     messages = some_messages(5, (3, 0))
     data, reader = stream_of(twins, 5, None, messages)
     assert data == by_hand(b"".join(envelope(0x85, 0, m[0], m[1], m[3]) for m in messages), True)
@@ -240,6 +243,7 @@ def test_an_error_may_come_in_the_servers_own_version(twins: Twins) -> None:
 )
 @pytest.mark.parametrize("step", [1, 100])
 def test_bytes_that_are_not_a_frame(twins: Twins, data: bytes, match: str, step: int) -> None:
+    """The error says what is wrong, and is raised again for all later bytes."""
     reader = twins.frame.FrameReader(4)
     with pytest.raises(ProtocolError, match=match):
         feed_all(reader, [data[pos : pos + step] for pos in range(0, len(data), step)])
@@ -293,7 +297,7 @@ def test_a_body_that_decompresses_beyond_the_limit_is_refused(twins: Twins) -> N
         reader.feed(envelope(0x84, 1, 0, 8, bomb))
 
 
-def test_an_lz4_body_that_is_shorter_than_its_header_says(twins: Twins) -> None:
+def test_an_lz4_body_shorter_than_its_header_claims_is_refused(twins: Twins) -> None:
     body = b"\x00\x00\x00\x64" + block.compress(b"x" * 50, store_size=False)
     _, reader = pair(twins, 4, "lz4")
     with pytest.raises(
@@ -333,6 +337,7 @@ def test_every_flipped_bit_of_a_segment_is_found(twins: Twins) -> None:
 def test_segments_that_contradict_their_envelopes(
     twins: Twins, segments: list[bytes], match: str
 ) -> None:
+    """Envelopes that end too early, or begin too early, are refused."""
     _, reader = pair(twins, 5, None)
     with pytest.raises(ProtocolError, match=match):
         feed_all(reader, segments)
@@ -351,6 +356,7 @@ def test_an_envelope_may_be_cut_anywhere_by_segments(twins: Twins) -> None:
     [(b"no block at all", 1000), (block.compress(b"x" * 50, store_size=False), 60), (b"", 5)],
 )
 def test_a_bad_lz4_segment(twins: Twins, stored: bytes, plain_size: int) -> None:
+    """The segment is refused."""
     _, reader = pair(twins, 5, "lz4")
     with pytest.raises(ProtocolError, match="LZ4"):
         reader.feed(lz4_by_hand(stored, plain_size, True))
@@ -431,6 +437,7 @@ def test_a_message_of_version_0_is_refused_however_it_is_split(twins: Twins) -> 
 
 @pytest.mark.parametrize("by_buffers", [False, True])
 def test_a_claimed_body_takes_memory_as_it_comes(twins: Twins, by_buffers: bool) -> None:
+    """Memory grows with the bytes that arrive, not with the size that a header claims."""
     code = f"""if True:
         import resource
         from tests.conftest import Twins

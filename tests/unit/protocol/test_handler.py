@@ -215,6 +215,7 @@ def test_numpy_nulls_are_masked() -> None:
 
 
 def test_numpy_of_an_empty_page_and_of_another_result() -> None:
+    """An empty page has empty arrays, and a result without rows has none."""
     arrays = decode(Typed, rows(1, content=int32(0))).parsed_rows
     assert [len(array) for array in arrays.values()] == [0, 0]
     assert decode(NumpyProtocolHandler, int32(1)).parsed_rows is None

@@ -124,7 +124,7 @@ DOCUMENTED = [
 
 
 @pytest.mark.parametrize("name", [*DOCUMENTED, *cassandra.protocol.__all__])
-def test_every_name_is_there(name: str) -> None:
+def test_every_documented_name_exists_and_names_the_public_module(name: str) -> None:
     value = getattr(cassandra.protocol, name)
     if isinstance(value, type) and value.__module__.startswith("cassandra.protocol"):
         assert value.__module__ == "cassandra.protocol"

@@ -21,6 +21,7 @@ def test_options_that_are_not_set_are_left_out() -> None:
 
 @pytest.mark.parametrize("cls", [QueryMessage, ExecuteMessage])
 def test_parameters_of_a_message(cls: Any) -> None:
+    """Each attribute of a message becomes a parameter; continuous paging is refused."""
     message = cls("SELECT 1" if cls is QueryMessage else b"id", [b"x"], 4)
     for number, name in enumerate(
         ("consistency_level", "fetch_size", "serial_consistency_level", "timestamp"), 5

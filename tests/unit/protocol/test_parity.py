@@ -38,6 +38,7 @@ def public(module: ModuleType) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_and_signatures(compiled: Twins, name: str) -> None:
+    """The compiled module's names exist in the Python module with the same parameters."""
     python, c = twin(name, "python"), getattr(compiled, name)
     assert c.__file__ is not None
     assert not c.__file__.endswith(".py")
@@ -205,6 +206,7 @@ def test_nothing_leaks(twins: Twins) -> None:
 
 
 def test_one_object_for_each_encoded_body(compiled: Twins) -> None:
+    """Each body allocates one object."""
     params = QueryParams(1, [b"x" * 20] * 12, page_size=5000, timestamp=1_700_000_000_000_000)
     execute = compiled.bodies.execute_body
     encoded = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]

@@ -64,11 +64,13 @@ class Plain:
     ],
 )
 def test_values_of_rows(row: Any, expected: Any) -> None:
+    """Rows of each class have the values beside them."""
     assert values_of(row, NAMES, 5) == expected
 
 
 @pytest.mark.parametrize("row", [5, uuid.UUID(int=1), "ab", b"ab", bytearray(b"ab"), Plain(c=1)])
 def test_objects_that_are_not_rows(row: Any) -> None:
+    """Each object is refused."""
     with pytest.raises(TypeError, match="they have to be a sequence"):
         values_of(row, NAMES, 5)
 
@@ -100,6 +102,7 @@ def test_strict_mappings() -> None:
 
 
 def test_values_that_must_not_be_missing() -> None:
+    """Values of the partition key, and before version 4 all values, must be there."""
     with pytest.raises(ValueError, match="the partition key needs a value for 'b'"):
         values_of({"a": 1}, NAMES, 5, key=[1])
     assert values_of({"a": 1}, NAMES, 5, key=[0]) == (1, UNSET_VALUE)
@@ -108,6 +111,7 @@ def test_values_that_must_not_be_missing() -> None:
 
 
 def test_records_and_their_fields() -> None:
+    """Objects with named fields are records, and the declared fields are known."""
     assert declared_fields(Row) == declared_fields(Other) == ("a", "b")
     assert declared_fields(Plain) is None
     values: list[Any] = [Row(1), Plain(), [], {}, 5, uuid.UUID(int=1), Plain]
@@ -116,6 +120,7 @@ def test_records_and_their_fields() -> None:
 
 
 def test_the_row_of_an_error() -> None:
+    """Errors of the driver get the row's number, and others stay as they are."""
     ours, theirs = ValueError("bad value"), RuntimeError("their own")
     locate_row(ours, 7)
     locate_row(theirs, 7)
@@ -123,7 +128,9 @@ def test_the_row_of_an_error() -> None:
     assert str(theirs) == "their own"
 
 
-def test_names_without_a_marker_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_names_without_a_marker_are_logged_once_per_statement(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     markers = [f"id_{uuid.uuid4().hex}", "name"]
     for _ in range(3):
         bound = values_of({markers[0]: 1, "nmae": "x"}, markers, 4)
@@ -142,7 +149,9 @@ def test_names_without_a_marker_are_told_of_once(caplog: pytest.LogCaptureFixtur
     assert "'more'" in caplog.text
 
 
-def test_a_marker_that_stands_twice_is_known(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_repeated_marker_gets_the_same_value_without_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     assert values_of({"a": 1}, ["a", "a"], 4) == (1, 1)
     assert not caplog.records
 

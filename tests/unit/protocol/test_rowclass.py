@@ -81,6 +81,7 @@ def test_names_become_attributes() -> None:
     ],
 )
 def test_names_that_other_drivers_give(names: list[str], expected: list[str]) -> None:
+    """Fields have the same names as in other drivers."""
     assert list(row_class(names)._fields) == expected
     (row,) = named_tuple_factory(names, [range(len(names))])
     assert row == tuple(range(len(names)))
@@ -105,18 +106,19 @@ def test_factories() -> None:
 
 
 def test_pseudo_named_tuples() -> None:
+    """Rows can be read by attribute, index and iteration."""
     (row,) = pseudo_namedtuple_factory(["a", "b"], [(1, 2)])
     assert (row.a, row[1], len(row), list(row)) == (1, 2, 2, [1, 2])
     assert row == pseudo_namedtuple_factory(["a", "b"], [(1, 2)])[0]
     assert repr(row) == "Row(a=1, b=2)"
 
 
-def test_factories_say_their_public_path_and_pickle() -> None:
+def test_factories_name_the_public_module_and_can_be_pickled() -> None:
     assert tuple_factory.__module__ == "cassandra.query"
     assert pickle.loads(pickle.dumps(dict_factory)) is dict_factory
 
 
-def test_a_row_that_is_asked_by_name_says_what_to_write(twins: Twins) -> None:
+def test_an_index_that_is_a_name_raises_an_error_with_advice(twins: Twins) -> None:
     row = type("Row", (twins.rows.RowBase,), {})((1, 2))
     assert (row[0], row[-1], row[:1]) == (1, 2, (1,))
     for wrong in (2, -3):

@@ -77,6 +77,7 @@ def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
     "rows", [[(1, 2), (3, 4)], [[1, 2], (3, 4)], (iter(row) for row in [(1, 2), (3, 4)]), []]
 )
 def test_rows_of_any_kind_as_dicts(twins: Twins, rows: Any) -> None:
+    """Rows that are tuples, lists or iterators become dicts."""
     row_list = list(rows)
     expected = [{"a": 1, "b": 2}, {"a": 3, "b": 4}] if row_list else []
     unread = iter([iter([*row]) for row in [(1, 2), (3, 4)]]) if row_list else row_list
@@ -99,6 +100,7 @@ def test_rows_of_another_length_are_refused(twins: Twins, row: Any) -> None:
 
 @pytest.mark.parametrize("size", range(40))
 def test_texts_of_any_length_and_with_any_character_anywhere(twins: Twins, size: int) -> None:
+    """Texts are decoded, and the error for a wrong byte names its position."""
     codec = twins.codecs.text()
     plain = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"[:size]
     texts = [plain, plain + "\x7f"]
@@ -234,6 +236,7 @@ def test_values_equal_to_the_previous_row_are_not_decoded_again(twins: Twins) ->
 
 
 def test_shared_columns_of_no_rows(twins: Twins) -> None:
+    """There is an empty list for each column."""
     assert twins.rows.shared_columns([bytes, bytes], b"", 0, 0) == [[], []]
     assert twins.rows.shared_columns([], b"", 0, 0) == []
 

@@ -144,6 +144,7 @@ def message(size: int) -> bytes:
 
 @pytest.mark.parametrize("size", [0, 1, 5, 255, 256, 511, 512, 65535, 131061, 131062])
 def test_frames_in_one_segment(twins: Twins, size: int) -> None:
+    """A frame that fits is one segment, compressed or not, and is read again."""
     frame = message(size)
     for algorithm in (None, "lz4"):
         writer = writer_of(twins, algorithm)

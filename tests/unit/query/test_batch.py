@@ -188,10 +188,12 @@ class TestAdd:
     @pytest.mark.parametrize("rows", [5, "text", b"text", {"k": 1}, None])
     @pytest.mark.parametrize("statement", [prepared(), "INSERT ?"], ids=["prepared", "text"])
     def test_arguments_that_are_not_rows(self, statement: Any, rows: Any) -> None:
+        """Each argument is refused."""
         with pytest.raises(TypeError, match="rows are a table or an iterable of rows"):
             BatchStatement().add_many(statement, rows)
 
     def test_statements_that_take_no_rows(self) -> None:
+        """Texts with placeholders and bound statements are refused."""
         with pytest.raises(ValueError, match="a text with bind markers"):
             BatchStatement().add_many("INSERT %s", [(1,)])
         with pytest.raises(TypeError, match="not BoundStatement"):
@@ -211,6 +213,7 @@ class TestAdd:
 
 class TestRouting:
     def test_the_first_statement_with_a_key(self) -> None:
+        """It gives the batch its routing key, keyspace and table, unless the key is set."""
         batch = (
             BatchStatement()
             .add("x")
@@ -312,6 +315,7 @@ class TestTables:
         assert self.bound(array[:0]) == []
 
     def test_numpy_by_position(self) -> None:
+        """Columns of a plain array are bound by position, and their number must be right."""
         array = numpy.array([[1.0, NAN], [2.0, 0.5]])
         rows = self.bound(array, k=Int32Type, x=DoubleType)
         assert (rows[1], rows[0][0]) == ([2, 0.5], 1)
@@ -426,6 +430,8 @@ class TestTables:
 
     @pytest.mark.parametrize("form", ["numpy", "pandas", "arrow"])
     def test_columns_that_do_not_fit(self, form: str) -> None:
+        """The error names the column, or the row and the column."""
+
         def table(**columns: list[Any]) -> Any:
             if form == "numpy":
                 rows = list(zip(*columns.values(), strict=True))

@@ -37,6 +37,7 @@ def vector_statement() -> PreparedStatement:
 
 class TestBoundStatement:
     def test_values_by_position(self) -> None:
+        """The values are encoded, and the routing key is that of the partition key."""
         bound = prepared().bind((7, "ada", [1]))
         assert bound.values == [b"\0\0\0\x07", b"ada", b"\0\0\0\x01\0\0\0\x04\0\0\0\x01"]
         assert bound.routing_key == b"\0\0\0\x07"
@@ -58,6 +59,7 @@ class TestBoundStatement:
             prepared(version=3).bind((7,))
 
     def test_too_many_and_unknown(self) -> None:
+        """Too many values, and unknown names if `strict_names` is set, are refused."""
         with pytest.raises(ValueError, match=r"(?s)4.*3.*INSERT INTO people"):
             prepared().bind((1, "x", [], 4))
         assert prepared().bind({"id": 1, "nobody": 2}) is not None

@@ -18,6 +18,7 @@ from cassandra.query.conditional import is_conditional
     ],
 )
 def test_statements_with_a_condition(text: str) -> None:
+    """They are conditional, also in batches and with comments."""
     assert is_conditional(text) is True
 
 

@@ -23,6 +23,7 @@ def test_texts_of_use_statements(text: str) -> None:
     ["", "u", "UPDATE t SET v = 1", "used", "USER", "-- USE a", "/* USE a */ SELECT", "SELECT use"],
 )
 def test_texts_of_other_statements(text: str) -> None:
+    """They are not USE statements."""
     assert not is_use(text)
 
 
@@ -38,6 +39,7 @@ def test_texts_of_other_statements(text: str) -> None:
     ],
 )  # fmt: skip
 def test_texts_that_name_their_keyspace(text: str) -> None:
+    """They do not depend on the connection's keyspace."""
     assert names_its_keyspace(text)
 
 

@@ -41,6 +41,7 @@ MARKERS, PLACEHOLDERS, NONE = Parameters.MARKERS, Parameters.PLACEHOLDERS, Param
     ],
 )
 def test_the_kind_of_parameters(query: str, expected: Parameters) -> None:
+    """Bind markers and placeholders are found outside of strings and comments."""
     assert parameters_of(query) is expected
 
 

@@ -22,6 +22,7 @@ def prepared(*kinds: Any, routing: Any = (0,), **more: Any) -> PreparedStatement
 
 
 def test_attributes_of_a_prepared_statement() -> None:
+    """The attributes come from the constructor's arguments and the columns."""
     statement = prepared(routing=[1])
     assert (statement.table_keyspace, statement.table, statement.keyspace) == ("ks", "t", "own")
     assert (statement.needed_values, statement.query_id) == (2, b"id")
@@ -59,6 +60,7 @@ def test_is_lwt_returns_the_constructor_s_argument() -> None:
 
 
 def test_repr_of_a_prepared_statement() -> None:
+    """The repr has the text and the consistency level."""
     statement = prepared()
     assert repr(statement) == '<PreparedStatement query="SELECT 1", consistency=Not Set>'
     statement.consistency_level = ConsistencyLevel.QUORUM

@@ -26,6 +26,7 @@ NAMES, ROWS = ["a", "b"], [(1, 2), (3, 4)]
 
 
 def test_rows_of_each_factory() -> None:
+    """Each factory returns rows of its form."""
     assert tuple_factory(NAMES, ROWS) is ROWS
     assert [row._asdict() for row in named_tuple_factory(NAMES, ROWS)] == dict_factory(NAMES, ROWS)
     assert dict_factory(NAMES, ROWS) == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
@@ -38,6 +39,7 @@ def test_rows_of_each_factory() -> None:
 
 
 def test_column_names_that_are_not_identifiers() -> None:
+    """They are changed to unique identifiers."""
     (row,) = named_tuple_factory(["count(*)", "a", "a", "1"], [(1, 2, 3, 4)])
     assert row._fields == ("count", "a", "a_", "field_3_")
 
@@ -64,6 +66,7 @@ def test_the_decoder_replaces_a_factory_and_not_its_wrapper(name: str, method: s
 
 
 def test_rows_with_many_columns() -> None:
+    """Rows can be read by attribute, index and iteration, compared, copied and pickled."""
     first, second = pseudo_namedtuple_factory(NAMES, ROWS)
     assert (first.a, first[1], first[-1], first[:1], len(first), list(first)) == (
         1, 2, 2, (1,), 2, [1, 2],

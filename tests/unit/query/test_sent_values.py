@@ -24,6 +24,7 @@ def bound() -> BoundStatement:
 
 
 def test_assigning_to_an_item_of_values() -> None:
+    """The item is in the values, the raw values and the routing key."""
     statement = bound()
     statement.values[1] = b"eve"
     assert statement.values == [ONE, b"eve", None]
@@ -37,6 +38,7 @@ def test_assigning_to_an_item_of_values() -> None:
 
 
 def test_assigning_a_list_to_values() -> None:
+    """The list replaces the values and the computed routing key, but not one that was set."""
     statement = bound()
     assert statement.routing_key == ONE
     statement.values = [TWO, bytearray(b"eve"), memoryview(b"")]

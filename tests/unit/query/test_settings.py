@@ -17,6 +17,7 @@ class Statement(StatementSettings):
 
 
 def test_defaults_of_all_settings() -> None:
+    """`reset_settings` sets each setting to its default."""
     statement = Statement()
     statement.reset_settings()
     assert {name: getattr(statement, name) for name in SETTINGS} == {

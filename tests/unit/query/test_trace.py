@@ -58,6 +58,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_complete_trace(waits: list[float]) -> None:
+    """A trace has the values of its row, and its events."""
     session = Session([], [UNFINISHED], [SESSION])
     trace = QueryTrace(ID, session)
     trace.populate()
@@ -84,6 +85,7 @@ def test_a_complete_trace(waits: list[float]) -> None:
 
 
 def test_events_that_arrive_after_the_duration(waits: list[float]) -> None:
+    """They are read again until they are complete."""
     later = [*EARLY, *EVENTS]
     session = Session([SESSION], events=([], [], EARLY, EARLY, EARLY, later))
     trace = QueryTrace(ID, session)
@@ -126,6 +128,7 @@ DURATION_ONLY = (1500, None, None, None, None, None)
 
 
 def test_a_duration_that_arrives_before_the_rest(waits: list[float]) -> None:
+    """The row is read again until it is complete."""
     trace = QueryTrace(ID, Session([DURATION_ONLY], [DURATION_ONLY], [SESSION]))
     trace.populate()
     assert (trace.coordinator, trace.started_at, len(waits)) == ("10.0.0.1", MOMENT, 3)
@@ -146,6 +149,7 @@ def test_an_incomplete_trace_can_be_read(waits: list[float]) -> None:
 
 
 def test_a_trace_that_is_not_complete_in_time(waits: list[float]) -> None:
+    """Reading raises TraceUnavailable after the time limit."""
     session = Session([UNFINISHED])
     with pytest.raises(TraceUnavailable, match=r"was not complete within 0\.1 seconds"):
         QueryTrace(ID, session).populate(0.1)

@@ -92,6 +92,7 @@ class TestKinds:
         assert rows_as(FrozenUser, USER, twins=twins) == [FrozenUser(id=7, name="ada", score=1.5)]
 
     def test_named_tuples_and_dicts(self, twins: Twins) -> None:
+        """Rows become named tuples or typed dicts; fields with a default may be missing."""
         (row,) = rows_as(UserTuple, USER, twins=twins)
         assert row == UserTuple(7, "ada", 1.5)
         assert type(row) is UserTuple
@@ -137,18 +138,21 @@ class TestKinds:
 
     @pytest.mark.parametrize("kind", [int, dict, "User", None, list[int], object])
     def test_invalid_row_types(self, kind: Any) -> None:
+        """Each class or object is refused."""
         with pytest.raises(TypeError, match="row_type must be a"):
             typed_rows(kind)
 
 
 class TestMatching:
     def test_a_column_without_a_field(self) -> None:
+        """The error names the column and the fields."""
         with pytest.raises(
             TypeError, match='column "age" has no field in User, whose fields are id, name, score'
         ):
             rows_as(User, [*USER, ("age", "Int32Type", 1)])
 
     def test_a_field_without_a_column(self) -> None:
+        """The error names the field and the columns."""
         with pytest.raises(
             TypeError, match="the result has no column for 'score' of User; it has id, name"
         ):
@@ -159,6 +163,7 @@ class TestMatching:
             rows_as(User, [*USER, USER[0]])
 
     def test_a_type_that_does_not_fit(self) -> None:
+        """The error names the column, its type, and the annotation."""
         with pytest.raises(
             TypeError,
             match="column \"id\" is of type text, but field 'id' of User is annotated int",
@@ -368,6 +373,7 @@ def test_errors_in_user_defined_types_name_row_and_field() -> None:
     ],
 )  # fmt: skip
 def test_annotations_that_do_not_fit(kind: str, annotation: Any) -> None:
+    """Each pair of column type and annotation is refused."""
     cls = make_dataclass("Row", [("v", annotation)])
     with pytest.raises(
         TypeError, match=r'column "v" is of type .*, but field \'v\' of Row is annotated'
@@ -399,6 +405,8 @@ def test_user_defined_types_become_their_classes() -> None:
 
 
 def test_a_user_defined_type_whose_fields_do_not_fit() -> None:
+    """The error names the field that is missing."""
+
     @dataclass
     class Short:
         street: str
@@ -409,6 +417,7 @@ def test_a_user_defined_type_whose_fields_do_not_fit() -> None:
 
 
 def test_null_and_dict_for_user_defined_types() -> None:
+    """Null is None, and a dict is returned if it is annotated."""
     cls = make_dataclass("Row", [("home", Address | None), ("plain", dict[str, Any])])
     (row,) = rows_as(cls, [("home", ADDRESS, None), ("plain", ADDRESS, ("a", 1))])
     assert row.home is None
@@ -416,6 +425,8 @@ def test_null_and_dict_for_user_defined_types() -> None:
 
 
 def test_constructor_parameters_that_are_not_fields() -> None:
+    """Optional parameters keep their defaults, and an own constructor gets values by name."""
+
     @dataclass
     class Scaled:
         a: int
@@ -438,6 +449,7 @@ def test_constructor_parameters_that_are_not_fields() -> None:
 
 
 def test_a_struct_with_a_keyword_only_base() -> None:
+    """Rows become structs in any order of columns."""
     msgspec = pytest.importorskip("msgspec")
     base = msgspec.defstruct("Base", [("a", int)], kw_only=True)
     kind = msgspec.defstruct("Derived", [("b", int)], bases=(base,))

@@ -109,6 +109,7 @@ def test_a_port_in_use_on_all_addresses_is_named(ports: tuple[int, int]) -> None
 
 
 def test_too_many_nodes() -> None:
+    """More than 99 nodes are refused."""
     with pytest.raises(ValueError, match="99 at most"):
         addresses.claim_subnet(100, PORTS)
 

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 def test_command_line_errors(
     capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
+    """The command exits with 1 and says what is wrong."""
     assert main(arguments) == 1
     assert message in capfd.readouterr().err
 
@@ -36,6 +37,7 @@ def test_command_line_errors(
     "arguments", [[], ["start", "-n", "0"], ["kill"], ["kill", "x"], ["start", "--tls", "maybe"]]
 )
 def test_command_line_usage(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    """The command exits with 2 and shows how it is used."""
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2

@@ -24,6 +24,7 @@ def settings(version: str, **changed: Any) -> dict[str, Any]:
 
 
 def test_addresses_seeds_tokens_and_directories() -> None:
+    """The file has the node's addresses, seeds, tokens and directories."""
     lines = config.render_yaml(settings("5.0.9")).splitlines()
     assert 'listen_address: "127.0.3.2"' in lines
     assert 'rpc_address: "127.0.3.2"' in lines
@@ -92,6 +93,7 @@ def test_no_unit_is_left_in_a_4_0_file() -> None:
 
 
 def test_authentication_and_encryption() -> None:
+    """The options are set only if they are chosen."""
     options = settings("5.0", authentication=True, encryption={"enabled": True})
     assert options["authenticator"] == "PasswordAuthenticator"
     assert options["client_encryption_options"] == {"enabled": True}
@@ -116,5 +118,6 @@ def test_a_value_that_yaml_cannot_represent_is_named() -> None:
 
 
 def test_rackdc_and_logback() -> None:
+    """The files have the node's location and its log file."""
     assert config.rackdc_properties(NodeLocation("east", "r2")) == "dc=east\nrack=r2\n"
     assert "<file>/d/logs/system.log</file>" in config.logback_xml("/d/logs/system.log")

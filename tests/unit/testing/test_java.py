@@ -21,6 +21,7 @@ pytestmark = pytest.mark.usefixtures("bare_machine")
 
 
 def test_no_java_at_all() -> None:
+    """The error says which Java is needed and how to get it."""
     with pytest.raises(MissingRequirement) as caught:
         find_java(V5)
     text = str(caught.value)
@@ -82,6 +83,7 @@ def test_java_21_only_runs_cassandra_6(tmp_path: Path) -> None:
     [("17", 17), ("17.0.9", 17), ("21-ea", 21), ("1.8.0_392", 8), ("11.0.2", 11)],
 )
 def test_version_strings_of_java(tmp_path: Path, version: str, major: int) -> None:
+    """Each version has the major version beside it."""
     assert inspect_java(str(pretended_java(tmp_path / "j", version)), "a test").major == major
 
 

@@ -64,6 +64,7 @@ def test_java_from_18_on_is_told_to_allow_a_security_manager(jars: Path) -> None
 
 
 def test_jars_without_the_agent(tmp_path: Path) -> None:
+    """The error names the missing jar."""
     with pytest.raises(LocalClusterError, match=r"holds no jamm-\*\.jar"):
         command(tmp_path)
 

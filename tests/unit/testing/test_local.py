@@ -29,6 +29,7 @@ def test_wrong_arguments_are_refused(
 
 
 def test_cluster_that_is_not_started() -> None:
+    """It has its settings, and other uses say how to start it."""
     cluster = LocalCluster(2, authentication=True, port=9999)
     assert (cluster.port, cluster.username, cluster.running) == (9999, "cassandra", False)
     with pytest.raises(RuntimeError, match=r"^not started: write `with LocalCluster\(\.\.\.\)"):
@@ -53,5 +54,6 @@ def test_a_directory_with_other_files_is_refused(
 
 @pytest.mark.parametrize("version", ["5.0", 5.0])
 def test_a_version_in_place_of_the_number_of_nodes(version: Any) -> None:
+    """The error says how to write both."""
     with pytest.raises(TypeError, match=r"number of nodes: write LocalCluster\(1, '5\.0'\), not "):
         LocalCluster(version)

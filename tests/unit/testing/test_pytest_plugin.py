@@ -20,7 +20,7 @@ from tests.processes import run_python
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-def test_the_plugin_alone_loads_nothing_but_itself() -> None:
+def test_importing_the_plugin_imports_no_other_module() -> None:
     code = (
         "import sys, pytest\n"
         "before = set(sys.modules)\n"
@@ -259,11 +259,13 @@ def test_tests_can_use_a_running_cluster(tmp_path: Path, way: str) -> None:
     ],
 )
 def test_names_of_hosts(hosts: str, expected: tuple[list[str], int]) -> None:
+    """The option is split into addresses and a port."""
     cluster = turbocql_pytest._running_cluster(hosts)
     assert (cluster.contact_points, cluster.port) == expected
 
 
 @pytest.mark.parametrize("hosts", ["a:b", "a,,b", "a:1,b:2", ","])
 def test_wrong_names_of_hosts(hosts: str) -> None:
+    """Each value of the option is refused."""
     with pytest.raises(pytest.UsageError, match="cassandra_hosts="):
         turbocql_pytest._running_cluster(hosts)

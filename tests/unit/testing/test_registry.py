@@ -91,12 +91,14 @@ def ask_with_reply(reply: bytes) -> tuple[Any, Any]:
 
 
 def test_a_command_and_its_result() -> None:
+    """The command is sent with its arguments, and the result is returned."""
     command, outcome = ask_with_reply(b'{"result": [1, 2]}\n')
     assert command == {"command": "kill", "arguments": [2]}
     assert outcome == [1, 2]
 
 
 def test_an_error_of_the_cluster() -> None:
+    """A LocalClusterError with the error's text is raised."""
     assert ask_with_reply(b'{"error": "no node 2"}\n')[1] == "no node 2"
 
 
@@ -105,6 +107,7 @@ def test_a_cluster_that_ends_before_it_answers() -> None:
 
 
 def test_a_cluster_that_is_just_starting() -> None:
+    """It takes no commands yet."""
     entry = Entry("one")
     entry.lock.acquire()
     with pytest.raises(LocalClusterError, match="takes no commands"):

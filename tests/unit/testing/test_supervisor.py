@@ -121,6 +121,7 @@ def test_stopped_process_can_be_ended(tmp_path: Path) -> None:
 
 
 def test_exit_status_and_signal(supervisor: Supervisor, tmp_path: Path) -> None:
+    """`wait` returns the exit status, the negative signal, or None after the timeout."""
     out = str(tmp_path / "out")
     pid = supervisor.spawn(["sh", "-c", "exit 3"], cwd="/", output=out)
     assert supervisor.wait(pid, 20) == 3

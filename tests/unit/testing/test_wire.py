@@ -23,6 +23,7 @@ def test_startup_frame() -> None:
 
 
 def test_query_and_auth_bodies() -> None:
+    """Both bodies have the bytes of the specification."""
     assert wire.query_body("USE k", 0x0005) == bytes.fromhex("00000005 55 53 45 20 6b 0005 00")
     assert wire.auth_response_body("al", "pw") == bytes.fromhex("00000006 00 616c 00 7077")
 
@@ -48,6 +49,7 @@ def test_error() -> None:
 
 
 def test_rows_with_global_table_and_every_kind_of_type() -> None:
+    """Values of all kinds of types are returned as bytes by column."""
     columns = (
         bytes.fromhex("0001 61 0009")  # a int
         + bytes.fromhex("0001 62 0000 0003 782e79")  # b custom "x.y"
@@ -68,6 +70,7 @@ def test_rows_with_global_table_and_every_kind_of_type() -> None:
 
 
 def test_rows_with_a_table_for_each_column_and_more_pages() -> None:
+    """The paging state and the columns are skipped."""
     body = bytes.fromhex(
         "00000002 00000002 00000001 00000001 ff 0001 6b 0001 74 0001 61 0009 00000000"
     )

@@ -52,4 +52,5 @@ def test_keywords_are_reserved_or_unreserved() -> None:
     ],
 )
 def test_values_as_literals(value: Any, literal: str) -> None:
+    """Each value has the literal beside it."""
     assert protect_value(value) == literal

@@ -43,6 +43,7 @@ def test_shapes(shape: Any, wkt: str, geojson: dict[str, Any]) -> None:
 
 
 def test_wrong_kind_of_shape() -> None:
+    """The text of another shape is refused."""
     with pytest.raises(ValueError, match="is a Point, not a Polygon"):
         util.Polygon.from_wkt("POINT (1 2)")
 
@@ -78,6 +79,7 @@ def test_distance() -> None:
     ],
 )
 def test_coordinates_of_another_shape(kind: Any, coordinates: Any) -> None:
+    """Each is refused."""
     with pytest.raises(ValueError, match=f"does not hold the coordinates of a {kind.__name__}"):
         kind.from_geojson({"type": kind.__name__, "coordinates": coordinates})
     with pytest.raises(ValueError, match=f"does not hold the coordinates of a {kind.__name__}"):
@@ -85,5 +87,6 @@ def test_coordinates_of_another_shape(kind: Any, coordinates: Any) -> None:
 
 
 def test_well_known_text_of_a_point_with_one_number() -> None:
+    """The text is refused."""
     with pytest.raises(ValueError, match="does not hold the coordinates of a Point"):
         util.Point.from_wkt("POINT (1)")

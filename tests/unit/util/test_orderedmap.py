@@ -64,6 +64,7 @@ def test_a_repeated_key_of_a_decoded_map_has_the_last_value() -> None:
 
 
 def test_serialized_keys_by_type() -> None:
+    """Values are found by their encoded keys; values that cannot be encoded are not keys."""
     mapping = util.OrderedMapSerializedKey(cqltypes.UTF8Type, 4)
     mapping._insert("a", 1)
     mapping._insert_unchecked("b", b"b", 2)

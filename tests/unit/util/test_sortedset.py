@@ -53,6 +53,7 @@ def test_a_sorted_set_is_a_set() -> None:
     "items", [[[2], [1], [2]], [{"a": 1}, {"b": 2}], [1, "a", None], [{1}, {2}, {1, 2}]]
 )
 def test_elements_of_any_kind(items: Pool) -> None:
+    """Elements that cannot be hashed or compared are unique and can be removed."""
     sorted_set = util.SortedSet(items)
     assert len(sorted_set) == len(
         [item for number, item in enumerate(items) if item not in items[:number]]

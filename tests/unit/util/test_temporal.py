@@ -52,6 +52,7 @@ class _Count(int):
     ],
 )
 def test_each_form_of_a_time(value: int | str | datetime.time, nanoseconds: int) -> None:
+    """Each form is the number of nanoseconds beside it."""
     moment = util.Time(value)
     assert moment.nanosecond_time == nanoseconds
     assert type(moment.nanosecond_time) is int
@@ -71,6 +72,7 @@ def test_each_form_of_a_time(value: int | str | datetime.time, nanoseconds: int)
     ],
 )
 def test_each_form_of_a_date(value: int | str | datetime.date, days: int) -> None:
+    """Each form is the number of days beside it."""
     day = util.Date(value)
     assert day.days_from_epoch == days
     assert type(day.days_from_epoch) is int
@@ -86,6 +88,7 @@ def test_the_parts_of_a_time_match_its_text(nanoseconds: int) -> None:
 
 
 def test_the_units_of_a_time() -> None:
+    """The units are numbers of nanoseconds."""
     units = (util.Time.MICRO, util.Time.MILLI, util.Time.SECOND)
     assert units == (1_000, 1_000_000, 1_000_000_000)
     longer = (util.Time.MINUTE, util.Time.HOUR, util.Time.DAY)
@@ -93,6 +96,8 @@ def test_the_units_of_a_time() -> None:
 
 
 def test_equality_of_times_and_dates() -> None:
+    """They are equal to numbers and plain times or dates, but not to texts or to each other."""
+
     class Later(util.Time):
         """An application's subclass of Time."""
 

@@ -111,7 +111,7 @@ def test_wrong_annotations_are_refused(annotation: Any, message: str) -> None:
         model_with(annotation)
 
 
-def test_other_annotations_are_left_alone() -> None:
+def test_other_annotations_declare_no_column() -> None:
     for annotation in ("int", "nowhere.Thing", int, list[int]):
         assert list(model_with(annotation).__mapping__.columns) == ["id"]
     assert list(model_with(Mapped[int]).__mapping__.columns) == ["id", "odd"]

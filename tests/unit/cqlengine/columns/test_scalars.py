@@ -42,6 +42,7 @@ DB_TYPES = {
 
 @pytest.mark.parametrize("cls", DB_TYPES, ids=lambda cls: str(cls.__name__))
 def test_types_and_null(cls: Any) -> None:
+    """Each column has its CQL type, and null is refused if the column is required."""
     instance = column(cls)
     assert instance.db_type == DB_TYPES[cls]
     assert instance.validate(None) in (None, 0)

@@ -28,6 +28,7 @@ class Item(Model):
     ],
 )
 def test_columns_of_tables(queryset: object, selected: str, names: list[str]) -> None:
+    """The selected columns are listed by the names of the model's attributes."""
     narrowed, columns = queryset._listing()  # type: ignore[attr-defined]
     assert columns == names
     assert str(narrowed).startswith(f"SELECT {selected} FROM ks.item")

@@ -19,6 +19,7 @@ from tests.unit.cqlengine.test_models import Hits, Person
 
 
 def test_statements_of_instances(session: FakeSession) -> None:
+    """Creating, reading, updating and deleting send the expected statements and settings."""
     Person.create(id=1, name=None, tags={"a"})
     assert session.last == (
         'INSERT INTO ks.person ("id", "nm", "age", "tags") VALUES (?, ?, ?, ?)',

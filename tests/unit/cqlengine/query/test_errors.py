@@ -36,6 +36,7 @@ def test_an_error_can_be_pickled() -> None:
 
 
 def test_modules_of_the_errors() -> None:
+    """The errors name the public module and have the documented bases."""
     assert LWTException.__module__ == DoesNotExist.__module__ == "cassandra.cqlengine.query"
     assert issubclass(DoesNotExist, QueryException)
     assert issubclass(LWTException, CQLEngineException)

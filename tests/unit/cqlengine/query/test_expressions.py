@@ -47,6 +47,7 @@ def test_comparisons_are_filters(build: Any, text: str, value: Any) -> None:
 
 
 def test_orders_by_distance() -> None:
+    """`ann_of` orders by a vector, and is refused for other columns."""
     clause = Row.near.ann_of([1, 2])
     assert (clause.field, list(clause.value)) == ("near", [1.0, 2.0])
     with pytest.raises(CQLEngineException, match="name is not a vector: it has no neighbours"):

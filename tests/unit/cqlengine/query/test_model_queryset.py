@@ -189,6 +189,7 @@ SELECTED: list[tuple[Any, list[str]]] = [
 
 @pytest.mark.parametrize(("build", "names"), SELECTED, ids=[str(names) for _, names in SELECTED])
 def test_columns_that_are_selected(build: Any, names: list[str]) -> None:
+    """Each query selects the expected columns."""
     selected = str(build()).removeprefix("SELECT ").removeprefix("DISTINCT ").split(" FROM ")[0]
     assert selected == (", ".join(f'"{name}"' for name in names) or "*")
 
@@ -212,6 +213,7 @@ def test_values_lists(session: FakeSession) -> None:
 
 
 def test_rows_of_named_tables(session: FakeSession) -> None:
+    """Rows of named tables are read by attribute or by name."""
     session.give(c=1, d="x")
     (row,) = list(TABLE.objects(c=1).allow_filtering())
     assert (row.c, row["d"], dict(row)) == (1, "x", {"c": 1, "d": "x"})
@@ -277,6 +279,9 @@ def test_empty_updates_send_nothing(values: dict[str, Any], session: FakeSession
 
 
 def test_updates_without_reading_the_row(session: FakeSession) -> None:
+    """`update` of a query sends one statement with its options and conditions, and nothing without
+    values.
+    """
     rows = Car.objects(maker="a", line=1, year=2)
     rows.ttl(5).timestamp(datetime.timedelta(0)).update(model="x", price=None, options__add={"o"})
     text, values = session.last

@@ -60,6 +60,7 @@ TEXTS = [
 
 @pytest.mark.parametrize(("build", "text"), TEXTS, ids=[text for _, text in TEXTS])
 def test_the_cql_of_querysets(build: Any, text: str) -> None:
+    """Each query has the expected text."""
     assert str(build()) == text
 
 
@@ -124,6 +125,7 @@ class Document(Model):
 
 
 def test_orders_by_distance(session: FakeSession) -> None:
+    """Queries are ordered by the distance to a vector, and the limit is a bound value."""
     nearest = Document.objects.filter(kind="a").order_by(Document.near.ann_of([1, 2]))
     assert str(nearest.limit(3)) == (
         'SELECT "id", "v" FROM ks.document WHERE "kind" = %(0)s ORDER BY "v" ANN OF %(1)s LIMIT 3'

@@ -36,6 +36,7 @@ def test_written_and_read(twins: Twins, cqltype: Any, value: Any, expected: str)
 def test_other_values_with_the_same_encoding(
     twins: Twins, cqltype: Any, value: Any, expected: str
 ) -> None:
+    """Each value is encoded to the bytes beside it, although it is decoded as another one."""
     assert cqltype.build_codec(twins.codecs).encode(value).hex() == expected
 
 

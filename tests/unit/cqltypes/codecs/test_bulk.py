@@ -108,6 +108,7 @@ def test_numpy_of_any_kind_order_and_stride(
     ],
 )
 def test_other_objects_with_a_buffer(twins: Twins, exporter: Any) -> None:
+    """Arrays, bytearrays and memoryviews of numbers are encoded like NumPy's arrays."""
     assert vector_of(t.DoubleType, 3).build_codec(twins.codecs).encode(exporter) == struct.pack(
         ">3d", 1, 2, 255
     )
@@ -183,6 +184,9 @@ def test_an_unknown_vector_type_is_refused(twins: Twins) -> None:
 
 @pytest.mark.parametrize("code", KINDS)
 def test_deserialize_into_a_buffer_of_the_caller(twins: Twins, code: str) -> None:
+    """Elements are written into the buffer, the number of elements is returned, and the rest
+    stays.
+    """
     cqltype, _ = KINDS[code]
     values = [1, -2, 3]
     body = list_body(code, values)
@@ -299,6 +303,7 @@ def test_memory_of_decoded_floats_is_freed(twins: Twins) -> None:
 @pytest.mark.parametrize("length", [-1, 0, 3, 9])
 @pytest.mark.parametrize("position", [0, 10, 19])
 def test_an_odd_length_among_floats(twins: Twins, code: str, length: int, position: int) -> None:
+    """An element without bytes is None, and one of another length is an error with its position."""
     codec = list_of(KINDS[code][0]).build_codec(twins.codecs)
     healthy = list_body(code, [float(n) for n in range(20)])
     width = KINDS[code][1]

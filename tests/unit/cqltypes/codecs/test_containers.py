@@ -81,6 +81,7 @@ def test_dynamic_composites(twins: Twins) -> None:
 
 @pytest.mark.parametrize("size", [1, 255, 256, 70_000])
 def test_containers_of_elements_of_any_length(twins: Twins, size: int) -> None:
+    """Lists and maps of texts of any length are encoded and decoded."""
     texts = ["x" * size, "", "\u00e9", "y"]
     parts = [b"x" * size, b"", b"\xc3\xa9", b"y"]
     body = b"\x00\x00\x00\x04" + b"".join([len(part).to_bytes(4, "big") + part for part in parts])

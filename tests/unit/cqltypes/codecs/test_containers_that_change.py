@@ -54,6 +54,7 @@ def test_a_sequence_whose_size_changes_is_encoded_as_it_was_or_refused(
 
 
 def test_a_null_check_that_clears_the_list(twins: Twins) -> None:
+    """The list is encoded as it was, or the change of its size is refused."""
     numpy = pytest.importorskip("numpy")
     values: list[Any] = []
 
@@ -76,6 +77,7 @@ def test_a_null_check_that_clears_the_list(twins: Twins) -> None:
 
 
 def test_a_map_that_changes(twins: Twins) -> None:
+    """The map is encoded as it was."""
     mapping: dict[Any, Any] = {index: index for index in range(100)}
     mapping[5] = ActingNumber(mapping.clear)
     codec = map_of(t.Int32Type, t.Int32Type).build_codec(twins.codecs)

@@ -36,6 +36,8 @@ def test_float_payloads_and_signs_survive(twins: Twins, payload: str) -> None:
 
 
 def test_classes_of_decoded_values(twins: Twins) -> None:
+    """Maps, sets, user-defined types and tuples are decoded to the documented classes."""
+
     def read(cqltype: Any, value: Any) -> Any:
         codec = cqltype.build_codec(twins.codecs)
         return codec.decode(codec.encode(value))

@@ -30,6 +30,7 @@ from tests.unit.cqltypes.samples import (
 
 @pytest.mark.slow
 def test_a_hundred_threads_on_shared_plans(twins: Twins) -> None:
+    """Codecs may be used by many threads at once."""
     cases = [
         (cqltype.build_codec(twins.codecs), value, bytes.fromhex(expected))
         for cqltype, value, expected in [*SCALARS[::4], *CONTAINERS]
@@ -105,6 +106,7 @@ def test_a_list_that_changes_while_it_is_encoded(twins: Twins, cqltype: Any, cha
 
 @pytest.mark.parametrize("cqltype", NUMBERS)
 def test_a_value_that_encodes_in_its_conversion(twins: Twins, cqltype: Any) -> None:
+    """A codec may be used again while it converts a value."""
     codec = cqltype.build_codec(twins.codecs)
     plain = [7.0 if "float" in codec.cql_name else 7] * 50
     inner: list[bytes] = []
@@ -135,6 +137,7 @@ class Failing:
 
 
 def test_an_iterator_that_fails(twins: Twins) -> None:
+    """The iterator's error is raised, and the codec can still be used."""
     with pytest.raises(RuntimeError, match="mine"):
         list_of(INT).build_codec(twins.codecs).encode(Failing())
     assert (
@@ -171,6 +174,7 @@ def test_a_dict_that_changes_while_it_is_encoded(twins: Twins) -> None:
 
 
 def test_a_list_changed_by_another_thread(twins: Twins) -> None:
+    """The list is encoded consistently, or the change of its size is refused."""
     shared: list[Any] = list(range(500))
     stop = threading.Event()
 

@@ -43,6 +43,7 @@ def test_keys_are_grouped_by_the_replica_that_holds_them() -> None:
 
 
 def test_keys_of_several_columns() -> None:
+    """All keys are grouped; keys of another length and unknown keyspaces are refused."""
     session, _ = session_of(["int", "text"])
     keys = [(number, "x") for number in range(20)]
     grouped = group_keys_by_replica(session, "ks", "t", keys)

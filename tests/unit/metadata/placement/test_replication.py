@@ -63,6 +63,7 @@ def test_replication_factors(text: Any, counts: tuple[int, int, int | None]) -> 
 
 @pytest.mark.parametrize("bad", ["", "x", "3/", "3/x", None])
 def test_invalid_replication_factors(bad: Any) -> None:
+    """Each text is refused."""
     with pytest.raises(ValueError, match="a replication factor is a number"):
         ReplicationFactor.create(bad)
 
@@ -124,6 +125,7 @@ def test_a_strategy_with_wrong_settings_has_no_replicas(
 
 
 def test_maps_from_token_to_hosts() -> None:
+    """Each strategy maps each token to its replicas."""
     a, b, c = host(1), host(2), host(3, "dc2")
     tokens = [Murmur3Token(number) for number in (1, 2, 3)]
     owners = dict(zip(tokens, (a, b, c), strict=True))
@@ -193,6 +195,7 @@ def test_other_partitioners_have_token_maps(
 
 
 def test_replicas_of_keys_and_tokens() -> None:
+    """A key's replicas begin with the owner of its token."""
     a, b, c = host(1), host(2), host(3)
     metadata = metadata_of(
         {a: ["0"], b: ["100"], c: ["200"]}, ks=create("SimpleStrategy", replication_factor="2")
@@ -322,6 +325,7 @@ def test_add_or_return_host() -> None:
 
 
 def test_states_of_a_host() -> None:
+    """A host is unknown, up, down or forced down."""
     node = host(1)
     states = [node.state]
     node.set_up()

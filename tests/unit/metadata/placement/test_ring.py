@@ -86,6 +86,7 @@ def test_tokens_have_64_bits(twins: Twins, bad: str) -> None:
 
 
 def test_tokens_of_keys(twins: Twins) -> None:
+    """Each key has the token that the server computes."""
     # The expected values are from SELECT token(...) on Cassandra 5.0.
     assert twins.ring.token_of(b"\x00\x00\x00\x01") == -4069959284402364209
     assert twins.ring.token_of(b"") == 0

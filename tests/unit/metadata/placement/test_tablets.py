@@ -73,6 +73,7 @@ def test_a_reported_tablet_is_found(twins: Any) -> None:
 
 
 def test_the_whole_ring(twins: Any) -> None:
+    """A tablet may cover all tokens."""
     tablets = tablet_map(twins)
     tablets.learn("ks", "t", payload(MIN, MAX, (0, 0)))
     assert all(tablets.find("ks", "t", token) is not None for token in (MIN + 1, 0, MAX))
@@ -225,6 +226,7 @@ def test_the_map_is_bounded(twins: Any) -> None:
 
 
 def test_keyspaces_and_leaders(twins: Any) -> None:
+    """Keyspaces have tablets and leaders if the schema or a tablet says so."""
     tablets = tablet_map(twins)
     tablets.use_keyspaces(["a", "b"], ["b"])
     assert [tablets.has_keyspace(name) for name in ("a", "b", "c", None)] == [
@@ -244,6 +246,7 @@ def test_keyspaces_and_leaders(twins: Any) -> None:
 
 
 def test_hits_and_misses(twins: Any) -> None:
+    """Tokens inside and outside of known tablets are counted."""
     tablets = tablet_map(twins)
     tablets.tally("ks", "t", 5)
     assert (tablets.hits, tablets.misses) == (0, 0)
@@ -282,6 +285,7 @@ def test_routing_payloads_are_split_from_the_body(twins: Any) -> None:
 
 
 def test_tokens_of_statements(twins: Any) -> None:
+    """A statement's token is that of its routing key, or None."""
     from cassandra.murmur3 import murmur3
 
     token_of = twins.tablets.token_of_statement

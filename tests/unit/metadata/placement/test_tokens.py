@@ -28,6 +28,7 @@ def test_partitioners() -> None:
 
 
 def test_tokens_of_keys() -> None:
+    """Each partitioner computes the server's tokens."""
     # Results of Cassandra's token() for the text 'a' and the int 1.
     assert Murmur3Token.from_key(b"a").value == -8839064797231613815
     assert Murmur3Token.from_key(b"\0\0\0\x01").value == -4069959284402364209
@@ -76,5 +77,6 @@ def test_the_ring(kind: type[Token], first: list[str], second: list[str]) -> Non
 
 
 def test_the_position_of_a_key() -> None:
+    """A key belongs to the next owner's token, and the last ones to the first."""
     ring = SortedRing.of_owners(BytesToken, {b"m": 0, b"z": 1})
     assert [ring.position_of(key) for key in (b"a", b"m", b"n", b"zz")] == [0, 0, 1, 0]

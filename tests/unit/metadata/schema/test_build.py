@@ -66,6 +66,7 @@ def names(columns: Any) -> list[str]:
 
 
 def test_an_ordinary_table() -> None:
+    """The table has its columns, keys and flags, and its rows are freed afterwards."""
     rows = source(row(b"a"), row(b"c", b"clustering", 0, b"desc"), row(b"s", b"static"))
     table = build.table(rows)
     assert (table.keyspace_name, table.name, table.virtual) == ("ks", "t", False)
@@ -85,6 +86,7 @@ INDEX = ("by_a", "COMPOSITES", {"target": "a"})
 
 @pytest.mark.parametrize("is_ordinary", [True, False])
 def test_parts_of_a_table(is_ordinary: bool) -> None:
+    """The table has its indexes, triggers and dropped columns."""
     day = datetime.datetime(2020, 1, 1)
     parts: dict[str, Any] = {"indexes": [INDEX]}
     if not is_ordinary:
@@ -110,6 +112,7 @@ def test_parts_of_a_table(is_ordinary: bool) -> None:
 
 
 def test_options_of_extensions_and_of_scylladb() -> None:
+    """The table has the options of all sources."""
     table = build.table(source(scylla=[{"cdc": {"enabled": "true"}, "version": None}]))
     assert table._exc_info is None
     assert table.options["comment"] == "a comment"
@@ -153,6 +156,7 @@ def test_damaged_pages_are_logged_and_a_table_without_key_is_incomplete(
 
 
 def test_views_of_a_table() -> None:
+    """The table's mapping of views is kept and changed in place."""
     view = view_source(KEY)
     table = build.table(source(views={"t": view}))
     assert names(table.views.values()) == ["t"]
@@ -206,6 +210,7 @@ STATIC = [row(b"s", b"static"), row(b"column1", b"clustering", 0), row(b"value")
 def test_flags_of_compact_storage(
     rows: Any, flags: Any, columns: list[str], is_compact: bool, is_compatible: bool
 ) -> None:
+    """The flags decide which columns the table shows."""
     table = build.table(source(*rows, flags=None if flags is None else frozenset(flags)))
     assert names(table.columns.values()) == columns
     assert (table.is_compact_storage, table.is_cql_compatible) == (is_compact, is_compatible)
@@ -299,6 +304,7 @@ def mask(kind: str, value: Any, **changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", MASKS)
 def test_arguments_of_masks(kind: str) -> None:
+    """The argument of a mask is the literal of its value."""
     value, literal = MASKS[kind]
     column_mask = build.table(source(row(b"a"), masks=[mask(kind, value)])).columns["a"].mask
     assert column_mask is not None
@@ -310,6 +316,7 @@ def test_arguments_of_masks(kind: str) -> None:
 
 
 def test_masks_without_arguments_and_with_null() -> None:
+    """A mask has no argument or the argument null."""
     nothing = dict.fromkeys(
         ("function_argument_nulls", "function_argument_types", "function_argument_values")
     )
@@ -324,6 +331,7 @@ def test_masks_without_arguments_and_with_null() -> None:
 
 
 def test_a_mask_of_an_unknown_type() -> None:
+    """The exported table contains the error."""
     table = build.table(source(row(b"a"), masks=[mask("frozen<some_udt>", "x")]))
     assert "a literal of type some_udt cannot be made" in table.export_as_string()
 
@@ -377,6 +385,7 @@ def function(name: str, kind: str = "function", **changes: Any) -> dict[str, Any
 
 
 def test_types_functions_and_aggregates() -> None:
+    """The keyspace has its types, functions and aggregates, the latter two by signature."""
     keyspace = build.keyspace(
         keyspace_source(
             types=[a_type("u"), a_type("empty", field_names=None, field_types=None)],

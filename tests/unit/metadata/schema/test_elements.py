@@ -10,6 +10,7 @@ from cassandra.metadata import (
 
 
 def test_functions_and_aggregates() -> None:
+    """Functions and aggregates are written as CQL."""
     function = Function(
         "ks",
         "f",

@@ -90,6 +90,7 @@ def test_views_belong_to_their_table() -> None:
 
 
 def test_rows_of_tables() -> None:
+    """Each table gets its own rows; rows of missing tables are ignored."""
     where = ("keyspace_name", "table_name")
     grouping = grouped(
         keyspaces=rows(KEYSPACES, ("a",)),
@@ -138,6 +139,7 @@ def test_a_damaged_value_is_the_error_of_its_table() -> None:
 
 
 def test_types_functions_and_aggregates() -> None:
+    """Each keyspace gets its own rows."""
     signature: dict[str, Any] = {
         "keyspace_name": TEXT,
         "aggregate_name": TEXT,
@@ -184,6 +186,7 @@ def test_tablets() -> None:
 
 
 def test_servers_without_tablets() -> None:
+    """Without ScyllaDB's table, no keyspace has tablets."""
     grouping = grouped(keyspaces=rows(KEYSPACES, ("a",)))
     assert grouping.sources()["a"].scylla is None
     assert grouping.tablet_keyspaces() == (set(), set())

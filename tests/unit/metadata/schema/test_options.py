@@ -49,6 +49,7 @@ def serialized(items: dict[str, str]) -> bytes:
 
 
 def test_options_of_scylladb() -> None:
+    """Extensions are decoded; damaged ones are ignored."""
     gc = {"mode": "timeout", "propagation_delay_in_seconds": "3600"}
     extensions = {"tombstone_gc": serialized(gc), "other": b"\x01"}
     options = scylla_options(extensions, {"cdc": {"enabled": "true"}, "in_memory": None})

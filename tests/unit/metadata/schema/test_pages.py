@@ -49,6 +49,7 @@ def test_names_of_tables_views_and_indexes_are_not_cached() -> None:
 
 
 def test_classes_of_decoded_values() -> None:
+    """Sets are frozensets, and UUIDs stay bytes."""
     pages = Pages()
     (names,) = decoded(pages, set_of(t.UTF8Type), int32(1) + value(b"x"))
     assert (type(names), names) == (frozenset, {"x"})

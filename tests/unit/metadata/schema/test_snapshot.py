@@ -138,6 +138,7 @@ def test_an_earlier_source_returns_the_live_object() -> None:
 
 
 def test_a_keyspace_that_cannot_be_renewed(caplog: pytest.LogCaptureFixture) -> None:
+    """The error is logged, and a later renewal succeeds."""
     metadata = Metadata()
     metadata._replace_schema(Schema({"ks": source()}))
     kept_keyspace = metadata.keyspaces["ks"]

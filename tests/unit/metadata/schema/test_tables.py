@@ -139,6 +139,7 @@ def table(**settings: Any) -> TableMetadata:
 
 
 def test_a_table_as_cql() -> None:
+    """The table is written as CQL, also formatted and with changed keys."""
     metadata = table()
     assert metadata.as_cql_query() == (
         'CREATE TABLE ks.t (id int, "C" text, "select" frozen<list<int>>, PRIMARY KEY (id, "C")) '

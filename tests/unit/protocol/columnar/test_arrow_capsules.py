@@ -92,7 +92,7 @@ class Streamed:
         return self.capsules.stream_capsule(self.layout, self.following)
 
 
-def test_a_capsule_that_nobody_reads(twins: Twins) -> None:
+def test_capsules_have_their_names_and_free_unread_exports(twins: Twins) -> None:
     array = column(twins)
     before = twins.arrow_capsules.held_count()
     capsules = [
@@ -109,6 +109,7 @@ def test_a_capsule_that_nobody_reads(twins: Twins) -> None:
 
 
 def test_release_from_another_thread_and_twice(twins: Twins) -> None:
+    """The first release marks the array as released, and a second one has no effect."""
     array = column(twins)
     capsule = twins.arrow_capsules.array_capsule(array)
     address = _capsule_pointer(id(capsule), b"arrow_array")
@@ -223,6 +224,7 @@ def test_streams_are_read_by_other_threads(twins: Twins) -> None:
 
 
 def test_the_uuid_extension(twins: Twins) -> None:
+    """A column of UUIDs is exported with Arrow's extension type."""
     pyarrow = pytest.importorskip("pyarrow")
     batch = pyarrow.record_batch(Exported(twins, column(twins)))
     assert batch.schema.field("c2").type == pyarrow.uuid()

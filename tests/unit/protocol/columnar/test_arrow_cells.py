@@ -71,6 +71,7 @@ def test_scalars(twins: Twins, cqltype: Any, data: bytes, cell: Any) -> None:
 
 
 def test_a_varint_of_thousands_of_digits(twins: Twins) -> None:
+    """The cell is the whole number, despite Python's limit for digits."""
     number = -(10**5000)
     data = number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
     (item,) = cells(array_of(twins, t.IntegerType, data), layout_of(t.IntegerType))

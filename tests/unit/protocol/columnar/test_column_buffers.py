@@ -73,6 +73,7 @@ def is_bytes_only(kind: Any) -> bool:
     "case", [*SCALARS, *CONTAINERS], ids=lambda case: f"{case[0].__name__}-{case[2][:16]}"
 )
 def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, Any, str]) -> None:
+    """Columns have the same values as rows."""
     kind, _, expected = case
     body = bytes.fromhex(expected)
     cells = [body, None, b"", body, *[None] * 7, body]
@@ -124,6 +125,7 @@ def test_columns_of_nested_types_equal_the_rows(twins: Twins, data: st.DataObjec
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 64, 1000])
 def test_every_number_of_rows(twins: Twins, count: int) -> None:
+    """Columns of any length, also around multiples of 8, have the same values as rows."""
     kinds = [
         t.Int32Type,
         t.UTF8Type,
@@ -179,6 +181,7 @@ def test_decimals_are_written_as_by_python(twins: Twins, unscaled: int, scale: i
 
 
 def test_varints_of_any_length(twins: Twins) -> None:
+    """Varints are texts or, with the option, 64-bit integers, which must fit."""
     numbers = [0, -1, 127, -128, 2**63 - 1, -(2**63), 2**63, -(10**5000)]
     cells = [
         n.to_bytes((n if n >= 0 else ~n).bit_length() // 8 + 1, "big", signed=True) for n in numbers
@@ -199,6 +202,7 @@ def test_varints_of_any_length(twins: Twins) -> None:
 
 @pytest.mark.parametrize("precision", [18, 38, 76])
 def test_decimals_of_a_chosen_scale(twins: Twins, precision: int) -> None:
+    """Decimals have the chosen scale, and those that do not fit are refused."""
     options = ColumnOptions(decimals=(precision, 2))
     encode = t.DecimalType.build_codec(twins.codecs).encode
     texts = ["1.25", "-1.25", "3", "1e3", "0", "0.5000", "-0.01", "9" * (precision - 2)]
@@ -212,6 +216,7 @@ def test_decimals_of_a_chosen_scale(twins: Twins, precision: int) -> None:
 
 
 def test_durations_as_structs(twins: Twins) -> None:
+    """With the option, durations are structs."""
     cell = t.DurationType.build_codec(twins.codecs).encode(
         t.DurationType.build_codec(twins.codecs).decode(b"\x02\x04\x06")
     )

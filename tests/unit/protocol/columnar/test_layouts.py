@@ -208,6 +208,7 @@ def decimal_of(unscaled: int, scale: int) -> bytes:
     ],
 )
 def test_decimals_that_fit(unscaled: int, scale: int, number: int) -> None:
+    """Each decimal is stored as the scaled number beside it."""
     layout = layout_of(t.DecimalType, ColumnOptions((5, 2)))
     encoded = fixed_decimal(decimal_of(unscaled, scale), layout)
     assert encoded == number.to_bytes(16, sys.byteorder, signed=True)
@@ -228,6 +229,7 @@ def test_decimals_that_fit(unscaled: int, scale: int, number: int) -> None:
     ],
 )
 def test_decimals_that_do_not_fit(unscaled: int, scale: int) -> None:
+    """Each decimal that would lose digits is refused."""
     layout = layout_of(t.DecimalType, ColumnOptions((5, 2)))
     with pytest.raises(DecodeError, match=r"does not fit decimal\(5, 2\) without loss"):
         fixed_decimal(decimal_of(unscaled, scale), layout)
@@ -242,6 +244,7 @@ def test_wide_decimals() -> None:
 
 
 def test_varints_of_64_bits() -> None:
+    """The limits of 64 bits fit, and numbers beyond them are refused."""
     for number in (0, -1, 2**63 - 1, -(2**63)):
         assert fixed_varint(number.to_bytes(9, "big", signed=True)) == number
     for number in (2**63, -(2**63) - 1):
@@ -250,6 +253,7 @@ def test_varints_of_64_bits() -> None:
 
 
 def test_the_error_of_a_page_that_is_too_large() -> None:
+    """The error names the type and the limit."""
     error = too_large(layout_of(t.UTF8Type))
     assert isinstance(error, DecodeError)
     assert str(error) == f"text: the page takes more than {COLUMN_LIMIT} bytes as a column"

@@ -125,6 +125,7 @@ def test_duplicate_names_are_refused() -> None:
 
 @pytest.mark.parametrize("case", NUMBERS, ids=KINDS)
 def test_arrays_of_numbers(case: Any) -> None:
+    """Numbers become arrays of the dtype beside them, masked if there are nulls."""
     numpy = pytest.importorskip("numpy")
     cqltype, cells, values, dtype = case
     metadata = metadata_of(a=cqltype)
@@ -149,6 +150,7 @@ def test_arrays_of_numbers(case: Any) -> None:
 
 
 def test_arrays_of_vectors() -> None:
+    """Vectors become arrays with two dimensions, masked if there are nulls."""
     pytest.importorskip("numpy")
     metadata = metadata_of(v=vector_of(t.FloatType, 2))
     plan = pages.array_plan(metadata)
@@ -162,6 +164,7 @@ def test_arrays_of_vectors() -> None:
 
 
 def test_arrays_of_all_pages() -> None:
+    """Arrays of pages are joined, and masked if one of them is."""
     numpy = pytest.importorskip("numpy")
     layout = row_layout(["a", "b"], [layout_of(t.Int32Type)] * 2)
     plain = {"a": numpy.array([1, 2]), "b": numpy.array([3, 4])}
@@ -221,6 +224,7 @@ def test_tables_of_arrow(is_safe: bool, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_frames_of_polars() -> None:
+    """Pages become a polars data frame."""
     polars = pytest.importorskip("polars")
     metadata = metadata_of(a=t.Int32Type, b=t.UTF8Type)
     page = read(metadata, [int32(1), b"x"], [None, None])
@@ -239,6 +243,7 @@ def pandas_frame(columns: dict[str, Any], *rows: Any, **options: Any) -> Any:
 
 
 def test_frames_of_pandas_through_arrow() -> None:
+    """Columns have pandas' dtypes, which are nullable only if there are nulls."""
     frame = pandas_frame(
         {"i": t.LongType, "d": t.SimpleDateType, "t": t.TimeType, "u": t.UUIDType, "w": t.UTF8Type},
         [pack_numbers("q", 2**60 + 1)[0], DATE, TIME, IDENTITY.bytes, b"x"],
@@ -276,6 +281,7 @@ def test_options_are_passed_to_pyarrow() -> None:
 
 
 def test_frames_of_pandas_without_pyarrow() -> None:
+    """Columns have pandas' dtypes, which are nullable only if there are nulls."""
     pandas, numpy = pytest.importorskip("pandas"), pytest.importorskip("numpy")
     metadata = metadata_of(
         i=t.LongType,
@@ -341,6 +347,7 @@ def test_a_package_that_is_not_installed_is_named(
 
 
 def test_packages_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each function returns the installed package; pandas works without pyarrow."""
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     polars, numpy = pytest.importorskip("polars"), pytest.importorskip("numpy")
     assert pages.pyarrow_module("x") is pyarrow

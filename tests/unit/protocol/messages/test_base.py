@@ -56,6 +56,7 @@ def test_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_repr_of_messages() -> None:
+    """The repr has the message's fields."""
     message = OptionsMessage()
     message.stream_id = 5
     assert repr(message) == "<OptionsMessage(stream_id=5)>"

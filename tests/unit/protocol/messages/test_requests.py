@@ -212,6 +212,7 @@ def test_encode_message_compresses_before_version_5() -> None:
 
 
 def test_the_beta_flag() -> None:
+    """The flag is set only for a beta version, and only if beta versions are allowed."""
     encode = ProtocolHandler.encode_message
     assert encode(OptionsMessage(), 0, 6, None, True) == b"\x06\x10\x00\x00\x05\x00\x00\x00\x00"
     assert encode(OptionsMessage(), 0, 6, None, False) == b"\x06\x00\x00\x00\x05\x00\x00\x00\x00"

@@ -53,6 +53,7 @@ def result(body: bytes, version: int = 4, **more: Any) -> Any:
 
 
 def test_void_and_set_keyspace() -> None:
+    """A VOID result has no rows, and SET_KEYSPACE has the keyspace."""
     assert result(int32(1)).kind == 1
     assert result(int32(1)).parsed_rows is None
     assert result(int32(1)).decode(tuple_factory) == []
@@ -75,6 +76,7 @@ def test_rows(version: int) -> None:
 
 
 def test_rows_with_a_table_for_each_column() -> None:
+    """Each column has its own keyspace and table."""
     specs = string("k1") + string("t1") + SPEC_A + string("k2") + string("t2") + SPEC_B
     message = result(rows(0, b"", specs))
     assert [(c.keyspace_name, c.table_name, c.name) for c in message.metadata.columns] == [
@@ -84,6 +86,7 @@ def test_rows_with_a_table_for_each_column() -> None:
 
 
 def test_rows_with_more_pages() -> None:
+    """The result has the paging state and its rows."""
     message = result(rows(3, value(b"\x01\x02")))
     assert message.paging_state == b"\x01\x02"
     assert message.has_more_pages
@@ -239,6 +242,7 @@ NO_RESULT = int32(4) + int32(0)
 
 
 def test_prepared_version_3() -> None:
+    """The result has no partition key indexes and no metadata id."""
     body = int32(4) + short(2) + b"id" + int32(1) + int32(1) + TABLE + SPEC_A + RESULT_METADATA
     message = result(body, 3)
     assert (message.kind, message.query_id, message.pk_indexes, message.result_metadata_id) == (
@@ -252,6 +256,7 @@ def test_prepared_version_3() -> None:
 
 
 def test_prepared_version_4() -> None:
+    """The result has the partition key indexes."""
     body = (
         int32(4)
         + short(2)
@@ -274,6 +279,7 @@ def test_prepared_version_4() -> None:
     ("version", "features"), [(5, None), (4, ProtocolFeatures(use_metadata_id=True))]
 )
 def test_prepared_with_a_metadata_id(version: int, features: Any) -> None:
+    """The result has the metadata id, in version 5 or if it was negotiated."""
     body = (
         int32(4)
         + short(2)

@@ -160,6 +160,7 @@ NUMPY: list[tuple[Callable[[], Any], str]] = [
 
 @pytest.mark.parametrize("index", range(len(NUMPY)))
 def test_arrays_and_frames(twins: Twins, index: int) -> None:
+    """NumPy arrays and data frames are bound to the same bytes on both paths."""
     pandas = pytest.importorskip("pandas")
     make, kind = NUMPY[index]
     array = make()
@@ -177,6 +178,7 @@ def test_arrays_and_frames(twins: Twins, index: int) -> None:
 
 
 def test_frames_with_other_memory(twins: Twins) -> None:
+    """Columns of pandas that are not NumPy arrays are bound to the same bytes on both paths."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
         {

@@ -81,6 +81,7 @@ def check(twins: Twins, kind: Any, cells: Sequence[bytes | None]) -> None:
     "case", [*SCALARS, *CONTAINERS], ids=lambda case: f"{case[0].__name__}-{case[2][:16]}"
 )
 def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, Any, str]) -> None:
+    """A table of each type can be bound again."""
     kind, _, expected = case
     body = bytes.fromhex(expected)
     check(twins, kind, [body, None, b"", body, body, None, body])
@@ -136,6 +137,7 @@ def test_nested_types(twins: Twins, data: st.DataObject) -> None:
 @given(data=st.data())
 @pytest.mark.slow
 def test_frames_of_polars(twins: Twins, data: st.DataObject) -> None:
+    """A polars frame of any type can be bound again."""
     polars = pytest.importorskip("polars")
     kind, values = data.draw(columns_of(2))
     codec = kind.build_codec(twin("codecs", "python"))
@@ -157,6 +159,7 @@ def may_be_nan(kind: Any) -> bool:
 @given(data=st.data())
 @pytest.mark.slow
 def test_frames_of_pandas(twins: Twins, data: st.DataObject) -> None:
+    """A pandas frame of any type, without NaN, can be bound again."""
     pytest.importorskip("pandas")
     kind, values = data.draw(columns_of(2))
     codec = kind.build_codec(twin("codecs", "python"))
@@ -178,6 +181,7 @@ def arrow(values: list[Any], kind: Any) -> Any:
 
 
 def test_numbers_of_other_types(twins: Twins) -> None:
+    """Numbers of other Arrow types are converted, and those that are no integers are refused."""
     # tables whose Arrow types `options` selects
     big = 10**30
     options = ColumnOptions(decimals=(38, 6), varints="int64")
@@ -212,6 +216,7 @@ def test_numbers_of_other_types(twins: Twins) -> None:
 
 
 def test_times_in_all_units() -> None:
+    """Times of each unit are converted to the unit of the CQL type."""
     moments = [-1, 0, 10**9 + 1, None]
     for unit, expected in (
         ("s", [-1000, 0, 1_000_000_001_000]),
@@ -266,6 +271,7 @@ def test_structs_are_bound_to_user_types_by_field_name(twins: Twins) -> None:
 
 
 def test_dictionaries_and_vectors_in_place(twins: Twins) -> None:
+    """Dictionary-encoded values are bound, and vectors are read without a copy."""
     key = uuid.uuid4()
     table = pyarrow.table(
         {"c0": pyarrow.array([key.bytes, None], pyarrow.binary()).dictionary_encode()}
@@ -327,6 +333,7 @@ def test_times_that_overflow_in_numpy_are_refused(
 
 
 def test_long_units_of_numpy(twins: Twins) -> None:
+    """NumPy's times of any unit are converted without overflow."""
     numpy = pytest.importorskip("numpy")
     for name, number, unit, expected in (
         ("timestamp", 5, "M8[s]", 5000),
@@ -377,6 +384,7 @@ def test_days_and_moments_that_datetime_cannot_hold(twins: Twins) -> None:
 
 
 def test_columns_of_pandas(twins: Twins) -> None:
+    """Objects of pandas and NumPy in data frames are converted, and others are refused."""
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     moment = pandas.Timestamp("2026-11-21T00:30", tz="Europe/Berlin")
     day = 2**31 + 20_778
@@ -423,6 +431,7 @@ def test_columns_of_pandas(twins: Twins) -> None:
 
 
 def test_nested_uuids_and_times_in_pandas(twins: Twins) -> None:
+    """Nested values are objects of the expected classes."""
     numpy = pytest.importorskip("numpy")
     pytest.importorskip("pandas")
     key = uuid.UUID(int=7)

@@ -33,10 +33,12 @@ def peers(node: FakeNode, table: str = "system.peers_v2") -> list[dict[str, byte
 
 
 def test_the_public_names() -> None:
+    """The classes can be imported from `cassandra.testing`."""
     assert (PublicCluster, PublicNode) == (FakeCluster, FakeNode)
 
 
 def test_addresses_and_one_port(nodes: FakeCluster) -> None:
+    """The nodes have addresses of one subnet and the same port."""
     prefixes = {address.rpartition(".")[0] for address in nodes.contact_points}
     assert len(prefixes) == 1
     assert [address.rpartition(".")[2] for address in nodes.contact_points] == ["1", "2", "3"]
@@ -59,6 +61,7 @@ def test_each_node_knows_the_others(nodes: FakeCluster) -> None:
 
 
 def test_datacenters_and_racks() -> None:
+    """The nodes are distributed over the data centres and racks."""
     with FakeCluster({"east": 2, "west": 1}, racks=2) as nodes:
         assert [(node.datacenter, node.rack) for node in nodes.nodes] == [
             ("east", "rack1"),
@@ -68,6 +71,7 @@ def test_datacenters_and_racks() -> None:
 
 
 def test_two_clusters_side_by_side(nodes: FakeCluster) -> None:
+    """They have no address in common."""
     with FakeCluster(3) as others:
         first = {(node.address, node.port) for node in nodes.nodes}
         assert not first & {(node.address, node.port) for node in others.nodes}
@@ -127,6 +131,7 @@ async def test_clusters_and_nodes_on_a_loop_leave_no_thread() -> None:
 
 
 def test_a_cluster_that_is_not_started() -> None:
+    """The error says how to start it."""
     cluster = FakeCluster()
     for read in (lambda: cluster.port, lambda: cluster.contact_points):
         with pytest.raises(RuntimeError, match=r"not running: write `with FakeCluster\(\.\.\.\)"):
@@ -143,12 +148,14 @@ def test_a_cluster_that_is_not_started() -> None:
     ],
 )
 def test_arguments_of_another_type(arguments: dict[str, Any], message: str) -> None:
+    """The error says what the argument may be."""
     with pytest.raises(TypeError, match=message):
         FakeCluster(**arguments)
 
 
 @pytest.mark.parametrize("method", ["stop_node", "start_node", "remove_node"])
 def test_a_number_instead_of_a_node(method: str) -> None:
+    """The error says which argument the method takes."""
     with pytest.raises(TypeError) as raised:
         getattr(FakeCluster(), method)(7)
     assert str(raised.value) == f"{method} takes a node, such as cluster[0], not 7 (int)"

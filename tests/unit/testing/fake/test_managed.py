@@ -140,6 +140,7 @@ class SignerProvider(AuthProvider):
 
 
 def test_a_login_by_signature() -> None:
+    """The node accepts a well-formed signature and refuses a malformed one."""
     with KeyspacesNode(sigv4=True) as node:
         good = SignerProvider("signature=00,access_key=K,amzdate=2026-01-01T00:00:00.000Z")
         with Cluster([node.address], port=node.port, auth_provider=good) as cluster:

@@ -88,10 +88,12 @@ def test_options(node: FakeNode) -> None:
 
 
 def test_version_4_without_frames(client: RawClient) -> None:
+    """A query is answered with an envelope."""
     assert ask(client, "anything", 0x0102) == (0x84, 0, 0x0102, 0x08, VOID)
 
 
 def test_version_5_with_frames(node: FakeNode) -> None:
+    """Queries in a segment are answered in a segment."""
     with RawClient(node) as client:
         client.start(5)
         client.send(encode_segment(query("one", 5, 1) + query("two", 5, 2), True, False))
@@ -103,6 +105,7 @@ def test_version_5_with_frames(node: FakeNode) -> None:
 
 
 def test_a_request_in_many_frames_and_pieces(node: FakeNode) -> None:
+    """The node assembles the request and answers it."""
     text = "x" * 200_000
     request = query(text, 5)
     data = b"".join(
@@ -118,6 +121,7 @@ def test_a_request_in_many_frames_and_pieces(node: FakeNode) -> None:
 
 @pytest.mark.skipif(not HAVE_LZ4, reason="needs lz4")
 def test_version_5_with_lz4(node: FakeNode) -> None:
+    """Compressed requests are answered with compressed segments."""
     startup = bytes.fromhex("0002 000b") + b"CQL_VERSION" + bytes.fromhex("0005") + b"3.0.0"
     startup += bytes.fromhex("000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"lz4"
     text = "SELECT " + "x" * 1000
@@ -263,6 +267,7 @@ def test_all_parameters_of_a_query(node: FakeNode) -> None:
 
 
 def test_named_values_payload_and_tracing(node: FakeNode, client: RawClient) -> None:
+    """The request has its names, values and payload, and the response a tracing id."""
     payload = bytes.fromhex("0001 0001 61 00000001 62")
     body = payload + bytes.fromhex("00000001 51 0001 41 0001 0001 6b 00000001 07")
     _, flags, _, _, answer = client.ask(envelope(4, 0x07, body, 0, flags=0x06))
@@ -317,6 +322,7 @@ def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
 
 
 def test_a_primed_prepare_in_version_5(node: FakeNode) -> None:
+    """The response has the ids and both kinds of columns."""
     node.prime_prepare(
         "S", [("k", "int")], [("v", "text")], pk_indexes=[0], query_id=b"i", metadata_id=b"m"
     )
@@ -556,6 +562,8 @@ def test_later_primes_are_tried_first_and_may_be_limited(node: FakeNode, client:
 
 
 def test_sequences_and_functions(node: FakeNode, client: RawClient) -> None:
+    """Responses may come from a sequence or a function; other objects are refused."""
+
     def by_stream(request: Request) -> Message:
         return set_keyspace(str(request.stream))
 
@@ -788,6 +796,7 @@ def test_a_stopped_node_leaves_nothing_behind() -> None:
 
 
 def test_a_port_that_is_taken() -> None:
+    """Starting the node raises an error that names the port."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=f"127.0.0.1:{port} is in use; port=0 takes a free") as no:
@@ -796,6 +805,7 @@ def test_a_port_that_is_taken() -> None:
 
 
 def test_the_port_of_a_node_that_is_not_running() -> None:
+    """The error says how to start the node, unless the port was given."""
     node = FakeNode()
     with pytest.raises(RuntimeError) as raised:
         print(node.port)
@@ -808,6 +818,7 @@ def test_the_port_of_a_node_that_is_not_running() -> None:
 
 @pytest.mark.parametrize("version", [2, 9, "5", None])
 def test_a_version_that_the_node_does_not_speak(version: Any) -> None:
+    """The error says which versions there are."""
     with pytest.raises(ValueError, match=f"^max_version is 3, 4, 5 or 6, not {version!r}$"):
         FakeNode(max_version=version)
 
@@ -826,6 +837,7 @@ def test_any_opcode_can_be_sent(node: FakeNode, client: RawClient) -> None:
     ],
 )
 def test_a_code_that_is_not_a_number(code: Any, message: str) -> None:
+    """The error suggests a constant of ErrorCode."""
     with pytest.raises(TypeError) as raised:
         error(code, "busy")
     assert str(raised.value) == f"the code of an error is a number: {message}"
@@ -843,6 +855,7 @@ def test_a_code_that_is_not_a_number(code: Any, message: str) -> None:
     ],
 )
 def test_columns_that_are_not_pairs(columns: Any, refused: str) -> None:
+    """The error shows how to write columns."""
     message = f"columns are (name, type) pairs: [('k', 'int')], not {refused}"
     for make in (rows, lambda columns: FakeNode().prime_prepare("Q", columns)):
         with pytest.raises(TypeError) as raised:
@@ -865,6 +878,7 @@ def test_columns_that_are_not_pairs(columns: Any, refused: str) -> None:
 def test_a_value_that_cannot_be_encoded(
     kind: str, value: Any, fault: type[Exception], message: str
 ) -> None:
+    """The error names the row, the column and the value."""
     with pytest.raises(fault) as raised:
         rows([("k", kind)], [(None,), {"k": value}])
     assert str(raised.value).startswith(f"row 1, column k ({kind}): {message}")

@@ -70,6 +70,7 @@ def test_vint(number: int, data: str) -> None:
 
 
 def test_texts_maps_and_addresses() -> None:
+    """Each notation is encoded to the expected bytes."""
     assert primitives.string("é") == bytes.fromhex("0002 c3a9")
     assert primitives.long_string("ab") == bytes.fromhex("00000002 6162")
     assert primitives.long_bytes(None) == bytes.fromhex("ffffffff")

@@ -15,6 +15,7 @@ from cassandra.testing.fake import FakeCluster, FakeNode, rows
 
 
 def test_the_example_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
+    """The example in testing.rst prints what it should."""
     page = (Path(__file__).parents[4] / "docs" / "testing.rst").read_text()
     blocks = re.findall(r"\.\. code-block:: python\n\n((?:(?:    .*)?\n)+)", page)
     (example,) = [textwrap.dedent(block) for block in blocks if "prime_prepare" in block]
@@ -52,6 +53,7 @@ def test_a_strict_node_refuses_what_is_not_primed() -> None:
 
 
 def test_a_strict_node_of_scylladb() -> None:
+    """A statement without a primed response is refused."""
     with FakeCluster(1, scylla=1, strict=True) as nodes:
         nodes.scylla.keyspace("ks")
         nodes.scylla.table("ks", "t", {"k": "int", "v": "int"}, ["k"])

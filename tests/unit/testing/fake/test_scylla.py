@@ -89,6 +89,7 @@ def test_tokens(key: bytes, token: int) -> None:
 
 
 def test_shards_of_tokens() -> None:
+    """The ring is divided evenly among the shards."""
     assert [shard_of(token, 4, 0) for token in (-(1 << 63), -1, 0, (1 << 63) - 1)] == [0, 1, 2, 3]
     # The 12 highest bits are ignored, so the shards repeat many times around the ring.
     assert shard_of(-(1 << 63) + (1 << 51), 4, 12) == 2
@@ -196,6 +197,7 @@ def test_v2_sends_the_tablet_to_clients_with_another_version(nodes: FakeCluster)
 
 
 def test_the_payloads_bytes() -> None:
+    """The payload has the bytes of the tablet, and in version 2 its version."""
     first_id = b"\x11" * 16
     tablet = Tablet(-2, 5, (Replica(uuid.UUID(bytes=first_id), 3),), 258)
     long = "00000008"

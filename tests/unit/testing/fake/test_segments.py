@@ -41,6 +41,7 @@ def test_a_frame() -> None:
 
 @pytest.mark.skipif(not segments.HAVE_LZ4, reason="needs lz4")
 def test_a_compressed_frame() -> None:
+    """A segment is compressed if that makes it shorter, and is read again."""
     payload = b"a" * 1000
     frame = segments.encode_segment(payload, True, True)
     number = int.from_bytes(frame[:5], "little")

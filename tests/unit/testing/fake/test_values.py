@@ -60,6 +60,7 @@ def test_types(kind: Any, value: Any, option: str, data: str) -> None:
 
 
 def test_types_that_older_versions_know_as_custom_ones() -> None:
+    """They are described by the name of their class."""
     name = b"org.apache.cassandra.db.marshal.DurationType"
     assert parse_type("duration").option(4) == b"\0\0" + len(name).to_bytes(2, "big") + name
     assert parse_type("date").option(4) == bytes.fromhex("0011")

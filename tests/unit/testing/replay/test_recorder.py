@@ -193,7 +193,7 @@ def test_a_run_that_fails_leaves_the_old_recording(node: FakeNode, tmp_path: Pat
     assert json.loads(path.read_text())["format"] == "turbocql recording"
 
 
-def test_a_node_that_is_not_there(tmp_path: Path) -> None:
+def test_recording_from_a_stopped_node_fails_to_connect(tmp_path: Path) -> None:
     with FakeNode() as stopped_node:
         port = stopped_node.port
     with (
@@ -205,6 +205,7 @@ def test_a_node_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_node_to_record_that_refuses_connections(tmp_path: Path) -> None:
+    """The error names the node to record."""
     node = FakeNode()
     with node:
         port = node.port

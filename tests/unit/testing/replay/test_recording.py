@@ -46,6 +46,7 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_are_not_recordings(tmp_path: Path, text: str, words: str) -> None:
+    """The error names the line and says what is wrong."""
     path = tmp_path / "run.jsonl"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(RecordingError, match=words):
@@ -53,5 +54,6 @@ def test_files_that_are_not_recordings(tmp_path: Path, text: str, words: str) ->
 
 
 def test_a_file_that_is_missing(tmp_path: Path) -> None:
+    """Opening it raises FileNotFoundError."""
     with pytest.raises(FileNotFoundError):
         ReplayNode(tmp_path / "missing.jsonl")

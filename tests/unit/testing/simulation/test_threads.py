@@ -82,6 +82,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
 
 def test_results_callbacks_and_errors_of_futures() -> None:
+    """Futures have results, callbacks and timeouts in virtual time."""
     world = SimulatedWorld(4)
     outcomes: list[Any] = []
 
@@ -110,6 +111,7 @@ def read_for_ever(session: Any) -> None:
 
 
 def test_a_thread_that_waits_while_another_one_shuts_down() -> None:
+    """The waiting thread gets ConnectionShutdown."""
     for seed in range(10):
         world = SimulatedWorld(seed)
 
