@@ -91,7 +91,7 @@ def execute(statement: Any) -> None:
         use_client_timestamp=True,
         _default_vector_type="list",
     )
-    # the wire formats of protocol version 4 and of version 5, which negotiates metadata ids
+    # the wire formats of version 4, and of version 5 with metadata ids
     for wire_format in (4, 0x105):
         engine: Any = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format))
         request = _impl.happy_path.bound_request(

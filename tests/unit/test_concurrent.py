@@ -29,6 +29,8 @@ from tests.waiting import WAIT
 
 
 class FakeFuture:
+    """A future that the test completes with `fire`."""
+
     def __init__(self, value: Any, error: Exception | None) -> None:
         self.value = value
         self.error = error

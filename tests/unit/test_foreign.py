@@ -101,6 +101,7 @@ def install_other(site: Path, modules: list[str]) -> None:
 
 
 def run(site: Path, code: str, lane: str = "") -> subprocess.CompletedProcess[str]:
+    """Run code in a child process that finds only the packages in `site`."""
     environment = {"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin", "CASS_DRIVER_IMPL": lane}
     return subprocess.run(
         [sys.executable, "-S", "-c", code],

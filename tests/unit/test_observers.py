@@ -169,6 +169,7 @@ Face = Callable[..., Any]
 
 @pytest.fixture(params=[Blocking, Asyncio], ids=["blocking", "asyncio"])
 def connect(request: pytest.FixtureRequest) -> Iterator[Face]:
+    """Return a function that connects through the blocking or the asyncio API."""
     opened: list[Any] = []
 
     def connected(*arguments: Any, **settings: Any) -> Any:

@@ -44,6 +44,7 @@ PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)  # older protocols do not supp
 
 
 def modules() -> Iterator[Any]:
+    """Yield all modules of the package that can be imported."""
     for module in pkgutil.walk_packages(cassandra.__path__, "cassandra."):
         # Skip modules whose names raise errors at use, and modules whose optional packages are
         # missing.
@@ -57,6 +58,7 @@ def modules() -> Iterator[Any]:
 
 
 def errors() -> list[type[BaseException]]:
+    """Return all classes of exceptions of the package."""
     error_classes = {
         value
         for module in modules()

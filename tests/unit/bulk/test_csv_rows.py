@@ -32,6 +32,9 @@ class Row(NamedTuple):
 
 
 def reading(twins: Twins, *types: str, header: Any = True, **formats: Any) -> Reading:
+    """Return how to read CSV into columns c0, c1 and so on of these types; `formats` are options of
+    CSV.
+    """
     columns = [
         Column(f"c{number}", lookup_casstype("ListType(Int32Type)") if kind == "list" else lookup_cqltype(kind))  # noqa: E501
         for number, kind in enumerate(types)

@@ -119,6 +119,7 @@ def test_rows_before_the_damage_are_read(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.fixture
 def parquet(tmp_path: Path) -> Any:
+    """Return a function that writes a Parquet file and returns its path."""
     pyarrow = pytest.importorskip("pyarrow")
     module = pytest.importorskip("pyarrow.parquet")
 

@@ -79,6 +79,7 @@ def answer(request: Request) -> Answer:
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
+    """Two nodes with the schema, the token estimates and the rows of one table."""
     with FakeCluster(2) as running:
         for node in running.nodes:
             node.schema = schema("a")
@@ -105,6 +106,7 @@ def hostile(nodes: FakeCluster, factory: Callable[..., Any]) -> dict[str, Any]:
 
 
 def change_settings(session: Any, handler: Any) -> None:
+    """Change all settings of a session that affect how rows are read."""
     session.client_protocol_handler = handler
     session.default_vector_type = "array"
     session.default_fetch_size = 1
@@ -112,6 +114,7 @@ def change_settings(session: Any, handler: Any) -> None:
 
 
 def check(folder: Path) -> None:
+    """Check that the JSON lines and the CSV file in `folder` have the table's rows."""
     lines = (folder / "jsonl" / "part-00000.jsonl").read_text().splitlines()
     expected = [{"id": n, "home": home, "way": list(way)} for n, home, way in ROWS]
     assert [json.loads(line) for line in lines] == expected

@@ -145,6 +145,7 @@ NUMBERS = [("id", "int"), ("c0", "decimal"), ("t", "duration"), ("v", "varint")]
 
 
 def prime_numbers(nodes: FakeCluster) -> None:
+    """Prime the nodes with one row of a decimal, a duration and a large varint."""
     row = (1, decimal.Decimal("1.10"), (1, 2, 3), 10**30)
 
     def answer(request: Request) -> Answer:

@@ -37,6 +37,8 @@ class FakePrepared:
 
 
 class FakeResult:
+    """A result with the rows that the session had when it executed."""
+
     has_more_pages = False
 
     def __init__(self, session: FakeSession) -> None:

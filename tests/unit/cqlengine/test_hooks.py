@@ -72,6 +72,8 @@ def test_create_uses_the_model_s_queryset_class(session: FakeSession) -> None:
 
 
 class RecordingDML(DMLQuery):
+    """Records the calls of its methods."""
+
     calls: list[str] = []
 
     def save(self) -> None:

@@ -36,6 +36,9 @@ class Server:
         self.effects: dict[str, Callable[[], object] | Exception] = {}
 
     def answer(self, request: Request) -> Any:
+        """Return the answer to a request of an operation: the rows of the schema, or None after a
+        change.
+        """
         self.connections.append(request.connection)
         if isinstance(request, Call):
             return request.function(self.connection())
@@ -50,6 +53,7 @@ class Server:
         return [row for row in self.schema.get(table, []) if keys.items() <= row.items()]
 
     def change(self, request: SimpleRequest) -> None:
+        """Record a statement that changes the schema, and let it have its effect."""
         self.sent.append(request.text)
         self.timeouts.append(request.timeout)
         effect = next((e for part, e in self.effects.items() if part in request.text), None)
@@ -59,6 +63,8 @@ class Server:
             effect()
 
     def connection(self) -> Any:
+        """Return a fake connection that records registered types and counts schema agreements."""
+
         def agree() -> bool:
             self.agreements += 1
             return True
@@ -68,6 +74,7 @@ class Server:
         return SimpleNamespace(cluster=cluster, session=session)
 
     def run(self, operation: Any) -> Any:
+        """Run an operation of the mapper, which yields requests, with this server's answers."""
         try:
             request = next(operation)
             while True:

@@ -190,6 +190,7 @@ class Place(Model):
 
 
 def place_values() -> dict[str, Any]:
+    """Return a value for each column of Place except its key."""
     return {
         "home": Address(street="a", tags=["x"], seal=bytearray(b"s")),
         "homes": [Address(street="b")],

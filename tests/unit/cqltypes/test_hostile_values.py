@@ -169,6 +169,7 @@ def bind_outcome(plan: Any, value: Any) -> tuple[str, object]:
 
 
 def plan_of(impl: str, kind: Any) -> Any:
+    """Return the bind plan of an implementation for one column of the type."""
     codec = kind.build_codec(_impl.twin("codecs", impl))
 
     class Column:

@@ -150,6 +150,8 @@ def test_a_report_can_be_converted_to_json() -> None:
 
 
 class Tags(HTMLParser):
+    """Checks that each opened tag is closed in the right order."""
+
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []

@@ -131,6 +131,8 @@ class Future:
 
 
 class Session:
+    """A fake session whose futures are done at once or later; it refuses the statement "bad"."""
+
     def __init__(self, at_once: bool) -> None:
         self.at_once = at_once
         self.open = self.deepest = 0

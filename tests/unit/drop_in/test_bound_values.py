@@ -24,6 +24,9 @@ ONE, SEVEN = b"\0\0\0\1", b"\0\0\0\7"
 
 
 def prepared(*kinds: Any, key: bool = True, version: int = 4) -> PreparedStatement:
+    """Return a prepared statement with columns a, b and so on of these types; `key` makes the first
+    one the partition key.
+    """
     columns: Any = [
         Column("ks", "t", name, kind) for name, kind in zip("abcdef", kinds, strict=False)
     ]

@@ -37,6 +37,7 @@ IDS = "SCYLLA_USE_METADATA_ID"
 
 @pytest.fixture(params=[(3, False), (4, False), (4, True), (5, False)], ids=str)
 def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
+    """A node of each protocol version, and one of version 4 with metadata ids."""
     version, ids = request.param
     running = FakeNode(max_version=version)
     if ids:
@@ -213,10 +214,14 @@ class HexType(t.Int32Type):
 
 
 class WithTypeCodes(ResultMessage):
+    """A result class that replaces the class of a type code."""
+
     type_codes = {**ResultMessage.type_codes, 0x09: HexType}
 
 
 class WithReadType(ResultMessage):
+    """A result class that replaces a type after reading it."""
+
     @classmethod
     def read_type(cls, f: BinaryIO, user_type_map: Any) -> Any:
         kind = super().read_type(f, user_type_map)
@@ -224,6 +229,8 @@ class WithReadType(ResultMessage):
 
 
 class WithRecvBody(ResultMessage):
+    """A result class that changes the rows of a message."""
+
     @classmethod
     def recv_body(  # type: ignore[override]
         cls, f: BinaryIO, protocol_version: int, user_type_map: Any, metadata: Any
@@ -251,6 +258,8 @@ class WithFeatureParameter(ResultMessage):
 
 
 class WithRecvRow(ResultMessage):
+    """A result class that reads each row itself and changes the metadata."""
+
     @staticmethod
     def recv_row(f: BinaryIO, colcount: int) -> Any:
         number, *rest = ResultMessage.recv_row(f, colcount)

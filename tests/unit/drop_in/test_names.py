@@ -42,6 +42,7 @@ class Name(NamedTuple):
 
 
 def names() -> list[Name]:
+    """Return the names of cassandra-driver that names.txt lists."""
     listed, module = [], ""
     for line in (HERE / "names.txt").read_text().splitlines():
         if line.startswith("["):
@@ -73,6 +74,7 @@ def is_member(cls: Any, name: str) -> bool:
 
 @cache
 def is_there(module: str, name: str) -> bool:
+    """Return True if the module, or a class in it, has the name."""
     try:
         namespace: Any = importlib.import_module(module)
     except ImportError:

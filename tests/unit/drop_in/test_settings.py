@@ -307,6 +307,7 @@ def test_hosts_compare_with_addresses_and_among_themselves() -> None:
 
 
 def with_type(node: FakeNode) -> None:
+    """Give the node a keyspace with the user-defined type `address`."""
     node.schema = {
         "system_schema.keyspaces": [
             {

@@ -11,6 +11,8 @@ from cassandra.metadata.host import Host
 
 
 class Counting:
+    """A conviction policy that marks a host down at its second failure."""
+
     def __init__(self, host: Host) -> None:
         self.failures = 0
 

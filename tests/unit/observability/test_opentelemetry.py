@@ -63,6 +63,7 @@ class Telemetry:
 
     @property
     def points(self) -> list[Any]:
+        """The data points of all metrics."""
         data = self._reader.get_metrics_data()
         if data is None:
             return []

@@ -31,6 +31,8 @@ def host_of(name: str, dc: str = "dc1", rack: str = "r1") -> Any:
 
 
 class FakeHost:
+    """A host with only the attributes that policies read."""
+
     def __init__(self, name: str, dc: str = "dc1", rack: str = "r1") -> None:
         self.address = name
         self.datacenter = dc
@@ -43,6 +45,8 @@ class FakeHost:
 
 
 class FakeMetadata:
+    """Metadata in which each key has the same replicas."""
+
     def __init__(self, replicas: list[Any], hosts: list[Any]) -> None:
         self.replicas = replicas
         self.hosts = hosts

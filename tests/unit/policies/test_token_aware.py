@@ -54,6 +54,7 @@ def hosts_at(locations: list[tuple[str, str]] = LOCATIONS) -> list[Host]:
 
 
 def cluster_of(hosts: list[Host], **replication: dict[str, str]) -> Any:
+    """Return a fake cluster in which each host has 8 random tokens."""
     rng = random.Random(7)
     metadata = Metadata()
     metadata.rebuild_token_map(

@@ -67,6 +67,7 @@ class Server:
         return bytes(self.writer.take())
 
     def _on_startup(self, stream: int, body: bytes, version: int) -> bytes:
+        """Answer STARTUP, and use what it negotiates from then on."""
         self.startup = read_map(body)
         compression = self.startup.get("COMPRESSION")
         for end in (self.reader, self.writer):
@@ -82,6 +83,7 @@ class Server:
         return answer
 
     def _on_token(self, stream: int, body: bytes) -> bytes:
+        """Answer a token with an error, a challenge or success."""
         self.tokens.append(body[4:])
         if body[4:] == b"wrong":
             self.writer.add(

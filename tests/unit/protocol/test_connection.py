@@ -40,6 +40,7 @@ class Client:
         self.answers = [b"first", b"second", b"third"]
 
     def act(self, actions: list[Any]) -> bytes:
+        """Perform the actions of the protocol; return the bytes to send."""
         out = b""
         for action in actions:
             self.actions.append(action)
@@ -256,6 +257,7 @@ EXPECTED = {
 
 
 def in_state(state: State) -> ProtocolConnection:
+    """Return a protocol connection in this state of the handshake."""
     protocol = ProtocolConnection(4)
     protocol.start()
     if state is not State.OPTIONS_SENT:

@@ -43,6 +43,7 @@ UDT = UserType.make_udt_class("ks", "money", ("amount", "currency"), (LongType, 
 
 @pytest.fixture
 def registry(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[CodecRegistry]:
+    """An empty registry, with the codecs of the implementation under test."""
     # Types cache their codecs and fast methods (see `calls`), which must all belong to the
     # implementation under test.
     withdraw()

@@ -48,6 +48,7 @@ def prepared(
     keyspace: str = "ks",
     **kinds: Any,
 ) -> PreparedStatement:
+    """Return a prepared statement with these columns, of which the first is the partition key."""
     kinds = kinds or {"k": Int32Type, "v": UTF8Type, "x": DoubleType}
     columns = [ColumnMetadata(keyspace, "t", name, kind) for name, kind in kinds.items()]
     return PreparedStatement(columns, query_id, [0], text, keyspace, version, None, None)
@@ -292,6 +293,7 @@ class TestTables:
     """The same rows as tables of each library, each with its own missing values."""
 
     def bound(self, rows: Any, **kinds: Any) -> list[list[Any]]:
+        """Bind the rows, and return the decoded values."""
         statement = prepared(**kinds)
         types = [column.type for column in statement.column_metadata]
         return [

@@ -19,6 +19,7 @@ COLUMNS = [Column("ks", "t", "id", Int32Type), Column("ks", "t", "name", UTF8Typ
 
 
 def prepared(kind: Any = PreparedStatement, indexes: Any = (0,)) -> Any:
+    """Return a prepared statement of this class."""
     return kind(
         COLUMNS,
         b"id",

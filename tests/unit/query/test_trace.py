@@ -31,6 +31,7 @@ class Session:
         self.read: list[tuple[Any, dict[str, Any]]] = []
 
     def _answer(self, statement: Any, parameters: Any, options: dict[str, Any]) -> Any:
+        """Return the next rows of sessions or events, and record the read."""
         assert parameters == (ID,)
         self.read.append((statement, options))
         if "system_traces.events" in statement.query_string:

@@ -12,6 +12,7 @@ from cassandra.testing.versions import parse_version
 
 
 def settings(version: str, **changed: Any) -> dict[str, Any]:
+    """Return the settings of a node in cassandra.yaml."""
     arguments: dict[str, Any] = {
         "network": config.Network("127.0.3.2", 9043, ["127.0.3.1", "127.0.3.2"]),
         "directory": "/d/node2",

@@ -210,6 +210,7 @@ def test_what_it_cannot(cassandra_cluster):
 
 
 def run_pytest(folder: Path, *arguments: str, **environment: str) -> str:
+    """Run pytest with the plugin in a child process; return its output."""
     root = Path(cassandra.testing.__file__).parents[2]
     done = subprocess.run(
         [

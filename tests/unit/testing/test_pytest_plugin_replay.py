@@ -25,6 +25,7 @@ def test_read(cassandra_replay):
 
 
 def run(folder: Path, *arguments: str) -> str:
+    """Run pytest with the plugin in a child process; return its output."""
     options = [
         "-q", "-p", "turbocql_pytest", "-p", "no:cacheprovider", "-c", os.devnull,
         f"--rootdir={folder}", *arguments, str(folder),

@@ -43,6 +43,7 @@ def context(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def numbers(source: random.Random) -> list[int]:
+    """Return integers of many sizes, at and around powers of two and ten."""
     integers = [
         0,
         1,

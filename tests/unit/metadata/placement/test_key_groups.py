@@ -12,6 +12,9 @@ from tests.unit.metadata.placement.test_replication import create, host, metadat
 
 
 def session_of(types: list[str]) -> tuple[Any, list[Any]]:
+    """Return a fake session whose table `ks.t` has a partition key of these types, and its three
+    hosts.
+    """
     hosts = [host(1), host(2), host(3, "far")]
     tokens = {
         hosts[0]: ["-3000000000000000000"],

@@ -211,6 +211,7 @@ def naive_network(
 
 @st.composite
 def clusters(draw: Any) -> tuple[list[int], list[int], list[int], list[tuple[int, int]]]:
+    """Draw the owners of tokens, the data centre and rack of each host, and replication factors."""
     hosts = draw(st.integers(1, 9))
     owners = draw(st.lists(st.integers(0, hosts - 1), min_size=1, max_size=40))
     datacenters = draw(st.lists(st.integers(-1, 2), min_size=hosts, max_size=hosts))

@@ -291,6 +291,7 @@ MASKS = {
 
 
 def mask(kind: str, value: Any, **changes: Any) -> dict[str, Any]:
+    """Return a row of the table of column masks."""
     return {
         "column_name": "a",
         "function_keyspace": "system",

@@ -61,6 +61,7 @@ def runs(twins: Any, body: bytes, begin: int, count: int) -> Any:
 
 
 def described(parts: Any) -> Any:
+    """Return the names of the keys, and the attributes of all columns."""
     partition_key, clustering_key, columns_by_name = parts
     the_table: object = "the table"
     assert all(

@@ -33,6 +33,7 @@ ROWS = [
 
 
 def source(twins: Any, rows: Any = ROWS, names: RowNames = NAMES, **changes: Any) -> TableSource:
+    """Return the source of a table from rows of columns."""
     columns = ColumnPages()
     columns.texts = twins.column_rows.Texts()
     twins.column_rows.note_runs(columns.rows_of, page(*rows), 0, len(rows))

@@ -35,6 +35,7 @@ def by_key(request: Request) -> Answer:
 
 @pytest.fixture(params=[3, 4, 5])
 def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
+    """A node of each protocol version, with responses of each kind."""
     with FakeNode(max_version=request.param) as node:
         node.prime_prepare(BY_KEY, COLUMNS[:1], COLUMNS, [0])
         node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])

@@ -51,6 +51,9 @@ class SimulatedWorld:
 
 
 def run_with_seed(seed: int) -> tuple[float, int, list[Any]]:
+    """Run three threads with one session; return the time, the number of turns, and what the
+    threads saw.
+    """
     world = SimulatedWorld(seed)
     seen: list[Any] = []
 
