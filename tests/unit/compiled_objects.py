@@ -67,12 +67,12 @@ def classes() -> list[type[Any]]:
                 seen_classes.add(kind)
                 left.append(kind)
     # Leave out subclasses of tuple: they contain nothing but their elements.
-    ours = [
+    compiled_classes = [
         kind
         for kind in seen_classes
         if str(kind.__module__).startswith("cassandra._accel.") and not issubclass(kind, tuple)
     ]
-    return sorted(ours, key=name_of)
+    return sorted(compiled_classes, key=name_of)
 
 
 def name_of(kind: type[Any]) -> str:

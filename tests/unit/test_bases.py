@@ -60,10 +60,12 @@ def subclasses(twins: Twins) -> SubclassesOfBases:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_both_twins_have_the_same_attributes(compiled: Twins, name: str) -> None:
-    ours, theirs = getattr(python_bases, name), getattr(compiled.bases, name)
-    assert sorted(names_of(ours)) == sorted(names_of(theirs))
-    assert [base.__name__ for base in ours.__mro__] == [base.__name__ for base in theirs.__mro__]
-    assert ours.__basicsize__ == theirs.__basicsize__
+    python_class, compiled_class = getattr(python_bases, name), getattr(compiled.bases, name)
+    assert sorted(names_of(python_class)) == sorted(names_of(compiled_class))
+    assert [base.__name__ for base in python_class.__mro__] == [
+        base.__name__ for base in compiled_class.__mro__
+    ]
+    assert python_class.__basicsize__ == compiled_class.__basicsize__
 
 
 @pytest.mark.parametrize("name", NAMES)

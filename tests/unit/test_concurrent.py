@@ -390,12 +390,12 @@ def test_a_tracers_wrapper_sees_each_request(monkeypatch: pytest.MonkeyPatch, wh
 
 
 def test_both_functions_have_the_same_options_in_the_same_order() -> None:
-    ours, theirs = (
+    with_args_parameters, concurrent_parameters = (
         list(inspect.signature(function).parameters.values())
         for function in (execute_concurrent_with_args, execute_concurrent)
     )
-    assert ours[3:] == theirs[2:]
-    assert [parameter.name for parameter in ours[3:]] == [
+    assert with_args_parameters[3:] == concurrent_parameters[2:]
+    assert [parameter.name for parameter in with_args_parameters[3:]] == [
         "concurrency",
         "raise_on_first_error",
         "results_generator",

@@ -348,16 +348,16 @@ def test_a_request_with_timeout_0_reports_start_and_end(
 
 
 async def test_cancelling_a_request_is_passed_to_on_end(node: FakeNode, recorder: Recorder) -> None:
-    held = hold(ONE_ROW)
-    node.prime(QUERY, held)
+    held_answer = hold(ONE_ROW)
+    node.prime(QUERY, held_answer)
     async with aio.Cluster([node.address], port=node.port, request_observers=[recorder]) as cluster:
         session = await cluster.connect()
         task = asyncio.ensure_future(session.execute(QUERY))
-        await asyncio.to_thread(held.wait)
+        await asyncio.to_thread(held_answer.wait)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        held.release()
+        held_answer.release()
     assert recorder.events[-1] == ("end", "CancelledError")
 
 
@@ -397,8 +397,8 @@ def test_repreparing_a_forgotten_statement_is_reported_as_retry(
 
 def test_speculative_executions_are_reported(connect: Face, recorder: Recorder) -> None:
     with FakeCluster(2) as nodes:
-        held = hold(ONE_ROW)
-        nodes[0].prime(QUERY, held)
+        held_answer = hold(ONE_ROW)
+        nodes[0].prime(QUERY, held_answer)
         nodes[1].prime(QUERY, ONE_ROW)
         profile = ExecutionProfile(
             load_balancing_policy=InOrder(),
@@ -406,7 +406,7 @@ def test_speculative_executions_are_reported(connect: Face, recorder: Recorder) 
         )
         session = connect(nodes, recorder, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
         session.execute(SimpleStatement(QUERY, is_idempotent=True))
-        held.release()
+        held_answer.release()
         assert recorder.events == [
             ("start", QUERY),
             ("attempt", nodes[0].address),
@@ -516,10 +516,10 @@ def test_removed_observers_are_freed(connect: Face, node: FakeNode, owner_name: 
 
     ended: list[Any] = []
     session = connect(node)
-    left = []
+    observer_references = []
     for _ in range(30):
         observer = Ending()
-        left.append(weakref.ref(observer))
+        observer_references.append(weakref.ref(observer))
         if owner_name == "profile":
             profile = ExecutionProfile(request_observers=[observer])
             for _ in range(2):
@@ -538,7 +538,7 @@ def test_removed_observers_are_freed(connect: Face, node: FakeNode, owner_name: 
     # The last profile may still be a part of the latest request.
     session.execute(QUERY)
     gc.collect()
-    assert [reference() for reference in left] == [None] * 30
+    assert [reference() for reference in observer_references] == [None] * 30
     assert not session.session._engine.core._by_id
 
 

@@ -73,14 +73,14 @@ def errors() -> list[type[BaseException]]:
 def test_each_error_class_can_be_imported_by_its_qualified_name() -> None:
     error_classes = errors()
     assert DecodeError in error_classes
-    lost = []
+    not_importable = []
     for kind in error_classes:
         target: Any = importlib.import_module(kind.__module__)
         for part in kind.__qualname__.split("."):
             target = getattr(target, part, None)
         if target is not kind:
-            lost.append(kind)
-    assert lost == []
+            not_importable.append(kind)
+    assert not_importable == []
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

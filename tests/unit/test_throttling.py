@@ -415,47 +415,47 @@ def blocking(node: FakeNode, throttler: RequestThrottler) -> Cluster:
 
 
 def test_futures_above_the_limit_wait() -> None:
-    held = hold(rows(K, []))
+    held_answer = hold(rows(K, []))
     throttler = ConcurrencyLimitingThrottler(2, 100)
     with FakeNode() as node, blocking(node, throttler) as cluster:
-        node.prime(QUERY, held)
+        node.prime(QUERY, held_answer)
         session = cluster.connect()
         futures = [session.execute_async(QUERY) for _ in range(6)]
-        held.wait(2)
-        assert (len(held.held), throttler.under_way) == (2, 2)
-        held.open()
+        held_answer.wait(2)
+        assert (len(held_answer.held), throttler.under_way) == (2, 2)
+        held_answer.open()
         for future in futures:
             future.result()
         assert (throttler.under_way, throttler.waiting) == (0, 0)
 
 
 def test_the_timeout_includes_the_wait_for_the_throttler() -> None:
-    held = hold(rows(K, []))
+    held_answer = hold(rows(K, []))
     throttler = ConcurrencyLimitingThrottler(1, 100)
     with FakeNode() as node, blocking(node, throttler) as cluster:
-        node.prime(QUERY, held)
+        node.prime(QUERY, held_answer)
         session = cluster.connect()
         first = session.execute_async(QUERY)
-        held.wait()
+        held_answer.wait()
         with pytest.raises(OperationTimedOut, match="the throttler let others go first"):
             session.execute(QUERY, timeout=0.05)
         assert throttler.waiting == 0
-        held.release()
+        held_answer.release()
         first.result()
         assert throttler.under_way == 0
 
 
 def test_the_error_of_a_full_queue_names_the_setting() -> None:
-    held = hold(rows(K, []))
+    held_answer = hold(rows(K, []))
     throttler = ConcurrencyLimitingThrottler(1, 2)
     with FakeNode() as node, blocking(node, throttler) as cluster:
-        node.prime(QUERY, held)
+        node.prime(QUERY, held_answer)
         session = cluster.connect()
         waiting = [session.execute_async(QUERY) for _ in range(3)]
-        held.wait()
+        held_answer.wait()
         with pytest.raises(RequestThrottled, match="max_queue_size=2 of ConcurrencyLimiting"):
             session.execute(QUERY)
-        held.open()
+        held_answer.open()
         for future in waiting:
             future.result()
 
@@ -495,16 +495,16 @@ def test_a_cluster_that_cannot_connect_detaches_from_the_throttler() -> None:
 
 
 async def test_cancelled_tasks_leave_the_queue() -> None:
-    held = hold(rows(K, []))
+    held_answer = hold(rows(K, []))
     throttler = ConcurrencyLimitingThrottler(1, 100)
     with FakeNode() as node:
-        node.prime(QUERY, held)
+        node.prime(QUERY, held_answer)
         async with aio.Cluster(
             [node.address], port=node.port, request_throttler=throttler
         ) as cluster:
             session = await cluster.connect()
             first = asyncio.ensure_future(session.execute(QUERY))
-            await asyncio.to_thread(held.wait)
+            await asyncio.to_thread(held_answer.wait)
             second = asyncio.ensure_future(session.execute(QUERY))
             third = asyncio.ensure_future(session.execute(QUERY))
             await asyncio.sleep(0)
@@ -513,7 +513,7 @@ async def test_cancelled_tasks_leave_the_queue() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await second
             assert throttler.waiting == 1
-            held.open()
+            held_answer.open()
             await first
             await third
     assert (throttler.under_way, throttler.waiting) == (0, 0)
@@ -568,13 +568,13 @@ def test_failed_requests_make_room_for_others() -> None:
 
 
 def test_waiting_threads_are_served_in_turn() -> None:
-    held = hold(rows(K, []))
+    held_answer = hold(rows(K, []))
     throttler = ConcurrencyLimitingThrottler(1, 1000)
     with FakeNode() as node, blocking(node, throttler) as cluster:
-        node.prime(QUERY, held)
+        node.prime(QUERY, held_answer)
         session = cluster.connect()
         greedy = [session.execute_async(QUERY) for _ in range(50)]
-        held.wait()
+        held_answer.wait()
         done = threading.Event()
 
         def ask() -> None:
@@ -586,11 +586,11 @@ def test_waiting_threads_are_served_in_turn() -> None:
         until(lambda: throttler.waiting == 50)
         # release the request in flight, the next greedy request, and then the modest one
         for _ in range(3):
-            held.release()
+            held_answer.release()
         assert done.wait(WAIT)
         thread.join()
         assert sum(future._event.is_set() for future in greedy if hasattr(future, "_event")) < 5
-        held.open()
+        held_answer.open()
         for future in greedy:
             future.result()
 

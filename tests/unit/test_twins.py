@@ -63,26 +63,28 @@ def test_same_signatures(name: str, compiled: Twins) -> None:
     """Functions and methods of both implementations have the same parameters."""
     python, c = _impl.twin(name, "python"), getattr(compiled, name)
     for public in sorted(public_names(python)):
-        ours, theirs = getattr(python, public), getattr(c, public)
-        assert callable(ours) == callable(theirs), public
-        if inspect.isclass(ours):
-            assert inspect.isclass(theirs), public
+        of_python, of_c = getattr(python, public), getattr(c, public)
+        assert callable(of_python) == callable(of_c), public
+        if inspect.isclass(of_python):
+            assert inspect.isclass(of_c), public
             methods = [
-                m for m in vars(ours) if not m.startswith("_") and callable(getattr(ours, m))
+                m
+                for m in vars(of_python)
+                if not m.startswith("_") and callable(getattr(of_python, m))
             ]
             for method in methods:
-                assert hasattr(theirs, method), f"{public}.{method}"
+                assert hasattr(of_c, method), f"{public}.{method}"
                 check_parameters(
-                    getattr(ours, method), getattr(theirs, method), f"{public}.{method}"
+                    getattr(of_python, method), getattr(of_c, method), f"{public}.{method}"
                 )
-        elif callable(ours):
-            check_parameters(ours, theirs, public)
+        elif callable(of_python):
+            check_parameters(of_python, of_c, public)
 
 
 def check_parameters(python: Any, c: Any, where: str) -> None:
-    ours, theirs = parameters(python), parameters(c)
-    if ours is not None and theirs is not None:
-        assert ours == theirs, where
+    of_python, of_c = parameters(python), parameters(c)
+    if of_python is not None and of_c is not None:
+        assert of_python == of_c, where
 
 
 def test_every_compiled_module_is_a_twin(compiled: Twins) -> None:
@@ -208,12 +210,12 @@ def test_same_constants(name: str, compiled: Twins) -> None:
     DIFFERENT_CONSTANTS.
     """
     python, c = _impl.twin(name, "python"), getattr(compiled, name)
-    ours, theirs = constants(python), constants(c)
-    assert own_constants(python) <= set(theirs)
-    assert set(theirs) <= set(ours)
-    for constant in theirs:
+    of_python, of_c = constants(python), constants(c)
+    assert own_constants(python) <= set(of_c)
+    assert set(of_c) <= set(of_python)
+    for constant in of_c:
         if (name, constant) not in DIFFERENT_CONSTANTS:
-            assert ours[constant] == theirs[constant], constant
+            assert of_python[constant] == of_c[constant], constant
 
 
 def attributes(kind: type[Any]) -> set[str]:
@@ -227,10 +229,10 @@ def test_same_public_attributes_of_classes(name: str, compiled: Twins) -> None:
         more = PYTHON_ATTRIBUTES.get((name, python.__name__), set())
         assert attributes(python) - more == attributes(c), python.__qualname__
         for attribute in attributes(c):
-            ours, theirs = getattr(python, attribute), getattr(c, attribute)
-            assert callable(ours) == callable(theirs), f"{python.__qualname__}.{attribute}"
-            if isinstance(ours, (int, float, str, bytes, tuple, frozenset, type(None))):
-                assert ours == theirs, f"{python.__qualname__}.{attribute}"
+            of_python, of_c = getattr(python, attribute), getattr(c, attribute)
+            assert callable(of_python) == callable(of_c), f"{python.__qualname__}.{attribute}"
+            if isinstance(of_python, (int, float, str, bytes, tuple, frozenset, type(None))):
+                assert of_python == of_c, f"{python.__qualname__}.{attribute}"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -104,9 +104,9 @@ def read_both_ways(
     def read(path: Path, *types: str, **how: Any) -> tuple[list[Row], list[Row]]:
         settings = reading(twins, *types, **how)
         monkeypatch.setattr(csv_files, "csv_rows", twins.csv_rows)
-        ours = rows(path, settings)
+        fast_rows = rows(path, settings)
         monkeypatch.setattr(csv_files, "csv_rows", Twins("python").csv_rows)
-        return rows(path, settings), ours
+        return rows(path, settings), fast_rows
 
     return read
 
@@ -161,13 +161,13 @@ def test_each_text_is_read_as_the_same_value_by_both_readers(
     for text in VALUES[kind]:
         for force in (False, True):
             path.write_text(f"c0,c1\n1,{field(text, force)}\n2,{usual}\n", newline="")
-            expected, ours = read_both_ways(path, "int", kind)
-            assert ours == expected, text
+            expected, fast_rows = read_both_ways(path, "int", kind)
+            assert fast_rows == expected, text
             path.write_text(f"1;'{text}'\n".replace('"', ""), newline="")
-            expected, ours = read_both_ways(
+            expected, fast_rows = read_both_ways(
                 path, "int", kind, header=False, delimiter=";", quote="'", null="NULL"
             )
-            assert ours == expected, text
+            assert fast_rows == expected, text
 
 
 def test_date_and_timestamp_formats_are_used_by_both_readers(
@@ -175,12 +175,12 @@ def test_date_and_timestamp_formats_are_used_by_both_readers(
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_text("c0,c1\n23.11.2026,23.11.2026 12h\n2026-11-23,2026-11-23 12:00:00\n")
-    expected, ours = read_both_ways(
+    expected, fast_rows = read_both_ways(
         path, "date", "timestamp", date="%d.%m.%Y", timestamp="%d.%m.%Y %Hh"
     )
-    assert ours == expected
-    assert isinstance(ours[0].content, bytes)
-    assert "does not match format" in str(ours[1].content)
+    assert fast_rows == expected
+    assert isinstance(fast_rows[0].content, bytes)
+    assert "does not match format" in str(fast_rows[1].content)
 
 
 FILES = {
@@ -229,8 +229,8 @@ def test_files_are_split_into_the_same_rows_by_both_readers(
     monkeypatch.setattr(chunks, "CHUNK_BYTES", max(more, 12))
     path = tmp_path / "a.csv"
     path.write_bytes(FILES[name])
-    expected, ours = read_both_ways(path, "int", "text")
-    assert ours == expected
+    expected, fast_rows = read_both_ways(path, "int", "text")
+    assert fast_rows == expected
 
 
 def test_random_files(
@@ -262,8 +262,8 @@ def test_random_files(
         monkeypatch.setattr(csv_files, "MORE_BYTES", generator.choice((5, 64, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_BYTES", generator.choice((16, 300, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_ROWS", generator.choice((3, 1000)))
-        expected, ours = read_both_ways(path, *types)
-        assert ours == expected
+        expected, fast_rows = read_both_ways(path, *types)
+        assert fast_rows == expected
 
 
 def test_ordinary_files_are_read_by_compiled_code(
@@ -298,11 +298,11 @@ def test_an_application_s_text_for_null(
     """The text of the option `null` is null, and an empty field is an empty text."""
     path = tmp_path / "a.csv"
     path.write_text('c0,c1\nNULL,NULL\n1,\n2,"NULL"\n')
-    expected, ours = read_both_ways(path, "int", "text", null="NULL")
+    expected, fast_rows = read_both_ways(path, "int", "text", null="NULL")
     null = struct.pack(">i", -1)
-    assert ours == expected
-    assert ours[0].content == null + null
-    assert ours[1].content == struct.pack(">iii", 4, 1, 0)
+    assert fast_rows == expected
+    assert fast_rows[0].content == null + null
+    assert fast_rows[1].content == struct.pack(">iii", 4, 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -325,13 +325,13 @@ def test_several_texts_for_null_and_empty_keys(
     path = tmp_path / "a.csv"
     path.write_text('c0,c1\nNULL,NULL\n1,\n2,"NULL"\n3,\\N\n\\N,x\n,""\n4,NULLS\n')
     for kind in ("text", "blob", "int"):
-        expected, ours = read_both_ways(path, "int", kind, null=nulls, is_key=is_key)
-        assert ours == expected
-        assert len(ours) == 7
+        expected, fast_rows = read_both_ways(path, "int", kind, null=nulls, is_key=is_key)
+        assert fast_rows == expected
+        assert len(fast_rows) == 7
         nothing = struct.pack(">iii", 4, 1, -1)
         if kind == "text":
             is_empty = is_key or "" not in nulls
-            assert ours[1].content == (struct.pack(">iii", 4, 1, 0) if is_empty else nothing)
+            assert fast_rows[1].content == (struct.pack(">iii", 4, 1, 0) if is_empty else nothing)
 
 
 def test_compiled_code_refuses_options_that_only_python_supports(compiled: Twins) -> None:

@@ -182,8 +182,8 @@ def test_values_that_json_cannot_represent_are_not_ordinary_fields(tmp_path: Pat
     Such a value is written under "_fields", and the row fails until it is corrected.
     """
     columns = (COLUMNS[0], COLUMNS[1]._replace(type=DoubleType))
-    odd = struct.unpack(">d", b"\x7f\xf8\0\0\0\0\0\1")[0]
-    _, fields = failed_row(tmp_path / "f", row=(5, odd), columns=columns)
+    nan_with_payload = struct.unpack(">d", b"\x7f\xf8\0\0\0\0\0\1")[0]
+    _, fields = failed_row(tmp_path / "f", row=(5, nan_with_payload), columns=columns)
     assert fields["_fields"] == {"name": "nan"}
     assert fields["id"] == 5
     assert "name" not in fields

@@ -185,12 +185,12 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[I
     Returns the exception that the interrupted load raises.
     """
     end_of = load_module.Load._end_of
-    left = [chunk_count]
+    chunks_left = [chunk_count]
 
     def ended(self: Any, chunk: Any) -> None:
         end_of(self, chunk)
-        left[0] -= 1
-        if not left[0]:
+        chunks_left[0] -= 1
+        if not chunks_left[0]:
             raise Interrupted
 
     monkeypatch.setattr(load_module.Load, "_end_of", ended)

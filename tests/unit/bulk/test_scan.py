@@ -225,8 +225,8 @@ def test_ranges_are_refused_with_another_partitioner() -> None:
         prepared.keyspace, prepared.table = "a", "t0"
         node.prime(query, rows(columns, [(1, 2)], keyspace="a", table="t0"))
         with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
-            whole = TokenRange(FIRST, LAST)
-            for ranges in ([TokenRange(FIRST, 0), TokenRange(0, LAST)], [whole, whole]):
+            whole_ring = TokenRange(FIRST, LAST)
+            for ranges in ([TokenRange(FIRST, 0), TokenRange(0, LAST)], [whole_ring, whole_ring]):
                 with pytest.raises(ValueError, match=r"ranges= .* a\.t0 is not read by token"):
                     list(session.scan("a.t0", ranges=ranges))
             # The only task has the range of the whole table.
@@ -487,10 +487,10 @@ async def test_a_limit_holds_for_pages_and_tables(nodes: FakeCluster) -> None:
         assert scan.reader().read_all().num_rows == scan.to_arrow().num_rows == 33
         assert len(scan.to_pandas()) == len(scan.to_numpy()["id"]) == 33
     async with aio.Cluster(**settings(nodes)) as other:
-        there = (await other.connect()).scan("a.t0", page_size=20, splits=4, limit=33)
-        assert sum([batch.num_rows async for batch in there.arrow_batches()]) == 33
-        assert (await there.to_arrow()).num_rows == len(await there.to_pandas()) == 33
-        assert len((await there.to_numpy())["id"]) == 33
+        other_scan = (await other.connect()).scan("a.t0", page_size=20, splits=4, limit=33)
+        assert sum([batch.num_rows async for batch in other_scan.arrow_batches()]) == 33
+        assert (await other_scan.to_arrow()).num_rows == len(await other_scan.to_pandas()) == 33
+        assert len((await other_scan.to_numpy())["id"]) == 33
 
 
 def test_a_limit_holds_for_polars(nodes: FakeCluster) -> None:

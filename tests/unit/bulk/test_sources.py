@@ -154,9 +154,9 @@ def test_rows_of_the_application_are_read_in_chunks(monkeypatch: pytest.MonkeyPa
     assert rows_of(read_chunks) == rows
     assert str(read_chunks[1].location(1)) == "row 3"
     for skip in range(6):
-        left = read(iter(rows), skip=Position(0, skip))
-        assert rows_of(left) == rows[skip:]
-        assert all(chunk.location(0).row == chunk.rows[0][0] for chunk in left)
+        remaining_chunks = read(iter(rows), skip=Position(0, skip))
+        assert rows_of(remaining_chunks) == rows[skip:]
+        assert all(chunk.location(0).row == chunk.rows[0][0] for chunk in remaining_chunks)
     for wrong in ({"id": 1}, b"x", 5):
         with pytest.raises(
             TypeError, match="rows come from a file, a frame, a mapping of columns or an iterable"

@@ -23,12 +23,12 @@ def test_pickled_tasks_return_each_row_once(nodes: FakeCluster) -> None:
         tasks = pickle.loads(pickle.dumps(scan_tasks(session, "a.t0", splits=12, page_size=30)))
     assert len(tasks) == 12
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
-        got = [tuple(row) for task in tasks for row in task.rows(session)]
+        task_rows = [tuple(row) for task in tasks for row in task.rows(session)]
         # A retried task reads the same rows again.
         assert list(tasks[3].rows(session)) == list(tasks[3].rows(session))
         pytest.importorskip("pyarrow")
         batches = [batch for task in tasks for batch in task.arrow_batches(session)]
-    assert sorted(got) == EXPECTED
+    assert sorted(task_rows) == EXPECTED
     assert sum(batch.num_rows for batch in batches) == len(EXPECTED)
 
 

@@ -30,11 +30,11 @@ class Future:  # fake of `ResponseFuture` with the attributes that the hooks use
 
 def test_a_completion_method_can_be_replaced_on_an_instance(tracers: Any) -> None:
     future: Any = Future()
-    ours = future._set_final_result
-    assert isinstance(ours, MethodType)
-    assert ours(5) == ("ours", 5)
+    original = future._set_final_result
+    assert isinstance(original, MethodType)
+    assert original(5) == ("ours", 5)
     assert vars(Future)["_set_final_result"].__get__(None, Future) is tracers.set_final_result
-    future._set_final_result = lambda result: ("wrapped", ours(result))
+    future._set_final_result = lambda result: ("wrapped", original(result))
     future._set_final_exception = print
     assert future._set_final_result(5) == ("wrapped", ("ours", 5))
     assert Future._hooks is None

@@ -48,33 +48,35 @@ def test_a_read_is_sent_after_the_earlier_write_of_its_thread(
 ) -> None:
     session.write_head_start = 60
     statement = statements()[number]
-    held = hold()
-    node.prime(Opcode.BATCH if isinstance(statement, BatchStatement) else str(statement), held)
+    held_answer = hold()
+    node.prime(
+        Opcode.BATCH if isinstance(statement, BatchStatement) else str(statement), held_answer
+    )
     if isinstance(statement, SimpleStatement):
-        node.prime(WRITE, held)
+        node.prime(WRITE, held_answer)
     waiting: list[int] = []
 
     def answer(request: Any) -> Any:
-        waiting.append(len(held.held))
+        waiting.append(len(held_answer.held))
         return ANSWER
 
     node.prime(READ, answer)
     session.execute_async(statement)
-    held.wait()
+    held_answer.wait()
     # A read that did not wait would arrive within this pause.
-    threading.Timer(0.05, held.release).start()
+    threading.Timer(0.05, held_answer.release).start()
     assert session.execute(READ).one().v == 2
     assert waiting == [0]
 
 
 def test_a_read_is_sent_if_the_write_takes_longer(node: FakeNode, session: Session) -> None:
-    held = hold()
-    node.prime(WRITE, held)
+    held_answer = hold()
+    node.prime(WRITE, held_answer)
     node.prime(READ, ANSWER)
     write = session.execute_async(WRITE)
     assert session.execute(READ).one().v == 2
     assert not write.is_over
-    held.release()
+    held_answer.release()
     assert write.result().all() == []
 
 
@@ -84,8 +86,8 @@ def test_a_read_does_not_wait_for_reads_or_other_threads_or_if_disabled(
 ) -> None:
     session.write_head_start = 0 if how == "switched off" else 60
     first = "select v FROM u" if how == "a read" else WRITE
-    held = hold(ANSWER)
-    node.prime(first, held)
+    held_answer = hold(ANSWER)
+    node.prime(first, held_answer)
     node.prime(READ, ANSWER)
     if how == "another thread":
         thread = threading.Thread(target=session.execute_async, args=(first,))
@@ -94,8 +96,8 @@ def test_a_read_does_not_wait_for_reads_or_other_threads_or_if_disabled(
     else:
         session.execute_async(first)
     assert session.execute(READ, timeout=10).one().v == 2
-    assert len(held.wait()) == 1
-    held.release()
+    assert len(held_answer.wait()) == 1
+    held_answer.release()
 
 
 def test_results_are_not_kept(session: Session) -> None:

@@ -180,11 +180,11 @@ def test_statements_follow_the_columns(policy: Policy) -> None:
 
 
 def test_a_fork_leaves_no_lock_held(policy: Policy) -> None:
-    held = policy._lock
-    with held:
+    lock = policy._lock
+    with lock:
         policy._renew_locks()
         policy.add_column(ColDesc("ks", "t", "d"), KEY, "int")
-    assert policy._lock is not held
+    assert policy._lock is not lock
 
 
 def test_keys_have_256_bits() -> None:

@@ -292,21 +292,24 @@ def test_subclasses_with_further_columns() -> None:
 
 
 def test_a_model_in_another_keyspace_is_created_once() -> None:
-    there = context_class(Trip, "k1", None)
-    assert there is context_class(Trip, "k1", None)
-    assert issubclass(there, Trip)
-    assert (there.__name__, there.__qualname__) == (Trip.__name__, Trip.__qualname__)
-    assert (there.__keyspace__, there.__connection__) == ("k1", Trip.__connection__)
-    assert there.__mapping__.table_name(None) == "k1.trip"
+    context_model = context_class(Trip, "k1", None)
+    assert context_model is context_class(Trip, "k1", None)
+    assert issubclass(context_model, Trip)
+    assert (context_model.__name__, context_model.__qualname__) == (
+        Trip.__name__,
+        Trip.__qualname__,
+    )
+    assert (context_model.__keyspace__, context_model.__connection__) == ("k1", Trip.__connection__)
+    assert context_model.__mapping__.table_name(None) == "k1.trip"
     assert context_class(Trip, None, None) is Trip
-    assert context_class(there, None, None) is there
-    both = context_class(there, None, "far")
+    assert context_class(context_model, None, None) is context_model
+    both = context_class(context_model, None, "far")
     assert (both.__keyspace__, both.__connection__) == ("k1", "far")
     assert both is context_class(Trip, "k1", "far")
     assert context_class(both, "k2", None).__connection__ == "far"
     private = context_class(Trip, "k1", None, is_private=True)
-    assert private is not there
-    assert context_class(Trip, "k1", None) is there
+    assert private is not context_model
+    assert context_class(Trip, "k1", None) is context_model
 
 
 def test_models_in_other_keyspaces_are_cached_up_to_a_limit(
@@ -327,6 +330,6 @@ def test_a_model_in_another_keyspace_keeps_its_table_name() -> None:
         __table_name_case_sensitive__ = True
         id = columns.Integer(primary_key=True)
 
-    there = context_class(Named, "k", None)
-    assert there.__mapping__.table_name(None) == 'k."Own"'
+    context_model = context_class(Named, "k", None)
+    assert context_model.__mapping__.table_name(None) == 'k."Own"'
     assert context_class(Cat, "k", None).__discriminator_value__ == "cat"

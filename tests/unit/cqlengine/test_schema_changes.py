@@ -139,17 +139,19 @@ def test_another_primary_key_is_an_error(changed: dict[str, Any], message: str) 
 
 def test_options_that_differ() -> None:
     """Only options that differ from the server's are altered."""
-    there = {
+    server_options = {
         "comment": "10",
         "gc_grace_seconds": "5.0",
         "default_time_to_live": 60,
         "compaction": {"class": "org.apache.cassandra.db.compaction.X", "on": "true", "more": "1"},
     }
-    assert option_changes(Visit, "ks.visit", there) == []
-    assert option_changes(Visit, "ks.visit", {**there, "gc_grace_seconds": 6}) == [
+    assert option_changes(Visit, "ks.visit", server_options) == []
+    assert option_changes(Visit, "ks.visit", {**server_options, "gc_grace_seconds": 6}) == [
         "ALTER TABLE ks.visit WITH gc_grace_seconds = 5"
     ]
-    (change,) = option_changes(Visit, "ks.visit", {**there, "comment": None, "compaction": None})
+    (change,) = option_changes(
+        Visit, "ks.visit", {**server_options, "comment": None, "compaction": None}
+    )
     assert change == (
         "ALTER TABLE ks.visit WITH comment = '10' AND compaction = {'class': 'X', 'on': 'true'}"
     )

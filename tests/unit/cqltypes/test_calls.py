@@ -212,11 +212,11 @@ def test_attributes_that_codecs_depend_on() -> None:
 def test_methods_taken_from_another_type_are_used(is_fast_before: bool) -> None:
     if is_fast_before:
         use_fast_path(t.UTF8Type, "x")
-    taken = {"serialize": t.UTF8Type.serialize, "deserialize": t.UTF8Type.deserialize}
-    texts: Any = CassandraTypeType("_Texts", (t.BytesType,), dict(taken))
+    text_methods = {"serialize": t.UTF8Type.serialize, "deserialize": t.UTF8Type.deserialize}
+    texts: Any = CassandraTypeType("_Texts", (t.BytesType,), dict(text_methods))
     below: Any = CassandraTypeType("_Below", (texts,), {})
     later: Any = CassandraTypeType("_Set", (t.BytesType,), {})
-    for name, method in taken.items():
+    for name, method in text_methods.items():
         setattr(later, name, method)
     for _ in range(2):
         for cls in (texts, below, later):

@@ -189,10 +189,14 @@ def test_both_implementations_encode_or_refuse_alike(
     python, c = plan_of("python", kind), plan_of("c", kind)
     different = []
     for value in values():
-        ours, theirs = bind_outcome(python, value), bind_outcome(c, value)
-        named = ours[0] == "bytes" or ours[1] is True or 'column "the_column"' in str(ours[1])
-        if ours != theirs or not named:
-            different.append((value, type(value), ours, theirs))
+        python_outcome, compiled_outcome = bind_outcome(python, value), bind_outcome(c, value)
+        named = (
+            python_outcome[0] == "bytes"
+            or python_outcome[1] is True
+            or 'column "the_column"' in str(python_outcome[1])
+        )
+        if python_outcome != compiled_outcome or not named:
+            different.append((value, type(value), python_outcome, compiled_outcome))
     assert different == []
 
 

@@ -202,8 +202,8 @@ def test_both_implementations_accept_and_refuse_the_same_values(compiled: Twins)
         [[1, 2], [3]],
     ]
     for cqltype in TYPES:
-        ours, theirs = compiled.codecs, reference
-        fast, slow = cqltype.build_codec(ours), cqltype.build_codec(theirs)
+        compiled_codecs, python_codecs = compiled.codecs, reference
+        fast, slow = cqltype.build_codec(compiled_codecs), cqltype.build_codec(python_codecs)
         for value in values:
             assert outcome(fast.encode, value) == outcome(slow.encode, value), (cqltype, value)
 

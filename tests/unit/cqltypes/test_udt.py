@@ -17,8 +17,8 @@ def test_the_name_of_a_type_is_quoted_if_it_is_reserved_or_unusual(name: str) ->
 def test_user_type_classes() -> None:
     """Equal definitions share a class until they change or are evicted."""
     user_type = t.UserType.make_udt_class("ks", "odd name", ["a", "b c", "class", "_x"], [INT] * 4)
-    again = t.UserType.make_udt_class("ks", "odd name", ("a", "b c", "class", "_x"), (INT,) * 4)
-    assert user_type is again
+    same_type = t.UserType.make_udt_class("ks", "odd name", ("a", "b c", "class", "_x"), (INT,) * 4)
+    assert user_type is same_type
     assert user_type.cql_parameterized_type() == 'frozen<"odd name">'
     read = user_type.codec().decode(bytes.fromhex("0000000400000001" * 4))
     assert read == (1, 1, 1, 1)

@@ -54,13 +54,13 @@ async def test_before_connect_during_a_session_and_after_shutdown(face: Any) -> 
 
 
 def test_requests_in_flight_are_seen() -> None:
-    held = hold(rows([("k", "int")], []))
+    held_answer = hold(rows([("k", "int")], []))
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
-        node.prime("SELECT slow", held)
+        node.prime("SELECT slow", held_answer)
         future = cluster.connect().execute_async("SELECT slow")
-        held.wait()
+        held_answer.wait()
         assert cluster.report().hosts[0].in_flight == 1
-        held.release()
+        held_answer.release()
         future.result()
         assert cluster.report().hosts[0].in_flight == 0
 

@@ -52,9 +52,9 @@ def test_a_host_that_cannot_be_reached() -> None:
         with connected(nodes) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
             findings = {finding.subject: finding for finding in checks.hosts(session, 2)}
-    lost = findings[f"{nodes[1].address}:{nodes.port}"]
-    assert lost.level == PROBLEM
-    assert lost.do
+    finding_of_stopped_node = findings[f"{nodes[1].address}:{nodes.port}"]
+    assert finding_of_stopped_node.level == PROBLEM
+    assert finding_of_stopped_node.do
 
 
 def test_a_host_that_does_not_tell_its_schema_is_not_counted_as_agreeing(

@@ -48,27 +48,34 @@ def test_parameters(module: str, name: str, parameters: str) -> None:
     if MADE_BY_PYTHON.search(name) or not parameters:
         assert callable(thing) or hasattr(thing, "__get__")
         return
-    ours = [
+    own_parameters = [
         parameter
         for parameter in inspect.signature(thing).parameters.values()
         if parameter.name not in ("self", "cls")
     ]
-    names = {parameter.name for parameter in ours}
-    accepts_any_keyword = any(parameter.kind is parameter.VAR_KEYWORD for parameter in ours)
+    names = {parameter.name for parameter in own_parameters}
+    accepts_any_keyword = any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in own_parameters
+    )
     # the documented parameters come first and in the same order
     position = 0
     for text in parameters.split(", "):
         if text.startswith("**"):
             assert accepts_any_keyword, text
         elif text.startswith("*"):
-            assert any(parameter.kind is parameter.VAR_POSITIONAL for parameter in ours), text
+            assert any(
+                parameter.kind is parameter.VAR_POSITIONAL for parameter in own_parameters
+            ), text
         else:
             parameter = text.rstrip("=")
             assert parameter in names or accepts_any_keyword, f"{name} takes no {parameter}"
             if parameter in names:
-                assert ours[position].name == parameter, f"{name}: {parameter} stands elsewhere"
+                assert own_parameters[position].name == parameter, (
+                    f"{name}: {parameter} stands elsewhere"
+                )
                 assert (
-                    not text.endswith("=") or ours[position].default is not ours[position].empty
+                    not text.endswith("=")
+                    or own_parameters[position].default is not own_parameters[position].empty
                 ), text
                 position += 1
 

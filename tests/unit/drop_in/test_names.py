@@ -120,11 +120,11 @@ def missing_parameters(entry: Name) -> list[str]:
     for position, parameter_text in enumerate(entry.parameters):
         name = parameter_text.lstrip("*").rstrip("=")
         if parameter_text.startswith("**"):
-            there = inspect.Parameter.VAR_KEYWORD in kinds
+            is_accepted = inspect.Parameter.VAR_KEYWORD in kinds
         elif parameter_text.startswith("*"):
-            there = inspect.Parameter.VAR_POSITIONAL in kinds
+            is_accepted = inspect.Parameter.VAR_POSITIONAL in kinds
         else:
-            there = (
+            is_accepted = (
                 position < len(accepted)
                 and accepted[position].name == name
                 and accepted[position].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -133,7 +133,7 @@ def missing_parameters(entry: Name) -> list[str]:
                     or parameter_text == name
                 )
             ) or (entry.name == "Cluster" and name in ClusterSettings._table)
-        if not there:
+        if not is_accepted:
             missing.append(parameter_text)
     return missing
 

@@ -58,9 +58,9 @@ def test_a_listed_name_is_the_same_object_as_in_the_other_driver_s_home_module(
     """The home module of the other driver is compared only if it exists here."""
     if importlib.util.find_spec(home) is None:
         return
-    there = importlib.import_module(home)
+    home_module = importlib.import_module(home)
     exported = getattr(importlib.import_module(module), name)
-    assert exported is getattr(there, RENAMED.get(name, name))
+    assert exported is getattr(home_module, RENAMED.get(name, name))
 
 
 @pytest.mark.parametrize(("module", "name", "home"), ROWS, ids=lambda part: part)

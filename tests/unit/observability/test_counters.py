@@ -94,8 +94,8 @@ def test_failures_are_counted_by_host_and_kind() -> None:
 def test_gauges_before_during_and_after_a_session() -> None:
     """The gauges count hosts, sessions, connections and statements while there are any."""
     with FakeNode() as node:
-        held = hold(rows(K, []))
-        node.prime(QUERY, held)
+        held_answer = hold(rows(K, []))
+        node.prime(QUERY, held_answer)
         cluster = Cluster([node.address], port=node.port)
         before = ClusterGauges.of(cluster)
         assert (before.hosts, before.sessions, before.is_connected) == ((), 0, False)
@@ -103,20 +103,20 @@ def test_gauges_before_during_and_after_a_session() -> None:
         node.prime_prepare("SELECT 2", [])
         prepared = session.prepare("SELECT 2")
         waiting = session.execute_async(QUERY)
-        held.wait()
+        held_answer.wait()
         (host,) = ClusterGauges.of(cluster).hosts
         assert (host.is_up, host.connections, host.in_flight, host.orphans) == (True, 1, 1, 0)
         # one stream may be reserved for threads that write directly to the connection
         assert host.streams_free + 1 in (32767, 32768)
         assert host.waiting == 0
-        lost = session.execute_async(SimpleStatement(QUERY), timeout=0.01)
+        timed_out = session.execute_async(SimpleStatement(QUERY), timeout=0.01)
         with pytest.raises(OperationTimedOut):
-            lost.result()
+            timed_out.result()
         (host,) = ClusterGauges.of(cluster).hosts
         assert (host.in_flight, host.orphans) == (1, 1)
         gauges = ClusterGauges.of(cluster)
         assert (gauges.sessions, gauges.prepared_statements, gauges.is_connected) == (1, 1, True)
-        held.open()
+        held_answer.open()
         waiting.result()
         assert prepared is not None
         cluster.shutdown()

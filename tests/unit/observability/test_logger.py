@@ -171,18 +171,18 @@ def test_failed_false_disables_the_log_of_failures(
 async def test_cancelled_requests_are_not_logged_as_failed(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    held = hold(rows(K, []))
-    node.prime(QUERY, held)
+    held_answer = hold(rows(K, []))
+    node.prime(QUERY, held_answer)
     async with aio.Cluster(
         [node.address], port=node.port, request_observers=[RequestLogger(slow=None)]
     ) as cluster:
         session = await cluster.connect()
         task = asyncio.ensure_future(session.execute(QUERY))
-        await asyncio.to_thread(held.wait)
+        await asyncio.to_thread(held_answer.wait)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        held.release()
+        held_answer.release()
     assert records_of(caplog) == []
 
 

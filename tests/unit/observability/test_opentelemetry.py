@@ -304,8 +304,8 @@ def test_retries_and_speculation_are_events(telemetry: Telemetry) -> None:
 
 def test_speculative_executions_are_counted(telemetry: Telemetry) -> None:
     with FakeCluster(2) as nodes:
-        held = hold(rows(K, []))
-        nodes[0].prime(QUERY, held)
+        held_answer = hold(rows(K, []))
+        nodes[0].prime(QUERY, held_answer)
         nodes[1].prime(QUERY, rows(K, []))
         profile = ExecutionProfile(
             load_balancing_policy=InOrder(),
@@ -314,7 +314,7 @@ def test_speculative_executions_are_counted(telemetry: Telemetry) -> None:
         profiles = {EXEC_PROFILE_DEFAULT: profile}
         with connected(nodes, telemetry.observer, execution_profiles=profiles) as cluster:
             cluster.connect().execute(SimpleStatement(QUERY, is_idempotent=True))
-            held.release()
+            held_answer.release()
     assert telemetry.span.attributes["cassandra.speculative_execution.count"] == 1
     names = [event.name for event in telemetry.span.events]
     assert names == ["attempt", "speculative execution", "attempt"]

@@ -361,9 +361,9 @@ def test_replication_changed_while_replicas_are_computed_is_used(
     metadata = populated(policy, hosts, ks=here, other=here)
     if has_other:
         plan(policy, statement(keyspace="other"))
-    there = ReplicationStrategy.create("NetworkTopologyStrategy", {"dc2": "1"})
+    new_strategy = ReplicationStrategy.create("NetworkTopologyStrategy", {"dc2": "1"})
     interrupt_distances(
-        policy, lambda: metadata._replace_replication(dict.fromkeys(("ks", "other"), there))
+        policy, lambda: metadata._replace_replication(dict.fromkeys(("ks", "other"), new_strategy))
     )
     plan(policy, statement())
     for keyspace in ("ks", "other", "ks"):

@@ -325,8 +325,8 @@ def test_metadata_of_encrypted_columns(policy: Any) -> None:
     assert [column.type.cql_parameterized_type() for column in metadata.columns] == ["int", "int"]
     assert metadata.columns[1].type is not Int32Type
     assert list(metadata.server_columns) == columns("kc")
-    again = decrypting(ResultMetadata(columns("kc")), policy)
-    assert again.columns == metadata.columns  # each type is created only once
+    second_metadata = decrypting(ResultMetadata(columns("kc")), policy)
+    assert second_metadata.columns == metadata.columns  # each type is created only once
     other = metadata.with_id(b"2")
     assert other.metadata_id == b"2"
     assert other.columns == metadata.columns

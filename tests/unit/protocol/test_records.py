@@ -121,11 +121,11 @@ def test_records_and_their_fields() -> None:
 
 def test_the_row_of_an_error() -> None:
     """Errors of the driver get the row's number, and others stay as they are."""
-    ours, theirs = ValueError("bad value"), RuntimeError("their own")
-    locate_row(ours, 7)
-    locate_row(theirs, 7)
-    assert str(ours) == "row 7: bad value"
-    assert str(theirs) == "their own"
+    driver_error, other_error = ValueError("bad value"), RuntimeError("their own")
+    locate_row(driver_error, 7)
+    locate_row(other_error, 7)
+    assert str(driver_error) == "row 7: bad value"
+    assert str(other_error) == "their own"
 
 
 def test_names_without_a_marker_are_logged_once_per_statement(

@@ -202,8 +202,8 @@ async def test_the_adaptive_policy_avoids_a_replica_that_does_not_respond(
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
         key = KEYS[0]
         stuck, other = cluster.metadata.get_replicas("two", key)
-        held = hold(number(1))
-        nodes.node_at(stuck.address).prime(READ, held)
+        held_answer = hold(number(1))
+        nodes.node_at(stuck.address).prime(READ, held_answer)
         statement = SimpleStatement(READ, routing_key=key, keyspace="two")
         futures = [session.execute(statement) for _ in range(100)]
         core = session._engine.core
@@ -212,7 +212,7 @@ async def test_the_adaptive_policy_avoids_a_replica_that_does_not_respond(
         for _ in range(50):
             await session.execute(statement)
         assert core.in_flight(stuck) == waiting
-        await thread(held.open)
+        await thread(held_answer.open)
         await asyncio.wait_for(asyncio.gather(*futures), WAIT)
 
 
@@ -307,18 +307,18 @@ async def test_a_newly_ignored_host_finishes_its_requests(nodes: FakeCluster) ->
         RoundRobinPolicy(), lambda host: accepts["all"] or host.datacenter == "east"
     )
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
-        held = hold(number(1))
+        held_answer = hold(number(1))
         for node in nodes.nodes:
-            node.prime(READ, held)
+            node.prime(READ, held_answer)
         futures = [session.execute(READ) for _ in range(8)]
-        await thread(held.wait, 8)
+        await thread(held_answer.wait, 8)
         accepts["all"] = False
         assert cluster._core is not None
         cluster._core.sessions.follow_distances_soon()
         core, looked = cluster._core, cluster._core.sessions._following
         await until_on_loop(lambda: core.sessions._following is not looked)
         assert len(session.get_pool_state()) == 4
-        await thread(held.open)
+        await thread(held_answer.open)
         await asyncio.wait_for(asyncio.gather(*futures), WAIT)
         await until_on_loop(
             lambda: {host.datacenter for host in session.get_pool_state()} == {"east"}

@@ -195,8 +195,8 @@ def test_passwords(version: int) -> None:
                 assert body[2:] == b"org.apache.cassandra.auth.PasswordAuthenticator"
                 request = envelope(version, 0x0F, token)
                 client.send(request if version == 4 else encode_segment(request, True, False))
-                got = client.segment() if version == 5 else b"".join((client.read(9), b""))
-                assert got[4] == answer
+                response = client.segment() if version == 5 else b"".join((client.read(9), b""))
+                assert response[4] == answer
 
 
 def test_queries_have_to_wait_for_the_handshake(node: FakeNode) -> None:
@@ -577,21 +577,21 @@ def test_sequences_and_functions(node: FakeNode, client: RawClient) -> None:
 
 def test_held_answers(node: FakeNode, client: RawClient) -> None:
     """Held answers are sent when they are released, in any order and with other content."""
-    held = hold(set_keyspace("default"))
-    node.prime("Q", held)
+    held_answer = hold(set_keyspace("default"))
+    node.prime("Q", held_answer)
     client.send(query("Q", 4, 1) + query("Q", 4, 2) + query("Q", 4, 3) + query("other", 4, 4))
     assert client.envelope()[2] == 4
-    assert [held_request.request.stream for held_request in held.wait(3)] == [1, 2, 3]
-    held.held[1].release(set_keyspace("second"))
+    assert [held_request.request.stream for held_request in held_answer.wait(3)] == [1, 2, 3]
+    held_answer.held[1].release(set_keyspace("second"))
     assert client.envelope()[2:] == (2, 0x08, bytes.fromhex("00000003 0006") + b"second")
     with pytest.raises(RuntimeError, match="answered already"):
-        held.held[1].release()
-    held.release()
+        held_answer.held[1].release()
+    held_answer.release()
     assert client.envelope()[2:] == (1, 0x08, bytes.fromhex("00000003 0007") + b"default")
     with pytest.raises(AssertionError, match=r"2 requests were held back within 0\.01 s, not 5"):
-        held.take(5, 0.01)
-    held.take(1)
-    held.open()
+        held_answer.take(5, 0.01)
+    held_answer.take(1)
+    held_answer.open()
     assert client.envelope()[2] == 3
     assert ask(client, "Q", 7)[2] == 7
 
@@ -710,12 +710,12 @@ def test_a_node_that_does_not_read(node: FakeNode, client: RawClient, way: str) 
 
 
 def test_requests_during_a_pause_are_answered_after_it(node: FakeNode, client: RawClient) -> None:
-    held = hold()
-    node.prime("held", held)
+    held_answer = hold()
+    node.prime("held", held_answer)
     client.send(query("held", 4, 1))
-    held.wait()
+    held_answer.wait()
     node.pause()
-    held.release()
+    held_answer.release()
     client.send(query("Q", 4, 2))
     node.resume()
     assert sorted((client.envelope()[2], client.envelope()[2])) == [1, 2]
