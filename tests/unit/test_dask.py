@@ -20,7 +20,7 @@ def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["counters", "checkpoint", "failed_rows"])
 def test_options_that_make_no_sense_for_many_processes(name: str) -> None:
-    """Each option is refused."""
+    """Options for a single process are refused."""
     options: dict[str, Any] = {name: True}
     with pytest.raises(ValueError, match=f"does not have the option '{name}'"):
         dask.to_table(None, "ks.t", {}, **options)

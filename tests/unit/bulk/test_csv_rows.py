@@ -248,6 +248,7 @@ def test_random_files(
         end = generator.choice(("\n", "\r\n", "\r"))
         bad = generator.random() < 0.3
         lines = []
+        # a bad file has some wrong values, and some rows with too many fields
         for _ in range(generator.randrange(40)):
             texts = []
             for kind in types:
@@ -259,6 +260,7 @@ def test_random_files(
                 texts.append("1")
             lines.append(",".join(field(text, generator.random() < 0.2) for text in texts))
         path.write_text(end.join(["c0,c1,c2", *lines, ""]), newline="")
+        # small parts and chunks begin and end anywhere in a row
         monkeypatch.setattr(csv_files, "MORE_BYTES", generator.choice((5, 64, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_BYTES", generator.choice((16, 300, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_ROWS", generator.choice((3, 1000)))

@@ -116,7 +116,9 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_compressed_files_and_globs(tmp_path: Path) -> None:
-    """A pattern selects files of several formats; unknown formats are refused."""
+    """Several files of different formats are read in order, compressed or not; missing files and
+    unknown formats are refused.
+    """
     with gzip.open(tmp_path / "part-1.csv.gz", "wt") as file:
         file.write("id,name\n1,a\n")
     write(tmp_path / "part-2.csv", "name,id\nb,2\n")
@@ -127,9 +129,11 @@ def test_compressed_files_and_globs(tmp_path: Path) -> None:
     read_chunks = read([tmp_path / "part-3.jsonl", str(tmp_path / "part-1.csv.gz")])
     assert rows_of(read_chunks) == [(3, "c"), (1, "a")]
     assert [chunk.position for chunk in read_chunks] == [(0, 1), (1, 1)]
+    # reading continues after any file or row
     for number in range(3):
         assert rows_of(read(tmp_path, skip=Position(number, 0))) == everything[number:]
         assert rows_of(read(tmp_path, skip=Position(number, 1))) == everything[number + 1 :]
+    # the errors suggest what was meant
     with pytest.raises(ValueError, match="says that 2 rows were read, and there are 1"):
         read(tmp_path, skip=Position(2, 2))
     with pytest.raises(FileNotFoundError, match="no file is named"):

@@ -97,6 +97,7 @@ def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
     numpy = pytest.importorskip("numpy")
     parquet = pytest.importorskip("pyarrow.parquet")
     columns = {"id": [1, 2], "at": [1700000000, 1700000001], "till": [None, None]}
+    # `at` is a number of seconds, but the column is a timestamp, which is in milliseconds
     table = pyarrow.table(
         columns,
         schema=pyarrow.schema(

@@ -150,7 +150,7 @@ def test_bytes_that_were_not_encrypted(policy: Policy, size: int) -> None:
 
 
 def test_a_wrong_key() -> None:
-    """Decrypting with another key raises an error that says so."""
+    """Decrypting with another key raises an error that gives this reason."""
     for kind, why in (
         (AES256ColumnEncryptionPolicy, "the key is not the one that it was written with"),
         (AESGCMColumnEncryptionPolicy, "the key '1' is not the one that it was written with"),
@@ -202,7 +202,7 @@ def test_each_changed_byte_is_noticed(sealed: AESGCMColumnEncryptionPolicy) -> N
 def test_a_value_that_was_moved_to_another_column(
     sealed: AESGCMColumnEncryptionPolicy, other: tuple[str, str, str]
 ) -> None:
-    """Decrypting it as another column's value raises an error that says so."""
+    """Decrypting it as another column's value raises an error that gives this reason."""
     other_column = ColDesc(*other)
     sealed.add_column(other_column, KEY, "int", key_id="2024")
     with pytest.raises(DecodeError, match="it was written for another column"):

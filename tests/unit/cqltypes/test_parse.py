@@ -114,7 +114,7 @@ def test_names_of_collections_by_column() -> None:
     ],
 )
 def test_type_strings_that_cannot_be_parsed(text: str) -> None:
-    """Each text is refused."""
+    """Malformed and too deeply nested texts are refused."""
     with pytest.raises(ValueError, match="cannot be parsed"):
         t.lookup_casstype(text)
 

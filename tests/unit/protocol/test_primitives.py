@@ -43,7 +43,7 @@ def test_read_and_cut(name: str, data: bytes, expected: Any) -> None:
 
 
 def test_text_that_is_not_utf_8() -> None:
-    """The text is refused."""
+    """The text is refused with a ProtocolError."""
     with pytest.raises(ProtocolError, match="not UTF-8"):
         Cursor(short(2) + b"\xff\xfe").string()
 

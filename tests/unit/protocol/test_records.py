@@ -70,7 +70,7 @@ def test_values_of_rows(row: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("row", [5, uuid.UUID(int=1), "ab", b"ab", bytearray(b"ab"), Plain(c=1)])
 def test_objects_that_are_not_rows(row: Any) -> None:
-    """Each object is refused."""
+    """Objects that are no rows are refused."""
     with pytest.raises(TypeError, match="they have to be a sequence"):
         values_of(row, NAMES, 5)
 

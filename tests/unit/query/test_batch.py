@@ -189,7 +189,7 @@ class TestAdd:
     @pytest.mark.parametrize("rows", [5, "text", b"text", {"k": 1}, None])
     @pytest.mark.parametrize("statement", [prepared(), "INSERT ?"], ids=["prepared", "text"])
     def test_arguments_that_are_not_rows(self, statement: Any, rows: Any) -> None:
-        """Each argument is refused."""
+        """Arguments that are no iterables of rows are refused."""
         with pytest.raises(TypeError, match="rows are a table or an iterable of rows"):
             BatchStatement().add_many(statement, rows)
 

@@ -138,7 +138,7 @@ class TestKinds:
 
     @pytest.mark.parametrize("kind", [int, dict, "User", None, list[int], object])
     def test_invalid_row_types(self, kind: Any) -> None:
-        """Each class or object is refused."""
+        """Classes and objects that cannot be rows are refused."""
         with pytest.raises(TypeError, match="row_type must be a"):
             typed_rows(kind)
 

@@ -54,6 +54,6 @@ def test_a_directory_with_other_files_is_refused(
 
 @pytest.mark.parametrize("version", ["5.0", 5.0])
 def test_a_version_in_place_of_the_number_of_nodes(version: Any) -> None:
-    """The error says how to write both."""
+    """The error shows how to pass both the number of nodes and the version."""
     with pytest.raises(TypeError, match=r"number of nodes: write LocalCluster\(1, '5\.0'\), not "):
         LocalCluster(version)

@@ -74,7 +74,7 @@ def test_probe_shows_an_error_with_its_code(servers: list[Answers]) -> None:
 
 
 def test_probe_on_a_connection_that_closes(servers: list[Answers]) -> None:
-    """The error says so."""
+    """The error says that the connection was closed."""
     servers.append(Answers(b""))
     with pytest.raises(ProbeError, match="closed the connection"):
         Probe("127.0.0.1", servers[0].port)

@@ -79,7 +79,7 @@ def test_distance() -> None:
     ],
 )
 def test_coordinates_of_another_shape(kind: Any, coordinates: Any) -> None:
-    """Each is refused."""
+    """Coordinates that do not fit the shape are refused."""
     with pytest.raises(ValueError, match=f"does not hold the coordinates of a {kind.__name__}"):
         kind.from_geojson({"type": kind.__name__, "coordinates": coordinates})
     with pytest.raises(ValueError, match=f"does not hold the coordinates of a {kind.__name__}"):

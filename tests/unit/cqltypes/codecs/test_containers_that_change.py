@@ -1,5 +1,5 @@
-"""If a container changes while it is encoded, either its old values are encoded or an error says
-so.
+"""If a container changes while it is encoded, either its old values are encoded or the change is
+refused.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def test_replication_factors(text: Any, counts: tuple[int, int, int | None]) -> 
 
 @pytest.mark.parametrize("bad", ["", "x", "3/", "3/x", None])
 def test_invalid_replication_factors(bad: Any) -> None:
-    """Each text is refused."""
+    """Values that are no replication factor are refused."""
     with pytest.raises(ValueError, match="a replication factor is a number"):
         ReplicationFactor.create(bad)
 

@@ -143,6 +143,7 @@ def test_every_number_of_rows(twins: Twins, count: int) -> None:
         struct.pack(">3f", 1, 2, 3),
         value(b"street") + value(int32(7)),
     ]
+    # about half of the cells are null
     rows = [[source.choice([sample, None]) for sample in samples] for _ in range(count)]
     page = column_plan(twins, kinds).read(page_of(rows), 0, count)
     assert page.length == count

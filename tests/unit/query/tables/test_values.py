@@ -453,6 +453,7 @@ def test_nested_uuids_and_times_in_pandas(twins: Twins) -> None:
         "f2": None,
         "f3": datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc),
     }
+    # lists, sets and vectors are arrays of objects
     for container_of in (list_of, set_of, lambda kind: vector_of(kind, 1)):
         array = cell(container_of(t.UUIDType), [key])
         assert isinstance(array, numpy.ndarray)

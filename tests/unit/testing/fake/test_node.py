@@ -503,8 +503,10 @@ def test_system_tables() -> None:
             b"\x7f\0\0\2",
             node.port.to_bytes(4, "big"),
         )
+        # a query gets the columns that it selects
         (row,) = wire.decode_rows(ask(client, "select key, schema_version from system.local")[4])
         assert list(row) == ["key", "schema_version"]
+        # there are no other nodes, and no schema
         assert wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2")[4]) == []
         assert wire.decode_rows(ask(client, "SELECT * FROM system_schema.keyspaces")[4]) == []
         assert wire.decode_error(ask(client, "SELECT * FROM system.nothing")[4]) == (
@@ -512,6 +514,7 @@ def test_system_tables() -> None:
             "unconfigured table nothing",
         )
         assert wire.decode_error(ask(client, "SELECT x FROM system.local")[4])[0] == 0x2200
+        # a node may lack the table `peers_v2`, as Cassandra 3 does
         node.has_peers_v2 = False
         assert wire.decode_error(ask(client, "SELECT * FROM system.peers_v2")[4])[0] == 0x2200
 
