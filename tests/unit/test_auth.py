@@ -158,7 +158,9 @@ def test_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plain.sasl.init_arguments[:2] == ("10.0.0.1", "own")
 
 
-def test_a_missing_package_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_an_error_when_the_provider_is_created(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     missing: Any = None
     monkeypatch.setitem(sys.modules, "puresasl.client", missing)
     for make in (SaslAuthProvider, DSEGSSAPIAuthProvider):

@@ -22,6 +22,7 @@ from tests.processes import WITH_TESTS, run_python
     ],
 )
 def test_the_process_lives(part: str) -> None:
+    """Each part of `abuse` ends without a crash."""
     code = f"import sys; sys.argv[1:] = [{part!r}]\nfrom tests.unit import abuse\nabuse.main()"
     done = run_python(code, {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"}, timeout=300)
     assert (done.returncode, done.stdout.split()) == (0, [part]), done.stderr[-3000:]

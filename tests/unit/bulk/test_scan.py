@@ -383,7 +383,7 @@ def test_count_adds_the_ranges(nodes: FakeCluster) -> None:
         ({"pagesize": 3}, "a scan does not have the option 'pagesize'"),
     ],
 )
-def test_options_are_checked_at_once(
+def test_wrong_options_are_refused_before_the_scan_starts(
     nodes: FakeCluster, options: dict[str, Any], text: str
 ) -> None:
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:

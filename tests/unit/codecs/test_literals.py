@@ -85,7 +85,7 @@ def test_a_new_converter_replaces_the_old_one(registry: CodecRegistry) -> None:
     assert encoder.cql_encode_all_types(Color.RED) == "'red'"
 
 
-def test_an_encoder_without_a_mapping_is_left_alone(registry: CodecRegistry) -> None:
+def test_an_encoder_without_a_mapping_is_not_changed(registry: CodecRegistry) -> None:
     class Own:
         """An application's replacement for the encoder."""
 

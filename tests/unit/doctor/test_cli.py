@@ -24,7 +24,9 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str]:
     return code, capsys.readouterr().out
 
 
-def test_a_cluster_that_is_fine(node: FakeNode, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_healthy_cluster_has_no_problem(
+    node: FakeNode, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The command prints the findings and exits with 0."""
     code, out = run(capsys, node.address, "--port", node.port)
     assert code == 0, out

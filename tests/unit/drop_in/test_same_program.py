@@ -238,7 +238,7 @@ class TestSettings:
             ("executor_threads", 0, ValueError),
         ],
     )
-    def test_wrong_kinds_are_refused_at_once(
+    def test_settings_of_wrong_types_are_refused_by_the_constructor(
         self, name: str, value: Any, kind: type[Exception]
     ) -> None:
         for face in (Cluster, aio.Cluster):

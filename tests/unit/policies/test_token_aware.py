@@ -208,7 +208,9 @@ def test_the_session_s_keyspace_is_used_for_statements_without_one() -> None:
     ],
 )
 @pytest.mark.parametrize("policy_class", [TokenAwarePolicy, AdaptivePolicy])
-def test_statements_that_need_a_fixed_order_have_it(query: Any, policy_class: Any) -> None:
+def test_conditional_and_serial_statements_get_replicas_in_ring_order(
+    query: Any, policy_class: Any
+) -> None:
     hosts = hosts_at()
     policy = policy_class(RoundRobinPolicy())
     metadata = populated(policy, hosts)
@@ -264,7 +266,7 @@ def test_tables_with_tablets_may_have_other_replicas() -> None:
     assert set(plan(policy, statement(table="tablets"))[:3]) == ring_replicas
 
 
-def test_replicas_that_go_down_while_a_plan_is_used_are_passed_over() -> None:
+def test_replicas_that_go_down_while_a_plan_is_used_are_skipped() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False)
     metadata = populated(policy, hosts)
@@ -313,7 +315,7 @@ def test_replicas_of_remote_data_centres_have_the_order_of_preference(
         assert nearest == int(replicas)
 
 
-def test_added_hosts_become_replicas_at_once() -> None:
+def test_the_next_plan_follows_added_and_stopped_hosts() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=2))
     cluster = cluster_of(hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})

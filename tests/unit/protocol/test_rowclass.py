@@ -29,7 +29,7 @@ def test_a_class_is_made_once() -> None:
     assert row_class(("a", "b")) is not row_class(("b", "a"))
 
 
-def test_every_way_to_named_tuples_has_the_same_class(twins: Twins) -> None:
+def test_all_functions_that_create_named_tuples_use_the_same_class(twins: Twins) -> None:
     names = ("a_shape", "of_its", "own")
     kind = row_class(names)
     body = b"\0\0\0\1x" * 3
@@ -136,7 +136,7 @@ def test_an_index_that_is_a_name_raises_an_error_with_advice(twins: Twins) -> No
         row["count(*)"]
 
 
-def test_a_row_is_a_named_tuple_in_all_ways() -> None:
+def test_rows_behave_like_named_tuples() -> None:
     row: Any = row_class(("a", "b"))(1, [2])
     assert issubclass(type(row), tuple)
     assert (row._fields, row._asdict()) == (("a", "b"), {"a": 1, "b": [2]})

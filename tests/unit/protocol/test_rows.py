@@ -201,7 +201,7 @@ def test_rows_without_columns_are_refused(twins: Twins) -> None:
         nothing.tuples(b"", 0, 1)
 
 
-def test_names_and_codecs_go_together(twins: Twins) -> None:
+def test_a_plan_needs_as_many_codecs_as_names(twins: Twins) -> None:
     with pytest.raises(ValueError, match="2 names and 1 codecs"):
         twins.rows.RowPlan(("a", "b"), [twins.codecs.int32()])
 

@@ -74,7 +74,7 @@ WRITES: list[Callable[[Any], Any]] = [
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_every_way_to_write_to_a_list(write: Callable[[Any], Any]) -> None:
+def test_each_change_of_the_list_changes_the_values(write: Callable[[Any], Any]) -> None:
     statement = bound()
     expected = list(statement.values)
     values = statement.values

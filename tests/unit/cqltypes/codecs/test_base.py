@@ -42,6 +42,7 @@ def test_other_values_with_the_same_encoding(
 
 @pytest.mark.parametrize(("cqltype", "value", "expected"), [*SCALARS, *CONTAINERS])
 def test_the_class_methods_go_the_same_way(cqltype: Any, value: Any, expected: str) -> None:
+    """The class methods of types encode and decode like their codecs."""
     body = bytes.fromhex(expected)
     assert cqltype.to_binary(value, 4) == body
     assert cqltype.serialize(value, 5) == body

@@ -69,7 +69,7 @@ def test_stall_moves_the_clock_forward() -> None:
     assert 7.0 <= loop.run(main()) < 7.1
 
 
-def test_functions_for_threads_are_called_at_once() -> None:
+def test_to_thread_returns_the_result_of_the_function() -> None:
     async def main() -> int:
         return await asyncio.to_thread(lambda: 7)
 
