@@ -16,14 +16,14 @@ class CountingFactory:
     """Returns the number of its calls, or raises `error` if it is set."""
 
     def __init__(self) -> None:
-        self.made = 0
+        self.calls = 0
         self.error: Exception | None = None
 
     def __call__(self) -> Any:
         if self.error is not None:
             raise self.error
-        self.made += 1
-        return self.made
+        self.calls += 1
+        return self.calls
 
 
 def change(path: Path, text: str) -> None:

@@ -111,7 +111,7 @@ def prime(node: FakeNode, row: tuple[Any, ...], kinds: dict[str, str]) -> None:
     node.prime(SELECT, answer)
 
 
-def written(node: FakeNode) -> list[Any]:
+def values_written(node: FakeNode) -> list[Any]:
     """Return the values of each request that wrote the row."""
     return [
         request.values
@@ -129,7 +129,7 @@ def test_converters_are_not_applied_to_copied_values(copier: Any) -> None:
     with FakeNode() as node:
         prime(node, (1, "Ada", "Lovelace"), {"id": "partition_key"})
         assert copier(node, register).written == 1
-        assert written(node) == [[b"\0\0\0\1", b"Ada", b"Lovelace"]]
+        assert values_written(node) == [[b"\0\0\0\1", b"Ada", b"Lovelace"]]
 
 
 @COPIERS
@@ -144,8 +144,8 @@ def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind: str) -
         prime(node, (1, None, "precious"), kinds)
         if kind == "static":
             assert copier(node, lambda session: None).written == 1
-            assert written(node) == [[b"\0\0\0\1", b"precious"]]
+            assert values_written(node) == [[b"\0\0\0\1", b"precious"]]
         else:
             with pytest.raises(LoadError, match="column 'c' of the primary key has no value"):
                 copier(node, lambda session: None)
-            assert written(node) == []
+            assert values_written(node) == []

@@ -60,7 +60,7 @@ def runs(twins: Any, body: bytes, begin: int, count: int) -> Any:
     }
 
 
-def described(parts: Any) -> Any:
+def description_of(parts: Any) -> Any:
     """Return the names of the keys, and the attributes of all columns."""
     partition_key, clustering_key, columns_by_name = parts
     the_table: object = "the table"
@@ -89,7 +89,7 @@ def test_the_key_comes_first_and_the_others_by_name(twins: Twins) -> None:
         row(b"s", b"static", cql_type=b"list<int>"),
         row("zürich".encode(), cql_type=b"map<text, text>"),
     ]
-    partition_key, clustering_key, described_columns = described(
+    partition_key, clustering_key, described_columns = description_of(
         columns(twins, page(*rows), len(rows))
     )
     assert partition_key == ["p3", "p1", "p2"]
@@ -255,7 +255,7 @@ def test_both_implementations_agree_on_random_pages(
         twins = Twins(lane)
         calls: list[Callable[[], Any]] = [
             lambda twins=twins: runs(twins, data, 0, len(rows)),  # type: ignore[misc]
-            lambda twins=twins: described(columns(twins, data, len(rows))),  # type: ignore[misc]
+            lambda twins=twins: description_of(columns(twins, data, len(rows))),  # type: ignore[misc]
         ]
         for call in calls:
             try:
