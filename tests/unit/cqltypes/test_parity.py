@@ -1,5 +1,5 @@
 """Round trips, and comparisons of both implementations, with random values of nested types, and
-random and mutate bytes.
+random and mutated bytes.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def test_both_implementations_accept_and_refuse_the_same_values(compiled: Twins)
             assert outcome(fast.encode, value) == outcome(slow.encode, value), (cqltype, value)
 
 
-def mutate(body: bytes, source: random.Random) -> bytes:
+def mutated(body: bytes, source: random.Random) -> bytes:
     """Return `body` with up to three bytes changed, cut or inserted, or with extreme lengths."""
     changed = bytearray(body)
     for _ in range(source.randint(1, 3)):
@@ -241,7 +241,7 @@ def test_both_implementations_decode_mutated_bytes_alike(compiled: Twins) -> Non
     for cqltype in TYPES:
         fast, slow = cqltype.build_codec(compiled.codecs), cqltype.build_codec(reference)
         for body in corpus:
-            for data in (body, mutate(body, source), mutate(body, source)):
+            for data in (body, mutated(body, source), mutated(body, source)):
                 assert outcome(fast.decode, data) == outcome(slow.decode, data), (cqltype, data)
 
 

@@ -52,7 +52,7 @@ def test_bytes_after_a_message_are_ignored() -> None:
     assert decode_response(2, 0, b"more", 4).opcode == 2
 
 
-COMPLETE_MESSAGES = [
+WHOLE = [
     (8, rows(3, value(b"page"))[: -len(ONE_ROW) + 4], 4),
     (8, int32(3) + string("ks"), 4),
     (
@@ -81,7 +81,7 @@ COMPLETE_MESSAGES = [
 ]
 
 
-@pytest.mark.parametrize(("opcode", "body", "version"), COMPLETE_MESSAGES)
+@pytest.mark.parametrize(("opcode", "body", "version"), WHOLE)
 def test_every_truncated_message_is_a_protocol_error(
     opcode: int, body: bytes, version: int
 ) -> None:
