@@ -260,9 +260,10 @@ def test_a_generator_sends_its_first_statements_at_the_call(counting: CountingSe
 
 
 @pytest.mark.parametrize("read", [0, 1, 7, 30])
-def test_dropping_a_generator_sends_its_remaining_statements(
+def test_a_generator_that_is_dropped_has_the_rest_sent(
     counting: CountingSession, read: int
 ) -> None:
+    """Dropping a results generator sends its remaining statements."""
     outcomes: Any = execute_concurrent_with_args(
         counting, "q", arguments(100), concurrency=4, results_generator=True
     )
@@ -302,7 +303,8 @@ def test_no_statement_is_sent_after_an_error_that_will_be_raised() -> None:
 
 
 @pytest.mark.parametrize("generator", [False, True])
-def test_no_reference_to_the_session_is_kept(generator: bool) -> None:
+def test_a_session_is_let_go_at_the_end(generator: bool) -> None:
+    """No reference to the session is kept after the end."""
     gc.collect()
     gc.disable()
     try:
@@ -317,7 +319,9 @@ def test_no_reference_to_the_session_is_kept(generator: bool) -> None:
         gc.enable()
 
 
-def test_a_raised_error_is_in_no_reference_cycle() -> None:
+def test_an_error_is_not_held_by_its_own_traceback() -> None:
+    """A raised error is in no reference cycle."""
+
     class Failed(Exception):
         """An exception class of our own, since built-in exceptions do not support
         weak references.
