@@ -3,8 +3,8 @@
 * ``--seeds N``: the number of lives.
 * ``--seed S``: the first seed. By default the first seed is random, and is printed.
 * ``--fixed N``: first run the plans that failed in the past, and the seeds 0 to N - 1.
-* ``--fixed-decide``: print a random seed that fails, but exit with 0 if the fixed seeds pass. What a
-  random seed finds is seldom a fault of the change that is tested.
+* ``--fixed-decide``: print a random seed that fails, but exit with 0 if the fixed seeds pass. What
+  a random seed finds is seldom a fault of the change that is tested.
 * ``--impl python`` or ``c``: the implementation of the driver; by default the driver's choice.
 * ``--replay S``: run one seed, and print the log of its life.
 * ``--shrink S``: remove lines from the plan of a failing seed, and print the rest as a test.

@@ -127,4 +127,4 @@ def test_a_null_before_the_number_of_a_frame_counts_as_a_row(node: FakeNode) -> 
     frame = pandas.DataFrame(
         {"id": [1, 2], "at": pandas.array([None, 1700000000], dtype="Int64"), "till": [None, None]}
     )
-    assert any("row 1: column 'at'" in text for text in warned(node, frame))
+    assert any("row 1: column 'at'" in text for text in warnings_of_load(node, frame))
