@@ -11,6 +11,8 @@ from __future__ import annotations
 from cassandra._patterns import pattern
 from cassandra.errors import ProtocolError
 from cassandra.protocol import opcodes
+from cassandra.protocol.messages import control
+from cassandra.protocol.messages.base import messages_of
 from cassandra.protocol.opcodes import (
     ERROR,
     OPCODE_NAMES,
@@ -54,12 +56,11 @@ _STATEMENTS: dict[str, frozenset[Answer]] = {
 }
 
 ALLOWED: dict[int, frozenset[Answer]] = {
-    opcodes.STARTUP: frozenset({(opcodes.READY, None), (opcodes.AUTHENTICATE, None)}),
-    opcodes.AUTH_RESPONSE: frozenset(
-        {(opcodes.AUTH_CHALLENGE, None), (opcodes.AUTH_SUCCESS, None)}
-    ),
-    opcodes.OPTIONS: frozenset({(opcodes.SUPPORTED, None)}),
-    opcodes.REGISTER: frozenset({(opcodes.READY, None)}),
+    **{
+        message.opcode: frozenset((opcode, None) for opcode in message.answers)
+        for message in messages_of(control)
+        if message.answers
+    },
     opcodes.PREPARE: frozenset({(RESULT, RESULT_KIND_PREPARED)}),
     opcodes.BATCH: _DATA,
     # Which of these are allowed depends on the statement: see `is_allowed`.

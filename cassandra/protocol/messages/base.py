@@ -7,6 +7,7 @@ attributes, so that they need no memory in each instance.
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 from uuid import UUID
 
@@ -41,6 +42,15 @@ def get_registered_classes() -> dict[int, type[MessageType]]:
     return message_types_by_opcode.copy()
 
 
+def messages_of(module: ModuleType) -> list[Any]:
+    """Return the classes of messages that have an opcode, among the names of `module`."""
+    return [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, MessageType) and hasattr(value, "opcode")
+    ]
+
+
 class MessageType:
     """Base of all messages.
 
@@ -50,6 +60,10 @@ class MessageType:
 
     opcode: ClassVar[int]
     name: ClassVar[str]
+
+    # Of a request: the opcodes of the messages that may answer it. `cassandra.protocol.expected`
+    # has the answers that depend on the kind of a RESULT.
+    answers: ClassVar[tuple[int, ...]] = ()
 
     tracing: bool = False
     custom_payload: dict[str, Any] | None = None

@@ -45,6 +45,7 @@ class StartupMessage(MessageType):
 
     opcode = opcodes.STARTUP
     name = "STARTUP"
+    answers = (opcodes.READY, opcodes.AUTHENTICATE)
 
     KNOWN_OPTION_KEYS = frozenset(
         {"CQL_VERSION", "COMPRESSION", "NO_COMPACT", "DRIVER_NAME", "DRIVER_VERSION"}
@@ -163,6 +164,7 @@ class AuthResponseMessage(MessageType):
 
     opcode = opcodes.AUTH_RESPONSE
     name = "AUTH_RESPONSE"
+    answers = (opcodes.AUTH_CHALLENGE, opcodes.AUTH_SUCCESS)
 
     def __init__(self, response: bytes | str | None) -> None:
         self.response = response
@@ -212,6 +214,7 @@ class OptionsMessage(MessageType):
 
     opcode = opcodes.OPTIONS
     name = "OPTIONS"
+    answers = (opcodes.SUPPORTED,)
 
     def body(
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
@@ -256,6 +259,7 @@ class RegisterMessage(MessageType):
 
     opcode = opcodes.REGISTER
     name = "REGISTER"
+    answers = (opcodes.READY,)
 
     def __init__(self, event_list: Sequence[str]) -> None:
         self.event_list = event_list

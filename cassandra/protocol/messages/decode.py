@@ -11,16 +11,9 @@ from cassandra.errors import DriverException, ProtocolError
 from cassandra.protocol import opcodes
 from cassandra.protocol.column_specs import ResultMetadata, UserTypes
 from cassandra.protocol.features import ProtocolFeatures
-from cassandra.protocol.messages.base import MessageType
-from cassandra.protocol.messages.control import (
-    AuthChallengeMessage,
-    AuthenticateMessage,
-    AuthSuccessMessage,
-    ReadyMessage,
-    SupportedMessage,
-)
+from cassandra.protocol.messages import control, events
+from cassandra.protocol.messages.base import MessageType, messages_of
 from cassandra.protocol.messages.errors import ErrorMessage
-from cassandra.protocol.messages.events import EventMessage
 from cassandra.protocol.messages.results import VOID_BODY, ResultMessage, read_result
 from cassandra.protocol.opcodes import (
     CUSTOM_PAYLOAD_FLAG,
@@ -37,13 +30,12 @@ _new = object.__new__
 # The flags that announce fields before the message: see `read_extras`.
 _EXTRAS = TRACING_FLAG | WARNING_FLAG | CUSTOM_PAYLOAD_FLAG
 
+# The other responses: each class of the two modules that has `decode`.
 _READERS: dict[int, Callable[[Cursor], MessageType]] = {
-    opcodes.READY: ReadyMessage.decode,
-    opcodes.AUTHENTICATE: AuthenticateMessage.decode,
-    opcodes.SUPPORTED: SupportedMessage.decode,
-    opcodes.EVENT: EventMessage.decode,
-    opcodes.AUTH_CHALLENGE: AuthChallengeMessage.decode,
-    opcodes.AUTH_SUCCESS: AuthSuccessMessage.decode,
+    message.opcode: message.decode
+    for module in (control, events)
+    for message in messages_of(module)
+    if hasattr(message, "decode")
 }
 
 

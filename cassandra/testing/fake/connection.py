@@ -14,7 +14,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from cassandra.testing.fake.primitives import Opcode, WireError
+from cassandra.testing.fake.primitives import RESPONSES, Opcode, WireError
 from cassandra.testing.fake.requests import Request
 from cassandra.testing.fake.segments import SegmentReader, lz4_compress, lz4_decompress, pack
 
@@ -27,18 +27,7 @@ _HEADER = struct.Struct(">BBhBi")
 _HEADER_LENGTH = 9
 _COMPRESSED = 0x01  # a flag of an envelope
 _LONGEST_BODY = 256 << 20
-_REQUEST_OPCODES = frozenset(
-    {
-        Opcode.STARTUP,
-        Opcode.OPTIONS,
-        Opcode.QUERY,
-        Opcode.PREPARE,
-        Opcode.EXECUTE,
-        Opcode.REGISTER,
-        Opcode.BATCH,
-        Opcode.AUTH_RESPONSE,
-    }
-)
+_REQUEST_OPCODES = frozenset(Opcode) - RESPONSES
 
 
 # Extensions of ScyllaDB (docs/dev/protocol-extensions.md). The node offers them in SUPPORTED, and

@@ -686,8 +686,14 @@ class FakeNode(DefaultAnswers):
             text = f"Unexpected message {name}, expecting STARTUP or OPTIONS"
             request.connection.send(request.stream, *self._protocol_error(text))
             return
-        # For example `_on_query`. Subclasses override these methods.
-        answer: Answer = getattr(self, f"_on_{Opcode(request.opcode).name.lower()}")(request)
+        # Look the method up by name, so that subclasses can answer differently.
+        name = Opcode(request.opcode).name
+        answer_to = getattr(self, f"_on_{name.lower()}", None)
+        if answer_to is None:
+            text = f"Unexpected message {name}: prime an answer"
+            request.connection.send(request.stream, *self._protocol_error(text))
+            return
+        answer: Answer = answer_to(request)
         answer.perform(request)
         if request.opcode == Opcode.STARTUP and not request.connection.started:
             request.connection.start(request)

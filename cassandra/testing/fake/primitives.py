@@ -14,6 +14,7 @@ from cassandra.testing.wire import Reader, WireError
 
 __all__ = [
     "NOT_SET",
+    "RESPONSES",
     "BodyReader",
     "NotSet",
     "Opcode",
@@ -51,6 +52,22 @@ class Opcode(IntEnum):
     AUTH_CHALLENGE = 0x0E
     AUTH_RESPONSE = 0x0F
     AUTH_SUCCESS = 0x10
+
+
+# All other messages are requests. A node refuses a request for which it has no method `_on_<name>`,
+# unless a test primes an answer.
+RESPONSES = frozenset(
+    {
+        Opcode.ERROR,
+        Opcode.READY,
+        Opcode.AUTHENTICATE,
+        Opcode.SUPPORTED,
+        Opcode.RESULT,
+        Opcode.EVENT,
+        Opcode.AUTH_CHALLENGE,
+        Opcode.AUTH_SUCCESS,
+    }
+)
 
 
 class NotSet:
