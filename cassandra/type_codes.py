@@ -1,9 +1,14 @@
 """The numbers of the types in result metadata (native_protocol_v5.spec, section 4.2.5.2).
 
-The names are those of the type classes.
+The names are those of the type classes. Types that cassandra-driver and scylla-driver do not have
+are not listed here: their numbers come from their classes (`cassandra.cqltypes.scalars`).
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cassandra._imports import Deferred
 
 __all__ = [
     "CUSTOM_TYPE",
@@ -63,3 +68,19 @@ MapType = 0x0021
 SetType = 0x0022
 UserType = 0x0030
 TupleType = 0x0031
+
+if TYPE_CHECKING:
+    from cassandra.cqltypes import scalars
+else:
+    scalars = Deferred("cassandra.cqltypes.scalars")
+
+    def __getattr__(name):
+        if name[:1].isupper():  # Python itself asks for names such as __path__
+            for code, class_name in scalars.OPTIONS.items():
+                if class_name == name:
+                    return code
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+# Applications look through vars() of this module for the numbers.
+del TYPE_CHECKING, Deferred

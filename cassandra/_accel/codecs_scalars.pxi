@@ -1,4 +1,12 @@
-# Codecs of the scalar types except the numbers of a fixed size.
+# Codecs of the scalar types except the numbers of a fixed size, and the functions that create the
+# codecs of all scalar types.
+
+# The names of these functions, for `__all__` of the module.
+cdef tuple SCALARS = (
+    "ascii_text", "blob", "boolean", "date", "decimal_number", "duration", "float32", "float64",
+    "inet", "int8", "int16", "int32", "int64", "nothing", "text", "time", "timestamp", "uuid",
+    "varint",
+)
 
 cdef object UUID = uuid_module.UUID
 cdef object SAFE_UNKNOWN = uuid_module.SafeUUID.unknown

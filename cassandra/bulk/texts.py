@@ -152,13 +152,18 @@ def hiding(read: Reader, type_name: str) -> Reader:
     return hidden
 
 
+def _form_of(cql_type: Any) -> str:
+    """Return the name of the CQL type whose form `cql_type` has in files; usually its own name."""
+    return getattr(cql_type, "_text_form", "") or str(cql_type.typename)
+
+
 def text_reader(cql_type: Any, formats: Formats) -> Reader:
     """Return a function that converts a string to a CQL value.
 
     :param cql_type: the column's type.
     :param formats: how values are written.
     """
-    type_name = cql_type.typename
+    type_name = _form_of(cql_type)
     if type_name in _CONTAINERS or cql_type.subtypes:
         return json_reader(cql_type, formats)
     if type_name == "date" and formats.date is not None:
@@ -177,7 +182,7 @@ def usual_kind(cql_type: Any, formats: Formats) -> str:
     :param cql_type: the column's type.
     :param formats: how values are written.
     """
-    type_name = cql_type.typename
+    type_name = _form_of(cql_type)
     if cql_type.subtypes or (type_name == "date" and formats.date is not None):
         return ""
     if type_name == "timestamp" and formats.timestamp is not None:
@@ -195,7 +200,7 @@ def json_reader(cql_type: Any, formats: Formats) -> Reader:
     names = getattr(cql_type, "fieldnames", None)
     if names:
         return _nullable(partial(_user_type, dict(zip(names, inner, strict=True))))
-    type_name = cql_type.typename
+    type_name = _form_of(cql_type)
     if type_name in ("list", "set") or getattr(cql_type, "vector_size", None) is not None:
         return _nullable(partial(_elements, inner[0]))
     if type_name == "map":

@@ -12,6 +12,7 @@ from cassandra._misspelt import nearest
 from cassandra.cqltypes.base import CassandraTypeType
 from cassandra.cqltypes.containers import VectorType, _Wrapper
 from cassandra.cqltypes.parse import cqltype_to_python, lookup_cqltype
+from cassandra.cqltypes.scalars import SCALARS
 from cassandra.cqltypes.udt import UserType
 from cassandra.util.cql_text import protect_name
 
@@ -217,11 +218,7 @@ def _scalar_or_user_type(name: str) -> TypePattern:
     return TypePattern(parts[-1], keyspace, is_user_type=True)
 
 
-_SCALARS = (
-    "ascii", "bigint", "blob", "boolean", "counter", "date", "decimal", "double", "duration",
-    "float", "inet", "int", "smallint", "text", "time", "timestamp", "timeuuid", "tinyint",
-    "uuid", "varchar", "varint",
-)  # fmt: skip
+_SCALARS = sorted({cls.typename for cls in SCALARS} - {"empty"})
 
 
 def _names(text: str) -> list[str]:

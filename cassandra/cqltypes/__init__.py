@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cassandra._foreign import check_files
 
 check_files()
@@ -49,32 +51,7 @@ from cassandra.cqltypes.parse import (
     python_to_cqltype,
     strip_frozen,
 )
-from cassandra.cqltypes.scalars import (
-    AsciiType,
-    BooleanType,
-    BytesType,
-    ByteType,
-    CounterColumnType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    DurationType,
-    EmptyType,
-    FloatType,
-    InetAddressType,
-    Int32Type,
-    IntegerType,
-    LongType,
-    ShortType,
-    SimpleDateType,
-    TimestampType,
-    TimeType,
-    TimeUUIDType,
-    UTF8Type,
-    UUIDType,
-    VarcharType,
-    cql_timestamp_formats,
-)
+from cassandra.cqltypes.scalars import *  # noqa: F403
 from cassandra.cqltypes.udt import UserType
 from cassandra.marshal import (
     double_pack,
@@ -88,55 +65,36 @@ from cassandra.marshal import (
 )
 from cassandra.sentinels import EMPTY, EmptyValue
 
+if TYPE_CHECKING:
+    # At run time, importing from the module above has bound its name here.
+    from cassandra.cqltypes import scalars
+
 cassandra_empty_type = "org.apache.cassandra.db.marshal.EmptyType"
 cql_empty_type = "empty"
 
 __all__ = [
     "EMPTY",
-    "AsciiType",
-    "BooleanType",
     "BoundKind",
-    "ByteType",
-    "BytesType",
     "CassandraType",
     "CassandraTypeType",
     "ColumnToCollectionType",
     "CompositeType",
-    "CounterColumnType",
     "DateRangeType",
-    "DateType",
-    "DecimalType",
-    "DoubleType",
-    "DurationType",
     "DynamicCompositeType",
-    "EmptyType",
     "EmptyValue",
     "EncodeTypeError",
     "EncodeValueError",
-    "FloatType",
     "FrozenType",
-    "InetAddressType",
-    "Int32Type",
-    "IntegerType",
     "LineStringType",
     "ListType",
-    "LongType",
     "MapType",
     "PointType",
     "PolygonType",
     "ReversedType",
     "SetType",
-    "ShortType",
-    "SimpleDateType",
-    "TimeType",
-    "TimeUUIDType",
-    "TimestampType",
     "TupleType",
-    "UTF8Type",
-    "UUIDType",
     "UnrecognizedType",
     "UserType",
-    "VarcharType",
     "VectorType",
     "WKBGeometryType",
     "_CassandraType",
@@ -145,7 +103,6 @@ __all__ = [
     "apache_cassandra_type_prefix",
     "cassandra_empty_type",
     "cql_empty_type",
-    "cql_timestamp_formats",
     "cql_typename",
     "cql_types_from_string",
     "cqltype_to_python",
@@ -168,5 +125,6 @@ __all__ = [
     "uint16_pack",
     "uint32_pack",
 ]
+__all__ += scalars.__all__
 
 __getattr__ = lazy_names(__name__)

@@ -149,6 +149,17 @@ class _CassandraType(metaclass=CassandraTypeType):
     _factory: ClassVar[str] = "blob"
     _registered: ClassVar[bool] = True
 
+    # The facts below are those of scalar types (see `scalars.py`); other packages read them.
+    # The number in result metadata; None for a type that servers describe by its class name.
+    _option: ClassVar[int | None] = None
+    # A column of values: the kind of its layout, the Arrow format, the width of a value in bytes
+    # or 0 (see `cassandra.protocol.columnar.layouts`).
+    _column: ClassVar[tuple[str, str, int]] = ("blob", "z", 0)
+    # The classes that fit the values of rows; None if we do not know.
+    _values: ClassVar[tuple[type[Any], ...] | None] = None
+    # The CQL type that has the same form in CSV and JSON files; "" if the form is the type's own.
+    _text_form: ClassVar[str] = ""
+
     def __init__(self, val: object) -> None:
         self.val = self.validate(val)
 
@@ -307,7 +318,7 @@ class _CassandraType(metaclass=CassandraTypeType):
             and calls.is_stock(cls, cls.deserialize)
             and calls.is_stock(cls, cls.to_binary)
             and calls.is_stock(cls, cls.from_binary)
-        ) or (cls.empty_binary_ok and cls._factory not in _EMPTY_IS_VALUE)
+        ) or (cls.empty_binary_ok and cls._factory not in EMPTY_IS_VALUE)
 
     @classmethod
     def _empty(cls) -> EmptyValue | None:
@@ -386,7 +397,8 @@ def rules_of_types() -> int:
 
 
 calls.stock_methods.update({name: _CassandraType.__dict__[name] for name in calls.NAMES})
-_EMPTY_IS_VALUE = frozenset({"text", "ascii_text", "blob", "nothing"})
+# The factories of codecs that take zero bytes for a value; `scalars.py` adds them.
+EMPTY_IS_VALUE: set[str] = set()
 
 # A cache of the classes with parameters, so that equal types are the same class with the same
 # codec. A schema has few of them. The limit is for hostile servers and generated schemas.

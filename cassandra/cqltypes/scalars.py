@@ -1,11 +1,51 @@
-"""The classes of the scalar types. A class names the function that makes its codec (`_factory`)."""
+"""The classes of the scalar types, with the facts that other packages read.
+
+The codecs know how values are coded. `_CassandraType` explains the facts: the number in result
+metadata, the form of a column, the classes of values in rows, and the form in text files.
+"""
 
 from __future__ import annotations
 
+import datetime
+import decimal
+import uuid
 from typing import Any, ClassVar
 
 from cassandra.cqltypes import coerce
-from cassandra.cqltypes.base import _CassandraType, public
+from cassandra.cqltypes.base import EMPTY_IS_VALUE, _CassandraType, public
+from cassandra.util.temporal import Date, Duration, Time
+
+# `cassandra.cqltypes` re-exports these names, and `SCALARS` has the classes.
+__all__ = [
+    "AsciiType",
+    "BooleanType",
+    "ByteType",
+    "BytesType",
+    "CounterColumnType",
+    "DateType",
+    "DecimalType",
+    "DoubleType",
+    "DurationType",
+    "EmptyType",
+    "FloatType",
+    "InetAddressType",
+    "Int32Type",
+    "IntegerType",
+    "LongType",
+    "ShortType",
+    "SimpleDateType",
+    "TimeType",
+    "TimeUUIDType",
+    "TimestampType",
+    "UTF8Type",
+    "UUIDType",
+    "VarcharType",
+    "cql_timestamp_formats",
+]
+
+# An int fits an annotation of float, as for type checkers.
+_INTEGER = (int, float)
+_Classes = tuple[type[Any], ...]
 
 
 class BytesType(_CassandraType):
@@ -14,6 +54,9 @@ class BytesType(_CassandraType):
     typename = "blob"
     empty_binary_ok = True
     _factory = "blob"
+    _option = 0x0003
+    _column = ("blob", "z", 0)
+    _values = (bytes,)
 
 
 class DecimalType(_CassandraType):
@@ -24,6 +67,9 @@ class DecimalType(_CassandraType):
 
     typename = "decimal"
     _factory = "decimal_number"
+    _option = 0x0006
+    _column = ("decimal", "u", 0)
+    _values = (decimal.Decimal,)
 
 
 class UUIDType(_CassandraType):
@@ -31,6 +77,9 @@ class UUIDType(_CassandraType):
 
     typename = "uuid"
     _factory = "uuid"
+    _option = 0x000C
+    _column = ("bytes", "w:16", 16)
+    _values = (uuid.UUID,)
 
 
 class BooleanType(_CassandraType):
@@ -38,6 +87,9 @@ class BooleanType(_CassandraType):
 
     typename = "boolean"
     _factory = "boolean"
+    _option = 0x0004
+    _column = ("boolean", "b", 0)
+    _values = (bool, int)
 
 
 class ByteType(_CassandraType):
@@ -45,6 +97,9 @@ class ByteType(_CassandraType):
 
     typename = "tinyint"
     _factory = "int8"
+    _option = 0x0014
+    _column = ("number", "c", 1)
+    _values = _INTEGER
 
 
 class AsciiType(_CassandraType):
@@ -53,6 +108,9 @@ class AsciiType(_CassandraType):
     typename = "ascii"
     empty_binary_ok = True
     _factory = "ascii_text"
+    _option = 0x0001
+    _column = ("ascii", "u", 0)
+    _values = (str,)
 
 
 class FloatType(_CassandraType):
@@ -60,6 +118,9 @@ class FloatType(_CassandraType):
 
     typename = "float"
     _factory = "float32"
+    _option = 0x0008
+    _column = ("number", "f", 4)
+    _values = (float,)
 
 
 class DoubleType(_CassandraType):
@@ -67,6 +128,9 @@ class DoubleType(_CassandraType):
 
     typename = "double"
     _factory = "float64"
+    _option = 0x0007
+    _column = ("number", "g", 8)
+    _values = (float,)
 
 
 class LongType(_CassandraType):
@@ -74,6 +138,9 @@ class LongType(_CassandraType):
 
     typename = "bigint"
     _factory = "int64"
+    _option = 0x0002
+    _column = ("number", "l", 8)
+    _values = _INTEGER
 
 
 class Int32Type(_CassandraType):
@@ -81,6 +148,9 @@ class Int32Type(_CassandraType):
 
     typename = "int"
     _factory = "int32"
+    _option = 0x0009
+    _column = ("number", "i", 4)
+    _values = _INTEGER
 
 
 class IntegerType(_CassandraType):
@@ -88,6 +158,9 @@ class IntegerType(_CassandraType):
 
     typename = "varint"
     _factory = "varint"
+    _option = 0x000E
+    _column = ("varint", "u", 0)
+    _values = _INTEGER
 
 
 class InetAddressType(_CassandraType):
@@ -95,12 +168,16 @@ class InetAddressType(_CassandraType):
 
     typename = "inet"
     _factory = "inet"
+    _option = 0x0010
+    _column = ("inet", "u", 0)
+    _values = (str,)
 
 
 class CounterColumnType(LongType):
     """counter: an int of 64 bits."""
 
     typename = "counter"
+    _option = 0x0005
 
 
 # For applications that import this name. The driver's own parser accepts more formats.
@@ -123,6 +200,9 @@ class DateType(_CassandraType):
 
     typename = "timestamp"
     _factory = "timestamp"
+    _option = 0x000B
+    _column = ("number", "tsm:UTC", 8)
+    _values: ClassVar[_Classes] = (datetime.datetime, datetime.date)
 
     @staticmethod
     def interpret_datestring(val: str) -> int:
@@ -146,6 +226,9 @@ class TimeUUIDType(DateType):
 
     typename = "timeuuid"
     _factory = "uuid"
+    _option = 0x000F
+    _column = ("bytes", "w:16", 16)
+    _values = (uuid.UUID,)
 
     def my_timestamp(self) -> float:
         """Return the seconds since 1970 of this value."""
@@ -171,6 +254,9 @@ class SimpleDateType(_CassandraType):
 
     typename = "date"
     _factory = "date"
+    _option = 0x0011
+    _column = ("date", "tdD", 4)
+    _values = (Date,)
     date_format: ClassVar[str] = "%Y-%m-%d"
     # The number that encodes 1970-01-01.
     EPOCH_OFFSET_DAYS: ClassVar[int] = 1 << 31
@@ -181,6 +267,9 @@ class ShortType(_CassandraType):
 
     typename = "smallint"
     _factory = "int16"
+    _option = 0x0013
+    _column = ("number", "s", 2)
+    _values = _INTEGER
 
 
 class TimeType(_CassandraType):
@@ -191,6 +280,9 @@ class TimeType(_CassandraType):
 
     typename = "time"
     _factory = "time"
+    _option = 0x0012
+    _column = ("time", "ttn", 8)
+    _values = (Time,)
 
 
 class DurationType(_CassandraType):
@@ -198,6 +290,9 @@ class DurationType(_CassandraType):
 
     typename = "duration"
     _factory = "duration"
+    _option = 0x0015
+    _column = ("duration", "tin", 16)
+    _values = (Duration,)
 
 
 class UTF8Type(_CassandraType):
@@ -206,12 +301,16 @@ class UTF8Type(_CassandraType):
     typename = "text"
     empty_binary_ok = True
     _factory = "text"
+    _option = 0x000A  # "text" of the first protocol versions
+    _column = ("text", "u", 0)
+    _values = (str,)
 
 
 class VarcharType(UTF8Type):
     """varchar: str."""
 
     typename = "varchar"
+    _option = 0x000D
 
 
 class EmptyType(_CassandraType):
@@ -220,31 +319,15 @@ class EmptyType(_CassandraType):
     typename = "empty"
     empty_binary_ok = True
     _factory = "nothing"
+    _column = ("nothing", "n", 0)
 
 
-SCALARS: tuple[Any, ...] = (
-    BytesType,
-    DecimalType,
-    UUIDType,
-    BooleanType,
-    ByteType,
-    AsciiType,
-    FloatType,
-    DoubleType,
-    LongType,
-    Int32Type,
-    IntegerType,
-    InetAddressType,
-    CounterColumnType,
-    DateType,
-    TimestampType,
-    TimeUUIDType,
-    SimpleDateType,
-    ShortType,
-    TimeType,
-    DurationType,
-    UTF8Type,
-    VarcharType,
-    EmptyType,
-)
+SCALARS: tuple[Any, ...] = tuple(globals()[name] for name in __all__ if name.endswith("Type"))
+OPTIONS: dict[int, str] = {
+    vars(cls)["_option"]: cls.__name__ for cls in SCALARS if "_option" in vars(cls)
+}
+"""The class of each number in result metadata (native_protocol_v5.spec, section 4.2.5.2)."""
+
 public(*SCALARS)
+# Before an application changes the attribute of a class: that is a coding of its own.
+EMPTY_IS_VALUE.update(cls._factory for cls in SCALARS if cls.empty_binary_ok)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import cassandra._impl as implementations
 from cassandra.cqltypes.parse import lookup_casstype, lookup_casstype_simple
+from cassandra.cqltypes.scalars import OPTIONS
 from cassandra.cqltypes.udt import UserType, with_subtypes
 from cassandra.errors import ProtocolError
 from cassandra.limits import limits
@@ -57,32 +58,7 @@ class ColumnMetadata(NamedTuple):
 
 ColumnMetadata.__module__ = "cassandra.protocol"
 
-# The option ids of types without parameters, and the name of the server's class for each type.
-_SIMPLE_TYPES: dict[int, str] = {
-    0x0001: "AsciiType",
-    0x0002: "LongType",
-    0x0003: "BytesType",
-    0x0004: "BooleanType",
-    0x0005: "CounterColumnType",
-    0x0006: "DecimalType",
-    0x0007: "DoubleType",
-    0x0008: "FloatType",
-    0x0009: "Int32Type",
-    0x000A: "UTF8Type",  # "text" of the first versions
-    0x000B: "DateType",
-    0x000C: "UUIDType",
-    0x000D: "VarcharType",
-    0x000E: "IntegerType",
-    0x000F: "TimeUUIDType",
-    0x0010: "InetAddressType",
-    0x0011: "SimpleDateType",
-    0x0012: "TimeType",
-    0x0013: "ShortType",
-    0x0014: "ByteType",
-    0x0015: "DurationType",
-}
-
-# A cache: the class of each option id of _SIMPLE_TYPES that was looked up before.
+# A cache: the class of each option id that was looked up before.
 _simple: dict[int, Any] = {}
 
 
@@ -108,8 +84,8 @@ class TypeReader:
         simple_type = _simple.get(code)
         if simple_type is not None:
             return simple_type
-        if code in _SIMPLE_TYPES:
-            return _simple.setdefault(code, lookup_casstype(_SIMPLE_TYPES[code]))
+        if code in OPTIONS:
+            return _simple.setdefault(code, lookup_casstype(OPTIONS[code]))
         composed = _COMPOSED.get(code)
         if composed is None:
             raise ProtocolError(f"a column has a type of the unknown code 0x{code:04x}")
@@ -211,7 +187,7 @@ _COMPOSED: dict[int, Callable[[TypeReader], Any]] = {
 
 TYPE_CODES: dict[int, Any] = {
     0x0000: CUSTOM_TYPE,
-    **{code: lookup_casstype_simple(name) for code, name in _SIMPLE_TYPES.items()},
+    **{code: lookup_casstype_simple(name) for code, name in OPTIONS.items()},
     0x0020: lookup_casstype_simple("ListType"),
     0x0021: lookup_casstype_simple("MapType"),
     0x0022: lookup_casstype_simple("SetType"),

@@ -13,7 +13,6 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import datetime
-import decimal
 import enum
 import inspect
 import ipaddress
@@ -21,13 +20,12 @@ import itertools
 import operator
 import types
 import typing
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, TypeVar
 
 from cassandra._bounded import Bounded, text_size
-from cassandra.util import Date, Duration, Time
+from cassandra.cqltypes.scalars import SCALARS
 
 __all__ = ["TypedRows", "typed_rows"]
 
@@ -424,17 +422,7 @@ def _is_row_class(cls: object) -> TypeGuard[type[Any]]:
 # For each CQL type: an annotation fits without conversion if it is one of these classes or a base
 # class of one. An int fits an annotation of float, as for type checkers.
 _SCALARS: dict[str, tuple[type[Any], ...]] = {
-    **dict.fromkeys(("ascii", "text", "varchar", "inet"), (str,)),
-    **dict.fromkeys(("bigint", "int", "smallint", "tinyint", "varint", "counter"), (int, float)),
-    **dict.fromkeys(("float", "double"), (float,)),
-    "boolean": (bool, int),
-    "decimal": (decimal.Decimal,),
-    "blob": (bytes,),
-    **dict.fromkeys(("uuid", "timeuuid"), (uuid.UUID,)),
-    "timestamp": (datetime.datetime, datetime.date),
-    "date": (Date,),
-    "time": (Time,),
-    "duration": (Duration,),
+    cls.typename: cls._values for cls in SCALARS if cls._values is not None
 }
 # The conversions by (CQL type, annotation), from the class that the decoder returns.
 _CONVERSIONS: dict[tuple[str, Any], Convert] = {

@@ -10,103 +10,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cassandra._lazy import lazy_names
+from cassandra._imports import Deferred
 from cassandra.cqltypes.codecs.base import Codec, TypeCalls, from_class, from_functions
 
 if TYPE_CHECKING:
-    from cassandra.cqltypes.codecs.containers import (
-        list_of,
-        map_of,
-        set_of,
-        tuple_of,
-        udt,
-        vector_of,
-    )
-    from cassandra.cqltypes.codecs.scalars import (
-        ascii_text,
-        blob,
-        boolean,
-        date,
-        decimal_number,
-        duration,
-        float32,
-        float64,
-        inet,
-        int8,
-        int16,
-        int32,
-        int64,
-        nothing,
-        text,
-        time,
-        timestamp,
-        uuid,
-        varint,
-    )
+    from cassandra.cqltypes.codecs import containers, scalars
+    from cassandra.cqltypes.codecs.containers import *  # noqa: F403
+    from cassandra.cqltypes.codecs.scalars import *  # noqa: F403
 
-__all__ = [
-    "Codec",
-    "TypeCalls",
-    "ascii_text",
-    "blob",
-    "boolean",
-    "date",
-    "decimal_number",
-    "duration",
-    "float32",
-    "float64",
-    "from_class",
-    "from_functions",
-    "inet",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "list_of",
-    "map_of",
-    "nothing",
-    "set_of",
-    "text",
-    "time",
-    "timestamp",
-    "tuple_of",
-    "udt",
-    "uuid",
-    "varint",
-    "vector_of",
-]
+    __all__ = ["Codec", "TypeCalls", "from_class", "from_functions"]
+    __all__ += containers.__all__
+    __all__ += scalars.__all__
+else:
+    # Imported at the first use: where the compiled twin serves, nothing uses them.
+    containers = Deferred("cassandra.cqltypes.codecs.containers")
+    scalars = Deferred("cassandra.cqltypes.codecs.scalars")
 
-# Imported only when needed: if the driver uses the compiled twin, nothing needs them.
-__getattr__ = lazy_names(
-    __name__,
-    {
-        **dict.fromkeys(
-            ("list_of", "map_of", "set_of", "tuple_of", "udt", "vector_of"),
-            "cassandra.cqltypes.codecs.containers",
-        ),
-        **dict.fromkeys(
-            (
-                "ascii_text",
-                "blob",
-                "boolean",
-                "date",
-                "decimal_number",
-                "duration",
-                "float32",
-                "float64",
-                "inet",
-                "int8",
-                "int16",
-                "int32",
-                "int64",
-                "nothing",
-                "text",
-                "time",
-                "timestamp",
-                "uuid",
-                "varint",
-            ),
-            "cassandra.cqltypes.codecs.scalars",
-        ),
-    },
-)
+    def __getattr__(name):
+        # Even `__all__` is made at the first use, from those of the two modules.
+        if name == "__all__":
+            base_names = ("Codec", "TypeCalls", "from_class", "from_functions")
+            return sorted((*base_names, *containers.__all__, *scalars.__all__))
+        for module in (containers, scalars) if not name.startswith("_") else ():
+            if name in module.__all__:
+                factory = globals()[name] = getattr(module, name)
+                return factory
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -43,6 +43,8 @@ from cassandra.sentinels import EMPTY
 from cassandra.util.orderedmap import OrderedMapSerializedKey
 from cassandra.util.sortedset import SortedSet
 
+__all__ = ["list_of", "map_of", "set_of", "tuple_of", "udt", "vector_of"]
+
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 

@@ -21,6 +21,29 @@ from cassandra.marshal import vints_pack, vints_unpack
 from cassandra.sentinels import EMPTY
 from cassandra.util.temporal import Date, Duration, Time, datetime_or_millis
 
+# The functions that make codecs; `cassandra.cqltypes.codecs` re-exports them.
+__all__ = [
+    "ascii_text",
+    "blob",
+    "boolean",
+    "date",
+    "decimal_number",
+    "duration",
+    "float32",
+    "float64",
+    "inet",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "nothing",
+    "text",
+    "time",
+    "timestamp",
+    "uuid",
+    "varint",
+]
+
 _new = object.__new__
 # UUID.__setattr__ raises an error. The setters of its slots do not.
 _set_uuid_int = UUID.__dict__["int"].__set__

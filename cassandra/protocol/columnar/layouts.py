@@ -133,25 +133,6 @@ class ColumnArray(NamedTuple):
     children: tuple[Any, ...]
 
 
-# (kind, Arrow format, width) of the layout, by the name of the type's codec factory.
-_SCALARS: dict[str, tuple[str, str, int]] = {
-    "int8": ("number", "c", 1),
-    "int16": ("number", "s", 2),
-    "int32": ("number", "i", 4),
-    "int64": ("number", "l", 8),
-    "float32": ("number", "f", 4),
-    "float64": ("number", "g", 8),
-    "timestamp": ("number", "tsm:UTC", 8),
-    "date": ("date", "tdD", 4),
-    "time": ("time", "ttn", 8),
-    "boolean": ("boolean", "b", 0),
-    "uuid": ("bytes", "w:16", 16),
-    "text": ("text", "u", 0),
-    "ascii_text": ("ascii", "u", 0),
-    "blob": ("blob", "z", 0),
-    "inet": ("inet", "u", 0),
-    "nothing": ("nothing", "n", 0),
-}
 _DURATION_PARTS = (
     Layout("part", "int", "i", 4),
     Layout("part", "int", "i", 4),
@@ -180,7 +161,7 @@ def layout_of(cqltype: CqlType, options: ColumnOptions = DEFAULT_OPTIONS) -> Lay
         # A type that inherits this `_build` is a scalar: its codec depends only on `_factory`.
         build: Any = cqltype._build
         if build.__func__ is _CassandraType.__dict__["_build"].__func__:
-            return _scalar(cqltype._factory, options, common)
+            return _scalar(cqltype, options, common)
     return Layout("blob", format="z", **common)
 
 
@@ -196,27 +177,21 @@ def row_layout(names: Sequence[str], layouts: Sequence[Layout]) -> Layout:
     )
 
 
-def _scalar(factory: str, options: ColumnOptions, common: dict[str, Any]) -> Layout:
-    if factory == "decimal_number":
-        if options.decimals == "text":
-            return Layout("decimal", format="u", **common)
+def _scalar(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+    kind, form, width = cqltype._column
+    if kind == "decimal" and options.decimals != "text":
         precision, scale = options.decimals
         wide = precision > 38
-        form = f"d:{precision},{scale},256" if wide else f"d:{precision},{scale}"
         return Layout(
             "decimal_fixed",
-            format=form,
+            format=f"d:{precision},{scale},256" if wide else f"d:{precision},{scale}",
             width=32 if wide else 16,
             decimal=(precision, scale),
             **common,
         )
-    if factory == "varint":
-        if options.varints == "text":
-            return Layout("varint", format="u", **common)
+    if kind == "varint" and options.varints == "int64":
         return Layout("varint64", format="l", width=8, **common)
-    if factory == "duration":
-        if options.durations == "interval":
-            return Layout("duration", format="tin", width=16, **common)
+    if kind == "duration" and options.durations == "struct":
         return Layout(
             "duration_parts",
             format="+s",
@@ -224,8 +199,7 @@ def _scalar(factory: str, options: ColumnOptions, common: dict[str, Any]) -> Lay
             children=_DURATION_PARTS,
             **common,
         )
-    kind, form, width = _SCALARS[factory]
-    extension = "arrow.uuid" if factory == "uuid" else ""
+    extension = "arrow.uuid" if kind == "bytes" else ""
     return Layout(kind, format=form, width=width, extension=extension, **common)
 
 
