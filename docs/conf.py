@@ -16,6 +16,9 @@ from sphinx.application import Sphinx
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
 
+from cassandra import policies
+from cassandra.client.settings.table import TASKS
+
 project = "turbocql"
 author = "The turbocql authors"
 release = installed_version("turbocql")
@@ -151,6 +154,20 @@ class Summary(SphinxDirective):
         return list(self.parse_text_to_nodes(text))
 
 
+class SettingsByTask(SphinxDirective):
+    """Shows the settings of a cluster in a table, by the task that each is for."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the nodes."""
+        head = [".. list-table::", "   :header-rows: 1", "   :widths: 26 74", ""]
+        rows = [("Task", "Settings")] + [
+            (task, ", ".join(f"``{name}``" for name in names.split()))
+            for task, names in TASKS.items()
+        ]
+        text = "\n".join([*head, *(f"   * - {task}\n     - {names}" for task, names in rows)])
+        return list(self.parse_text_to_nodes(text))
+
+
 def members(holder: object) -> list[tuple[str, str]]:
     """Return the names of a class's or module's public members, with their first sentences."""
     if isinstance(holder, type):
@@ -220,7 +237,12 @@ class Folded(SphinxDirective):
 
 def setup(app: Sphinx) -> None:
     app.add_directive("folded", Folded)
+    app.add_directive("settings-by-task", SettingsByTask)
     app.add_directive("summary", Summary)
+    # automodule sees the attributes of a module only, not the names that are imported at their
+    # first use.
+    for name in policies.__all__:
+        getattr(policies, name)
     app.connect("build-finished", write_index_for_models)
     app.connect("autodoc-process-signature", show_defaults)
     app.connect("autodoc-process-bases", show_public_bases)
