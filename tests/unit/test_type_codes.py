@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from cassandra import cqltypes, type_codes
+from cassandra.cqltypes.scalars import OPTIONS
 
 
 def test_type_codes() -> None:
@@ -17,3 +20,18 @@ def test_type_codes() -> None:
     ) == (0, 1, 0x15, 0x31)
     for name in codes:
         assert name == "CUSTOM_TYPE" or issubclass(getattr(cqltypes, name), cqltypes.CassandraType)
+
+
+def test_the_numbers_of_scalars_are_those_of_their_classes() -> None:
+    assert {name: getattr(type_codes, name) for name in OPTIONS.values()} == {
+        name: code for code, name in OPTIONS.items()
+    }
+
+
+def test_a_type_that_is_not_listed_gets_the_number_of_its_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(OPTIONS, 0x7F, "NewType")
+    assert type_codes.NewType == 0x7F  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="no attribute 'NoType'"):
+        _ = type_codes.NoType  # type: ignore[attr-defined]

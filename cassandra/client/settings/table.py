@@ -588,19 +588,21 @@ class ClusterSettings:
 
 TASKS: dict[str, str] = {
     "Where to connect": (
-        "contact_points port cloud scylla_cloud endpoint_factory address_translator "
-        "client_routes_config"
+        "contact_points port cloud scylla_cloud endpoint_factory "
+        "address_translator client_routes_config"
     ),
     "Log in, encrypt": (
         "auth_provider ssl_context ssl_options ssl_session_cache column_encryption_policy"
     ),
     "How requests are executed": (
-        "execution_profiles load_balancing_policy default_retry_policy timestamp_generator "
-        "request_throttler max_waiting_requests request_observers"
+        "execution_profiles load_balancing_policy default_retry_policy "
+        "timestamp_generator request_throttler max_waiting_requests "
+        "request_observers"
     ),
     "Timeouts": (
-        "connect_timeout control_connection_timeout metadata_request_timeout "
-        "schema_read_timeout max_schema_agreement_wait idle_heartbeat_interval "
+        "connect_timeout control_connection_timeout "
+        "metadata_request_timeout schema_read_timeout "
+        "max_schema_agreement_wait idle_heartbeat_interval "
         "idle_heartbeat_timeout"
     ),
     "Connections": (
@@ -608,16 +610,19 @@ TASKS: dict[str, str] = {
         "conviction_policy_factory shard_aware_options connection_class "
         "graceful_disconnect_enabled executor_threads"
     ),
-    "Prepared statements": "prepare_on_all_hosts reprepare_on_up prepare_scope",
+    "Prepared statements": ("prepare_on_all_hosts reprepare_on_up prepare_scope"),
     "Schema and nodes": (
-        "schema_metadata_enabled token_metadata_enabled schema_metadata_keyspaces "
-        "schema_metadata_page_size schema_event_refresh_window topology_event_refresh_window "
-        "status_event_refresh_window allow_control_connection_query_fallback"
+        "schema_metadata_enabled token_metadata_enabled "
+        "schema_metadata_keyspaces schema_metadata_page_size "
+        "schema_event_refresh_window topology_event_refresh_window "
+        "status_event_refresh_window "
+        "allow_control_connection_query_fallback"
     ),
-    "Protocol": "protocol_version allow_beta_protocol_version cql_version no_compact",
+    "Protocol": ("protocol_version allow_beta_protocol_version cql_version no_compact"),
     "What servers and operators see": (
-        "application_name application_version application_info client_id metrics_enabled "
-        "driver_config_reporting_enabled monitor_reporting_enabled monitor_reporting_interval"
+        "application_name application_version application_info "
+        "client_id metrics_enabled driver_config_reporting_enabled "
+        "monitor_reporting_enabled monitor_reporting_interval"
     ),
 }
 """Each setting under its task: the table at the top of the reference of `Cluster`."""
