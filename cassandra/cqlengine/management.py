@@ -350,7 +350,7 @@ def _means_already_there(message: str) -> bool:
     The error has no code of its own, so only the message tells.
     """
     text = message.lower()
-    return "already exist" in text or "conflicts with an existing" in text or "conflict" in text
+    return "already exist" in text or "conflicts with an existing" in text
 
 
 # -- types -----------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ class LatencyTracker:
         self._left = _CHECK_EVERY
         self._rotate_at = clock() + window
         # The results of `percentile` since the last look at the clock.
-        self._computed: dict[float, float | None] = {}
+        self._computed: dict[tuple[float, int], float | None] = {}
 
     def use_clock(self, clock: Callable[[], float]) -> None:
         """Start a window with another clock. Recorded latencies are kept.
@@ -86,9 +86,10 @@ class LatencyTracker:
         :param percent: from 0 to 100.
         :param at_least: return None if fewer latencies than this are recorded.
         """
-        if percent not in self._computed:
-            self._computed[percent] = self._compute(percent, at_least)
-        return self._computed[percent]
+        key = percent, at_least
+        if key not in self._computed:
+            self._computed[key] = self._compute(percent, at_least)
+        return self._computed[key]
 
     def _compute(self, percent: float, at_least: int) -> float | None:
         """Compute a percentile over both windows."""

@@ -53,6 +53,15 @@ def test_there_is_no_percentile_of_fewer_than_100_latencies() -> None:
     assert tracker.percentile(50, at_least=99) is not None
 
 
+def test_a_percentile_of_few_latencies_is_only_for_those_who_accept_few() -> None:
+    tracker = LatencyTracker()
+    for _ in range(10):
+        tracker.record(None, 0.001)
+    assert tracker.percentile(99) is None
+    assert tracker.percentile(99, at_least=10) is not None
+    assert tracker.percentile(99) is None
+
+
 def test_old_latencies_are_forgotten_after_two_windows() -> None:
     clock = Clock()
     tracker = LatencyTracker(window=10.0, clock=clock)
