@@ -221,8 +221,8 @@ class Network:
         while (
             self.is_cut(source, address) or self.is_cut(address, source) or address in self._hanging
         ):
-            # TCP sends SYN again after 1, 2, 4 ... seconds.
-            pause = max(waited, 1.0)
+            # TCP sends SYN again after further 1, 2, 4 ... seconds.
+            pause = waited + 1.0
             if waited + pause > _SYN_TIMEOUT:
                 raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
             await asyncio.sleep(pause)
