@@ -66,13 +66,12 @@ _of_specs: Bounded[tuple[int, int, bytes], ResultMetadata] = Bounded(256, 1 << 2
 class ResultMessage(StreamedResult):
     """A RESULT message. Its `kind`, a ``RESULT_KIND_`` constant, says which attributes are set.
 
-    * ROWS: metadata (a `ResultMetadata`, perhaps the prepared statement's), row_count, paging_state
-      (None on the last page), result_metadata_id (bytes if the server sent a new id, else None),
-      column_names, column_types, column_metadata, parsed_rows (a list of tuples); see also
-      `decode`.
+    * ROWS: metadata (a `ResultMetadata`; the prepared statement's if the server sent none),
+      row_count, paging_state (None on the last page), result_metadata_id (bytes if the server sent
+      a new id, else None), column_names, column_types, column_metadata, parsed_rows (a list of
+      tuples); see also `decode`.
     * PREPARED: query_id, bind_metadata (a list of `ColumnMetadata`), pk_indexes (None before
-    * version
-      4), result_metadata, result_metadata_id, is_lwt.
+      version 4), result_metadata, result_metadata_id, is_lwt.
     * SET_KEYSPACE: new_keyspace.
     * SCHEMA_CHANGE: schema_change_event, a dict.
 
