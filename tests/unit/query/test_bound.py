@@ -8,6 +8,7 @@ import pytest
 
 from cassandra import ConsistencyLevel
 from cassandra.cqltypes import FloatType, Int32Type, ListType, UTF8Type, VectorType
+from cassandra.policies import FallthroughRetryPolicy
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import (
     UNSET_VALUE,
@@ -134,3 +135,52 @@ def test_a_matrix_and_a_bare_vector_get_advice() -> None:
         statement.bind((numpy.ones((1, 3), "float32"),))
     with pytest.raises(ValueError, match=r"3 given, 1 wanted .* is written \(value,\)"):
         statement.bind([1.0, 2.0, 3.0])
+
+
+def test_a_bound_statement_takes_the_settings_of_its_prepared_statement() -> None:
+    statement = prepared()
+    policy, other = FallthroughRetryPolicy(), FallthroughRetryPolicy()
+    statement.retry_policy = policy
+    statement.consistency_level = ConsistencyLevel.QUORUM
+    statement.serial_consistency_level = ConsistencyLevel.LOCAL_SERIAL
+    statement.is_idempotent = True
+    statement.fetch_size = 7
+    bound = BoundStatement(statement)
+    assert bound.retry_policy is policy
+    assert bound.consistency_level == ConsistencyLevel.QUORUM
+    assert bound.serial_consistency_level == ConsistencyLevel.LOCAL_SERIAL
+    assert bound.is_idempotent is True
+    assert bound.fetch_size == 7
+    assert (bound.keyspace, bound.table) == ("ks", "people")
+    own = BoundStatement(
+        statement,
+        retry_policy=other,
+        consistency_level=ConsistencyLevel.ONE,
+        serial_consistency_level=ConsistencyLevel.SERIAL,
+        fetch_size=3,
+        keyspace="elsewhere",
+    )
+    assert own.retry_policy is other
+    assert own.consistency_level == ConsistencyLevel.ONE
+    assert own.serial_consistency_level == ConsistencyLevel.SERIAL
+    assert (own.fetch_size, own.keyspace) == (3, "elsewhere")
+
+
+def test_without_settings_a_bound_statement_has_none() -> None:
+    bound = BoundStatement(prepared())
+    assert bound.retry_policy is None
+    assert bound.consistency_level is None
+    assert bound.serial_consistency_level is None
+
+
+def test_a_list_for_one_marker_in_parentheses_gets_advice() -> None:
+    columns = [ColumnMetadata("ks", "people", "id", Int32Type)]
+    text = "SELECT * FROM people WHERE id IN (?)"
+    statement = PreparedStatement(columns, b"\x01", [0], text, "ks", 4, None, None)
+    with pytest.raises(TypeError, match=r"write IN \?, without parentheses, to bind a list"):
+        statement.bind(([1, 2],))
+
+
+def test_a_value_of_a_wrong_type_gets_no_advice_that_does_not_fit() -> None:
+    with pytest.raises(TypeError, match=r"is not an integer \(in 'INSERT INTO people .*'\)$"):
+        prepared().bind(("seven", "ada", None))

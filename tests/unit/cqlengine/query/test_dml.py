@@ -7,13 +7,16 @@ import uuid
 
 import pytest
 
-from cassandra.cqlengine import CQLEngineException, columns
+from cassandra.cqlengine import CQLEngineException, ValidationError, columns
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import (
     BatchQuery,
+    DMLQuery,
     IfExistsWithCounterColumn,
     IfNotExistsWithCounterColumn,
 )
+from cassandra.cqlengine.query import dml
+from cassandra.cqlengine.values import values_of
 from tests.unit.cqlengine.conftest import FakeSession
 from tests.unit.cqlengine.test_models import Hits, Person
 
@@ -97,6 +100,14 @@ def test_a_failed_write_leaves_the_instance_unchanged(session: FakeSession) -> N
     assert session.last[1] == ["y", 1]
 
 
+class Room(Model):
+    __keyspace__ = "ks"
+    id = columns.Integer(partition_key=True)
+    seat = columns.Integer(primary_key=True)
+    name = columns.Text(static=True)
+    guest = columns.Text()
+
+
 class Rated(Model):
     id = columns.Integer(primary_key=True)
     stars = columns.Integer(default=3)
@@ -163,3 +174,78 @@ def test_conflicting_options_are_refused() -> None:
         Person(id=1).using(connection="a").batch(batch)
     with pytest.raises(CQLEngineException, match="BatchQuery"):
         Person(id=1).batch(4)
+
+
+def test_columns_without_a_value_are_not_inserted(session: FakeSession) -> None:
+    Rated.create(id=5)
+    assert session.last == ('INSERT INTO ks.rated ("id", "stars") VALUES (?, ?)', [5, 3])
+    Rated.create(id=5, stars=None)
+    assert session.last == ('INSERT INTO ks.rated ("id", "stars") VALUES (?, ?)', [5, None])
+
+
+def test_a_batch_s_timestamp_is_for_all_writes_but_counters(session: FakeSession) -> None:
+    batch = BatchQuery(timestamp=7)
+    rated = Rated(id=1)
+    values_of(rated).options = values_of(rated).options.with_changes(batch=batch)
+    options = values_of(rated).options
+    assert dml.timestamp_of(options) == 7
+    assert dml.timestamp_of(options, counters=True) is None
+    assert dml.timestamp_of(options.with_changes(timestamp=8), counters=True) == 8
+    assert dml.timestamp_of(values_of(Rated(id=2)).options) is None
+
+
+def test_a_dml_query_writes_its_instance_with_its_own_options(session: FakeSession) -> None:
+    rated = Rated(id=1, note="x")
+    query = DMLQuery(Rated, rated, ttl=5)
+    query.save()
+    assert session.last == (
+        'INSERT INTO ks.rated ("id", "stars", "note") VALUES (?, ?, ?) USING TTL ?',
+        [1, 3, "x", 5],
+    )
+    rated.note = "y"
+    query.update()
+    assert session.last == (
+        'UPDATE ks.rated USING TTL ? SET "note" = ? WHERE "id" = ?',
+        [5, "y", 1],
+    )
+    query.delete()
+    assert session.last == ('DELETE FROM ks.rated WHERE "id" = ?', [1])
+    batch = BatchQuery()
+    count = len(session.done)
+    rated.note = "z"
+    assert query.batch(batch) is query
+    query.save()
+    assert len(session.done) == count
+    assert len(batch.queries) == 1
+    with pytest.raises(ValidationError, match="no instance of Rated to write"):
+        DMLQuery(Rated).save()
+
+
+def test_a_static_column_is_updated_without_the_clustering_key(session: FakeSession) -> None:
+    room = Room.create(id=1, seat=2, name="blue")
+    room.name = "green"
+    room.save()
+    assert session.last == ('UPDATE ks.room SET "name" = ? WHERE "id" = ?', ["green", 1])
+    room.guest = "ada"
+    room.name = "red"
+    room.save()
+    assert session.last == (
+        'UPDATE ks.room SET "name" = ?, "guest" = ? WHERE "id" = ? AND "seat" = ?',
+        ["red", "ada", 1, 2],
+    )
+
+
+def test_a_changed_key_inserts_another_row(session: FakeSession) -> None:
+    room = Room.create(id=1, seat=2, name="blue")
+    room.seat = 3
+    room.save()
+    assert session.last == (
+        'INSERT INTO ks.room ("id", "seat", "name") VALUES (?, ?, ?)',
+        [1, 3, "blue"],
+    )
+
+
+def test_a_write_without_its_key_is_refused(session: FakeSession) -> None:
+    with pytest.raises(ValidationError, match="id"):
+        Rated(note="x").save()
+    assert session.done == []
