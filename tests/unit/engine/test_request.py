@@ -610,6 +610,7 @@ async def test_all_retries_that_wait_are_cancelled_when_the_request_ends() -> No
 
     # Two attempts of one request, for example the second by speculation, wait for their retries.
     request: Any = Retried()
+    host: Any
     for host in ("a", "b"):
         request._retry_handle = _DelayedRetry(request, host, 60)
     assert len(request.session.delayed) == 2
@@ -618,8 +619,9 @@ async def test_all_retries_that_wait_are_cancelled_when_the_request_ends() -> No
     assert request.hosts == []
 
     request = Retried()
-    request._retry_handle = waiting = _DelayedRetry(request, "a", 60)
-    request._retry_handle = _DelayedRetry(request, "b", 0)
+    hosts: list[Any] = ["a", "b"]
+    request._retry_handle = waiting = _DelayedRetry(request, hosts[0], 60)
+    request._retry_handle = _DelayedRetry(request, hosts[1], 0)
     await asyncio.wait_for(request.has_retried.wait(), 10)
     assert request.hosts == ["b"]
     assert request._retry_handle is waiting

@@ -14,8 +14,8 @@ from cassandra.cqlengine.query import (
     DMLQuery,
     IfExistsWithCounterColumn,
     IfNotExistsWithCounterColumn,
+    dml,
 )
-from cassandra.cqlengine.query import dml
 from cassandra.cqlengine.values import values_of
 from tests.unit.cqlengine.conftest import FakeSession
 from tests.unit.cqlengine.test_models import Hits, Person
