@@ -8,6 +8,7 @@ the next page. Errors of the driver become HTTP statuses as docs/guides/runbook.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import logging
@@ -45,6 +46,7 @@ STATUS: dict[type[Exception], tuple[int, str]] = {
     WriteTimeout: (504, "the database did not answer in time"),
     ConnectionException: (504, "the connection to the database broke"),
 }
+START_WITHIN = 5.0  # seconds to wait for the database at the start
 HOSTS = os.environ.get("CASSANDRA_HOSTS", "127.0.0.1").split(",")
 SCHEMA = (
     "CREATE KEYSPACE IF NOT EXISTS service WITH replication = "
@@ -118,15 +120,40 @@ def create_app(hosts: list[str] = HOSTS, **settings: Any) -> Any:
     from fastapi import FastAPI, HTTPException
     from fastapi.responses import JSONResponse
 
+    async def connect(cluster: aio.Cluster) -> None:
+        """Connect, however long the database is down: `Cluster.connect` may be called again."""
+        while True:
+            try:
+                session = await cluster.connect()
+                notes = Notes(session)
+                await notes.prepare()
+            except DriverException as error:
+                logger.warning("not connected yet: %r", error)
+                await asyncio.sleep(1.0)
+            else:
+                app.state.session, app.state.notes = session, notes
+                return
+
     @contextlib.asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
         async with aio.Cluster(hosts, **settings) as cluster:
-            app.state.session = await cluster.connect()
-            app.state.notes = Notes(app.state.session)
-            await app.state.notes.prepare()
+            connecting = asyncio.create_task(connect(cluster))
+            # Usually this takes a moment. If it takes longer, start; all requests get 503 then.
+            await asyncio.wait([connecting], timeout=START_WITHIN)
             yield
+            connecting.cancel()
 
     app = FastAPI(lifespan=lifespan)
+    app.state.session = app.state.notes = None
+
+    def connected(part: str) -> Any:
+        """Return the session or the notes.
+
+        :param part: the name in the application's state.
+        """
+        if app.state.session is None:
+            raise HTTPException(503, "the database is not available", {"Retry-After": "1"})
+        return getattr(app.state, part)
 
     @app.exception_handler(DriverException)
     async def failed(request: Any, error: Exception) -> Any:
@@ -139,20 +166,20 @@ def create_app(hosts: list[str] = HOSTS, **settings: Any) -> Any:
 
     @app.get("/ready")
     async def ready() -> dict[str, bool]:
-        await app.state.session.execute("SELECT key FROM system.local", timeout=1.0)
+        await connected("session").execute("SELECT key FROM system.local", timeout=1.0)
         return {"ready": True}
 
     @app.get("/notes/{owner}")
     async def page(owner: str, token: str | None = None) -> dict[str, Any]:
         try:
-            notes: dict[str, Any] = await app.state.notes.page(owner, token)
+            notes: dict[str, Any] = await connected("notes").page(owner, token)
         except ValueError as error:  # the token is not base64
             raise HTTPException(400, "that is no token of ours") from error
         return notes
 
     @app.post("/notes/{owner}")
     async def add(owner: str, body: dict[str, str]) -> Note:
-        note: Note = await app.state.notes.add(owner, body["body"])
+        note: Note = await connected("notes").add(owner, body["body"])
         return note
 
     return app

@@ -155,8 +155,12 @@ def _row_maker(
     for name in names:
         if name not in by_name:
             field_names = ", ".join(by_name) or "none"
+            advice = ""
+            if name == "[applied]":
+                advice = "; write no row_type for a conditional statement, and use was_applied"
             raise TypeError(
-                f'column "{name}" has no field in {name_of_class}, whose fields are {field_names}'
+                f'column "{name}" has no field in {name_of_class}, whose fields are '
+                f"{field_names}{advice}"
             )
         if names.count(name) > 1:
             raise TypeError(f'two columns are named "{name}": {name_of_class} can take one')

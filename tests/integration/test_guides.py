@@ -28,7 +28,7 @@ PAGES = [
 ]
 PYTHON = ".. code-block:: python"
 # Pages without Python blocks: they refer to files in examples/.
-WITHOUT = {"web", "coming-from"}
+WITHOUT = {"coming-from"}
 # A block that shows the output of the blocks before it. In it, "..." stands for any text.
 OUTPUT = re.compile(r"( *)\.\. code-block:: text\n +:caption: Output\n\n((?:\1 +.*\n|\n)+)")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import NoneType
 from typing import Any
 
-from cassandra.testing.fake.answers import Answerable
+from cassandra.testing.fake.answers import Answerable, Prepared
 from cassandra.testing.fake.looping import NodeThread
 from cassandra.testing.fake.node import FakeNode
 from cassandra.testing.fake.requests import Request
@@ -82,6 +82,7 @@ class FakeCluster:
         self._prefix = ""
         self._numbered = 0  # nodes since the start, including removed ones
         self._primes: list[tuple[Match, Answerable]] = []
+        self._statements: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self.nodes: list[FakeNode] = []
         self._port = 0
 
@@ -149,6 +150,8 @@ class FakeCluster:
         node = make(address, self._port, **settings)
         node.start()
         self._port = node.port
+        for query, args, options in self._statements:
+            node.prime_prepare(query, *args, **options)
         for match, answer in self._primes:
             node.prime(match, answer)
         # Replace the list, because the test's thread may be iterating over the old one.
@@ -262,6 +265,14 @@ class FakeCluster:
         if times is None:
             self._primes.append((match, answer))
         return [node.prime(match, answer, times) for node in self.nodes]
+
+    def prime_prepare(self, query: str, *args: Any, **options: Any) -> list[Prepared]:
+        """Call `FakeNode.prime_prepare` on each node, and on nodes that are added later.
+
+        :param query: as in `FakeNode.prime_prepare`, which takes all other arguments, too.
+        """
+        self._statements.append((query, args, options))
+        return [node.prime_prepare(query, *args, **options) for node in self.nodes]
 
     # -- topology ----------------------------------------------------------------------------------
 

@@ -151,6 +151,10 @@ class TestMatching:
         ):
             rows_as(User, [*USER, ("age", "Int32Type", 1)])
 
+    def test_a_conditional_statement_gets_advice(self) -> None:
+        with pytest.raises(TypeError, match=r"no row_type for a conditional statement"):
+            rows_as(User, [("[applied]", "BooleanType", True), *USER])
+
     def test_a_field_without_a_column(self) -> None:
         """The error names the field and the columns."""
         with pytest.raises(

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.policies import RoundRobinPolicy
 from cassandra.testing import FakeCluster as PublicCluster, FakeNode as PublicNode, wire
-from cassandra.testing.fake import FakeCluster, FakeNode, set_keyspace
+from cassandra.testing.fake import FakeCluster, FakeNode, rows, set_keyspace
 
 from .client import RawClient, envelope, query
 
@@ -75,6 +77,23 @@ def test_two_clusters_side_by_side(nodes: FakeCluster) -> None:
     with FakeCluster(3) as others:
         first = {(node.address, node.port) for node in nodes.nodes}
         assert not first & {(node.address, node.port) for node in others.nodes}
+
+
+def test_statements_and_answers_are_primed_on_all_nodes_also_later_ones(
+    nodes: FakeCluster,
+) -> None:
+    query = "SELECT v FROM t WHERE k = ?"
+    nodes.prime_prepare(query, [("k", "int")], [("v", "int")], pk_indexes=[0])
+    nodes.prime(query, rows([("v", "int")], [(7,)]))
+    nodes.add_node()
+    profile = ExecutionProfile(RoundRobinPolicy())
+    with Cluster(
+        nodes.contact_points, port=nodes.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+    ) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        statement = session.prepare(query)
+        for host in cluster.metadata.all_hosts():
+            assert session.execute(statement, (1,), host=host).one().v == 7
 
 
 def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
