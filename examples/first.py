@@ -24,8 +24,8 @@ with Cluster(["127.0.0.1"]) as cluster, cluster.connect() as session:
 
     # Files and data frames of any size load with one call.
     rows = "id,customer,total\n2,bob,3.0\n3,eve,8.25\n"
-    Path("orders.csv").write_text(rows)
-    print(session.load("orders", "orders.csv"))
+    Path("first_orders.csv").write_text(rows)
+    print(session.load("orders", "first_orders.csv"))
 
 
 # asyncio has the same names and runs on your own event loop.

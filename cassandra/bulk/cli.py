@@ -191,8 +191,13 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
         help="string that means null in CSV (default: the empty string); may be repeated",
     )
     add("--encoding", metavar="NAME", help="of CSV and JSON lines (default: utf-8)")
-    add("--date-format", metavar="FORMAT", help="as for strptime (default: ISO 8601)")
-    add("--timestamp-format", metavar="FORMAT", help="as for strptime (default: ISO 8601)")
+    for name in ("--date-format", "--timestamp-format"):
+        add(
+            name,
+            metavar="FORMAT",
+            action=_Repeated,
+            help="as for strptime (default: ISO 8601); may be repeated: the first that fits",
+        )
     add = parser.add_argument_group("what is written").add_argument
     add("--columns", metavar="NAMES", help="columns to write: a,b,c, or field=column,field=column")
     add("--ignore", metavar="NAMES", help="fields to leave out: a,b,c")

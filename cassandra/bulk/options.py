@@ -33,8 +33,10 @@ class LoadOptions:
     :param encoding: the encoding of CSV and JSON lines.
     :param ignore: names of fields to ignore. Any other field without a column is an error, unless
         `columns` selects what is written.
-    :param date_format: the format of dates, for `datetime.datetime.strptime`; None for ISO 8601.
-    :param timestamp_format: the format of timestamps; None for ISO 8601 or milliseconds since 1970.
+    :param date_format: the format of dates, for `datetime.datetime.strptime`, or a list of formats,
+        of which the first that fits a text is used; None for ISO 8601.
+    :param timestamp_format: the format of timestamps, or a list of formats; None for ISO 8601 or
+        milliseconds since 1970.
     :param concurrency: the maximum number of requests in flight. The load begins with fewer, sends
         more at a time while servers respond quickly, and fewer if they cannot keep up.
     :param batch: "replica" groups rows with the same replicas into small unlogged batches,
@@ -72,8 +74,8 @@ class LoadOptions:
     null: str | Sequence[str] = ""
     encoding: str = "utf-8"
     ignore: Sequence[str] = ()
-    date_format: str | None = None
-    timestamp_format: str | None = None
+    date_format: str | Sequence[str] | None = None
+    timestamp_format: str | Sequence[str] | None = None
     concurrency: int = 1024
     batch: str | None = "replica"
     ttl: int | None = None
@@ -103,12 +105,7 @@ class LoadOptions:
             if value is not None and (not isinstance(value, str) or len(value) != 1):
                 raise ValueError(f"{name} must be one character, but is {value!r}")
         for name in ("date_format", "timestamp_format"):
-            form = getattr(self, name, None)
-            if isinstance(form, str) and "%" not in form:
-                raise ValueError(
-                    f"{name} is a format of datetime.strptime, but is {form!r}: write '%d/%m/%Y' "
-                    "for 31/12/2026, '%m/%d/%y' for 12/31/26"
-                )
+            _check_formats(name, getattr(self, name, None))
         warn_of_early_write(self.timestamp)
         if isinstance(self.columns, str):
             raise TypeError(
@@ -176,8 +173,8 @@ class LoadSettings(TypedDict, total=False):
     null: str | Sequence[str]
     encoding: str
     ignore: Sequence[str]
-    date_format: str | None
-    timestamp_format: str | None
+    date_format: str | Sequence[str] | None
+    timestamp_format: str | Sequence[str] | None
     concurrency: int
     batch: str | None
     ttl: int | None
@@ -211,6 +208,25 @@ def load_options(keywords: Mapping[str, Any]) -> LoadOptions:
             hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names)}"
             raise TypeError(f"load has no option {name!r}{hint}")
     return LoadOptions(**keywords)
+
+
+def _check_formats(name: str, value: object) -> None:
+    """Raise an error unless an option is a format of dates, a list of formats, or None.
+
+    :param name: the option, for the message.
+    :param value: its value.
+    """
+    if value is None:
+        return
+    formats = [value] if isinstance(value, str) else value
+    if not isinstance(formats, (list, tuple)) or not formats:
+        raise TypeError(f"{name} is a format of datetime.strptime or a list, but is {value!r}")
+    for format in formats:
+        if not isinstance(format, str) or "%" not in format:
+            raise ValueError(
+                f"{name} is a format of datetime.strptime, but is {format!r}: write '%d/%m/%Y' "
+                "for 31/12/2026, '%m/%d/%y' for 12/31/26"
+            )
 
 
 def _check_count(name: str, value: object, minimum: int) -> None:

@@ -103,14 +103,15 @@ class Formats:
     """Options for how values are written as strings.
 
     :param null: the string that means null, or a sequence of such strings.
-    :param date: a format of `datetime.datetime.strptime` for dates; None for ISO 8601.
-    :param timestamp: a format of `datetime.datetime.strptime` for timestamps; None for ISO 8601 or
+    :param date: a format of `datetime.datetime.strptime` for dates, or a sequence of formats, of
+        which the first that fits is used; None for ISO 8601.
+    :param timestamp: a format for timestamps, or a sequence of formats; None for ISO 8601 or
         milliseconds since 1970.
     """
 
     null: str | Sequence[str] = ""
-    date: str | None = None
-    timestamp: str | None = None
+    date: str | Sequence[str] | None = None
+    timestamp: str | Sequence[str] | None = None
 
     @property
     def nulls(self) -> tuple[str, ...]:
@@ -167,9 +168,9 @@ def text_reader(cql_type: Any, formats: Formats) -> Reader:
     if type_name in _CONTAINERS or cql_type.subtypes:
         return json_reader(cql_type, formats)
     if type_name == "date" and formats.date is not None:
-        return partial(_formatted_date, formats.date)
+        return partial(_formatted_date, _as_tuple(formats.date))
     if type_name == "timestamp" and formats.timestamp is not None:
-        return partial(_formatted_timestamp, formats.timestamp)
+        return partial(_formatted_timestamp, _as_tuple(formats.timestamp))
     return _SCALARS.get(type_name, str)
 
 
@@ -560,12 +561,28 @@ def _in_utc(value: datetime.datetime) -> datetime.datetime:
     return value if value.tzinfo is not None else value.replace(tzinfo=datetime.timezone.utc)
 
 
-def _formatted_date(form: str, text: str) -> datetime.date:
-    return datetime.datetime.strptime(text, form).date()
+def _as_tuple(formats: str | Sequence[str]) -> tuple[str, ...]:
+    return (formats,) if isinstance(formats, str) else tuple(formats)
 
 
-def _formatted_timestamp(form: str, text: str) -> datetime.datetime:
-    return _in_utc(datetime.datetime.strptime(text, form))
+def _by_first_format(formats: tuple[str, ...], text: str) -> datetime.datetime:
+    """Return the moment that a text has in the first of the formats that fits it."""
+    if len(formats) == 1:
+        return datetime.datetime.strptime(text, formats[0])
+    for form in formats:
+        try:
+            return datetime.datetime.strptime(text, form)
+        except ValueError:
+            continue
+    raise ValueError(f"{short_repr(text)} has none of the formats {', '.join(map(repr, formats))}")
+
+
+def _formatted_date(formats: tuple[str, ...], text: str) -> datetime.date:
+    return _by_first_format(formats, text).date()
+
+
+def _formatted_timestamp(formats: tuple[str, ...], text: str) -> datetime.datetime:
+    return _in_utc(_by_first_format(formats, text))
 
 
 def _duration(text: str) -> Duration:

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from types import NoneType
 from typing import Any
 
 from cassandra.bulk.options import LoadOptions
@@ -48,6 +49,9 @@ class FileForm:
     def __post_init__(self) -> None:
         if not isinstance(self.null, str):
             raise TypeError(f"null is one text in an unload, but is {self.null!r}")
+        for name in ("date_format", "timestamp_format"):
+            if not isinstance(getattr(self, name), (str, NoneType)):
+                raise TypeError(f"{name} is one format in an unload, not {getattr(self, name)!r}")
         if not isinstance(self.header, bool):
             raise TypeError(f"header is True or False in an unload, but is {self.header!r}")
         values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -96,7 +96,10 @@ def test_all_options(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_options_that_may_be_repeated(calls: Calls) -> None:
     """Options that are repeated, or separated by commas, become lists."""
-    command = "load ks.t - --format csv --null NULL --null NA --ignore a,b --encoding latin-1"
+    command = (
+        "load ks.t - --format csv --null NULL --null NA --ignore a,b --encoding latin-1 "
+        "--date-format %d/%m/%Y --date-format %Y-%m-%d"
+    )
     assert cli.main([*command.split(), "--checkpoint", "point", "--restart"]) == 0
     ((_, source, options),) = calls.loads
     assert source == ["-"]

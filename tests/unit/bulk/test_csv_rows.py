@@ -183,6 +183,22 @@ def test_date_and_timestamp_formats_are_used_by_both_readers(
     assert "does not match format" in str(fast_rows[1].content)
 
 
+def test_the_first_format_that_fits_a_date_is_used_by_both_readers(
+    read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("c0,c1\n02.03.2026,02.03.2026\n2026-11-23,2026-11-23\n11/23/2026,\n")
+    formats = ["%d.%m.%Y", "%Y-%m-%d"]
+    expected, fast_rows = read_both_ways(
+        path, "date", "timestamp", date=formats, timestamp=tuple(formats)
+    )
+    assert fast_rows == expected
+    assert isinstance(fast_rows[0].content, bytes)
+    assert isinstance(fast_rows[1].content, bytes)
+    text = "'11/23/2026' has none of the formats '%d.%m.%Y', '%Y-%m-%d'"
+    assert text in str(fast_rows[2].content)
+
+
 FILES = {
     "empty": b"",
     "header alone": b"c0,c1",

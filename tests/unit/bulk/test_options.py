@@ -48,3 +48,19 @@ def test_unknown_options_are_refused_by_name() -> None:
     assert load_options({"ttl": 5}) == LoadOptions(ttl=5)
     with pytest.raises(TypeError, match="load has no option 'xyz'; there are columns"):
         load_options({"xyz": 5})
+
+
+@pytest.mark.parametrize(
+    ("formats", "error"),
+    [
+        ("dd/mm/yyyy", ValueError),
+        (["%d/%m/%Y", "iso"], ValueError),
+        ([], TypeError),
+        (5, TypeError),
+    ],
+)
+def test_formats_of_dates_are_checked(formats: Any, error: type[Exception]) -> None:
+    for name in ("date_format", "timestamp_format"):
+        options: Any = {name: formats}
+        with pytest.raises(error, match=f"{name} is a format of datetime.strptime"):
+            LoadOptions(**options)

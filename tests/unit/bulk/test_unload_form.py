@@ -120,3 +120,20 @@ def test_options_that_have_no_effect_or_conflict_are_refused(
     with pytest.raises(ValueError, match=words):
         session.unload("a.t0", tmp_path / "out", format=format, **options)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("null", ["", "NULL"], "null is one text in an unload"),
+        ("header", ["a"], "header is True or False in an unload"),
+        ("date_format", ["%d/%m/%Y", "%Y"], "date_format is one format in an unload"),
+        ("timestamp_format", ("%Y",), "timestamp_format is one format in an unload"),
+    ],
+)
+def test_options_that_a_load_takes_several_of_are_refused(
+    option: str, value: object, message: str
+) -> None:
+    options: Any = {option: value}
+    with pytest.raises(TypeError, match=message):
+        FileForm(**options)
