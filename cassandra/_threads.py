@@ -15,7 +15,7 @@ We cannot use the locks of these libraries. If only another thread can end a wai
 error about a deadlock, and eventlet's locks only work in one thread. So we wake greenlets of gevent
 by a watcher of their hub, and greenlets of eventlet through a pipe.
 
-A simulation (`cassandra.testing`) runs threads one at a time and in virtual time. Inside its
+A simulation (see the testing package) runs threads one at a time, in virtual time. Inside its
 threads, the functions of this module return the simulation's objects: see `Simulation`.
 """
 

@@ -24,7 +24,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._lazy import lazy_names
-from cassandra.cqltypes.coerce import blob_bytes, refuse_zone, uuid_bytes
+from cassandra.cqltypes.coerce import blob_bytes, duration_parts, refuse_zone, uuid_bytes
 from cassandra.cqltypes.missing import is_missing_type
 from cassandra.util.daterange import DateRange
 from cassandra.util.geometry import LineString, Point, Polygon
@@ -203,8 +203,10 @@ class Encoder:
         """Return a duration such as ``1mo2d3ns``.
 
         :param val: the value.
+        :raises ValueError: if some parts are positive and others negative: CQL has one sign for
+            all.
         """
-        return str(Duration(index(val.months), index(val.days), index(val.nanoseconds)))
+        return str(Duration(*duration_parts(val)))
 
     def cql_encode_float(self, val: float) -> str:
         """Return the shortest string that reads back as the same number, or a name such as ``NaN``.

@@ -607,7 +607,7 @@ cdef class TypeCalls:
 cdef Codec _NOTHING = nothing()
 
 
-__all__ = [
+__all__ = sorted([
     "Codec",
     "TypeCalls",
     *SCALARS,
@@ -619,4 +619,4 @@ __all__ = [
     "tuple_of",
     "udt",
     "vector_of",
-]
+])

@@ -51,11 +51,17 @@ cdef object _payload(statement, BoundBase bound, options, CallBase call):
         payload = options.custom_payload
     else:
         payload = value_of(&call.custom_payload, call, "custom_payload")
+    if bound is None:
+        own = statement.custom_payload
+    else:
+        own = value_of(&bound.custom_payload, bound, "custom_payload")
     if not payload:
-        if bound is None:
-            payload = statement.custom_payload
-        else:
-            payload = value_of(&bound.custom_payload, bound, "custom_payload")
+        payload = own
+    elif own:
+        # The request has the keys of both; those of the call take precedence.
+        _check_payload(own)
+        _check_payload(payload)
+        payload = {**own, **payload}
     if payload is not None:
         _check_payload(payload)
         # Copied, because each attempt encodes the payload, and the application may change its

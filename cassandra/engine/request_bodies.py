@@ -462,6 +462,7 @@ class PrepareBody(RequestBody):
         super().__init__(keyspace, expected)
         if custom_payload is not None:
             check_payload(custom_payload)
+            custom_payload = dict(custom_payload)  # the application may change its own mapping
         self.custom_payload = custom_payload
         self.query = query
 

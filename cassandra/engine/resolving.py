@@ -57,7 +57,14 @@ def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> No
     generator = session.timestamp_generator
     body.timestamp = generator() if generator is not None and session.use_client_timestamp else None
     body.tracing = options.trace
-    payload = options.custom_payload or statement.custom_payload
+    payload, own_payload = options.custom_payload, statement.custom_payload
+    if not payload:
+        payload = own_payload
+    elif own_payload:
+        # The request has the keys of both; those of the call take precedence.
+        check_payload(own_payload)
+        check_payload(payload)
+        payload = {**own_payload, **payload}
     if payload is not None:
         check_payload(payload)
         # Copy the payload: it is encoded at each attempt, and the application may change its own

@@ -530,7 +530,8 @@ class BatchStatement(Statement):
         prepared = rows.prepared
         if not self.is_routed and prepared.routing_key_indexes and rows.block.count:
             self._routed_by = rows
-            self.keyspace = self._borrowed_keyspace = prepared.table_keyspace
+            if self.keyspace is None:
+                self.keyspace = self._borrowed_keyspace = prepared.table_keyspace
             self.table = prepared.table
 
     def add_all(
@@ -645,10 +646,11 @@ class BatchStatement(Statement):
             and statement.routing_key is not None
         ):
             self._routing_key = statement.routing_key
-            self.keyspace = statement.keyspace
-            self._borrowed_keyspace = (
-                statement.keyspace if isinstance(statement, BoundStatement) else None
-            )
+            if self.keyspace is None:
+                self.keyspace = statement.keyspace
+                self._borrowed_keyspace = (
+                    statement.keyspace if isinstance(statement, BoundStatement) else None
+                )
             self.table = statement.table
         # Merge the payloads: a BATCH message has one for all statements.
         if statement.custom_payload:

@@ -246,7 +246,11 @@ def test_the_result_of_a_recipe_works(title: str, tmp_path: Path) -> None:
 
 def test_each_file_and_name_of_the_page_exists() -> None:
     text = PAGE.read_text()
-    paths = [path.relative_to(ROOT).as_posix() for path in (ROOT / "cassandra").rglob("*.p*")]
+    paths = [
+        path.relative_to(ROOT).as_posix()
+        for ending in ("py", "pyx", "pxi", "pxd")
+        for path in (ROOT / "cassandra").rglob(f"*.{ending}")
+    ]
     paths += [path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.rst")]
     paths += [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py")]
     named = re.findall(r"``([\w/]+\.(?:py|pxi|pyx|rst))``", text)

@@ -123,3 +123,10 @@ def test_an_application_can_map_its_enum_classes() -> None:
     )
     encoder.mapping[enum.Enum] = lambda member: "member"
     assert encoder.cql_encode_all_types(Plain.WORD) == "member"
+
+
+def test_a_duration_with_two_signs_is_refused() -> None:
+    for duration in (Duration(-1, 2, 0), Duration(1, 0, -3)):
+        with pytest.raises(ValueError, match="mixes positive and negative parts"):
+            Encoder().cql_encode_all_types(duration)
+    assert Encoder().cql_encode_all_types(Duration(-1, -2, -3)) == "-1mo2d3ns"

@@ -126,7 +126,7 @@ class Preparer:
         # Do not share the PREPARE if there is a custom payload: a plug-in of the server may answer
         # each request differently.
         if custom_payload:
-            response = await outcome_of(self._begin(key, send(timeout)))
+            response = await outcome_of(self._spawn(send(timeout)))
         else:
             response = await self._shared(key, send, timeout)
         prepared = self._statement_of(session, query, expected, response)

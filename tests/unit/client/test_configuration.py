@@ -297,11 +297,11 @@ def test_settings_of_a_copy_do_not_change_the_original(cluster_class: Any) -> No
     assert (cluster.reprepare_on_up, cluster._live["reprepare_on_up"]) == (True, True)
 
 
-def test_a_profile_that_is_only_called_default_is_warned_of(face: Any) -> None:
+def test_a_profile_that_is_only_called_default_is_warned_of(cluster_class: Any) -> None:
     profile = ExecutionProfile()
     text = "'default' serves only calls.*{EXEC_PROFILE_DEFAULT:"
     with pytest.warns(RuntimeWarning, match=text) as caught:
-        face(execution_profiles={"default": profile})
+        cluster_class(execution_profiles={"default": profile})
     assert caught[0].filename == __file__
-    face(execution_profiles={"default": profile, EXEC_PROFILE_DEFAULT: profile})
-    face(execution_profiles={"web": profile})
+    cluster_class(execution_profiles={"default": profile, EXEC_PROFILE_DEFAULT: profile})
+    cluster_class(execution_profiles={"web": profile})

@@ -5,6 +5,7 @@ Another test covers the flag for beta versions of the protocol.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -95,6 +96,42 @@ async def test_a_payload_changed_after_the_call_is_sent_unchanged(
         payload["id"] = b"2"
         await answer
         assert node.queries()[-1].custom_payload == {"id": b"1"}
+
+
+@pytest.mark.parametrize("kind", ["own", "bound", "batch", "markers"])
+async def test_the_payload_of_a_call_is_added_to_that_of_the_statement(
+    node: FakeNode, kind: str
+) -> None:
+    async with connected(node) as (_, session):
+        prepared = await session.prepare(INSERT)
+        prepared.custom_payload = {"proxy": b"user", "trace": b"1"}
+        statement: Any = {"bound": prepared, "markers": prepared.bind((1,))}.get(kind)
+        if statement is None:
+            statement = BatchStatement() if kind == "batch" else SimpleStatement("SELECT 1")
+            if kind == "batch":
+                statement.add("INSERT INTO t (k) VALUES (1)")
+            statement.custom_payload = {"proxy": b"user", "trace": b"1"}
+        values = (1,) if kind == "bound" else None
+        for _ in range(2):
+            await session.execute(statement, values, custom_payload={"trace": b"7"})
+            assert node.queries()[-1].custom_payload == {"proxy": b"user", "trace": b"7"}
+        await session.execute(statement, values)
+        assert node.queries()[-1].custom_payload == {"proxy": b"user", "trace": b"1"}
+
+
+async def test_a_prepare_with_a_payload_answers_only_its_caller(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        payload = {"tenant": b"1"}
+        with_payload = asyncio.ensure_future(session.prepare(INSERT, custom_payload=payload))
+        await asyncio.sleep(0)
+        payload["tenant"] = b"2"
+        without = asyncio.ensure_future(session.prepare(INSERT))
+        await asyncio.gather(with_payload, without)
+    sent = [request.custom_payload for request in node.requests if request.opcode == Opcode.PREPARE]
+    assert sorted(sent, key=bool) == [{}, {"tenant": b"1"}] or sorted(sent, key=bool) == [
+        None,
+        {"tenant": b"1"},
+    ]
 
 
 async def test_a_listener_may_add_a_payload(node: FakeNode) -> None:

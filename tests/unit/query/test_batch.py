@@ -511,3 +511,19 @@ class TestBatch:
         assert [
             kind.value for kind in (BatchType.LOGGED, BatchType.UNLOGGED, BatchType.COUNTER)
         ] == [0, 1, 2]
+
+
+def test_a_batch_keeps_the_keyspace_that_the_application_has_set() -> None:
+    simple = SimpleStatement("INSERT INTO t (k) VALUES (13)", routing_key=b"x")
+    elsewhere = SimpleStatement("INSERT INTO t (k) VALUES (1)", routing_key=b"y", keyspace="c")
+    for statement in (simple, elsewhere, prepared().bind((1, "a", 1.0))):
+        batch = BatchStatement()
+        batch.keyspace = "b"
+        batch.add(statement)
+        assert batch.keyspace == "b"
+        assert batch.routing_key is not None
+    batch = BatchStatement()
+    batch.keyspace = "b"
+    batch.add_many(prepared(), [(1, "a", 1.0)])
+    assert batch.keyspace == "b"
+    assert batch.routing_key is not None
