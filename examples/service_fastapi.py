@@ -28,6 +28,7 @@ from cassandra import (
 )
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionException
+from cassandra.errors import SessionShutdown
 from cassandra.protocol import InvalidPagingState, OverloadedErrorMessage
 from cassandra.throttling import RequestThrottled
 
@@ -39,6 +40,7 @@ STATUS: dict[type[Exception], tuple[int, str]] = {
     InvalidPagingState: (400, "that is no token of ours"),
     RequestThrottled: (429, "too many requests"),
     Unavailable: (503, "the database is not available"),
+    SessionShutdown: (504, "the service is stopping"),
     NoHostAvailable: (503, "the database is not available"),
     OverloadedErrorMessage: (503, "the database is overloaded"),
     OperationTimedOut: (504, "the database did not answer in time"),
