@@ -118,11 +118,19 @@ def _numbers(array: Array, unit: str, convert: Convert | None) -> list[Any]:
     """
     # `tolist` makes all Python ints in C; a loop over NumPy scalars is many times slower. In its
     # list, missing values of a masked array are None already.
-    converted = array.astype(unit)
-    numbers = converted.astype("int64").tolist()
-    factor = _factor(array.dtype, unit)
+    try:
+        converted = array.astype(unit)
+    except OverflowError:  # raised by NumPy 2.5 and later
+        numbers = [
+            None if source is None else _number(value, unit)
+            for source, value in zip(array.astype("int64").tolist(), array, strict=True)
+        ]
+        factor = 1
+    else:
+        numbers = converted.astype("int64").tolist()
+        factor = _factor(array.dtype, unit)
     if factor > 1:
-        # NumPy multiplies without a check for overflow. A product that has overflowed does not
+        # Older versions multiply without a check for overflow. A product that has overflowed does not
         # convert back to the same value: multiply such values as Python ints.
         has_changed = converted.astype(array.dtype) != array
         if has_changed.any():
@@ -155,8 +163,11 @@ def _number(value: Any, unit: str) -> int | None:
     source = value.astype("int64").item()
     if source == _NAT:
         return None
-    converted = value.astype(unit)
     factor = _factor(value.dtype, unit)
+    try:
+        converted = value.astype(unit)
+    except OverflowError:  # raised by NumPy 2.5 and later
+        return int(source * factor)
     if factor > 1 and converted.astype(value.dtype) != value:
         return int(source * factor)
     return int(converted.astype("int64").item())
