@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 from cassandra.errors import DecodeError
 
 _SHOWN_LENGTH = 60
+_SHOWN_ELEMENTS = 8  # of an array
 ErrorT = TypeVar("ErrorT", bound=BaseException)
 
 
@@ -43,6 +44,11 @@ def shown(value: object) -> str:
         # Shorten the value before repr(), since it may have millions of elements.
         if type(value) in (list, tuple, str, bytes, bytearray) and len(shortened) > _SHOWN_LENGTH:
             shortened = shortened[:_SHOWN_LENGTH]
+        elif type(value).__module__ == "numpy" and getattr(value, "size", 0) > _SHOWN_ELEMENTS:
+            # NumPy takes milliseconds for the repr of an embedding, and a load may refuse them all.
+            text = repr(shortened.ravel()[:_SHOWN_ELEMENTS]).replace("\n", "")
+            shape = "x".join(map(str, shortened.shape))
+            return f"{text[: _SHOWN_LENGTH - 3]}... of shape {shape} ({type(value).__name__})"
         text = repr(shortened)
     except Exception:  # a user's own __repr__, or an int of more digits than str() allows
         text = "a value"

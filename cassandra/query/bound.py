@@ -212,7 +212,7 @@ _INSTEAD_OF_VECTORS = {
 
 # Errors for an array of two dimensions in the place of a vector.
 _OF_A_MATRIX = pattern(
-    r"array\(\[\[.*\(ndarray\) has \d+ elements, vector<"
+    r"(?:array\(\[\[.*|of shape \d+x\S+ )\(ndarray\) has \d+ elements, vector<"
     r"|elements for vector<[^:]*: it has \d+ dimensions",
     re.DOTALL,
 )

@@ -269,7 +269,9 @@ class FakeCluster:
     def prime_prepare(self, query: str, *args: Any, **options: Any) -> list[Prepared]:
         """Call `FakeNode.prime_prepare` on each node, and on nodes that are added later.
 
-        :param query: as in `FakeNode.prime_prepare`, which takes all other arguments, too.
+        :param query: as in `FakeNode.prime_prepare`.
+        :param args: further arguments of `FakeNode.prime_prepare`.
+        :param options: its keyword arguments.
         """
         self._statements.append((query, args, options))
         return [node.prime_prepare(query, *args, **options) for node in self.nodes]

@@ -137,6 +137,13 @@ def test_a_matrix_and_a_bare_vector_get_advice() -> None:
         statement.bind([1.0, 2.0, 3.0])
 
 
+def test_a_large_matrix_gets_the_same_advice_as_a_small_one() -> None:
+    numpy = pytest.importorskip("numpy")
+    for shape in ((1, 3), (2, 384)):
+        with pytest.raises(ValueError, match=r"its rows are vectors themselves: write array\[0\]"):
+            vector_statement().bind((numpy.ones(shape, dtype="f4"),))
+
+
 def test_a_bound_statement_takes_the_settings_of_its_prepared_statement() -> None:
     statement = prepared()
     policy, other = FallthroughRetryPolicy(), FallthroughRetryPolicy()
