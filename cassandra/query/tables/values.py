@@ -130,8 +130,8 @@ def _numbers(array: Array, unit: str, convert: Convert | None) -> list[Any]:
         numbers = converted.astype("int64").tolist()
         factor = _factor(array.dtype, unit)
     if factor > 1:
-        # Older versions multiply without a check for overflow. A product that has overflowed does not
-        # convert back to the same value: multiply such values as Python ints.
+        # Older versions multiply without a check for overflow. A product that has overflowed does
+        # not convert back to the same value: multiply such values as Python ints.
         has_changed = converted.astype(array.dtype) != array
         if has_changed.any():
             numbers = [
