@@ -22,7 +22,8 @@ leads to `_after_failure`:
   wave, without counting as a try. After MOST_WAITS slices in a row in which no row was written, it
   is treated like other errors.
 * An idempotent request is repeated if `delay_before_retry` returns a delay. Otherwise, if it has
-  several rows and the fault may be in one of them, each row is sent alone.
+  several rows and the fault may be in one of them, each row is sent alone. That happens at once if
+  the server's text shows that a value caused the error (`is_data_error`).
 * In all other cases the rows of the request have failed: they are counted, and written to the file
   `failed_rows` if that option is set. If more than `max_errors` rows have failed, the load ends.
 * A closed session ends the load at once. So does an exception that is no DriverException, TypeError
@@ -69,7 +70,12 @@ from cassandra.bulk.pacing import Pace
 from cassandra.bulk.plain import plain_session
 from cassandra.bulk.progress import Progress
 from cassandra.bulk.report import LoadError, LoadReport, RowFailure
-from cassandra.bulk.retrying import delay_before_retry, may_pass
+from cassandra.bulk.retrying import (
+    RETRIES,
+    delay_before_retry,
+    is_data_error,
+    may_be_data_error,
+)
 from cassandra.bulk.sources import chunks_of, fields_of_each, files_of, is_file_of, rows_of_columns
 from cassandra.bulk.target import (
     Plan,
@@ -637,14 +643,18 @@ class Load:
         ):
             raise error  # this ends the load; see the head of the module
         if self._is_idempotent:
-            delay = delay_before_retry(error, group.tries)
+            delay = None if is_data_error(error) else delay_before_retry(error, group.tries)
             if delay is not None:
                 self._delay = max(self._delay, delay)
                 self.report.retries += 1
                 return [group]
-            if len(group) > 1 and not may_pass(error):
+            if len(group) > 1 and may_be_data_error(error):
                 # One of the rows may have caused the error: send each row alone to find out which.
                 single_groups = group.single_rows()
+                if group.tries > RETRIES:
+                    # The group was repeated for a long time: send each row only once.
+                    for single_group in single_groups:
+                        single_group.tries = RETRIES
                 self.report.retries += len(single_groups)
                 return single_groups
         for row in group.rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from cassandra.errors import DriverException
+from cassandra.errors import DriverException, NoHostAvailable
 
 __all__ = ["LoadError", "LoadReport", "RowFailure", "counted"]
 
@@ -25,14 +25,24 @@ class RowFailure:
 
     @property
     def reason(self) -> str:
-        """The message of the error.
+        """The message of the error, with its notes. One of them names nulls inside collections.
 
         If binding failed, the error calls the row "row 0", as it was bound alone; we remove that.
         """
-        return str(self.error).removeprefix("row 0: ")
+        return " ".join([str(self.error).removeprefix("row 0: "), *_notes_of(self.error)])
 
     def __str__(self) -> str:
         return f"{self.place}: {self.reason}"
+
+
+def _notes_of(error: BaseException) -> list[str]:
+    """Return the notes of an error that say more about the row.
+
+    The note with the host and the statement is left out: the statement is the same for all rows.
+    """
+    errors = [error, *(error.errors.values() if isinstance(error, NoHostAvailable) else ())]
+    notes = [note for each in errors for note in getattr(each, "__notes__", ())]
+    return list(dict.fromkeys(note for note in notes if not note.startswith("(from ")))
 
 
 @dataclass

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionBusy,
@@ -15,10 +18,11 @@ from cassandra.errors import (
     RequestThrottled,
     RequestValidationException,
     SessionShutdown,
+    WriteFailure,
 )
 from cassandra.protocol.messages.errors import ServerError
 
-__all__ = ["RETRIES", "delay_before_retry", "may_pass"]
+__all__ = ["RETRIES", "delay_before_retry", "is_data_error", "may_be_data_error", "may_pass"]
 
 RETRIES = 10  # how often one request is repeated
 LONGEST_DELAY = 5.0  # seconds
@@ -35,6 +39,47 @@ _PASSING = (
     ServerError,
 )
 _LASTING = (AuthenticationFailed, FunctionFailure, RequestValidationException, SessionShutdown)
+
+# Parts of the messages with which servers reject a row's values, although the code of the error is
+# that of an internal error or of a failed write. Cassandra sends the name of a Java exception, for
+# example for a null in a list. ScyllaDB sends the text of a C++ exception, for example for a key of
+# more than 64 KB.
+_DATA_ERROR = re.compile(
+    r"NullPointerException|MarshalException|NumberFormatException|BufferUnderflowException"
+    r"|BufferOverflowException|IndexOutOfBoundsException|IllegalArgumentException"
+    r"|ClassCastException|ArithmeticException|DateTimeException"
+    r"|marshal(?:ing|ling)? error|(?:[Kk]ey|[Vv]alue) (?:size )?too large"
+    r"|[Mm]utation of \S+(?: bytes)? is too large|oversized mutation"
+)
+
+
+def _server_errors(error: BaseException) -> list[BaseException]:
+    """Return the errors of servers in an error: itself, or those of `NoHostAvailable`."""
+    if isinstance(error, NoHostAvailable) and isinstance(error.errors, Mapping) and error.errors:
+        errors = error.errors.values()
+    else:
+        errors = [error]  # type: ignore[assignment]
+    return [each for each in errors if isinstance(each, (ServerError, WriteFailure))]
+
+
+def is_data_error(error: BaseException) -> bool:
+    """Return True if the values of a row caused a server's error, although its code is that of a
+    temporary fault. Repeating the request does not help.
+
+    :param error: the error of the last attempt.
+    """
+    return any(_DATA_ERROR.search(str(each)) is not None for each in _server_errors(error))
+
+
+def may_be_data_error(error: BaseException) -> bool:
+    """Return True if the values of a row may have caused the error.
+
+    Some servers reject a value by an error that has no details. For example, ScyllaDB answers a
+    write failure if the value of an indexed column is too large.
+
+    :param error: the error of the last attempt.
+    """
+    return not may_pass(error) or bool(_server_errors(error))
 
 
 def may_pass(error: BaseException) -> bool:

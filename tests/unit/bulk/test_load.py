@@ -18,9 +18,18 @@ from cassandra.cluster import Cluster
 from cassandra.errors import InvalidRequest, SessionShutdown
 from cassandra.policies import RoundRobinPolicy
 from cassandra.protocol import NumpyProtocolHandler
-from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error, rows
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    Request,
+    error,
+    rows,
+    void,
+)
 from tests.unit.engine.faults import WAIT
-from tests.unit.metadata.schema.rows import schema
+from tests.unit.metadata.schema.rows import column, schema
 
 INSERT = "INSERT INTO t (id, name) VALUES (?, ?)"
 COLUMNS = [("id", "int"), ("name", "text")]
@@ -166,6 +175,73 @@ def test_a_row_fails_after_all_retries(node: FakeNode, load: Load) -> None:
         load(node, [(1, "x")])
     assert isinstance(caught.value.__cause__, InvalidRequest)
     assert caught.value.report.retries == 0
+
+
+def into_table(node: FakeNode, load: Load, source: Any, **options: Any) -> LoadReport:
+    """Load rows into the table a.t0, in batches."""
+    if load is blocking:
+        with Cluster([node.address], port=node.port) as cluster:
+            return cluster.connect("a").load("t0", source, **options)
+
+    async def main() -> LoadReport:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            return await (await cluster.connect("a")).load("t0", source, **options)
+
+    return asyncio.run(main())
+
+
+def rows_sent(request: Request) -> list[list[Any]]:
+    """Return the values of each row in a request."""
+    if request.opcode == Opcode.BATCH:
+        return [list(statement.values) for statement in request.statements]
+    return [list(request.values)] if request.opcode == Opcode.EXECUTE else []
+
+
+@LOADERS
+@pytest.mark.parametrize(
+    ("answer", "batches", "words"),
+    [
+        (
+            error(ErrorCode.SERVER_ERROR, "java.lang.NullPointerException"),
+            1,
+            '(nulls inside collections: column "c0" (list<int>): element 1)',
+        ),
+        (error(ErrorCode.WRITE_FAILURE, "1 failure"), retrying.RETRIES + 1, "'SIMPLE'}"),
+    ],
+    ids=["null", "without details"],
+)
+def test_only_the_row_that_a_server_rejects_fails(
+    node: FakeNode, load: Load, tmp_path: Path, answer: Any, batches: int, words: str
+) -> None:
+    """A null in a list makes the server fail the whole batch. The batch is split at once.
+
+    After an error without details, the batch is split when all its retries have failed.
+    """
+    columns = [("id", "int"), ("n", "int"), ("c0", "list<int>")]
+    node.schema = schema("a", tables=1)
+    node.schema["system_schema.columns"].append(column("a", "t0", "n", "clustering", 0))
+    text = "INSERT INTO a.t0 (id, n, c0) VALUES (?, ?, ?)"
+    prepared = node.prime_prepare(text, columns, pk_indexes=[0])
+    prepared.keyspace, prepared.table = "a", "t0"
+
+    def reject_null(request: Request) -> Any:
+        has_null = any(b"\xff\xff\xff\xff" in row[2] for row in rows_sent(request))
+        return answer if has_null else void()
+
+    for opcode in (Opcode.EXECUTE, Opcode.BATCH):
+        node.prime(opcode, reject_null)
+    failed = tmp_path / "failed.jsonl"
+    source = [(1, n, [n, None] if n == 3 else [n]) for n in range(8)]
+    report = into_table(node, load, source, max_errors=1, failed_rows=failed)
+    assert (report.written, report.failed) == (7, 1)
+    assert node.count(Opcode.BATCH) == batches
+    assert str(report.failures[0]).startswith("row 3: ")
+    for text in (str(report), json.loads(failed.read_text())["_error"]):
+        assert text.endswith(words)
+        assert text.count(words) == 1
+    with pytest.raises(LoadError) as caught:
+        into_table(node, load, source)
+    assert str(caught.value).endswith(words)
 
 
 @LOADERS

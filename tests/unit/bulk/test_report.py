@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from cassandra.bulk.report import MOST_FAILURES, LoadReport, RowFailure
+from cassandra.errors import NoHostAvailable, refused_everywhere
+from cassandra.protocol.messages.errors import ServerError
 
 
 def test_a_report_without_failures_is_one_line() -> None:
@@ -19,6 +21,14 @@ def test_a_report_has_singulars_and_retries() -> None:
     assert str(report) == (
         "1 row written to ks.t in 1.0 s (1 rows/s, 9 bytes, 1 request, 2 retried)"
     )
+
+
+def test_a_failure_has_the_notes_of_its_error_without_the_statement() -> None:
+    refusal = ServerError(0, "NullPointerException")
+    vars(refusal)["__notes__"] = ["(from host, executing INSERT)", "(nulls: element 1)"]
+    everywhere = refused_everywhere("no host is left", {"a": refusal}, refusal)
+    for error in (refusal, everywhere, NoHostAvailable("no host is left", {"a": refusal})):
+        assert RowFailure("row 1", error).reason == f"{error} (nulls: element 1)"
 
 
 def test_failures_are_counted_and_the_first_are_kept() -> None:

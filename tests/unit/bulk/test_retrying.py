@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from cassandra.bulk.retrying import RETRIES, delay_before_retry, may_pass
+from cassandra.bulk.retrying import (
+    RETRIES,
+    delay_before_retry,
+    is_data_error,
+    may_be_data_error,
+    may_pass,
+)
 from cassandra.errors import (
     AuthenticationFailed,
     FunctionFailure,
@@ -16,6 +22,9 @@ from cassandra.errors import (
     RequestThrottled,
     SessionShutdown,
     Unauthorized,
+    WriteFailure,
+    WriteTimeout,
+    refused_everywhere,
 )
 from cassandra.protocol.messages.errors import OverloadedErrorMessage, ServerError
 
@@ -46,3 +55,37 @@ def test_the_delay_before_a_retry_is_none_for_permanent_errors() -> None:
 )
 def test_overload_may_pass_and_refusals_do_not(error: BaseException, is_temporary: bool) -> None:
     assert may_pass(error) is is_temporary
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'java.lang.NullPointerException: Cannot invoke "ByteBuffer.remaining()"',
+        "org.apache.cassandra.serializers.MarshalException: Expected 4 or 0 byte int (3)",
+        "java.lang.IllegalArgumentException: Mutation of 17.000MiB is too large",
+        "java.nio.BufferUnderflowException",
+        "marshaling error: read_simple_exactly - size mismatch (expected 4, got 1)",
+        "Key size too large: 65542 > 65535",
+        "Value too large, 131072 > 65535",
+        "Mutation of 16777318 bytes is too large for the maximum size of 16777216",
+        "Rejected an oversized mutation (50233/49152) for keyspace: k",
+    ],
+)
+def test_texts_of_servers_that_reject_a_value(text: str) -> None:
+    """The text counts in the error itself, and in the errors of all hosts that were tried."""
+    refusal = ServerError(0, text)
+    assert is_data_error(refusal)
+    assert is_data_error(WriteFailure(text))
+    assert is_data_error(refused_everywhere("no host is left", {"a": refusal}, refusal))
+    assert is_data_error(NoHostAvailable("no host is left", {"a": OSError(), "b": refusal}))
+    assert not is_data_error(OverloadedErrorMessage(0x1001, text, None))
+
+
+def test_errors_without_details_may_be_about_a_value() -> None:
+    for error in (ServerError(0, "java.lang.RuntimeException"), WriteFailure("1 failure")):
+        assert not is_data_error(error)
+        assert may_be_data_error(error)
+        assert may_be_data_error(refused_everywhere("no host is left", {"a": error}, error))
+    assert may_be_data_error(InvalidRequest("no"))
+    for passing in (WriteTimeout("late"), NoHostAvailable("none", {}), OperationTimedOut()):
+        assert not may_be_data_error(passing)
