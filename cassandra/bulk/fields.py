@@ -34,6 +34,7 @@ __all__ = [
     "positions_of",
     "select_columns",
     "unknown_field",
+    "unmapped_fields",
     "values_by_name",
     "values_by_position",
 ]
@@ -92,19 +93,29 @@ def check_names(
             raise ValueError(
                 f"the source has a column {name!r}, and table {table.keyspace_name}."
                 f"{table.name} has none of this name, but {', '.join(table.columns)}"
-                f"{_hint_for(name, table.columns)}: columns= says which are written, and how they "
-                f"are called in the source ({source}); ignore= leaves columns out"
+                f"{_hint_for(name, names, table.columns)}: columns= says which are written, and "
+                f"how they are called in the source ({source}); ignore= leaves columns out"
             )
 
 
-def _hint_for(name: str, columns: Iterable[str]) -> str:
-    """Return what the user probably meant by a name that no column has; "" if we have no idea."""
+def _hint_for(name: str, names: Sequence[str], columns: Iterable[str]) -> str:
+    """Return what the user probably meant by a name that no column has; "" if we have no idea.
+
+    :param names: the names of all fields. The hint maps all of them, because fields that
+        ``columns=`` does not name are not written.
+    """
     for delimiter in (";", "\t", "|"):
         if name.count(delimiter):
             return f" (is the file written with delimiter={delimiter!r}?)"
-    for column in columns:
-        if column.lower() == name.strip().lower():
-            return f" (write columns={{{column!r}: {name!r}}} if it is {column!r})"
+    columns_by_name = {column.strip().lower(): column for column in columns}
+    columns_by_name.update({column: column for column in columns})
+    mapping = {
+        field: columns_by_name.get(field) or columns_by_name.get(field.strip().lower())
+        for field in names
+    }
+    if mapping[name] is not None:
+        mapping = {field: column for field, column in mapping.items() if column is not None}
+        return f" (write columns={mapping!r} if it is {mapping[name]!r})"
     near = nearest(name, columns, 0.7)
     return f" (did you mean {near!r}?)" if near else ""
 
@@ -153,6 +164,25 @@ def unknown_field(
                 f"{', '.join(sorted(fields))}"
             )
     return None
+
+
+def unmapped_fields(
+    names: Iterable[Any],
+    mapping: Mapping[str, str],
+    ignored: Collection[str],
+    table: TableMetadata,
+) -> list[str]:
+    """Return the fields that probably should be written, but are not in the mapping ``columns=``.
+
+    These have the name of a column that no other field is mapped to.
+
+    :param names: the names of the fields.
+    :param mapping: column names by field name.
+    :param ignored: names to ignore, and fields that are not for columns.
+    :param table: the table.
+    """
+    taken = {*mapping, *mapping.values(), *ignored}
+    return [name for name in names if name in table.columns and name not in taken]
 
 
 def values_by_name(row: Any) -> Mapping[str, Any] | None:

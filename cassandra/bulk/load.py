@@ -90,6 +90,7 @@ from cassandra.bulk.target import (
 )
 from cassandra.bulk.texts import Formats
 from cassandra.bulk.units import UnitWatch
+from cassandra.bulk.unmapped import UnmappedWatch
 from cassandra.bulk.worker import Worker
 from cassandra.concurrent import execute_each
 from cassandra.errors import (
@@ -382,7 +383,14 @@ class Load:
         begin = Position(int(state.get("file", 0)), int(state.get("row", 0)))
         self.report.skipped = int(state.get("rows", 0))
         reading = self._reading(begin)
-        self._chunks = UnitWatch(reading).watch(chunks_of(self._source, reading))
+        source_chunks = chunks_of(self._source, reading)
+        if isinstance(options.columns, Mapping) and self._table is not None:
+            special = [field for field in self._special_fields if field is not None]
+            unmapped = UnmappedWatch(options.columns, [*options.ignore, *special], self._table)
+            for _, names in fields:
+                unmapped.look_at_names(names or ())
+            source_chunks = unmapped.watch(source_chunks)
+        self._chunks = UnitWatch(reading).watch(source_chunks)
         return binder, self._chunks
 
     def _check_checkpoint(self) -> None:
@@ -400,6 +408,11 @@ class Load:
                 "last checkpoint are: if this one may, set its is_idempotent to True"
             )
 
+    @property
+    def _special_fields(self) -> tuple[str | None, str | None]:
+        """The fields with the TTL and write time of each row; None if there is no such field."""
+        return self._options.ttl_column, self._options.timestamp_column
+
     def _make_plan(
         self, table: TableMetadata, fields: Sequence[tuple[str, list[str] | None]]
     ) -> Plan:
@@ -413,9 +426,7 @@ class Load:
                     f"columns= maps fields of the source to columns of {table.name}, which has no "
                     f"column {unknown[0]!r}: write columns={self._mapping!r}"
                 )
-        special = [
-            field for field in (options.ttl_column, options.timestamp_column) if field is not None
-        ]
+        special = [field for field in self._special_fields if field is not None]
         if not columns:
             columns = self._columns_of_source(table, fields, special)
         return plan_of(

@@ -22,7 +22,8 @@ class LoadOptions:
     """The options of `Session.load`.
 
     :param columns: the columns to write, as a list of names, or a dict of column names by field
-        name. None writes all columns that the source and the table have in common.
+        name. None writes all columns that the source and the table have in common. Fields that a
+        dict does not name are not written; a warning is logged if one has the name of a column.
     :param format: "csv", "jsonl" or "parquet"; None derives it from the file's name.
     :param header: True if the first line of CSV has the field names; False if the file has no
         names, and its fields are in the order of the table's columns; or a list of the field names.

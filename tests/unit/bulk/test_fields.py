@@ -15,6 +15,7 @@ from cassandra.bulk.fields import (
     positions_of,
     select_columns,
     unknown_field,
+    unmapped_fields,
     values_by_name,
 )
 from cassandra.bulk.texts import Formats
@@ -156,8 +157,8 @@ def test_integers_and_booleans_are_refused_as_dates() -> None:
         ("id;name", r"delimiter=';'"),
         ("id\tname", r"delimiter='\\t'"),
         ("id|name", r"delimiter='\|'"),
-        ("ID", r"columns=\{'id': 'ID'\}"),
-        (" id", r"columns=\{'id': ' id'\}"),
+        ("ID", r"write columns=\{'ID': 'id'\} if it is 'id'"),
+        (" id", r"columns=\{' id': 'id'\}"),
         ("nmae", "did you mean 'name'"),
     ],
 )
@@ -165,3 +166,17 @@ def test_suggestions_for_names_that_the_table_lacks(name: str, meant: str) -> No
     """The error suggests another delimiter, a mapping or a similar name."""
     with pytest.raises(ValueError, match=meant):
         check_names([name], "a.csv", (), None, TABLE)
+
+
+def test_the_suggested_mapping_has_all_fields() -> None:
+    """A mapping writes only the fields that it names."""
+    with pytest.raises(ValueError, match=r"write columns={'ID': 'id', 'name': 'name'} if it is"):
+        check_names(["ID", "name", "other"], "a.csv", (), None, TABLE)
+
+
+def test_fields_that_a_mapping_leaves_out() -> None:
+    """Other fields than columns, ignored fields, and columns of another field do not count."""
+    assert unmapped_fields(["id", "name", "x"], {"id": "id"}, (), TABLE) == ["name"]
+    assert unmapped_fields(["id", "name"], {"id": "id"}, ["name"], TABLE) == []
+    assert unmapped_fields(["id", "name", "n"], {"id": "id", "n": "name"}, (), TABLE) == []
+    assert unmapped_fields(["id", "name"], {"name": "_row", "x": "name"}, (), TABLE) == ["id"]

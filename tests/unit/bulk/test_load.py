@@ -546,3 +546,32 @@ def test_a_reversed_mapping_of_columns_is_turned_round(node: FakeNode) -> None:
         pytest.raises(ValueError, match=r"no column 'n': write columns={'n': 'id', 'c0': 'c0'}"),
     ):
         session.load("t0", [{"n": 1, "c0": 2}], columns={"id": "n", "c0": "c0"})
+
+
+MAPPING_ADVICE = (
+    "columns= does not name 'c0' of the source, so it is not written, although table a.t0 has such "
+    "columns: write columns={'number': 'id', 'c0': 'c0'} to write all of them, or ignore=['c0']"
+)
+
+
+@LOADERS
+@pytest.mark.parametrize("form", ["csv", "jsonl", "rows"])
+def test_a_mapping_that_leaves_out_columns_logs_a_warning(
+    node: FakeNode, load: Load, tmp_path: Path, form: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    node.schema = schema("a", tables=1)
+    node.prime_prepare("INSERT INTO a.t0 (id) VALUES (?)", [("id", "int")], pk_indexes=[0])
+    source: Any = [{"number": n, "c0": 2, "other": 3} for n in range(3)]
+    if form != "rows":
+        source = tmp_path / f"rows.{form}"
+        is_csv = form == "csv"
+        source.write_text("number,c0,other\n1,2,3\n" if is_csv else '{"number": 1, "c0": 2}\n')
+    assert into_table(node, load, source, columns={"number": "id"}).failed == 0
+    warnings = [record.getMessage() for record in caplog.records if "columns=" in record.message]
+    assert len(warnings) == 1
+    assert warnings[0].startswith(MAPPING_ADVICE)
+    caplog.clear()
+    into_table(node, load, source, columns={"number": "id"}, ignore=["c0"])
+    into_table(node, load, source, columns={"c0": "id"})
+    into_table(node, load, [{"id": 1, "c0": 2}], columns=["id"])
+    assert "columns=" not in caplog.text

@@ -1,0 +1,93 @@
+"""Warns about fields of a source that the mapping ``columns=`` does not name.
+
+A mapping selects what is written, but users often take it for a list of renamed fields. So we warn
+if a field that has the name of a column is left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from collections.abc import Collection, Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cassandra.bulk.fields import unmapped_fields, values_by_name
+
+if TYPE_CHECKING:
+    from cassandra.bulk.chunks import Chunk
+    from cassandra.metadata.schema.tables import TableMetadata
+
+__all__ = ["UnmappedWatch"]
+
+log = logging.getLogger(__name__)
+
+ROWS = 100  # how many rows to look at, of a source whose rows each have their own names
+
+
+class UnmappedWatch:
+    """Looks at the field names of a load; logs at most one warning.
+
+    :param mapping: column names by field name.
+    :param ignored: names to ignore, and fields that are not for columns.
+    :param table: the table.
+    """
+
+    def __init__(
+        self, mapping: Mapping[str, str], ignored: Collection[str], table: TableMetadata
+    ) -> None:
+        self._mapping = mapping
+        self._ignored = ignored
+        self._table = table
+        self._has_warned = False
+
+    def look_at_names(self, names: Iterable[Any]) -> None:
+        """Warn if a field should probably be written, but is not.
+
+        :param names: the names of the fields.
+        """
+        fields = unmapped_fields(names, self._mapping, self._ignored, self._table)
+        if not fields or self._has_warned:
+            return
+        self._has_warned = True
+        columns = {**self._mapping, **{field: field for field in fields}}
+        log.warning(
+            "columns= does not name %s of the source, so %s not written, although table %s.%s has "
+            "such columns: write columns=%r to write all of them, or ignore=%r to leave them out "
+            "without this warning",
+            ", ".join(map(repr, fields)),
+            "it is" if len(fields) == 1 else "they are",
+            self._table.keyspace_name,
+            self._table.name,
+            columns,
+            fields,
+        )
+
+    def watch(self, chunks: Generator[Chunk, None, None]) -> Generator[Chunk, None, None]:
+        """Yield the chunks, and look at the first rows of the first chunk before.
+
+        :param chunks: the chunks of the source.
+        """
+        is_first = True
+        with contextlib.closing(chunks):
+            for chunk in chunks:
+                if is_first and not self._has_warned:
+                    self.look_at_names(_names_in(chunk))
+                is_first = False
+                yield chunk
+
+
+def _names_in(chunk: Chunk) -> list[str]:
+    """Return the field names in the first rows of a chunk, if each row has its own names."""
+    names: dict[str, None] = {}
+    if chunk.source is None and isinstance(chunk.rows, list):
+        for row in chunk.rows[:ROWS]:
+            # Rows of the application may raise anything. The binder reports that.
+            with contextlib.suppress(Exception):
+                names.update(dict.fromkeys(values_by_name(row) or ()))
+    elif chunk.raw is not None and chunk.names is None:
+        for line in chunk.raw[:ROWS]:
+            with contextlib.suppress(ValueError, RecursionError):
+                fields = json.loads(line)
+                names.update(dict.fromkeys(fields if isinstance(fields, dict) else ()))
+    return list(names)

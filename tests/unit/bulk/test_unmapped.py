@@ -1,0 +1,52 @@
+"""Fields that a mapping of columns does not name are found in each kind of source."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.bulk.chunks import Chunk, Position
+from cassandra.bulk.unmapped import UnmappedWatch
+
+TABLE: Any = SimpleNamespace(keyspace_name="ks", name="t", columns={"id": 1, "a": 2, "b": 3})
+
+
+def chunk_of(rows: Any, source: str | None = None, raw: Any = None, names: Any = None) -> Chunk:
+    return Chunk(rows, 3, source, 0, None, Position(0, 3), raw, names)
+
+
+def warnings_for(caplog: pytest.LogCaptureFixture, *chunks: Chunk) -> list[str]:
+    """Return the warnings about these chunks, of which only the field "n" is mapped."""
+    caplog.clear()
+    watch = UnmappedWatch({"n": "id"}, (), TABLE)
+    watched = watch.watch(chunk for chunk in chunks)
+    with caplog.at_level(logging.WARNING):
+        assert list(watched) == list(chunks)
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_the_first_chunk_is_looked_at(caplog: pytest.LogCaptureFixture) -> None:
+    class Bad(dict[str, int]):
+        def __iter__(self) -> Any:
+            raise RuntimeError
+
+    both = chunk_of([(1, 2), Bad(), {"n": 1, "a": 2}, {"n": 1, "b": 2}])
+    (warning,) = warnings_for(caplog, both, both)
+    assert warning.startswith("columns= does not name 'a', 'b' of the source, so they are not")
+    assert "write columns={'n': 'id', 'a': 'a', 'b': 'b'} to write" in warning
+    assert warnings_for(caplog, chunk_of([{"n": 1}]), both) == []
+    lines = ["[" * 100_000, "[]", '{"n": 1, "a": 2}', "{"]
+    (warning,) = warnings_for(caplog, chunk_of([], "a.jsonl", lines))
+    assert "columns= does not name 'a' of the source, so it is not written" in warning
+    # The names of a CSV file are known before its rows are read.
+    assert warnings_for(caplog, chunk_of([], "a.csv", [["1"]], ["n"])) == []
+
+
+def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    watch = UnmappedWatch({"n": "id"}, ["b"], TABLE)
+    for names in (["n", "b"], ["n", "a"], ["n", "a"]):
+        watch.look_at_names(names)
+    assert len(caplog.records) == 1
