@@ -19,7 +19,10 @@ from cassandra.protocol.records import is_record
 from cassandra.query.tables.rows import TableRows, is_array, rows_of
 from cassandra.sentinels import UNSET_VALUE
 
-__all__ = ["FailedRows", "check_failed_rows"]
+__all__ = ["FailedRows", "check_failed_rows", "rows_after", "size_of"]
+
+_NOTES = ("source", "row", "line", "error")  # the last fields of each row, after underscores
+RowKey = tuple[str | None, int]  # the absolute path of the source's file, and the row's number
 
 
 class FailedRows:
@@ -36,6 +39,8 @@ class FailedRows:
     :param nulls: the strings that mean null in CSV.
     :param types: for each column the type that binds the application's values, which may have a
         converter; None if no column has a converter.
+    :param existing: the rows that the file has from an interrupted run of this load: see
+        `rows_after`. They are not written again.
     """
 
     def __init__(
@@ -46,8 +51,10 @@ class FailedRows:
         mapping: Mapping[str, str],
         nulls: Collection[str],
         types: Sequence[Any] | None = None,
+        existing: Collection[RowKey] = (),
     ) -> None:
         self._path = path
+        self._existing = existing
         self._columns = {mapping.get(column.name, column.name): column for column in columns}
         self._types = {
             column.name: cql_type
@@ -72,6 +79,8 @@ class FailedRows:
         :param location: the row's location in the source.
         :param reason: the error.
         """
+        if _key_of(location.source, location.row) in self._existing:
+            return
         if self._file is None:
             # Append: the failed rows of an earlier load may exist in this file only.
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
@@ -79,12 +88,8 @@ class FailedRows:
             self._file = os.fdopen(os.open(self._path, flags, self._mode), "a", encoding="utf-8")
             if is_cut_off:
                 self._file.write("\n")
-        notes = {
-            "source": location.source,
-            "row": location.row,
-            "line": location.line,
-            "error": reason,
-        }
+        values = (location.source, location.row, location.line, reason)
+        notes = dict(zip(_NOTES, values, strict=True))
         self._file.write(self._line(chunk, index, notes) + "\n")
         self._file.flush()
 
@@ -231,6 +236,56 @@ def _is_cut_off(path: str | os.PathLike[str]) -> bool:
     with open(path, "rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read(1) != b"\n"
+
+
+def size_of(path: str | os.PathLike[str]) -> int:
+    """Return the size of a file of failed rows; 0 if there is no file.
+
+    :param path: the file.
+    """
+    return os.path.getsize(path) if os.path.isfile(path) else 0
+
+
+def rows_after(path: str | os.PathLike[str], size: int) -> set[RowKey]:
+    """Return the rows that a load has added to a file of failed rows since its last checkpoint.
+
+    If the load was killed, another run reads these rows again, and most of them fail again.
+
+    :param path: the file, which need not exist.
+    :param size: the size of the file at the checkpoint.
+    :returns: the source and the number of each row; nothing if the file has been replaced.
+    """
+    if size < 0 or size_of(path) <= size:
+        return set()
+    with open(path, "rb") as file:
+        if size:
+            file.seek(size - 1)
+            if file.read(1) != b"\n":
+                return set()
+        lines = file.read().splitlines()
+    keys: set[RowKey] = set()
+    for line in lines:
+        # The last line may be cut off. Lines that somebody has corrected may have no notes.
+        with suppress(ValueError, RecursionError):
+            fields = parsed_json(line.decode())
+            if isinstance(fields, dict) and (notes := _notes_in(fields)) is not None:
+                keys.add(_key_of(*notes))
+    return keys
+
+
+def _notes_in(fields: Mapping[str, Any]) -> tuple[str | None, int] | None:
+    """Return the source and the number of a failed row; None if its last fields are no notes."""
+    names = list(fields)[-len(_NOTES) :]
+    prefix = names[0].removesuffix(_NOTES[0]) if names else ""
+    if prefix.strip("_") or names != [prefix + note for note in _NOTES]:
+        return None
+    source, row = fields[names[0]], fields[names[1]]
+    is_valid = type(row) is int and (source is None or isinstance(source, str))
+    return (source, row) if is_valid else None
+
+
+def _key_of(source: str | None, row: int) -> RowKey:
+    return (None if source is None else os.path.abspath(source)), row
 
 
 def check_failed_rows(path: str | os.PathLike[str]) -> None:

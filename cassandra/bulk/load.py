@@ -61,7 +61,7 @@ from cassandra._steps import adrive, drive
 from cassandra.bulk.binding import Binder, Bound, StaticRows, Wave
 from cassandra.bulk.checkpoint import Checkpoint, describe_cluster, describe_files
 from cassandra.bulk.chunks import Chunk, Column, Position, Reading
-from cassandra.bulk.failed_rows import FailedRows, check_failed_rows
+from cassandra.bulk.failed_rows import FailedRows, check_failed_rows, rows_after, size_of
 from cassandra.bulk.fields import check_names, positions_of
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.opened import Pipes
@@ -241,6 +241,8 @@ class Load:
         self._columns: list[Column] = []  # one per bind marker
         self._order: list[str] = []  # field names, in the same order as `_source_order`
         self._failed: FailedRows | None = None
+        # The rows that the file of failed rows has from an interrupted run of this load.
+        self._failed_before: set[tuple[str | None, int]] = set()
         self._pace = Pace(options.concurrency)
         self._delay = 0.0  # seconds before failed requests are repeated
         self._waits = 0  # successive slices in which no row was written; see MOST_WAITS
@@ -381,7 +383,7 @@ class Load:
         # Begin where the checkpoint of an earlier run ended.
         state = self._checkpoint.state
         begin = Position(int(state.get("file", 0)), int(state.get("row", 0)))
-        self.report.skipped = int(state.get("rows", 0))
+        self._learn_from(state)
         reading = self._reading(begin)
         source_chunks = chunks_of(self._source, reading)
         if isinstance(options.columns, Mapping) and self._table is not None:
@@ -392,6 +394,17 @@ class Load:
             source_chunks = unmapped.watch(source_chunks)
         self._chunks = UnitWatch(reading).watch(source_chunks)
         return binder, self._chunks
+
+    def _learn_from(self, state: Mapping[str, Any]) -> None:
+        """Set the attributes that depend on the checkpoint of earlier runs."""
+        report = self.report
+        report.skipped = int(state.get("rows", 0))
+        report.skipped_failed = int(state.get("failed", 0))
+        report.skipped_not_applied = int(state.get("not_applied", 0))
+        failed_rows = self._options.failed_rows
+        file_state = state.get("failed_rows") or {}
+        if failed_rows is not None and file_state.get("path") == os.path.realpath(failed_rows):
+            self._failed_before = rows_after(failed_rows, int(file_state["size"]))
 
     def _check_checkpoint(self) -> None:
         """Raise ValueError if the load has a checkpoint, but its rows must not be written twice.
@@ -601,7 +614,7 @@ class Load:
         """Execute one request per group; return the groups to send again."""
         began = self._clock()
         failed: list[tuple[Group, BaseException]] = []
-        written = not_applied = 0
+        sent = written = not_applied = 0
         # Outcomes come in the order in which the requests are sent.
         groups_in_order = iter(groups)
 
@@ -616,23 +629,27 @@ class Load:
                 written += len(group)
                 self.report.bytes += group.size
 
+        def statements() -> Iterator[Any]:
+            nonlocal sent
+            for group in groups:
+                statement = self._statement(wave.prepared, group)
+                sent += 1
+                yield statement
+
         try:
-            yield Requests(
-                (self._statement(wave.prepared, group) for group in groups),
-                self._pace.limit,
-                record_outcome,
-            )
+            yield Requests(statements(), self._pace.limit, record_outcome)
         finally:
+            # Count also if the load is interrupted.
+            throttled = sum(isinstance(error, RequestThrottled) for _, error in failed)
+            self.report.requests += sent - throttled
             self.report.written += written
             self.report.not_applied += not_applied
             self._progress.add(written + not_applied)
-        throttled = [group for group, error in failed if isinstance(error, RequestThrottled)]
-        self.report.requests += len(groups) - len(throttled)
         self._waits = 0 if written or not_applied else self._waits + 1
         if throttled:
             self._pace.give_way()
         is_overloaded = any(isinstance(error, _OVERLOAD) for _, error in failed)
-        self._pace.note(len(groups) - len(throttled), self._clock() - began, is_overloaded)
+        self._pace.note(len(groups) - throttled, self._clock() - began, is_overloaded)
         return [
             retried
             for group, error in failed
@@ -712,6 +729,7 @@ class Load:
                     None
                     if self._is_plain
                     else [column.type for column in self._prepared.bind_plan.columns],
+                    self._failed_before,
                 )
             self._failed.keep(chunk, index, location, failure.reason)
         max_errors = self._options.max_errors
@@ -733,9 +751,19 @@ class Load:
             file=chunk.position.file,
             row=chunk.position.row,
             rows=report.skipped + report.read,
-            written=report.written,
-            failed=report.failed,
+            # Reports of later runs need the outcomes of all these rows.
+            failed=report.skipped_failed + report.failed,
+            not_applied=report.skipped_not_applied + report.not_applied,
+            failed_rows=self._failed_rows_state(),
         )
+
+    def _failed_rows_state(self) -> dict[str, Any] | None:
+        """Return what the checkpoint has about the file of failed rows; None without such a file.
+
+        If the load is killed, rows after this size are those that failed since the checkpoint.
+        """
+        path = self._options.failed_rows
+        return None if path is None else {"path": os.path.realpath(path), "size": size_of(path)}
 
 
 def _message_of(error: Exception) -> str:

@@ -51,7 +51,9 @@ class LoadOptions:
         limit.
     :param failed_rows: a file to which rows that failed are written as JSON lines, with their
         errors. It can be corrected and loaded again. If the file exists, rows are appended; if it
-        has anything else than failed rows, it is refused.
+        has anything else than failed rows, it is refused. A load that resumes does not write the
+        failed rows since its last checkpoint twice. But if a load is killed before its first
+        checkpoint, the next run begins anew, and its failed rows are in the file twice.
     :param checkpoint: a file that stores the progress. If a load is interrupted, another run with
         the same files, table and options resumes there. The load removes the file when all is done.
         Loads that must not write rows twice, such as counters, cannot have a checkpoint.

@@ -55,13 +55,16 @@ class LoadReport:
     :param failed: rows that were not written.
     :param not_applied: rows whose condition (``IF NOT EXISTS``) did not hold, so that nothing was
         written.
-    :param skipped: rows that an earlier run has read, according to its checkpoint.
+    :param skipped: rows that earlier runs have done, according to the checkpoint: they were
+        written, or failed.
     :param requests: the number of requests that were sent.
     :param retries: how many of the requests were sent again after an error.
     :param bytes: the size of the values that were written.
     :param seconds: the duration in seconds.
     :param is_dry: True for a dry run, which sends nothing.
     :param failures: the first 100 rows that were not written.
+    :param skipped_failed: how many of the skipped rows have failed.
+    :param skipped_not_applied: for how many of the skipped rows the condition did not hold.
     """
 
     target: str
@@ -76,6 +79,8 @@ class LoadReport:
     is_dry: bool = False
     failures: list[RowFailure] = field(default_factory=list)
     not_applied: int = 0
+    skipped_failed: int = 0
+    skipped_not_applied: int = 0
 
     @property
     def rows_per_second(self) -> float:
@@ -109,9 +114,7 @@ class LoadReport:
             f"{counted(self.requests, 'request')}{retried})"
         ]
         if self.skipped:
-            lines.append(
-                f"{self.skipped:,} rows were skipped: the checkpoint says that they are written"
-            )
+            lines.append(self._skipped_line())
         if self.not_applied:
             lines.append(f"{self.not_applied:,} rows were not applied: their condition was not met")
         if self.failed:
@@ -120,6 +123,16 @@ class LoadReport:
             if self.failed > 10:
                 lines.append(f"  ... and {self.failed - 10:,} more")
         return "\n".join(lines)
+
+    def _skipped_line(self) -> str:
+        written = self.skipped - self.skipped_failed - self.skipped_not_applied
+        outcomes = [f"{written:,} written"]
+        if self.skipped_failed:
+            outcomes.append(f"{self.skipped_failed:,} failed")
+        if self.skipped_not_applied:
+            outcomes.append(f"{self.skipped_not_applied:,} not applied")
+        verb = "row was" if self.skipped == 1 else "rows were"
+        return f"{self.skipped:,} {verb} done by earlier runs: {', '.join(outcomes)}"
 
 
 def counted(number: int, noun: str) -> str:

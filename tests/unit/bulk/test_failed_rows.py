@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cassandra.bulk.chunks import Chunk, Column, Position, RowLocation
-from cassandra.bulk.failed_rows import FailedRows, check_failed_rows
+from cassandra.bulk.failed_rows import FailedRows, check_failed_rows, rows_after, size_of
 from cassandra.cqltypes import DateType, DoubleType, Int32Type, SimpleDateType, UTF8Type
 from cassandra.sentinels import UNSET_VALUE
 
@@ -226,3 +226,32 @@ def test_a_file_without_failed_rows_is_refused(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(ValueError, match=r"'.*f' has something else than failed rows"):
             check_failed_rows(path)
+
+
+def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    assert (size_of(path), rows_after(path, 0)) == (0, set())
+    chunk = Chunk([("x", "a")], 1, "a.csv", 1, None, Position(0, 1), [["x", "a"]], ("_row", "id"))
+
+    def keep(source: str | None, row: int, existing: Any = ()) -> None:
+        file = FailedRows(path, COLUMNS, ["id", "name"], {}, ("",), None, existing)
+        file.keep(chunk, 0, RowLocation(source, row, 7), "is wrong")
+        file.close()
+
+    keep("a.csv", 1)
+    size = size_of(path)
+    keep("a.csv", 5)
+    keep(None, 6)
+    with path.open("a") as file:
+        file.write('{"id": 1}\n{"_source": "a.csv", "_row": 7}\n[]\n\xff\n{"id": 2, "_sou')
+    # Only complete rows with notes count, and only those after `size`.
+    existing = rows_after(path, size)
+    assert existing == {(os.path.abspath("a.csv"), 5), (None, 6)}
+    before = path.read_bytes()
+    keep(str(tmp_path / ".." / os.path.abspath("a.csv")), 5, existing)
+    keep(None, 6, existing)
+    assert path.read_bytes() == before
+    keep("b.csv", 5, existing)
+    assert rows_after(path, size) - existing == {(os.path.abspath("b.csv"), 5)}
+    # A file that was shortened, or has no line end there, is another one.
+    assert rows_after(path, size - 1) == rows_after(path, size_of(path) + 1) == set()

@@ -290,7 +290,54 @@ def test_a_load_resumes_from_its_checkpoint(
     assert (report.skipped, report.read, report.written) == (20, 15, 15)
     assert executed(node) - before == 15
     assert not checkpoint.exists()
-    assert "20 rows were skipped" in str(report)
+    assert "20 rows were done by earlier runs: 20 written" in str(report)
+
+
+@LOADERS
+def test_a_load_that_resumes_reports_and_keeps_the_failed_rows_of_earlier_runs(
+    node: FakeNode, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 10)
+    path, checkpoint, failed = tmp_path / "a.csv", tmp_path / "point", tmp_path / "failed"
+    lines = [f"{'x' if n % 5 == 0 else n},x\n" for n in range(60)]
+    path.write_text("id,name\n" + "".join(lines))
+    options: dict[str, Any] = {"max_errors": None, "checkpoint": checkpoint, "failed_rows": failed}
+    earlier_load(node, path, tmp_path)
+    for run in range(2):
+        # Stop in the third chunk, whose failed rows are in the file already.
+        interruption = interrupt_before_end(3)
+        with monkeypatch.context() as patch:
+            patch.setattr(load_module.Load, "_end_of", interruption)
+            with pytest.raises(Interrupted) as caught:
+                load(node, path, **options)
+        report: LoadReport = caught.value.report  # type: ignore[attr-defined]
+        assert (report.skipped, report.read, report.written) == (20 * run, 30, 24)
+        assert report.requests == 24
+    report = load(node, path, **options)
+    assert (report.skipped, report.skipped_failed, report.failed) == (40, 8, 4)
+    assert "40 rows were done by earlier runs: 32 written, 8 failed" in str(report)
+    numbers = [json.loads(line)["_row"] for line in failed.read_text().splitlines()]
+    assert numbers == [1, *range(1, 60, 5)]
+
+
+def earlier_load(node: FakeNode, path: Path, folder: Path) -> None:
+    """Write a file of failed rows in an earlier load, which failed at its first row."""
+    with pytest.raises(LoadError):
+        blocking(node, path, failed_rows=folder / "failed")
+
+
+def interrupt_before_end(chunk_count: int) -> Any:
+    """Return a method that interrupts a load before its checkpoint after `chunk_count` chunks."""
+    end_of = load_module.Load._end_of
+    chunks_left = [chunk_count]
+
+    def ended(self: Any, chunk: Any) -> None:
+        chunks_left[0] -= 1
+        if not chunks_left[0]:
+            raise Interrupted
+        end_of(self, chunk)
+
+    return ended
 
 
 @LOADERS
