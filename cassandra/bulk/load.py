@@ -11,9 +11,11 @@ How the parts cooperate:
 * `_write` sends the waves of a chunk one after the other, because rows with the same primary key
   are in different waves. Requests of one wave may be sent in any order. They are sent in slices;
   after each slice, `Pace` adjusts how many requests may be in flight.
-* When each row of a chunk is written or has failed, `_end_of` saves the checkpoint. Another run
-  with the same checkpoint skips these rows. It writes all later rows, of which some may have been
-  written before: so counters and statements that are not idempotent cannot have a checkpoint.
+* When each row of a chunk is written or has failed, `_end_of` saves the checkpoint. If the load is
+  interrupted (Control-C, or a cancelled task), `_save_on_interrupt` saves a checkpoint in the
+  middle of the chunk, before its first row without an outcome. Another run with the same checkpoint
+  skips these rows. It writes all later rows, of which some may have been written before: so
+  counters and statements that are not idempotent cannot have a checkpoint.
 
 Who repeats failed requests. The session's retry policy comes first. A request that still failed
 leads to `_after_failure`:
@@ -66,6 +68,7 @@ from cassandra.bulk.fields import check_names, positions_of
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.opened import Pipes
 from cassandra.bulk.options import LoadOptions, load_options
+from cassandra.bulk.outcomes import DoneRows, Outcomes
 from cassandra.bulk.pacing import Pace
 from cassandra.bulk.plain import plain_session
 from cassandra.bulk.progress import Progress
@@ -243,6 +246,11 @@ class Load:
         self._failed: FailedRows | None = None
         # The rows that the file of failed rows has from an interrupted run of this load.
         self._failed_before: set[tuple[str | None, int]] = set()
+        # The size of the file of failed rows when the last chunk was done. If the load ends early,
+        # later rows in the file are those that failed since the checkpoint.
+        self._failed_size = 0
+        self._done = DoneRows(0, 0, 0)  # of all complete chunks, also of earlier runs
+        self._outcomes: Outcomes | None = None  # of the present chunk
         self._pace = Pace(options.concurrency)
         self._delay = 0.0  # seconds before failed requests are repeated
         self._waits = 0  # successive slices in which no row was written; see MOST_WAITS
@@ -316,6 +324,7 @@ class Load:
                         break
                     # Read and bind the next chunk while the rows of this one are written.
                     self._work = reader.submit(binder.bind_next, chunks)
+                    self._outcomes = Outcomes(bound.chunk)
                     yield from self._write(bound)
                     self._end_of(bound.chunk)
                     self.report.seconds = self._clock() - began
@@ -325,7 +334,8 @@ class Load:
             raise
         except Exception as error:
             raise LoadError(_message_of(error), self.report) from error
-        except BaseException as error:  # Control-C, for example
+        except BaseException as error:  # Control-C, or this task is cancelled
+            self._save_on_interrupt()
             with suppress(AttributeError):
                 error.report = self.report  # type: ignore[attr-defined]
             raise
@@ -401,10 +411,14 @@ class Load:
         report.skipped = int(state.get("rows", 0))
         report.skipped_failed = int(state.get("failed", 0))
         report.skipped_not_applied = int(state.get("not_applied", 0))
+        self._done = DoneRows(report.skipped, report.skipped_failed, report.skipped_not_applied)
         failed_rows = self._options.failed_rows
-        file_state = state.get("failed_rows") or {}
-        if failed_rows is not None and file_state.get("path") == os.path.realpath(failed_rows):
-            self._failed_before = rows_after(failed_rows, int(file_state["size"]))
+        if failed_rows is not None:
+            self._failed_size = size_of(failed_rows)
+            file_state = state.get("failed_rows") or {}
+            if file_state.get("path") == os.path.realpath(failed_rows):
+                self._failed_size = int(file_state["size"])
+                self._failed_before = rows_after(failed_rows, self._failed_size)
 
     def _check_checkpoint(self) -> None:
         """Raise ValueError if the load has a checkpoint, but its rows must not be written twice.
@@ -623,11 +637,15 @@ class Load:
             group = next(groups_in_order)
             if not success:
                 failed.append((group, result))
-            elif self._is_conditional and not result.was_applied:
-                not_applied += len(group)
-            else:
+                return
+            is_applied = not self._is_conditional or result.was_applied
+            if is_applied:
                 written += len(group)
                 self.report.bytes += group.size
+            else:
+                not_applied += len(group)
+            if self._outcomes is not None:
+                self._outcomes.note_group(wave.row_numbers, group.rows, is_applied)
 
         def statements() -> Iterator[Any]:
             nonlocal sent
@@ -732,6 +750,8 @@ class Load:
                     self._failed_before,
                 )
             self._failed.keep(chunk, index, location, failure.reason)
+        if self._outcomes is not None:
+            self._outcomes.note_failed(index)
         max_errors = self._options.max_errors
         if max_errors is not None and self.report.failed > max_errors:
             raise LoadError(
@@ -743,27 +763,54 @@ class Load:
 
     def _end_of(self, chunk: Chunk) -> None:
         """Save the checkpoint after the last request of a chunk."""
+        report = self.report
+        done = DoneRows(
+            report.skipped + report.read,
+            report.skipped_failed + report.failed,
+            report.skipped_not_applied + report.not_applied,
+        )
+        if self._options.failed_rows is not None:
+            self._failed_size = size_of(self._options.failed_rows)
+        self._save(chunk.position, done)
+        # Only now, because Control-C may interrupt any line.
+        self._done, self._outcomes = done, None
+
+    def _save_on_interrupt(self) -> None:
+        """Save a checkpoint in the middle of a chunk, as far as all rows are written or failed.
+
+        Requests in flight may still be executed: their rows do not count as written.
+        """
+        if self._outcomes is None or self._options.checkpoint is None:
+            return
+        chunk = self._outcomes.chunk
+        first_rows = self._outcomes.first_rows()
+        if first_rows.total:
+            row = chunk.position.row - chunk.size + first_rows.total
+            done = DoneRows(*map(sum, zip(self._done, first_rows, strict=True)))
+            # The interrupt matters more than an error of the disk.
+            with suppress(OSError):
+                self._save(Position(chunk.position.file, row), done)
+
+    def _save(self, position: Position, done: DoneRows) -> None:
+        """Save the checkpoint.
+
+        :param position: where another run begins.
+        :param done: the rows before this position.
+        """
         # A run that resumes skips the failed rows too, so their file must be on disk first.
         if self._failed is not None:
             self._failed.sync()
-        report = self.report
-        self._checkpoint.save(
-            file=chunk.position.file,
-            row=chunk.position.row,
-            rows=report.skipped + report.read,
-            # Reports of later runs need the outcomes of all these rows.
-            failed=report.skipped_failed + report.failed,
-            not_applied=report.skipped_not_applied + report.not_applied,
-            failed_rows=self._failed_rows_state(),
-        )
-
-    def _failed_rows_state(self) -> dict[str, Any] | None:
-        """Return what the checkpoint has about the file of failed rows; None without such a file.
-
-        If the load is killed, rows after this size are those that failed since the checkpoint.
-        """
         path = self._options.failed_rows
-        return None if path is None else {"path": os.path.realpath(path), "size": size_of(path)}
+        self._checkpoint.save(
+            file=position.file,
+            row=position.row,
+            rows=done.total,
+            failed=done.failed,
+            not_applied=done.not_applied,
+            failed_rows=None
+            if path is None
+            else {"path": os.path.realpath(path), "size": self._failed_size},
+        )
 
 
 def _message_of(error: Exception) -> str:

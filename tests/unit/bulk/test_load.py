@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import struct
 import threading
 from collections.abc import Callable, Iterator
@@ -26,6 +28,7 @@ from cassandra.testing.fake import (
     Request,
     error,
     rows,
+    silence,
     void,
 )
 from tests.unit.engine.faults import WAIT
@@ -308,6 +311,8 @@ def test_a_load_that_resumes_reports_and_keeps_the_failed_rows_of_earlier_runs(
         interruption = interrupt_before_end(3)
         with monkeypatch.context() as patch:
             patch.setattr(load_module.Load, "_end_of", interruption)
+            # A load that is killed saves nothing.
+            patch.setattr(load_module.Load, "_save_on_interrupt", lambda self: None)
             with pytest.raises(Interrupted) as caught:
                 load(node, path, **options)
         report: LoadReport = caught.value.report  # type: ignore[attr-defined]
@@ -338,6 +343,60 @@ def interrupt_before_end(chunk_count: int) -> Any:
         end_of(self, chunk)
 
     return ended
+
+
+@pytest.mark.skipif(os.name == "nt", reason="os.kill() on Windows ends the process")
+@LOADERS
+def test_an_interrupted_load_saves_what_is_written(
+    node: FakeNode, load: Load, tmp_path: Path
+) -> None:
+    """Control-C in the middle of a chunk. The asyncio load gets a cancellation."""
+    path, checkpoint, failed = tmp_path / "a.csv", tmp_path / "point", tmp_path / "failed"
+    lines = [f"{'x' if n in (5, 20) else n},x\n" for n in range(30)]
+    path.write_text("id,name\n" + "".join(lines))
+    options: dict[str, Any] = {"max_errors": 2, "checkpoint": checkpoint, "failed_rows": failed}
+    is_first_run = [True]
+
+    def interrupt_row_12(request: Request) -> Any:
+        if request.values[0] == struct.pack(">i", 12) and is_first_run:
+            is_first_run.clear()
+            os.kill(os.getpid(), signal.SIGINT)
+            return silence()
+        return void()
+
+    node.prime(Opcode.EXECUTE, interrupt_row_12)
+    with pytest.raises((KeyboardInterrupt, asyncio.CancelledError)) as caught:
+        load(node, path, concurrency=1, **options)
+    if load is blocking:
+        report: LoadReport = caught.value.report  # type: ignore[attr-defined]
+        assert (report.written, report.requests) == (11, 12)
+    state = json.loads(checkpoint.read_text())["state"]
+    assert (state["row"], state["rows"], state["failed"]) == (12, 12, 1)
+    begin = len(values_sent(node))
+    report = load(node, path, **options)
+    ids = {struct.unpack(">i", values[0])[0] for values in values_sent(node)[begin:]}
+    assert ids == {*range(12, 30)} - {20}
+    assert (report.skipped, report.skipped_failed, report.written) == (12, 1, 17)
+    assert [json.loads(line)["_row"] for line in failed.read_text().splitlines()] == [6, 21]
+
+
+@LOADERS
+def test_an_interrupt_saves_nothing_if_the_first_row_is_not_written(
+    node: FakeNode, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other rows of the chunk are written, but a checkpoint is a position in the source."""
+    path, checkpoint = tmp_path / "a.csv", tmp_path / "point"
+    path.write_text("id,name\n1,a\n2,b\n3,c\n")
+
+    def interrupt(*arguments: Any) -> None:
+        raise Interrupted
+
+    monkeypatch.setattr(load_module, "delay_before_retry", interrupt)
+    node.prime(Opcode.EXECUTE, error(ErrorCode.OVERLOADED), times=1)
+    with pytest.raises(Interrupted) as caught:
+        load(node, path, checkpoint=checkpoint, concurrency=1)
+    assert caught.value.report.written == 2  # type: ignore[attr-defined]
+    assert not checkpoint.exists()
 
 
 @LOADERS

@@ -1,0 +1,74 @@
+"""Remembers which rows of a chunk are done, for the checkpoint of a load that is interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cassandra.bulk.chunks import Chunk
+
+__all__ = ["DoneRows", "Outcomes"]
+
+
+class DoneRows(NamedTuple):
+    """How many rows are done, that is, have an outcome.
+
+    :param total: the number of rows.
+    :param failed: how many of them have failed.
+    :param not_applied: for how many of them the condition did not hold. All others are written.
+    """
+
+    total: int
+    failed: int
+    not_applied: int
+
+
+class Outcomes:
+    """The outcomes of the rows of a chunk.
+
+    Servers acknowledge the rows in any order, but a checkpoint is a position in the source. So
+    another run may only skip the rows before the first row that is not done: see `first_rows`.
+
+    :param chunk: the chunk.
+    """
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        # We store what is passed, because converting each row would slow down every load.
+        self._groups: list[tuple[Sequence[int], Sequence[int], bool]] = []
+        self._failed: list[int] = []
+
+    def note_group(self, row_numbers: Sequence[int], rows: Sequence[int], is_applied: bool) -> None:
+        """Note that a request has succeeded.
+
+        :param row_numbers: the indexes in the chunk of all rows of the wave.
+        :param rows: the indexes in `row_numbers` of the rows of the request.
+        :param is_applied: False if the condition of the rows did not hold.
+        """
+        self._groups.append((row_numbers, rows, is_applied))
+
+    def note_failed(self, index: int) -> None:
+        """Note that a row has failed, and that the file of failed rows has it.
+
+        :param index: the index of the row in the chunk.
+        """
+        self._failed.append(index)
+
+    def first_rows(self) -> DoneRows:
+        """Return how many rows at the beginning of the chunk are done."""
+        failed = set(self._failed)
+        not_applied: set[int] = set()
+        done = set(failed)
+        for row_numbers, rows, is_applied in self._groups:
+            indexes = [row_numbers[row] for row in rows]
+            done.update(indexes)
+            if not is_applied:
+                not_applied.update(indexes)
+        count = next(
+            (index for index in range(self.chunk.size) if index not in done), self.chunk.size
+        )
+        return DoneRows(
+            count,
+            sum(index < count for index in failed),
+            sum(index < count for index in not_applied),
+        )

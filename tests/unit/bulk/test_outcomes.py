@@ -1,0 +1,32 @@
+"""Only rows before the first row without an outcome are done for a checkpoint."""
+
+from __future__ import annotations
+
+from cassandra.bulk.chunks import Chunk, Position
+from cassandra.bulk.outcomes import Outcomes
+
+
+def outcomes(size: int) -> Outcomes:
+    return Outcomes(Chunk([()] * size, size, None, 0, None, Position(0, size), None))
+
+
+def test_rows_are_done_up_to_the_first_gap() -> None:
+    """Row 0 could not be bound, so the rows of the wave have other numbers."""
+    rows = outcomes(8)
+    assert rows.first_rows() == (0, 0, 0)
+    numbers = range(1, 8)
+    rows.note_group(numbers, [5, 6], True)
+    rows.note_group(numbers, [0], True)
+    assert rows.first_rows() == (0, 0, 0)
+    rows.note_failed(0)
+    assert rows.first_rows() == (2, 1, 0)
+    rows.note_group(numbers, [1], False)
+    rows.note_group(numbers, [4], False)
+    rows.note_failed(7)
+    assert rows.first_rows() == (3, 1, 1)
+    rows.note_group(numbers, [2, 3], True)
+    assert rows.first_rows() == (8, 2, 2)
+
+
+def test_an_empty_chunk_is_done() -> None:
+    assert outcomes(0).first_rows() == (0, 0, 0)
