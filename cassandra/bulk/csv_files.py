@@ -51,11 +51,51 @@ class _UnreadableRow(ValueError):
         self.raw = raw
 
 
+class _UnclosedQuote(ValueError):
+    """A quote opens, and the csv module has not found its end.
+
+    This ends the load, whatever `max_errors` is: we cannot know how many rows are in the field.
+
+    :param line: the line on which the quote opens.
+    :param error: the error of the csv module.
+    """
+
+    def __init__(self, line: int, error: csv.Error) -> None:
+        # The csv module limits the size of a field, so it gives up before the end of a large file.
+        is_large = str(error).startswith(_FIELD_TOO_LARGE)
+        when = f"not closed within {csv.field_size_limit():,} bytes" if is_large else "never closed"
+        super().__init__(f"the quote that opens here is {when}: the rest of the file was not read")
+        self.line = line
+
+
+# The csv module's errors for a quote that is not closed. Without a quote, no field would be that
+# large, because the length of lines is limited.
+_FIELD_TOO_LARGE = "field larger than field limit"
+_UNCLOSED = (_FIELD_TOO_LARGE, "unexpected end of data")
+
+
+def _line_of_quote(text: str, line: int, delimiter: str, quote: str) -> int:
+    """Return the line on which the quote opens that is not closed.
+
+    :param text: a row without its end.
+    :param line: the line on which the row begins.
+    :param delimiter: the delimiter of fields.
+    :param quote: the quote character.
+    """
+    q, d = re.escape(quote), re.escape(delimiter)
+    # A field with its delimiter or line end. It begins with a quote, or has no closing one.
+    field = re.compile(rf"(?:{q}[^{q}]*(?:{q}{q}[^{q}]*)*{q}(?!{q})|(?!{q})[^{d}\r\n]*)[{d}\r\n]")
+    offset = 0
+    while (match := field.match(text, offset)) is not None:
+        offset = match.end()
+    return _first_lines([[text[:offset]]], line - 1)[1] - 1
+
+
 class _Rows:
     """Rows of strings, read by the csv module.
 
     If the csv module rejects a row, `take` returns an `_UnreadableRow` for it, and goes on at the
-    next line.
+    next line. But a quote that is not closed is an error of the file.
 
     :param lines: the lines of a file, with their line ends.
     :param reading: the options for reading.
@@ -70,6 +110,8 @@ class _Rows:
         self._rows = csv.reader(
             self._recorded(lines), delimiter=delimiter, quotechar=reading.quote, strict=True
         )
+        self._delimiter = delimiter
+        self._quote = reading.quote
         self._before = before
         self._has_bad_bytes = False
         # An error of the file, found after some rows: the next call of `take` raises it.
@@ -97,6 +139,7 @@ class _Rows:
 
         :param count: the maximum number of rows. Only an empty list means the end of the file.
         :raises EOFError: if the file is truncated; an earlier call has returned all rows before.
+        :raises _UnclosedQuote: if a quote is not closed; likewise.
         """
         if self._error is not None:
             raise self._error
@@ -125,8 +168,14 @@ class _Rows:
             begins.pop()
         else:
             # The lines after the last good row are those of the row that the csv module rejected.
-            lines = self._lines[begins[-1] - before - 1 :]
-            rows.append(_UnreadableRow(str(refused), "".join(lines)))
+            text = "".join(self._lines[begins[-1] - before - 1 :])
+            if not str(refused).startswith(_UNCLOSED):
+                rows.append(_UnreadableRow(str(refused), text))
+                return rows, begins
+            line = _line_of_quote(text, begins.pop(), self._delimiter, self._quote)
+            self._error = _UnclosedQuote(line, refused)
+            if not rows:
+                raise self._error from refused
         return rows, begins
 
     def _refuse_bad_bytes(self, rows: list[Any], begins: Sequence[int], before: int) -> None:
@@ -203,7 +252,12 @@ def _read_header(
         except csv.Error as error:
             if piece:
                 continue
-            raise ValueError(f"{path}, line {rows.line_num}: {error}") from error
+            line = rows.line_num
+            if str(error).startswith(_UNCLOSED):
+                delimiter = _delimiter(path, reading)
+                line = _line_of_quote(text.getvalue(), 1, delimiter, reading.quote)
+                raise ValueError(f"{path}, line {line}: {_UnclosedQuote(line, error)}") from error
+            raise ValueError(f"{path}, line {line}: {error}") from error
         end = _after_lines(data, rows.line_num)
         if piece and (header is None or end < 0):
             continue
@@ -464,7 +518,8 @@ def _next_rows(path: str, rows: _Rows) -> tuple[list[Any], list[int]]:
         except (EOFError, OSError, ValueError) as error:
             if chunk_rows:  # return these first; the next call raises the error again
                 break
-            raise ValueError(f"{path}, line {rows.line_num + 1}: {error}") from error
+            line = error.line if isinstance(error, _UnclosedQuote) else rows.line_num + 1
+            raise ValueError(f"{path}, line {line}: {error}") from error
         if not rows_read:
             break
         if not all(rows_read):  # empty lines

@@ -283,7 +283,8 @@ def test_a_chunk_may_begin_in_the_middle_of_a_part(files: Files) -> None:
 # -- damage ----------------------------------------------------------------------------------------
 
 DAMAGED: list[tuple[str, bytes, str]] = [
-    ("quote.csv", b'"id,name\n1,a\n', r"quote\.csv, line 2: unexpected end of data"),
+    ("quote.csv", b'"id,name\n1,a\n', r"quote\.csv, line 1: the quote that opens here is never"),
+    ("quotes.csv", b'"i\nd","na\nme\n1,a\n', r"quotes\.csv, line 2: the quote that opens here is"),
     ("latin.csv", b"id,\xe9\n1,a\n", r"latin\.csv, line 1: byte 0xe9 is not UTF-8"),
     (
         "cut.csv.gz",
@@ -300,6 +301,42 @@ def test_errors_of_damaged_files_name_file_and_line(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         files.read(content, name)
+
+
+@pytest.mark.parametrize(
+    ("row", "line"),
+    [
+        (b'3,"c', 4),
+        (b'"3","c\n4,d\n5,e\n', 4),
+        (b'3,"x ""y"""""\n4,"c""\n5,""', 5),
+        (b'3,"a\r\nb"\r\n4,"\n5,e\n', 6),
+        (b'3,a"b\n4,"c\n', 5),
+        (b'"\n3","', 5),
+    ],
+)
+def test_a_quote_that_is_never_closed_ends_the_file(files: Files, row: bytes, line: int) -> None:
+    """The error names the line of the quote. All rows before it are read."""
+    message = (
+        rf"a\.csv, line {line}: the quote that opens here is never closed: the rest of the file "
+        "was not read"
+    )
+    with pytest.raises(ValueError, match=message):
+        files.read(b"id,name\n1,a\n2,b\n" + row, "a.csv")
+    assert sum(chunk.size for chunk in files.chunks) >= 2
+
+
+def test_a_quote_that_is_not_closed_within_the_limit_of_a_field(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = csv.field_size_limit()
+    monkeypatch.setattr(chunks, "LONGEST_LINE", 1000)
+    try:
+        csv.field_size_limit(1000)
+        with pytest.raises(ValueError, match="line 3: the quote that opens here is not closed wi"):
+            files.read(b'id,name\n1,a\n2,"b\n' + b"3,c\n" * 500, "a.csv")
+        assert [chunk.size for chunk in files.chunks] == [1]
+    finally:
+        csv.field_size_limit(before)
 
 
 @pytest.mark.usefixtures("small_chunks")

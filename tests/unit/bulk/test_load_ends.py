@@ -205,22 +205,33 @@ def test_writes_that_must_not_be_repeated_refuse_a_checkpoint(
 
 def test_a_damaged_row_fails_without_its_neighbours(node: FakeNode, tmp_path: Path) -> None:
     path, failed = tmp_path / "a.csv", tmp_path / "failed.jsonl"
-    damaged = b'1,a\n2,\xe9\n3,c,\n4,"d"x\n5,"e\ne"\nsix,f\n7,g\n8,"['
+    damaged = b'1,a\n2,\xe9\n3,c,\n4,"d"x\n5,"e\ne"\nsix,f\n7,g'
     path.write_bytes(b"id,name\n" + damaged + b"\n9,i\n")
     report = load(node, path, max_errors=None, failed_rows=failed)
-    assert ids_sent(node) == {1, 5, 7}
-    assert (report.read, report.written, report.failed) == (8, 3, 5)
+    assert ids_sent(node) == {1, 5, 7, 9}
+    assert (report.read, report.written, report.failed) == (8, 4, 4)
     assert [str(failure).removeprefix(f"{path}, ") for failure in report.failures] == [
         "line 3: byte 0xe9 is not UTF-8: write encoding='latin-1', 'cp1252' or whatever the file "
         "is in",
         "line 4: 3 fields, but the header has 2",
         "line 5: ',' expected after '\"'",
         "line 8: column 'id': 'six' is not an integer",
-        "line 10: unexpected end of data",
     ]
     # Rows from the file of failed rows fail again until they are corrected.
     second = load(node, failed, max_errors=None)
-    assert (second.written, second.failed) == (0, 5)
+    assert (second.written, second.failed) == (0, 4)
+
+
+def test_a_quote_that_is_never_closed_ends_the_load(node: FakeNode, tmp_path: Path) -> None:
+    """No number of errors allows it: the rest of the file is lost."""
+    path = tmp_path / "a.csv"
+    path.write_text("id,name\n" + "".join(f"{n},x\n" for n in range(12)) + '12,"y\n13,z\n')
+    words = r"a\.csv, line 14: the quote that opens here is never closed: the rest of the file"
+    for options in ({"max_errors": None}, {"max_errors": 100}, {"max_errors": 5, "dry_run": True}):
+        with pytest.raises(LoadError, match=words) as caught:
+            load(node, path, failed_rows=tmp_path / "failed", **options)
+        assert (caught.value.report.read, caught.value.report.failed) == (12, 0)
+    assert ids_sent(node) == set(range(12))
 
 
 def test_deeply_nested_values_and_lone_surrogates_fail(node: FakeNode, tmp_path: Path) -> None:
