@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cassandra._misspelt import nearest
+from cassandra.cqltypes.udt import mapped_classes
 from cassandra.errors import UserTypeDoesNotExist
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class UserTypes:
     def add(self, keyspace: str, name: str, klass: type) -> None:
         """Decode values of the type as `klass` from now on."""
         self.classes = {**self.classes, keyspace: {**self.classes.get(keyspace, {}), name: klass}}
+        if isinstance(klass, type):
+            mapped_classes.add(klass)
 
     def take_fields(self, keyspace: str, name: str, fields: Sequence[str]) -> None:
         """Store the field names of a type, for clusters that do not read the schema."""

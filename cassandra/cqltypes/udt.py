@@ -11,6 +11,7 @@ from functools import partial
 from keyword import iskeyword
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakSet
 
 from cassandra._bounded import Bounded, text_size
 from cassandra.cqltypes.base import CassandraTypeType, public, sub_codec, trim_if_startswith
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 # field.
 _CLASS_BYTES = 5000
 _FIELD_BYTES = 300
+
+mapped_classes: WeakSet[type] = WeakSet()
+"""The classes that applications have registered for user-defined types, of all clusters."""
 
 
 class UserType(TupleType):

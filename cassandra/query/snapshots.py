@@ -2,6 +2,10 @@
 
 The application may change its own row as soon as the call returns, and usually reuses it for the
 next call.
+
+A row is copied with everything in it that a bind marker can take and the application can change:
+collections, buffers, and objects whose classes declare their fields. Other objects (sessions,
+files, the rest of the application's object graph) are neither copied nor searched.
 """
 
 from __future__ import annotations
@@ -10,9 +14,17 @@ import copy
 import datetime
 import decimal
 import enum
+import struct
+import sys
 import uuid
-from collections.abc import Iterable, Mapping, MutableSequence, Set
+from array import array
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
+
+from cassandra.cqltypes.udt import mapped_classes
 
 __all__ = ["CONSTANTS", "snapshot"]
 
@@ -36,70 +48,270 @@ CONSTANTS = frozenset(
 """Classes whose instances never change."""
 
 
+# CQL types are not nested deeper than this. Values below are used as they are.
+_MAX_DEPTH = 50
+
+_NEVER_CHANGE = (str, bytes, int, float, frozenset, range, type, enum.Enum)
+
+# A class that has one of these names declares its fields: dataclasses, attrs, msgspec, pydantic
+# (2.10 and later, older), the mapper's user-defined types.
+_DECLARATIONS = (
+    "__dataclass_fields__",
+    "__attrs_attrs__",
+    "__struct_fields__",
+    "__pydantic_fields__",
+    "model_fields",
+    "__fields__",
+)
+
+_MISSING = object()
+
+
 def snapshot(row: Any) -> Any:
     """Return a copy of `row`, so that the application may change its own object afterwards.
 
-    Values that are collections or objects with attributes are copied too. Constants and objects
-    that cannot be copied are used as they are.
+    The values in it are copied too if they are collections, buffers or objects that declare their
+    fields. Constants, other objects, and objects that cannot be copied are used as they are.
 
     :param row: a sequence, a mapping or an object with attributes.
     """
+    cls = type(row)
+    # The usual rows need no search.
+    if cls is tuple and _are_constants(row):
+        return row
+    if cls is list and _are_constants(row):
+        return row.copy()
+    copier = _Copier()
     if isinstance(row, Mapping) and not isinstance(row, dict):
         # A dict will do, because binding only reads a mapping by its names.
-        return {name: _copy_of(value) for name, value in row.items()}
-    return _copy_of(row)
-
-
-def _copy_of(value: Any) -> Any:
-    """Return a copy of a value or of a row, or the object itself if no copy is needed."""
-    cls = type(value)
-    if cls in CONSTANTS:
-        return value
-    if cls is list:
-        return value.copy() if _are_constants(value) else list(map(_copy_of, value))
-    if cls is tuple:
-        return value if _are_constants(value) else tuple(map(_copy_of, value))
-    if cls is dict:
-        if _are_constants(value.values()):
-            return value.copy()
-        return {key: _copy_of(item) for key, item in value.items()}
-    if cls is set:
-        return value.copy()
-    try:
-        return _copy_of_other(value)
-    except Exception:  # raised by the application's class: use the object itself
-        return value
+        return {name: copier.copy(value) for name, value in row.items()}
+    return copier.copy(row, is_row=True)
 
 
 def _are_constants(values: Iterable[Any]) -> bool:
     return CONSTANTS.issuperset(map(type, values))
 
 
-def _copy_of_other(value: Any) -> Any:
-    """Copy a value that is not exactly a list, tuple, dict or set."""
-    if isinstance(value, (str, bytes, int, float, frozenset, type, enum.Enum)):
+class _Copier:
+    """Copies one row and the values in it. Each object is copied once: a row may have cycles."""
+
+    __slots__ = ("_copies", "_depth", "_originals")
+
+    def __init__(self) -> None:
+        self._copies: dict[int, Any] = {}  # by the `id` of the original
+        self._originals: list[Any] = []  # kept alive, because another object could get their ids
+        self._depth = 0
+
+    def copy(self, value: Any, is_row: bool = False) -> Any:
+        """Return a copy of a value or of a row, or the object itself if no copy is needed."""
+        cls = type(value)
+        if cls in CONSTANTS:
+            return value
+        if cls is list or cls is tuple:
+            if _are_constants(value):
+                return value.copy() if cls is list else value
+        elif cls is dict:
+            if _are_constants(value.values()):
+                return value.copy()
+        elif cls is set:
+            return value.copy()
+        elif isinstance(value, _NEVER_CHANGE):
+            return value
+        copied = self._copies.get(id(value), _MISSING)
+        if copied is not _MISSING:
+            return copied
+        if self._depth == _MAX_DEPTH:
+            return value
+        self._depth += 1
+        try:
+            copied = self._copy(value, is_row)
+        except RecursionError:  # the caller's stack is full: every further copy would fail too
+            raise
+        except Exception:  # raised by the application's class: use the object itself
+            copied = value
+        finally:
+            self._depth -= 1
+        return self._keep(value, copied)
+
+    def _keep(self, value: Any, copied: Any) -> Any:
+        """Remember that `copied` is the copy of `value`, and return it."""
+        self._copies[id(value)] = copied
+        self._originals.append(value)
+        return copied
+
+    def _copy(self, value: Any, is_row: bool) -> Any:
+        """Copy a value that is not a constant and was not copied yet."""
+        if isinstance(value, tuple):
+            return self._copy_tuple(value)
+        if isinstance(value, list):
+            return self._copy_list(value)
+        if isinstance(value, dict):
+            return self._copy_dict(value)
+        if isinstance(value, (bytearray, array, set)):
+            return copy.copy(value)
+        if isinstance(value, memoryview):
+            return _copy_of_view(value)
+        if isinstance(value, deque):
+            duplicate = copy.copy(value)
+            self._keep(value, duplicate)
+            for index, item in enumerate(value):
+                duplicate[index] = self.copy(item)
+            return duplicate
+        if isinstance(value, MappingProxyType):
+            return MappingProxyType({key: self.copy(item) for key, item in value.items()})
+        if hasattr(value, "dtype") and hasattr(value, "tolist"):  # an array of NumPy or pandas
+            return self._copy_array(value)
+        is_container = isinstance(value, (Mapping, Set, Sequence))
+        if is_container or is_row or _declares_fields(type(value)):
+            names = _attributes_of(value)
+            if names:
+                return self._copy_object(value, names)
+        if is_container:
+            # A container without attributes: only its own `__deepcopy__` or `__reduce__` can copy
+            # it. Keep it from the objects in it: they are copied here.
+            items = [*value, *value.values()] if isinstance(value, Mapping) else list(value)
+            return copy.deepcopy(value, {id(item): self.copy(item) for item in items})
+        # An object without attributes may be a constant that a codec compares by identity.
         return value
-    if isinstance(value, memoryview):
-        return memoryview(bytes(value)) if value.format == "B" else value
-    if isinstance(value, (Mapping, Set, MutableSequence)):
-        return copy.deepcopy(value)
-    if isinstance(value, tuple):
-        return value._make(map(_copy_of, value)) if hasattr(value, "_make") else value
-    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # an array of NumPy or pandas
-        return value.copy()
-    names = _attributes_of(value)
-    # An object without attributes may be a constant that a codec compares by identity, so it is not
-    # copied.
-    duplicate = copy.copy(value) if names else value
-    if duplicate is value:
-        return value
-    for name in names:
-        attribute = getattr(value, name)
-        copied = _copy_of(attribute)
-        if copied is not attribute:
-            # `object.__setattr__`, because a frozen dataclass refuses plain assignments.
-            object.__setattr__(duplicate, name, copied)
-    return duplicate
+
+    def _copy_tuple(self, value: Any) -> Any:
+        items = [self.copy(item) for item in value]
+        # The tuple may have been copied meanwhile, for a collection that holds it.
+        copied = self._copies.get(id(value), _MISSING)
+        if copied is not _MISSING:
+            return copied
+        if all(new is old for new, old in zip(items, value, strict=True)):
+            return value
+        if type(value) is tuple:
+            return tuple(items)
+        if hasattr(value, "_make"):
+            return value._make(items)
+        duplicate = tuple.__new__(type(value), items)
+        if hasattr(value, "__dict__"):
+            duplicate.__dict__.update(value.__dict__)
+        return duplicate
+
+    # The items are read and written by the methods of `list` and `dict`, because those of a
+    # subclass may do more.
+    def _copy_list(self, value: Any) -> Any:
+        duplicate = value.copy() if type(value) is list else copy.copy(value)
+        if duplicate is value:
+            return value
+        self._keep(value, duplicate)
+        for index, item in enumerate(list.__iter__(value)):
+            copied = self.copy(item)
+            if copied is not item:
+                list.__setitem__(duplicate, index, copied)
+        return duplicate
+
+    def _copy_dict(self, value: Any) -> Any:
+        duplicate = value.copy() if type(value) is dict else copy.copy(value)
+        if duplicate is value:
+            return value
+        self._keep(value, duplicate)
+        for key, item in dict.items(value):
+            copied = self.copy(item)
+            if copied is not item:
+                dict.__setitem__(duplicate, key, copied)
+        return duplicate
+
+    def _copy_object(self, value: Any, names: Iterable[str]) -> Any:
+        """Copy an object and the values in its attributes."""
+        duplicate = copy.copy(value)
+        if duplicate is value:
+            return value
+        self._keep(value, duplicate)
+        for name in names:
+            attribute = getattr(value, name)
+            copied = self.copy(attribute)
+            if copied is not attribute:
+                _set_attribute(duplicate, name, copied)
+        return duplicate
+
+    def _copy_array(self, value: Any) -> Any:
+        """Copy an array of NumPy or pandas, and the Python objects in it."""
+        duplicate = value.copy()
+        # Only types of NumPy have `hasobject`. pandas' own types hold no object that can change.
+        if not getattr(value.dtype, "hasobject", False):
+            return duplicate
+        self._keep(value, duplicate)
+        numpy = sys.modules["numpy"]
+        if isinstance(duplicate, numpy.ndarray):
+            # Without a mask: an assignment to an element would reset it.
+            self._copy_elements(numpy.asarray(duplicate))
+        elif isinstance(duplicate, numpy.void):  # a row of a structured array
+            self._copy_elements(duplicate)
+        elif hasattr(value, "index"):
+            items = value.tolist()
+            elements = numpy.empty(len(items), object)
+            for index, item in enumerate(items):
+                elements[index] = self.copy(item)
+            # pandas gives out its own array only for reading.
+            duplicate = type(value)(elements, index=value.index, dtype=object, name=value.name)
+        return duplicate
+
+    def _copy_elements(self, elements: Any) -> None:
+        """Replace the objects in a NumPy array, or in a row of a structured array, by copies."""
+        dtype = elements.dtype
+        if not dtype.hasobject:
+            return
+        if dtype.names is not None and elements.ndim == 0:
+            for name in dtype.names:
+                field = elements[name]
+                if hasattr(field, "dtype") and field.dtype.hasobject and field.ndim:
+                    self._copy_elements(field)
+                elif dtype[name].hasobject:
+                    elements[name] = self.copy(field)
+        elif dtype.names is not None:
+            for name in dtype.names:
+                self._copy_elements(elements[name])
+        elif elements.ndim > 1:
+            for part in elements:
+                self._copy_elements(part)
+        else:
+            # An array without dimensions has one element.
+            flat = elements if elements.ndim else elements.reshape(1)
+            for index, item in enumerate(flat.tolist()):
+                copied = self.copy(item)
+                if copied is not item:
+                    flat[index] = copied
+
+
+def _copy_of_view(view: memoryview) -> memoryview:
+    """Return a view of the same elements in memory of its own."""
+    data: Any = memoryview(view.tobytes())
+    form = view.format
+    letter = form.lstrip("@=<>!")
+    native = "<" if sys.byteorder == "little" else ">"
+    # `cast` takes only formats of the machine's own order and sizes, which have one letter.
+    if form[:1] in ("=", native) and struct.calcsize(form) == struct.calcsize(letter):
+        form = letter
+    try:
+        if view.ndim == 1:
+            return data.cast(form)  # type: ignore[no-any-return]
+        return data.cast(form, view.shape)  # type: ignore[no-any-return]
+    except (TypeError, ValueError):
+        numpy = sys.modules.get("numpy")
+        return memoryview(numpy.array(view)) if numpy is not None else view
+
+
+def _set_attribute(target: Any, name: str, value: Any) -> None:
+    """Set an attribute of an object, even if its class refuses plain assignments (frozen ones)."""
+    try:
+        object.__setattr__(target, name, value)
+    except TypeError:  # msgspec's structs take it only by the descriptor of their slot
+        getattr(type(target), name).__set__(target, value)
+
+
+@lru_cache(maxsize=256)
+def _has_declaration(cls: type) -> bool:
+    # Look into the classes' own dicts: metaclasses may have properties of these names.
+    return any(name in vars(parent) for parent in cls.__mro__ for name in _DECLARATIONS)
+
+
+def _declares_fields(cls: type) -> bool:
+    """Return True if a class declares its fields, or is registered for a user-defined type."""
+    return _has_declaration(cls) or not mapped_classes.isdisjoint(cls.__mro__)
 
 
 def _attributes_of(value: Any) -> list[str]:

@@ -4,15 +4,26 @@ them.
 
 from __future__ import annotations
 
+import array
 import collections
+import ctypes
 import dataclasses
 import enum
 import types
 from typing import Any
 
+import attrs
+import msgspec
 import numpy
+import pandas
+import pydantic
 import pytest
 
+from cassandra.client.user_types import UserTypes
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.usertype import UserType
+from cassandra.metadata import Metadata
+from cassandra.query import BatchStatement
 from cassandra.query.snapshots import snapshot
 from cassandra.util import OrderedMap, SortedSet
 
@@ -91,3 +102,244 @@ def test_immutable_and_unknown_values_are_not_copied() -> None:
     for row in ((1, "a", None), "abc", Colour.RED, constant, int, Uncopied()):
         assert snapshot(row) is row
     assert snapshot([constant])[0] is constant
+
+
+# -- graphs of objects -----------------------------------------------------------------------------
+
+
+class Order:
+    def __init__(self, user: Any, number: int) -> None:
+        self.user = user
+        self.number = number
+
+
+class User:
+    def __init__(self, count: int) -> None:
+        self.id = 7
+        self.tags = ["a"]
+        self.orders = [Order(self, number) for number in range(count)]
+
+
+@dataclasses.dataclass(eq=False)
+class Node:
+    name: str
+    parent: Node | None = None
+    children: list[Node] = dataclasses.field(default_factory=list)
+
+
+def test_a_row_with_back_references_is_copied_at_once() -> None:
+    user = User(30)
+    copied = snapshot(user)
+    user.tags.append("b")
+    user.orders.clear()
+    assert type(copied) is User
+    assert (copied.id, copied.tags, len(copied.orders)) == (7, ["a"], 30)
+    # Other objects of the application are neither copied nor searched.
+    assert copied.orders[0].user is user
+    (order,) = snapshot([Order(user, 1)])
+    assert order.user is user
+
+
+class Untouchable:
+    """Like a session: it must be neither copied nor searched."""
+
+    def __init__(self) -> None:
+        self.pools = [self]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise AssertionError("copied")
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("pools", "__dict__"):
+            raise AssertionError("searched")
+        return super().__getattribute__(name)
+
+
+def test_an_object_that_a_row_holds_is_used_as_it_is() -> None:
+    session = Untouchable()
+    user = User(1)
+    user.session = session  # type: ignore[attr-defined]
+    assert snapshot(user).session is session
+    assert snapshot([session])[0] is session
+    assert snapshot(collections.OrderedDict(session=session))["session"] is session
+    assert snapshot(collections.UserDict(session=session))["session"] is session
+    assert snapshot(collections.deque([session]))[0] is session
+
+    class Owned(list[Any]):
+        owner: Any
+
+    owned = Owned([[1]])
+    owned.owner = session
+    (copied,) = snapshot([owned])
+    owned[0].append(2)
+    assert (type(copied), copied, copied.owner) == (Owned, [[1]], session)
+
+
+def test_a_cyclic_graph_of_dataclasses_is_copied_once() -> None:
+    parent = Node("parent")
+    parent.children = [Node(str(number), parent) for number in range(30)]
+    for child in parent.children:
+        child.children = parent.children
+    copied = snapshot(parent)
+    parent.children[0].name = "changed"
+    parent.children.pop()
+    assert copied is not parent
+    assert [child.name for child in copied.children] == [str(number) for number in range(30)]
+    assert {child.parent for child in copied.children} == {copied}
+    assert copied.children[3].children is copied.children
+
+
+def test_collections_that_hold_themselves_are_copied() -> None:
+    items: list[Any] = [1]
+    items.append((items, {"items": items}))
+    copied = snapshot(items)
+    items[0] = 2
+    assert copied[0] == 1
+    assert copied[1][0] is copied
+    assert copied[1][1]["items"] is copied
+
+
+def test_a_row_of_any_depth_is_copied() -> None:
+    first = last = Node("first")
+    nested: list[Any] = []
+    for number in range(5000):
+        nested = [nested]
+        last.children = [Node(str(number))]
+        last = last.children[0]
+    assert snapshot(first).children[0].children[0].name == "1"
+    assert len(snapshot(nested)) == 1
+
+
+def test_a_batch_takes_a_node_with_parent_and_children() -> None:
+    root = Node("root")
+    root.children = [Node(str(number), root) for number in range(30)]
+    batch = BatchStatement()
+    for child in root.children:
+        batch.add("INSERT INTO t (name, parent) VALUES (:name, :parent)", child)
+    root.children[0].name = "changed"
+    rows = [row for entry in batch.sealed_entries() for row in entry.rows]  # type: ignore[union-attr]
+    assert [row.name for row in rows] == [str(number) for number in range(30)]
+
+
+@attrs.define
+class Attrs:
+    v: list[int]
+
+
+class Model(pydantic.BaseModel):
+    v: list[int]
+
+
+class Struct(msgspec.Struct, frozen=True):
+    v: list[int]
+
+
+class Mapped(UserType):
+    v = columns.List(columns.Integer())
+
+
+class Registered:
+    def __init__(self, v: list[int]) -> None:
+        self.v = v
+
+
+class Unregistered(Registered):
+    pass
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Attrs,
+        lambda v: Model(v=v),
+        Struct,
+        Registered,
+        Unregistered,  # a subclass of a registered class
+        lambda v: Mapped(v=v),
+        lambda v: Slots(1, v),
+    ],
+)
+def test_values_with_declared_fields_are_copied(make: Any) -> None:
+    UserTypes(Metadata()).add("ks", "registered", Registered)
+    value = make([1])
+    row = [1, {"x": value}]
+    copied = snapshot(row)[1]["x"]
+    value.v.append(2)
+    assert copied is not value
+    assert type(copied) is type(value)
+    assert list(copied.v) == [1]
+
+
+def test_other_mappings_inside_a_row_are_copied() -> None:
+    inner = [1]
+    for value in (
+        types.MappingProxyType({"a": inner}),
+        collections.ChainMap({"a": inner}),
+        collections.defaultdict(list, a=inner),
+        OrderedMap([("a", inner)]),
+    ):
+        (copied,) = snapshot([value])
+        inner.append(2)
+        assert type(copied) is type(value)
+        assert copied["a"] == [1]
+        inner.pop()
+
+
+# -- buffers and arrays ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: memoryview(array.array("d", [1.5, 2.5])),
+        lambda: memoryview(array.array("i", [1, 2, 3, 4]))[::2],
+        lambda: numpy.array([[1, 2], [3, 4]], "i4").data,
+        lambda: memoryview(array.array("d")),
+        lambda: memoryview(bytearray(b"abcd")).cast("c"),
+    ],
+)
+def test_a_memoryview_is_copied_with_its_format(make: Any) -> None:
+    view = make()
+    (copied,) = snapshot([view])
+    assert (copied.format, copied.shape, copied.tolist()) == (
+        view.format,
+        view.shape,
+        view.tolist(),
+    )
+    before = copied.tolist()
+    if view.nbytes:
+        owner = view.obj
+        numpy.frombuffer(owner, "u1")[:] = 0
+        assert view.tolist() != before
+    assert copied.tolist() == before
+
+
+def test_a_memoryview_of_a_foreign_format_is_copied() -> None:
+    numbers = (ctypes.c_int32 * 2)(1, 2)
+    (copied,) = snapshot([memoryview(numbers)])
+    before = bytes(copied)
+    numbers[0] = 5
+    assert bytes(copied) == before == bytes((ctypes.c_int32 * 2)(1, 2))
+
+
+def test_elements_of_object_arrays_are_copied() -> None:
+    shared = [1]
+    flat = numpy.empty(2, object)
+    flat[:] = [shared, {"a": shared}]
+    square = numpy.empty((2, 2), object)
+    square[1, 1] = shared
+    structured = numpy.array([(1, shared)], [("k", "i4"), ("v", object)])
+    masked = numpy.ma.array(flat, mask=[False, True])
+    series = pandas.Series([shared, None], index=[3, 3])
+    copies = [snapshot(value) for value in (flat, square, structured, masked, series)]
+    record = snapshot([structured[0]])[0]
+    scalar = snapshot([flat[:1].reshape(())])[0]
+    shared.append(2)
+    assert copies[0].tolist() == [[1], {"a": [1]}]
+    assert copies[1].tolist() == [[None, None], [None, [1]]]
+    assert copies[2].tolist() == [(1, [1])]
+    assert copies[3].tolist() == [[1], None]
+    assert copies[4].tolist() == [[1], None]
+    assert list(copies[4].index) == [3, 3]
+    assert record["v"] == [1]
+    assert scalar.item() == [1]
