@@ -243,6 +243,8 @@ class _Copier:
             self._copy_elements(duplicate)
         elif hasattr(value, "index"):
             items = value.tolist()
+            if _are_constants(items):
+                return duplicate
             elements = numpy.empty(len(items), object)
             for index, item in enumerate(items):
                 elements[index] = self.copy(item)
@@ -271,7 +273,8 @@ class _Copier:
         else:
             # An array without dimensions has one element.
             flat = elements if elements.ndim else elements.reshape(1)
-            for index, item in enumerate(flat.tolist()):
+            items = flat.tolist()
+            for index, item in enumerate(() if _are_constants(items) else items):
                 copied = self.copy(item)
                 if copied is not item:
                     flat[index] = copied

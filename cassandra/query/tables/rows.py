@@ -53,15 +53,27 @@ def snapshot_and_count(rows: object) -> tuple[object, int]:
     if not is_array(rows) and not is_frame(rows) and is_arrow(rows):
         table = arrow_table(rows)
         return table, table.num_rows
-    if is_array(rows) or is_frame(rows):
-        # Copy the whole array: a view would see every later change by the application.
-        return rows.copy(), len(rows)
+    # Copy the whole table: a view would see every later change by the application.
+    if is_array(rows):
+        return snapshot(rows), len(rows)
+    if is_frame(rows):
+        return _copy_of_frame(rows), len(rows)
     if not isinstance(rows, Iterable):
         raise TypeError(
             f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}"
         )
     copies = list(map(snapshot, rows))
     return copies, len(copies)
+
+
+def _copy_of_frame(frame: Any) -> Any:
+    """Return a copy of a pandas DataFrame and of the Python objects in its columns."""
+    duplicate = frame.copy()
+    for position, dtype in enumerate(getattr(frame, "dtypes", ())):
+        # Only types of NumPy have `hasobject`. pandas' own types hold no object that can change.
+        if getattr(dtype, "hasobject", False):
+            duplicate.isetitem(position, snapshot(frame.iloc[:, position]))
+    return duplicate
 
 
 def rows_of(rows: object, columns: Columns) -> Iterable[Any]:

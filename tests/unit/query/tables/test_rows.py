@@ -1,0 +1,54 @@
+"""Tables of rows that are bound later are copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pandas
+import pytest
+
+from cassandra.query.tables.rows import snapshot_and_count
+
+
+def array_of(tags: list[str]) -> Any:
+    rows = numpy.empty((2, 2), object)
+    rows[:, 0] = [1, 2]
+    rows[0, 1] = tags
+    return rows
+
+
+def structured(tags: list[str]) -> Any:
+    return numpy.array([(1, tags), (2, None)], [("k", "i4"), ("v", object)])
+
+
+def frame(tags: list[str]) -> Any:
+    return pandas.DataFrame({"k": [1, 2], "v": [tags, None]}, index=[5, 5])
+
+
+def frame_of_repeated_names(tags: list[str]) -> Any:
+    table = frame(tags)
+    table.columns = ["v", "v"]
+    return table
+
+
+@pytest.mark.parametrize("make", [array_of, structured, frame, frame_of_repeated_names])
+def test_objects_in_a_table_are_copied(make: Any) -> None:
+    tags = ["a"]
+    table = make(tags)
+    copied, count = snapshot_and_count(table)
+    tags.append("b")
+    assert count == 2
+    assert type(copied) is type(table)
+    rows = copied.to_numpy() if isinstance(copied, pandas.DataFrame) else copied
+    assert [list(row) for row in rows] == [[1, ["a"]], [2, None]]
+
+
+def test_a_table_of_numbers_is_copied() -> None:
+    table = pandas.DataFrame({"k": [1, 2], "t": ["a", None]})
+    numbers = numpy.array([[1, 2]])
+    copies = [snapshot_and_count(rows)[0] for rows in (table, numbers)]
+    table.loc[0, "k"] = numbers[0, 0] = 5
+    assert copies[0]["k"].tolist() == [1, 2]  # type: ignore[index]
+    assert copies[0].dtypes.equals(table.dtypes)  # type: ignore[attr-defined]
+    assert copies[1].tolist() == [[1, 2]]  # type: ignore[attr-defined]
