@@ -36,6 +36,7 @@ def frame_of_repeated_names(tags: list[str]) -> Any:
 def test_objects_in_a_table_are_copied(make: Any) -> None:
     tags = ["a"]
     table = make(tags)
+    copied: Any
     copied, count = snapshot_and_count(table)
     tags.append("b")
     assert count == 2
