@@ -101,11 +101,22 @@ class BoundStatement(Statement, bases.BoundBase):
         try:
             # `bind_row` refuses a row without the whole partition key, so the traceback shows the
             # caller's line. The server would refuse the row only after a round trip.
-            self.block = prepared.bind_plan.bind_row(values, prepared.protocol_version)
+            block = prepared.bind_plan.bind_row(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
             name_statement(error, prepared.query_string)
             raise
+        if self._routing_key is not None:
+            self._forget_computed_key()
+        self.block = block
         return self
+
+    def _forget_computed_key(self) -> None:
+        """Forget a routing key that was computed from the values, which are about to change."""
+        # A routing key that differs from theirs was set by the application, and stays.
+        indexes = self.prepared_statement.routing_key_indexes
+        block = self.block
+        if indexes and block is not None and self._routing_key == block.routing_key(indexes):
+            self._routing_key = None
 
     @property
     def query_string(self) -> str:
@@ -122,13 +133,10 @@ class BoundStatement(Statement, bases.BoundBase):
 
     @values.setter
     def values(self, values: Iterable[Any]) -> None:
-        old_block, self.block = self.block, block_of(values)
-        # Forget a routing key that was computed from the old values. A routing key that differs
-        # from it was set by the application, and stays.
-        indexes = self.prepared_statement.routing_key_indexes
-        computed_key = old_block.routing_key(indexes) if indexes and old_block is not None else None
-        if self._routing_key == computed_key:
-            self._routing_key = None
+        block = block_of(values)
+        if self._routing_key is not None:
+            self._forget_computed_key()
+        self.block = block
 
     def _block_values(self) -> list[Any]:
         return self.block.values() if self.block is not None else []

@@ -191,3 +191,33 @@ def test_a_list_for_one_marker_in_parentheses_gets_advice() -> None:
 def test_a_value_of_a_wrong_type_gets_no_advice_that_does_not_fit() -> None:
     with pytest.raises(TypeError, match=r"is not an integer \(in 'INSERT INTO people .*'\)$"):
         prepared().bind(("seven", "ada", None))
+
+
+# -- binding again ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("values", [(8,), {"id": 8}])
+def test_binding_again_forgets_the_routing_key_of_the_old_values(values: Any) -> None:
+    bound = prepared().bind((7,))
+    assert bound.routing_key == b"\0\0\0\x07"
+    assert bound.bind(values) is bound
+    assert bound.routing_key == b"\0\0\0\x08"
+
+
+@pytest.mark.parametrize("key", [b"own", [b"own"]])
+def test_binding_again_keeps_the_application_s_routing_key(key: Any) -> None:
+    bound = BoundStatement(prepared(), routing_key=key)
+    bound.bind((7,))
+    assert bound.bind((8,)).routing_key == b"own"
+    computed = prepared().bind((7,))
+    assert computed.routing_key == b"\0\0\0\x07"
+    computed.routing_key = key
+    assert computed.bind((8,)).routing_key == b"own"
+
+
+def test_values_that_cannot_be_bound_leave_values_and_routing_key() -> None:
+    bound = prepared().bind((7,))
+    assert bound.routing_key == b"\0\0\0\x07"
+    with pytest.raises(TypeError):
+        bound.bind(("x",))
+    assert (bound.routing_key, bound.values[0]) == (b"\0\0\0\x07", b"\0\0\0\x07")
