@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -305,6 +306,30 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             ),
             (self.__dict__, settings),
         )
+
+    def __copy__(self) -> Any:
+        make, arguments, state = self.__reduce__()
+        return self._with_state(make(*arguments), state)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        make, arguments, state = self.__reduce__()
+        policy = self.column_encryption_policy
+        # The copy works with the same keys, which a policy may refuse to copy.
+        memo[id(policy)] = policy
+        duplicate = memo[id(self)] = make(*copy.deepcopy(arguments, memo))
+        return self._with_state(duplicate, copy.deepcopy(state, memo))
+
+    def _with_state(self, duplicate: Any, state: tuple[dict[str, Any], dict[str, Any]]) -> Any:
+        """Give a copy its attributes, and the codec registry of this statement, if it has one."""
+        attributes, settings = state
+        duplicate.__dict__.update(attributes)
+        for name, value in settings.items():
+            setattr(duplicate, name, value)
+        if self.codecs is not None:
+            duplicate.codecs = self.codecs
+            self.codecs.follow(duplicate)
+            duplicate.renew_codecs()
+        return duplicate
 
     def __str__(self) -> str:
         level = ConsistencyLevel.value_to_name.get(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from cassandra import ConsistencyLevel
+from cassandra.codecs import CodecRegistry, Converter
 from cassandra.cqltypes import Int32Type, UTF8Type
-from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.protocol.converted import ConvertedMetadata
 from cassandra.query import PreparedStatement
 from cassandra.query.settings import FETCH_SIZE_UNSET
 
@@ -65,3 +70,72 @@ def test_repr_of_a_prepared_statement() -> None:
     assert repr(statement) == '<PreparedStatement query="SELECT 1", consistency=Not Set>'
     statement.consistency_level = ConsistencyLevel.QUORUM
     assert str(statement) == '<PreparedStatement query="SELECT 1", consistency=QUORUM>'
+
+
+# -- copies ----------------------------------------------------------------------------------------
+
+UPPER: Converter[str, str] = Converter(str.upper, str.lower)
+
+
+def with_codecs(codecs: CodecRegistry) -> PreparedStatement:
+    statement = prepared(codecs=codecs)
+    statement.update_result_metadata(ResultMetadata(statement.column_metadata), b"second")
+    return statement
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+def test_a_copy_uses_and_follows_the_converters(duplicate: Callable[[Any], Any]) -> None:
+    codecs = CodecRegistry()
+    codecs.register_type("text", UPPER)
+    statement = with_codecs(codecs)
+    statement.strict_names = True
+    statement.consistency_level = ConsistencyLevel.QUORUM
+    statement.mark = [statement]  # type: ignore[attr-defined]
+    copied = duplicate(statement)
+    assert copied is not statement
+    assert type(copied) is PreparedStatement
+    assert copied.codecs is codecs
+    assert (copied.strict_names, copied.consistency_level) == (True, ConsistencyLevel.QUORUM)
+    assert copied.mark == [statement if duplicate is copy.copy else copied]
+    assert copied.bind((1, "a")).values[1] == b"A"
+    assert isinstance(copied.result_metadata, ConvertedMetadata)
+    assert copied.result_metadata_id == b"second"
+    codecs.unregister_type("text")
+    assert copied.bind((1, "a")).values[1] == b"a"
+    assert type(copied.result_metadata) is ResultMetadata
+
+
+def test_a_copy_of_a_bound_statement_keeps_the_converters() -> None:
+    codecs = CodecRegistry()
+    bound = with_codecs(codecs).bind((1, "a"))
+    for copied in (copy.copy(bound), copy.deepcopy(bound)):
+        assert copied.prepared_statement.codecs is codecs
+        assert copied.values == bound.values
+    copied = copy.deepcopy(bound)
+    codecs.register_type("text", UPPER)
+    assert copied.bind((1, "a")).values[1] == b"A"
+    assert bound.values[1] == b"a"
+
+
+class Policy:
+    """An encryption policy whose keys must not be copied."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("keys are not pickled")
+
+    def contains_column(self, column: Any) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+def test_a_copy_uses_the_same_encryption_policy(duplicate: Callable[[Any], Any]) -> None:
+    policy: Any = Policy()
+    assert duplicate(prepared(column_encryption_policy=policy)).column_encryption_policy is policy
+
+
+def test_a_pickled_statement_has_no_converters() -> None:
+    codecs = CodecRegistry()
+    codecs.register_type("text", UPPER)
+    statement = pickle.loads(pickle.dumps(with_codecs(codecs)))
+    assert statement.codecs is None
+    assert statement.bind((1, "a")).values[1] == b"a"
