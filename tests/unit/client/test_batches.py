@@ -442,3 +442,38 @@ async def test_a_batch_runs_in_its_or_the_sessions_keyspace(
         expected = own_keyspace or "a"
         assert ran == [(opcode, expected) for opcode in (Opcode.PREPARE, *[Opcode.BATCH] * 2)]
         assert (batch.keyspace, batch.routing_key, batch.table) == (own_keyspace, None, None)
+
+
+class Customer:
+    """A row with back-references, which holds its session."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self.k = 5
+        self.v = "a"
+        self.orders = [Order(self, number) for number in range(30)]
+
+
+class Order:
+    def __init__(self, customer: Customer, number: int) -> None:
+        self.customer = customer
+        self.orders = customer.__dict__
+        self.k = number
+        self.v = str(number)
+
+
+async def test_rows_of_an_object_graph_are_bound_for_texts(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        customer = Customer(session)
+        execution = session.execute(TEXTS[0], customer)
+        customer.v = "changed"
+        await execution
+        (request,) = [request for request in node.requests if request.opcode == Opcode.EXECUTE]
+        assert list(request.values) == [bytes([0, 0, 0, 5]), b"a"]
+        batch = BatchStatement().add_many(TEXTS[1], customer.orders)
+        for order in customer.orders:
+            order.v = "changed"
+        await session.execute(batch)
+        assert [bound for _, bound in statements_sent(node)] == [
+            [bytes([0, 0, 0, number]), str(number).encode()] for number in range(30)
+        ]

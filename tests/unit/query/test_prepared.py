@@ -90,13 +90,13 @@ def test_a_copy_uses_and_follows_the_converters(duplicate: Callable[[Any], Any])
     statement = with_codecs(codecs)
     statement.strict_names = True
     statement.consistency_level = ConsistencyLevel.QUORUM
-    statement.mark = [statement]  # type: ignore[attr-defined]
+    statement.__dict__["mark"] = [statement]
     copied = duplicate(statement)
     assert copied is not statement
     assert type(copied) is PreparedStatement
     assert copied.codecs is codecs
     assert (copied.strict_names, copied.consistency_level) == (True, ConsistencyLevel.QUORUM)
-    assert copied.mark == [statement if duplicate is copy.copy else copied]
+    assert copied.__dict__["mark"] == [statement if duplicate is copy.copy else copied]
     assert copied.bind((1, "a")).values[1] == b"A"
     assert isinstance(copied.result_metadata, ConvertedMetadata)
     assert copied.result_metadata_id == b"second"
