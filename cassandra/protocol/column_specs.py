@@ -355,8 +355,11 @@ class ResultMetadata:
     @property
     def columns_key(self) -> Any:
         """A hashable key: metadata with equal keys have the same columns."""
-        # Comparing the raw bytes is cheaper than comparing each name and type.
-        return self.raw or tuple((column.name, column.type) for column in self.columns)
+        # Comparing the raw bytes is cheaper than comparing each name and type. But if a column
+        # contains a UDT, its type also depends on the classes that are registered.
+        if self.raw and not self.has_user_types:
+            return self.raw
+        return tuple((column.name, column.type) for column in self.columns)
 
     @property
     def page_columns(self) -> Sequence[ColumnMetadata]:

@@ -22,6 +22,8 @@ from cassandra.protocol.messages.results import rows_result
 from cassandra.query.typed_rows import typed_rows
 from cassandra.util import Date, Duration, Time
 from tests.conftest import Twins
+from tests.unit.protocol.messages.test_results import TABLE, result as read_result, rows
+from tests.unit.protocol.wire import int32, short, string, value
 
 Column = tuple[str, str, Any]  # name, type, value
 
@@ -406,6 +408,24 @@ def test_user_defined_types_become_their_classes() -> None:
         Person, [("home", ADDRESS, home), ("others", f"ListType({ADDRESS})", [home, home])]
     )
     assert row == Person(Address("Main St", 1234), [Address("Main St", 1234)] * 2)
+
+
+def test_clusters_with_other_registered_classes_share_no_row_maker() -> None:
+    """The same bytes of column specs have other types if another class is registered."""
+
+    class Place:
+        def __init__(self, street: str, zip: int) -> None:
+            self.street, self.zip = street, zip
+
+    fields = string("street") + short(13) + string("zip") + short(9)
+    specs = string("home") + short(0x30) + string("ks") + string("addr") + short(2) + fields
+    cell = value(value(b"Main St") + value(int32(1234)))
+    body = rows(1, specs=TABLE + specs, content=int32(1) + cell, count=1)
+    factory = typed_rows(make_dataclass("Row", [("home", Place)]))
+    registered = read_result(body, user_types={"ks": {"addr": Place}})
+    assert registered.decode(factory)[0].home.zip == 1234
+    with pytest.raises(TypeError, match="Place"):
+        read_result(body).decode(factory)
 
 
 def test_a_user_defined_type_whose_fields_do_not_fit() -> None:
