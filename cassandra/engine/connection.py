@@ -201,6 +201,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         "keyspace",
         "last_activity",
         "left_text_behind",
+        "missing_tables",
         "on_closed",
         "on_draining",
         "on_event",
@@ -235,6 +236,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.left_text_behind = False
         # True if the connection's keyspace is not certain, so that it takes no new requests.
         self.is_given_up = False
+        # The optional schema tables that the node does not have; see `SchemaReader`.
+        self.missing_tables: frozenset[str] = frozenset()
         # True if the server will close the connection soon, so that it takes no new requests.
         self.is_draining = False
         self.sockopts = sockopts

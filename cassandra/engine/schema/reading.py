@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.encoder import cql_quote
 from cassandra.engine.waiting import together, within
-from cassandra.errors import OperationTimedOut, RequestValidationException, UserTypeDoesNotExist
+from cassandra.errors import (
+    InvalidRequest,
+    OperationTimedOut,
+    RequestValidationException,
+    UserTypeDoesNotExist,
+)
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.schema.grouping import Grouping
 from cassandra.metadata.schema.pages import COLUMNS_OF_COLUMNS
@@ -114,16 +119,13 @@ class SchemaReader:
     :param pages: yields the result of a query on a connection page by page.
     """
 
-    __slots__ = ("_metadata", "_missing", "_pages", "_rows", "_settings")
+    __slots__ = ("_metadata", "_pages", "_rows", "_settings")
 
     def __init__(self, settings: Settings, metadata: Metadata, rows: Rows, pages: Pages) -> None:
         self._settings = settings
         self._metadata = metadata
         self._rows = rows
         self._pages = pages
-        # (end point, table) for each table that a server does not have. We store the end point
-        # because the nodes of a cluster may have different tables during an upgrade.
-        self._missing: set[tuple[Any, str]] = set()
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -324,15 +326,17 @@ class SchemaReader:
                 grouping.add(name, page, connection.version)
 
         async def read_optional(name: str, part: Part) -> None:
-            # Skip tables that this server is known not to have.
-            key = (connection.endpoint, name)
-            if key in self._missing:
+            # Skip tables that this server is known not to have. The connection remembers them: the
+            # server may have them after an upgrade, which closes its connections.
+            if name in connection.missing_tables:
                 return
             try:
                 await read(name, part)
             except RequestValidationException as error:
-                log.debug("%s has no %s: %s", connection.endpoint, part.table, error)
-                self._missing.add(key)
+                log.debug("%s cannot be read from %s: %s", part.table, connection.endpoint, error)
+                # Other errors may end while the connection is open: permissions can be granted.
+                if isinstance(error, InvalidRequest):
+                    connection.missing_tables |= {name}
 
         reading = together(
             *(

@@ -68,6 +68,7 @@ def connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
         closed=False,
         close_error=None,
         is_draining=False,
+        missing_tables=frozenset(),
         on_event=None,
         on_closed=None,
         wire_format=(VERSION, ()),

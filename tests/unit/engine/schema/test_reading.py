@@ -16,6 +16,7 @@ from cassandra.errors import (
     ConnectionShutdown,
     InvalidRequest,
     OperationTimedOut,
+    Unauthorized,
     UserTypeDoesNotExist,
 )
 from cassandra.metadata.cluster_metadata import Metadata
@@ -114,6 +115,34 @@ async def test_a_missing_schema_table_is_queried_only_once() -> None:
     await read.reader.read(Target(), contact)
     assert set(first) - set(read.asked()) >= {"system_virtual_schema.tables"}
     assert read.names() == {"a": ["t0", "t1"]}
+
+
+async def test_a_missing_schema_table_is_queried_again_on_another_connection() -> None:
+    """The node may have been upgraded before the driver connected to it again."""
+    read = ReaderParts("a")
+    read.node.has_peers_v2 = False
+    await read.reader.read(Target(), connection())
+    read.asked()
+    await read.reader.read(Target(), connection())
+    assert "system_virtual_schema.tables" in read.asked()
+
+
+async def test_a_schema_table_without_permission_is_queried_again() -> None:
+    read = ReaderParts("a")
+
+    async def pages(contact: Any, query: str) -> AsyncIterator[Any]:
+        async for page in read.tables.pages(contact, query):
+            if "column_masks" in query:
+                raise Unauthorized("no SELECT permission")
+            yield page
+
+    reader = SchemaReader(settings(), read.metadata, read.tables.rows, pages)
+    contact = connection()
+    await reader.read(Target(), contact)
+    assert read.names() == {"a": ["t0", "t1"]}
+    read.asked()
+    await reader.read(Target(), contact)
+    assert "system_schema.column_masks" in read.asked()
 
 
 async def test_an_error_for_a_required_table_is_raised() -> None:

@@ -141,6 +141,23 @@ async def test_virtual_keyspaces_and_tables_can_be_refreshed() -> None:
             assert cluster.metadata.keyspaces["v"].tables["t"].virtual
 
 
+async def test_tables_that_a_node_has_since_its_upgrade_are_read() -> None:
+    with FakeNode() as node:
+        node.schema = {
+            **schema("a"),
+            "system_virtual_schema.keyspaces": [{"keyspace_name": "v"}],
+            "system_virtual_schema.tables": [{"keyspace_name": "v", "table_name": "t"}],
+            "system_virtual_schema.columns": [column("v", "t", "id", "partition_key", 0)],
+        }
+        node.has_peers_v2, node.release_version = False, "3.11.19"  # no virtual keyspaces, either
+        async with connected(node) as (cluster, _):
+            assert list(cluster.metadata.keyspaces) == ["a"]
+            node.has_peers_v2, node.release_version = True, "5.0.9"
+            node.drop_connections()
+            await until_on_loop(lambda: "v" in cluster.metadata.keyspaces)
+            assert list(cluster.metadata.keyspaces["v"].tables) == ["t"]
+
+
 async def test_only_the_keyspaces_in_schema_metadata_keyspaces_are_read() -> None:
     with FakeNode() as node:
         node.schema = schema("a", "b", "c")
