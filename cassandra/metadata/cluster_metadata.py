@@ -254,13 +254,19 @@ class Metadata(bases.MetadataBase):
         self._routing = current = Routing(members, self.replication_of, version, previous)
         return current
 
-    def get_replicas(self, keyspace: str, key: bytes) -> list[Host]:
+    def get_replicas(self, keyspace: str, key: bytes, *, table: str | None = None) -> list[Host]:
         """Return the hosts that hold the partition `key` of `keyspace`, the primary replica first.
 
-        Transient replicas are not included. The list is empty if the replicas are not known.
+        Transient replicas are not included. The list is empty if the replicas are not known. In a
+        keyspace with tablets, each table has its own replicas. The driver learns the replicas of a
+        tablet from the response to a request for it.
+
+        .. versionchanged:: 4.0
+           The parameter `table`.
 
         :param keyspace: the name of the keyspace.
         :param key: the serialized partition key: `BoundStatement.routing_key`.
+        :param table: the name of the table, for keyspaces with tablets.
         :raises TypeError: if `key` is not bytes.
         """
         if not isinstance(key, (bytes, bytearray, memoryview)):
@@ -268,6 +274,8 @@ class Metadata(bases.MetadataBase):
                 f"key is the serialized partition key (bytes), not {key!r} "
                 f"({type(key).__name__}): write prepared.bind(values).routing_key"
             )
+        if self.tablets.has_keyspace(keyspace):
+            return list(self.tablets.replicas(keyspace, table, bytes(key)) or ())
         routing = self.routing()
         replica_map = routing.map_of(keyspace) if routing is not None else None
         return list(replica_map.of_key(key)) if replica_map is not None else []

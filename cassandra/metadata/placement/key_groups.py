@@ -24,7 +24,8 @@ def group_keys_by_replica(
 
     Use this to build a statement with ``IN``, or a batch, of keys that one host holds. The host of
     a key is its first replica that is up and at a local distance. So keys with the same replicas
-    are in one group. Keys without such a replica are under `NO_VALID_REPLICA`.
+    are in one group. Keys without such a replica are under `NO_VALID_REPLICA`. So are keys whose
+    tablet the driver does not know yet.
 
     :param session: a connected session.
     :param keyspace: the name of the keyspace.
@@ -51,7 +52,7 @@ def group_keys_by_replica(
         ]
         serialized = composite_key(parts)
         assert serialized is not None  # a partition key has at least one column
-        replicas = cluster.metadata.get_replicas(keyspace, serialized)
+        replicas = cluster.metadata.get_replicas(keyspace, serialized, table=table)
         # A generator, so that hosts are checked only until one of them fits.
         valid = (
             host

@@ -208,7 +208,8 @@ class TokenMap:
     def get_replicas(self, keyspace: str, token: Token) -> list[Any]:
         """Return the hosts that hold the partitions with `token`, the primary replica first.
 
-        The list is empty if the replicas are not known.
+        The list is empty if the replicas are not known. It is also empty for a keyspace with
+        tablets, whose replicas do not follow the ring: see `Metadata.get_replica_shards`.
 
         :param keyspace: the name of the keyspace.
         :param token: a `Token` of the ring's partitioner.
@@ -219,7 +220,8 @@ class TokenMap:
     def _replicas_of(self, keyspace: str) -> ReplicaMap | None:
         """Return the replicas of a keyspace, cached until its replication changes."""
         strategy = self._metadata.replication_of(keyspace)
-        if strategy is None:
+        if strategy is None or self._metadata.tablets.has_keyspace(keyspace):
+            self._by_keyspace.pop(keyspace, None)
             return None
         cached = self._by_keyspace.get(keyspace)
         if cached is None or cached[0] != strategy:

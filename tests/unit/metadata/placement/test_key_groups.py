@@ -9,6 +9,7 @@ import pytest
 
 from cassandra.metadata import NO_VALID_REPLICA, group_keys_by_replica
 from tests.unit.metadata.placement.test_replication import create, host, metadata_of
+from tests.unit.metadata.placement.test_tablets import IDS, MIN, payload
 
 
 def session_of(types: list[str]) -> tuple[Any, list[Any]]:
@@ -43,6 +44,19 @@ def test_keys_are_grouped_by_the_replica_that_holds_them() -> None:
     assert (1,) in grouped[hosts[0]]
     hosts[0].set_down()
     assert (1,) in group_keys_by_replica(session, "ks", "t", keys)[NO_VALID_REPLICA]
+
+
+def test_keys_are_grouped_by_the_replica_of_their_tablet() -> None:
+    session, hosts = session_of(["int"])
+    metadata = session.cluster.metadata
+    for peer, host_id in zip(hosts, IDS, strict=False):
+        peer.host_id = host_id
+    metadata._replace_hosts(hosts)
+    metadata._replace_tablet_keyspaces(["ks"], [])
+    metadata.tablets.learn("ks", "t", payload(MIN, 0, (1, 0)))
+    grouped = group_keys_by_replica(session, "ks", "t", [(1,), (6,)])
+    # token(1) is -4069959284402364209. The tablet of token(6), 2705480034054113608, is not known.
+    assert grouped == {hosts[1]: [(1,)], NO_VALID_REPLICA: [(6,)]}
 
 
 def test_keys_of_several_columns() -> None:

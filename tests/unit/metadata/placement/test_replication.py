@@ -22,6 +22,7 @@ from cassandra.metadata import (
     TokenMap,
 )
 from cassandra.metadata.host import Host
+from tests.unit.metadata.placement.test_tablets import IDS, MIN, payload
 
 MURMUR3 = "org.apache.cassandra.dht.Murmur3Partitioner"
 
@@ -214,6 +215,30 @@ def test_replicas_of_keys_and_tokens() -> None:
     assert token_map.get_replicas("ks", Murmur3Token(101)) == [c, a]
     assert token_map.get_replicas("nowhere", Murmur3Token(101)) == []
     assert token_map.tokens_to_hosts_by_ks["ks"][Murmur3Token(200)] == (c, a)
+
+
+def test_replicas_in_a_keyspace_with_tablets_do_not_follow_the_ring() -> None:
+    a, b, c = (host(number) for number in range(1, 4))
+    for peer, host_id in zip((a, b, c), IDS, strict=False):
+        peer.host_id = host_id
+    strategy = create("SimpleStrategy", replication_factor="2")
+    metadata = metadata_of({a: ["0"], b: ["100"], c: ["200"]}, ks=strategy, vnodes=strategy)
+    token_map = metadata.token_map
+    assert token_map is not None
+    assert token_map.get_replicas("ks", Murmur3Token(100)) == [b, c]
+    metadata._replace_tablet_keyspaces(["ks"], [])
+    key = b"\x00\x00\x00\x01"
+    assert metadata.get_replicas("ks", key, table="t") == []
+    assert metadata.tablets.learn("ks", "t", payload(MIN, 0, (2, 0), (0, 1)))
+    assert metadata.get_replicas("ks", key) == []
+    assert metadata.get_replicas("ks", key, table="other") == []
+    assert metadata.get_replicas("ks", key, table="t") == [c, a]
+    view: Any = memoryview(key)
+    assert metadata.get_replicas("ks", view, table="t") == [c, a]
+    assert metadata.get_replicas("vnodes", key, table="t") == [a, b]
+    assert token_map.get_replicas("ks", Murmur3Token(100)) == []
+    assert token_map.get_replicas("vnodes", Murmur3Token(100)) == [b, c]
+    assert "ks" not in token_map.tokens_to_hosts_by_ks
 
 
 def test_an_application_can_build_a_token_map() -> None:
