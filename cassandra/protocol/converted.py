@@ -33,13 +33,36 @@ if TYPE_CHECKING:
     from cassandra.codecs.registry import Converters
     from cassandra.protocol.column_specs import UserTypes
 
-__all__ = ["bound_columns", "converting", "is_converted"]
+__all__ = ["SERVER_KEYSPACES", "bound_columns", "converting", "is_converted"]
 
 # Servers name the marker of ``column IN ?`` "in(column)".
 _IN_MARKER = pattern(r"in\((.+)\)\Z", re.DOTALL | re.IGNORECASE)
 # The names of markers that belong to no column: "[limit]", "[ttl]" and the like, and "partition key
 # token" for ``token(key) > ?``.
 _NOT_OF_COLUMN = pattern(r"\[.*\]\Z|partition key token\Z", re.DOTALL)
+# A name that begins with "system" is not enough: applications have keyspaces such as "system_data".
+SERVER_KEYSPACES = frozenset(
+    {
+        "system",
+        "system_accord",
+        "system_accord_debug",
+        "system_accord_debug_remote",
+        "system_auth",
+        "system_auth_v2",
+        "system_cluster_metadata",
+        "system_distributed",
+        "system_distributed_everywhere",
+        "system_metrics",
+        "system_multiregion_info",
+        "system_replicated_keys",
+        "system_schema",
+        "system_schema_mcs",
+        "system_traces",
+        "system_views",
+        "system_virtual_schema",
+    }
+)
+"""The keyspaces of the server itself, in Cassandra, ScyllaDB and Amazon Keyspaces."""
 _TYPE_BYTES = 3000  # estimated memory of a cached type, for the cache's limit
 _BUILD_CODEC = vars(_CassandraType)["build_codec"].__func__
 
@@ -208,7 +231,7 @@ class _Types:
                 element = column._replace(name=in_marker[1], type=cql_type.subtypes[0])
                 return self._list_of(cql_type, self._type_of_column(element))
         # The driver itself reads the server's own tables, and expects plain values there.
-        if _is_of_server(keyspace):
+        if keyspace in SERVER_KEYSPACES:
             return cql_type
         return _around(cql_type, self._type)
 
@@ -258,10 +281,6 @@ def _around(cql_type: Any, change: Callable[[Any], Any]) -> Any:
         return change(cql_type)
     changed = change(clear)
     return cql_type if changed is clear else with_plain(cql_type, changed)
-
-
-def _is_of_server(keyspace: str) -> bool:
-    return keyspace == "system" or keyspace.startswith("system_")
 
 
 def bound_columns(

@@ -230,7 +230,8 @@ def test_values_of_system_tables_are_not_converted(registry: CodecRegistry, plan
     assert registry.converters is not None
     local = ResultMetadata([ColumnMetadata("system", "local", "key", UTF8Type)])
     assert is_converted(converting(local, registry.converters).columns[0].type)
-    assert plans(column("UTF8Type", keyspace="systematic")).read("red") == (Color.RED,)
+    for keyspace in ("systematic", "system_data"):
+        assert plans(column("UTF8Type", keyspace=keyspace)).read("red") == (Color.RED,)
 
 
 def test_errors_name_column_type_and_value(registry: CodecRegistry, plans: Any) -> None:
