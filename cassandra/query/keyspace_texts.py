@@ -73,7 +73,7 @@ def is_use(text: str) -> bool:
 def names_its_keyspace(text: str) -> bool:
     """Return True if `text` means the same whatever the keyspace of the connection is.
 
-    This holds for a statement about one table that it names with its keyspace, or about an object
+    This holds for a statement that names its tables with their keyspaces, or is about an object
     that is in no keyspace. Return False if that is not certain.
 
     :param text: the query string.
@@ -91,9 +91,12 @@ def names_its_keyspace(text: str) -> bool:
             return _is_qualified(tokens, skipped=frozenset({"table", "columnfamily"}))
         if verb in ("create", "alter", "drop"):
             object_type = next(tokens, "")
-            return object_type in _GLOBAL or (
+            if object_type in _GLOBAL:
+                return True
+            return (
                 object_type in _IN_KEYSPACES
                 and _is_qualified(tokens, skipped=frozenset({"if", "not", "exists"}))
+                and _copies_qualified(tokens)
             )
         return verb in ("list", "grant", "revoke") and next(tokens, "") in ("roles", "users")
     except _Unreadable:
@@ -121,3 +124,15 @@ def _is_qualified(tokens: Iterator[str], skipped: frozenset[str] = frozenset()) 
         token = next(tokens, "")
     following = next(tokens, "")
     return token == "." and bool(following) and _WORD.match(following) is not None
+
+
+def _copies_qualified(tokens: Iterator[str]) -> bool:
+    """Return False if the rest of a statement is ``LIKE name``, without the name's keyspace.
+
+    Cassandra creates a table like another one by ``CREATE TABLE keyspace.name LIKE keyspace.name``.
+    """
+    # If the name of the new table contains quotes, `_tokens` has split it: skip its further tokens.
+    token = next(tokens, "")
+    while token.startswith('"'):
+        token = next(tokens, "")
+    return token != "like" or _is_qualified(tokens)

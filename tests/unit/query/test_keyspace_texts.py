@@ -36,6 +36,8 @@ def test_texts_of_other_statements(text: str) -> None:
         "CREATE TABLE a.t (k int PRIMARY KEY)", "DROP TYPE IF EXISTS a.u", "CREATE KEYSPACE a",
         "CREATE TABLE IF NOT EXISTS a.t (k int)", "ALTER ROLE r WITH LOGIN = true",
         "/* x */ SELECT v FROM a.t -- y", "SELECT v FROM \"a\"\"b\".t",
+        "CREATE TABLE b.new LIKE a.old", "create table if not exists b.\"x\"\"y\" like a.\"old\"",
+        "CREATE TABLE b.\"like\" (k int PRIMARY KEY)", "DROP TABLE b.new",
     ],
 )  # fmt: skip
 def test_texts_that_name_their_keyspace(text: str) -> None:
@@ -48,7 +50,9 @@ def test_texts_that_name_their_keyspace(text: str) -> None:
     [
         "SELECT * FROM t", "SELECT 'from a.t' FROM t", "SELECT \"from a.t\" FROM t WHERE k = 'a.t'",
         "INSERT INTO t (k) VALUES ('a.t')", "UPDATE t SET v = 'a.t'",
-        "CREATE TABLE t (k a.u)", "TRUNCATE t",
+        "CREATE TABLE t (k a.u)", "TRUNCATE t", "CREATE TABLE new LIKE a.old",
+        "CREATE TABLE b.new LIKE old", "create table if not exists b.new/**/like \"old\" with x=1",
+        "CREATE TABLE b.\"x\"\"y\" LIKE old", "CREATE COLUMNFAMILY b.new LIKE old",
         "CREATE INDEX ON a.t (v)", "SELECT v FROM 'a.t", "/* SELECT v FROM a.t", "SELECT 1",
         "BEGIN BATCH INSERT INTO a.t (k) VALUES (1) INSERT INTO t (k) VALUES (1) APPLY BATCH",
         "SELECT * FROM t -- FROM a.t", "SELECT $$ from a.t $$ FROM t", "USE a", "",
