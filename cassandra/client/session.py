@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from cassandra.engine.request_bodies import MessageBody
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
+    from cassandra.util.cql_text import protect_name
     from cassandra.util.intervals import OncePerInterval
 else:
     at_first_cluster(
@@ -49,6 +50,7 @@ else:
         MessageBody="cassandra.engine.request_bodies",
         OncePerInterval="cassandra.util.intervals",
         message_of="cassandra.client.messages",
+        protect_name="cassandra.util.cql_text",
     )
 
 __all__ = ["SessionBase"]
@@ -317,7 +319,7 @@ class SessionBase(RequestMaker, ObservedBySession):
         def encode(value: object) -> str:
             literal = self.encoder.cql_encode_all_types
             pairs = (
-                f"{field} : {literal(getattr(value, field, None), as_text_type=True)}"
+                f"{protect_name(field)} : {literal(getattr(value, field, None), as_text_type=True)}"
                 for field in fields()
             )
             return "{" + " , ".join(pairs) + "}"

@@ -55,3 +55,24 @@ async def test_values_that_cassandra_driver_accepts_are_accepted() -> None:
             check(cluster.connect())
         async with aio.Cluster([node.address], port=node.port) as other:
             check(await other.connect())
+
+
+def test_literals_of_user_types_quote_the_field_names_that_need_it() -> None:
+    class Address:
+        def __init__(self, **fields: Any) -> None:
+            vars(self).update(fields)
+
+    names = ["street", "Zip Code", "order", 'a"b', "key"]
+    fields = {"keyspace_name": "ks", "type_name": "address", "field_names": names}
+    with FakeNode() as node:
+        node.schema = {
+            "system_schema.keyspaces": [{"keyspace_name": "ks", "replication": {}}],
+            "system_schema.types": [{**fields, "field_types": ["text"] + ["int"] * 4}],
+        }
+        with Cluster([node.address], port=node.port) as cluster:
+            session = cluster.connect()
+            cluster.register_user_type("ks", "address", Address)
+            values = dict(zip(names, ("x", 5, 1, 2, 3), strict=True))
+            session.execute("INSERT %s", (Address(**values),))
+            literal = """{street : 'x' , "Zip Code" : 5 , "order" : 1 , "a""b" : 2 , key : 3}"""
+            assert node.queries()[-1].query == f"INSERT {literal}"
