@@ -16,6 +16,7 @@ from cassandra.testing.fake.node import FakeNode
 from cassandra.testing.fake.primitives import Opcode, long_bytes
 from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import Request
+from cassandra.testing.fake.system_tables import names_system_table
 
 __all__ = ["CosmosNode", "KeyspacesNode"]
 
@@ -176,7 +177,7 @@ class CosmosNode(FakeNode):
         self._refusals, self._retry_after_ms = requests, retry_after_ms
 
     def _limited(self, request: Request) -> Message | None:
-        if not self._refusals or any("system" in query for query in request.queries):
+        if not self._refusals or any(map(names_system_table, request.queries)):
             return None
         self._refusals -= 1
         return error(

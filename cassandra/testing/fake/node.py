@@ -36,6 +36,7 @@ from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import Request
 from cassandra.testing.fake.script import Match, Prime, Script
 from cassandra.testing.fake.segments import HAVE_LZ4
+from cassandra.testing.fake.system_tables import names_system_table
 from cassandra.testing.fake.values import Columns
 
 if TYPE_CHECKING:
@@ -326,11 +327,7 @@ class FakeNode(DefaultAnswers):
         matches = [request for request in self.requests if request.opcode in kinds]
         if text is not None:
             return [request for request in matches if text in request.queries]
-        return [
-            request
-            for request in matches
-            if not any("system" in query.lower() for query in request.queries)
-        ]
+        return [request for request in matches if not any(map(names_system_table, request.queries))]
 
     def count(self, opcode: Opcode) -> int:
         """Return the number of recorded requests with an opcode.

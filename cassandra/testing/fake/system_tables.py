@@ -18,13 +18,18 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.node import FakeNode
     from cassandra.testing.fake.requests import Request
 
-__all__ = ["SCHEMA_TABLES", "SCHEMA_TABLES_OF_5_0", "answer_to"]
+__all__ = ["SCHEMA_TABLES", "SCHEMA_TABLES_OF_5_0", "answer_to", "names_system_table"]
 
 # The CQL that drivers use to read system tables. Nothing else is understood.
 _SELECT = re.compile(
     r"^\s*select\s+(?P<columns>.+?)\s+from\s+(?P<table>system\w*\.\w+)"
     r"\s*(?:where\s+(?P<where>.+?))?\s*(?:using\s+timeout\s+\w+)?\s*;?\s*$",
     re.IGNORECASE | re.DOTALL,
+)
+# A table in a keyspace of the server. Applications have keyspaces such as "system_data".
+_SYSTEM_TABLE = re.compile(
+    r"\bsystem(_(auth|distributed(_everywhere)?|schema(_mcs)?|traces|views|virtual_schema))?\"?\.\w",
+    re.IGNORECASE,
 )
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 _CONDITION = re.compile(r"^(\w+)\s*(?:=|in\b)\s*(.*)$", re.IGNORECASE | re.DOTALL)
@@ -169,6 +174,11 @@ def _table(node: FakeNode, name: str) -> Table | None:
         or (CLIENT_ROUTES if name == "system.client_routes" and node.has_client_routes else None)
     )
     return (columns, node.schema.get(name, ())) if columns is not None else None
+
+
+def names_system_table(query: str) -> bool:
+    """Return True if `query` is about a table of the server itself."""
+    return _SYSTEM_TABLE.search(query) is not None
 
 
 def _refusal(text: str) -> Message:

@@ -104,6 +104,14 @@ def test_version_5_with_frames(node: FakeNode) -> None:
     assert [request.query for request in node.queries()] == ["one", "two"]
 
 
+def test_queries_to_the_tables_of_an_application(node: FakeNode, client: RawClient) -> None:
+    """Only statements about the node's own tables are left out of `queries`."""
+    texts = ["INSERT INTO ecosystem", "SELECT 'the system. And'", "SELECT v FROM system_data.t"]
+    for text in ["SELECT key FROM system.local", *texts, 'SELECT v FROM "system_schema".tables']:
+        ask(client, text)
+    assert [request.query for request in node.queries()] == texts
+
+
 def test_a_request_in_many_frames_and_pieces(node: FakeNode) -> None:
     """The node assembles the request and answers it."""
     text = "x" * 200_000
