@@ -74,8 +74,9 @@ def _batch(body: BatchBody) -> BatchMessage:
         if statement is None:
             queries.append((False, values, ()))
         else:
-            blocks = values_of_rows(values)
-            queries += [(True, statement.query_id, block.values()) for block in blocks]
+            # Read the id once: it may change while the message is made.
+            query_id = statement.query_id
+            queries += [(True, query_id, block.values()) for block in values_of_rows(values)]
     return BatchMessage(
         body.batch_type,
         queries,

@@ -172,12 +172,6 @@ class BodyMethods:
         """
         yield from ()
 
-    def renew(self, old_id: bytes, prepared: PreparedStatement) -> None:
-        """Called when `prepared`, whose id was `old_id`, was prepared again.
-
-        Most bodies do nothing here, because `render` reads the new id from the statement.
-        """
-
     def rebind(self, renewed: Renewed) -> None:
         """Convert the bound values of a statement whose column types have changed.
 
@@ -337,7 +331,7 @@ class BatchBody(RequestBody):
         `ValuesBlock` of one row, or a `RowsBlock` of many rows.
     """
 
-    __slots__ = ("_ids", "batch_type", "depends", "statements")
+    __slots__ = ("_earlier", "_ids", "batch_type", "depends", "statements")
     opcode = BATCH
 
     def __init__(
@@ -352,6 +346,8 @@ class BatchBody(RequestBody):
         self.statements = statements
         self.depends = any(prepared is None for prepared, _ in statements)
         self._ids: list[bytes] = []
+        # The statements by ids that were sent before they changed; None if no id has changed.
+        self._earlier: dict[bytes, PreparedStatement] | None = None
 
     def texts(self) -> Sequence[str]:
         return [text for prepared, text in self.statements if prepared is None]
@@ -366,7 +362,11 @@ class BatchBody(RequestBody):
         return [prepared.query_id for prepared, _ in self.statements if prepared is not None]
 
     def _render(self, version: int) -> bytes:
-        self._ids = self._current_ids()
+        ids = self._current_ids()
+        if self._ids and self._ids != ids:
+            # Attempts with these ids may still be in flight.
+            self._earlier = {**(self._earlier or {}), **self._statements_by_id()}
+        self._ids = ids
         statements = [
             (False, values, None) if prepared is None else (True, prepared.query_id, values)
             for prepared, values in self.statements
@@ -393,17 +393,15 @@ class BatchBody(RequestBody):
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
         # Compare with the ids that were sent: another request may have prepared a statement again
         # under another id.
+        prepared = self._statements_by_id().get(query_id)
+        if prepared is None and self._earlier is not None:
+            return self._earlier.get(query_id)
+        return prepared
+
+    def _statements_by_id(self) -> dict[bytes, PreparedStatement]:
+        """Return the prepared statements by the ids that were sent last."""
         prepared = (prepared for prepared, _ in self.statements if prepared is not None)
-        return next(
-            (
-                statement
-                for statement, sent_id in zip(
-                    prepared, self._ids or self._current_ids(), strict=True
-                )
-                if sent_id == query_id
-            ),
-            None,
-        )
+        return dict(zip(self._ids or self._current_ids(), prepared, strict=True))
 
     def bound_rows(self) -> Iterator[BoundRow]:
         index = 0
@@ -486,13 +484,27 @@ class MessageBody(RequestBody):
     The session's protocol handler encodes the message at each attempt. If the application has set
     its own handler, that handler also decodes the answer.
 
+    The message has copies of the ids of its prepared statements. `render` replaces each copy whose
+    statement has another id now: another request has prepared the statement again, or the id was
+    withdrawn (see `reprepare.guard`). Ids that a listener has put in are not replaced.
+
     :param message: the message, with the attributes that messages of cassandra-driver have.
     :param handler: the session's protocol handler.
     :param inner: the body from which the message was made.
     :param decodes: True if the handler is the application's own and decodes the answer.
     """
 
-    __slots__ = ("_columns", "decodes", "depends", "handler", "inner", "message", "opcode")
+    __slots__ = (
+        "_earlier",
+        "_result",
+        "_statements",
+        "decodes",
+        "depends",
+        "handler",
+        "inner",
+        "message",
+        "opcode",
+    )
     is_plain = False
 
     def __init__(
@@ -508,8 +520,12 @@ class MessageBody(RequestBody):
         self.inner = inner
         self.decodes = decodes or inner.decodes
         self.opcode = inner.opcode
-        # The cached result metadata that belongs to the message's `result_metadata_id`.
-        self._columns = inner.cached_metadata()
+        # The message's prepared statements by the ids that the message has.
+        self._statements = _statements_by_id(message, inner)
+        # The statements by ids that earlier attempts have sent.
+        self._earlier: dict[bytes, PreparedStatement] = {}
+        # The cached result metadata of an EXECUTE, and the message's `result_metadata_id`.
+        self._result = inner.result if isinstance(inner, ExecuteBody) else None
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """Return (opcode, flags, body) of the frame that the handler encodes.
@@ -518,8 +534,14 @@ class MessageBody(RequestBody):
         own header, and compresses the body.
         """
         message = self.message
-        if self.inner.opcode == EXECUTE:
+        for query_id, prepared in self._statements.items():
+            if prepared.query_id != query_id:
+                self._take_current_ids()
+                break
+        if self._result is not None:
             message.agreed_features = connection.features
+            self._take_current_result()
+        self.consistency = message.consistency_level  # observers and retry policies get it
         encode = self.handler.encode_message
         envelope = (
             encode(message, 0, connection.version, None, True, connection.features)
@@ -553,25 +575,65 @@ class MessageBody(RequestBody):
             self.message.keyspace = self.expected
         return True
 
-    def renew(self, old_id: bytes, prepared: PreparedStatement) -> None:
+    def _take_current_ids(self) -> None:
+        """Put the current ids of the statements into the message."""
         message = self.message
-        if getattr(message, "query_id", None) == old_id:
-            message.query_id = prepared.query_id
-            # Read both in one step, because they must belong together: the server omits the columns
-            # from an answer if they have this id.
-            self._columns, metadata_id = prepared.result_metadata_and_id
-            message.result_metadata_id = metadata_id
-            if not metadata_id or not self._columns:
-                message.skip_meta = False
-        elif isinstance(getattr(message, "queries", None), list):
+        ids = {query_id: prepared.query_id for query_id, prepared in self._statements.items()}
+        self._earlier |= self._statements
+        self._statements = {
+            ids[query_id]: prepared for query_id, prepared in self._statements.items()
+        }
+        if self._result is not None:
+            message.query_id = ids.get(message.query_id, message.query_id)
+        else:
             message.queries = [
-                (
-                    is_prepared,
-                    prepared.query_id if is_prepared and query == old_id else query,
-                    values,
-                )
+                (is_prepared, ids.get(query, query) if is_prepared else query, values)
                 for is_prepared, query, values in message.queries
             ]
+
+    def _take_current_result(self) -> None:
+        """Put the id of the statement's current result metadata into the message of an EXECUTE."""
+        message = self.message
+        prepared = self._statements.get(message.query_id)
+        if prepared is None or prepared.result_metadata_and_id is self._result:
+            return
+        # Read both in one step, because they must belong together: the server omits the columns
+        # from an answer if they have this id.
+        self._result = prepared.result_metadata_and_id
+        columns, message.result_metadata_id = self._result
+        if not message.result_metadata_id or not columns:
+            message.skip_meta = False
+
+    def rebind(self, renewed: Renewed) -> None:
+        message, statement = self.message, renewed.statement
+        # Bind the values of the message: a listener may have changed them.
+        if self._result is not None:
+            if self._statements.get(message.query_id) is renewed.before:
+                block = renewed.bind(message.query_params or ())
+                self.inner.replace(statement, block)  # type: ignore[union-attr]
+                message.query_id, message.query_params = statement.query_id, block.values()
+        else:
+            old_ids = {
+                query_id
+                for query_id, prepared in self._statements.items()
+                if prepared is renewed.before
+            }
+            queries = [
+                (True, statement.query_id, renewed.bind(values).values())
+                if is_prepared and query in old_ids
+                else (is_prepared, query, values)
+                for is_prepared, query, values in message.queries
+            ]
+            self.inner.rebind(renewed)
+            message.queries = queries
+        # The new statement may have the id that the old one had when the message was made.
+        self._earlier |= self._statements
+        self._statements = {
+            query_id: prepared
+            for query_id, prepared in self._statements.items()
+            if prepared is not renewed.before
+        }
+        self._statements[statement.query_id] = statement
 
     def set_consistency(self, consistency: int) -> None:
         self.consistency = self.message.consistency_level = consistency
@@ -589,10 +651,32 @@ class MessageBody(RequestBody):
         return self.inner.bound_rows()
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
-        return self.inner.prepared_by(query_id)
+        # Another attempt may have sent a newer id than the attempt that this answer is for.
+        prepared = self._statements.get(query_id) or self._earlier.get(query_id)
+        return prepared if prepared is not None else self.inner.prepared_by(query_id)
 
     def cached_metadata(self) -> Any:
-        return self._columns
+        return None if self._result is None else self._result[0]
+
+
+def _statements_by_id(
+    message: Any, inner: RequestBody | ExecuteBody
+) -> dict[bytes, PreparedStatement]:
+    """Return the prepared statements of a message that was just made from `inner`, by id.
+
+    Read the ids from the message: those of the statements may have changed since it was made.
+    """
+    if isinstance(inner, ExecuteBody):
+        return {message.query_id: inner.prepared}
+    statements = {}
+    if isinstance(inner, BatchBody):
+        position = 0
+        for prepared, values in inner.statements:
+            count = _rows_in(prepared, values)
+            if prepared is not None and count:
+                statements[message.queries[position][1]] = prepared
+            position += count
+    return statements
 
 
 AnyBody = RequestBody | ExecuteBody

@@ -105,10 +105,19 @@ class Renewed:
         :param block: the values that were bound for the old types.
         :raises BindColumnsChanged: if a value does not fit its current type.
         """
+        return self.bind(block.values())
+
+    def bind(self, values: Sequence[Any]) -> ValuesBlock:
+        """Bind encoded values for the current types.
+
+        :param values: for each column, the bytes of the old type, None or UNSET_VALUE.
+        :raises BindColumnsChanged: if a value does not fit its current type.
+        """
+        old_columns, new_columns = self.before.column_metadata, self.statement.column_metadata
+        if len(values) != len(old_columns):
+            raise self.refusal(f"({len(values)} values for {len(old_columns)} columns)")
         decoded = []
-        columns = zip(
-            block.values(), self.before.column_metadata, self.statement.column_metadata, strict=True
-        )
+        columns = zip(values, old_columns, new_columns, strict=True)
         for value, old, new in columns:
             if value is None or value is UNSET_VALUE:
                 decoded.append(value)

@@ -138,13 +138,10 @@ class Reprepare:
             response = read_answer(connection, PREPARE, None, opcode, flags, body)
             if isinstance(response, ErrorMessage):
                 raise response.to_exception()
-            old_id = self.prepared.query_id
             core = request.session.core
             renewed = take_over(self.prepared, response, core.random, core.preparer.all_with)
             if renewed is not None:
                 request.request_body.rebind(renewed)
-            else:
-                request.request_body.renew(old_id, self.prepared)
         except BaseException as error:
             request.fail(as_exception(error))
             return

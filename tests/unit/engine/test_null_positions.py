@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra import InvalidRequest, aio, cqltypes as t
+from cassandra.client.messages import message_of
 from cassandra.cluster import Cluster
 from cassandra.engine import null_positions as module
 from cassandra.engine.null_positions import null_positions
@@ -123,7 +124,7 @@ def test_in_a_batch_the_note_has_the_number_of_the_statement() -> None:
 
 def test_a_message_of_a_handler_has_the_same_note() -> None:
     inner = body_with(LIST, [None])
-    request_body = MessageBody(object(), ProtocolHandler, inner, decodes=False)
+    request_body = MessageBody(message_of(inner), ProtocolHandler, inner, decodes=False)
     assert null_positions(REFUSAL, request_body) == null_positions(REFUSAL, inner)
 
 

@@ -50,7 +50,7 @@ class RecordingRequest:
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
-        self.request_body = SimpleNamespace(renew=lambda old, prepared: self.calls.append(old))
+        self.request_body = SimpleNamespace()
 
     def resend(self, attempt: Any) -> None:
         self.calls.append(("resend", attempt))
@@ -78,7 +78,7 @@ def test_after_the_prepare_the_request_is_sent_again() -> None:
     assert contact.sent == [(step, PREPARE, 0, int32(len(TEXT)) + TEXT.encode())]
     step.on_response(contact, RESULT, 0, answer())
     assert statement.query_id == b"new"
-    assert request.calls == [b"old", ("resend", "attempt")]
+    assert request.calls == [("resend", "attempt")]
 
 
 def test_an_error_of_the_prepare_fails_the_request() -> None:
