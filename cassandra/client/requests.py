@@ -294,17 +294,30 @@ class RequestMaker:
 
         :param resolved: another body of the same call, whose settings are copied; None to resolve
             the settings now. A call must generate its timestamp only once: a second timestamp could
-            be later than those of later calls.
+            be later than those of later calls. If it is a `MessageBody`, the settings that
+            listeners have changed are copied, too.
         """
         if resolved is None:
             happy_path.resolve(body, self, statement, options)
+            sent = self._with_message(body)
+            if sent is not body:
+                return sent
+        elif isinstance(resolved, MessageBody):
+            copy_parameters(body, resolved.inner)
+            return resolved.succeed(body, message_of(body))
         else:
             copy_parameters(body, resolved)
-        handler = self.client_protocol_handler
-        if handler is not ProtocolHandler or self._request_init_listeners:
-            return MessageBody(message_of(body), handler, body, handler is not ProtocolHandler)
         body.prerender(self._engine.core.wire_format)
         return body
+
+    def _with_message(self, body: AnyBody) -> AnyBody:
+        """Return a `MessageBody` of `body` if a listener or a user-defined protocol handler may
+        change the request, otherwise `body` itself.
+        """
+        handler = self.client_protocol_handler
+        if handler is ProtocolHandler and not self._request_init_listeners:
+            return body
+        return MessageBody(message_of(body), handler, body, handler is not ProtocolHandler)
 
     # -- requests ----------------------------------------------------------------------------------
 
@@ -421,13 +434,14 @@ class RequestMaker:
         def bind_to(prepared: list[PreparedStatement]) -> tuple[BoundStatement, AnyBody]:
             bound = self._bind_text(statement, prepared[0], parameters)
             return bound, self._resolve_and_render(
-                self._body_of(bound, None), bound, options, unprepared
+                self._body_of(bound, None), bound, options, resolved
             )
 
         # Until the statement is prepared, the request needs another body, for its settings and for
         # messages.
         unprepared = self._body_of(statement, None)
         request = self._preparing_request(unprepared, statement, statement, options, on_done)
+        resolved = request.request_body
         request.texts = [(statement.keyspace, statement.query_string)]
         request.bind_to = bind_to
         return request
@@ -498,9 +512,10 @@ class RequestMaker:
         # for messages.
         unprepared = BatchBody(batch.batch_type.value, (), keyspace, expected)
         request = self._preparing_request(unprepared, batch, batch, options, on_done)
+        resolved = request.request_body
         request.texts = texts
         request.working_keyspace = prepare_keyspace
-        request.bind_to = lambda prepared: target_and_body(prepared, unprepared)
+        request.bind_to = lambda prepared: target_and_body(prepared, resolved)
         return request
 
     def _preparing_request(
@@ -518,9 +533,9 @@ class RequestMaker:
             prepared.
         """
         happy_path.resolve(unprepared, self, statement, options)
-        request = self._request_for(
-            PreparingRequest, unprepared, statement, target, options, on_done
-        )
+        # Listeners are called before the statements are prepared.
+        body = self._with_message(unprepared)
+        request = self._request_for(PreparingRequest, body, statement, target, options, on_done)
         request.prepared_texts = self._prepared_texts
         request.working_keyspace = self.keyspace
         return request

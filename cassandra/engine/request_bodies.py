@@ -635,6 +635,23 @@ class MessageBody(RequestBody):
         }
         self._statements[statement.query_id] = statement
 
+    def succeed(self, inner: RequestBody | ExecuteBody, message: Any) -> MessageBody:
+        """Return the body with which this request continues after its statements were prepared.
+
+        It has the settings that listeners have given to the message of this body.
+
+        :param inner: the body of the prepared statements.
+        :param message: the message that was made from `inner`.
+        """
+        for name, value in vars(self.message).items():
+            if name not in _CONTENT:
+                setattr(message, name, value)
+        if inner.opcode == BATCH:
+            # The message of this body has only the statements that listeners have added.
+            message.keyspace = self.message.keyspace
+            message.queries = [*message.queries, *self.message.queries]
+        return MessageBody(message, self.handler, inner, self.decodes)
+
     def set_consistency(self, consistency: int) -> None:
         self.consistency = self.message.consistency_level = consistency
 
@@ -657,6 +674,10 @@ class MessageBody(RequestBody):
 
     def cached_metadata(self) -> Any:
         return None if self._result is None else self._result[0]
+
+
+# The attributes of messages that are no settings, but the statements and their values.
+_CONTENT = frozenset({"keyspace", "queries", "query", "query_params", "skip_meta"})
 
 
 def _statements_by_id(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from cassandra import ConsistencyLevel, aio
 from cassandra.cluster import Cluster, Session
+from cassandra.protocol.handler import ProtocolHandler
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import FakeNode, Opcode
 
@@ -81,3 +83,142 @@ def test_later_changes_of_the_values_have_no_effect(
     expected = [[0, 0], [1, 1], [2, 2]]
     for rows in ([request.values for request in single], [e.values for e in batched.statements]):
         assert [[value[-1] for value in values] for values in rows] == expected
+
+
+# The fields of an EXECUTE or BATCH that `change_settings` changes, and their values.
+CHANGED = {
+    "consistency": ConsistencyLevel.ALL,
+    "serial_consistency": ConsistencyLevel.LOCAL_SERIAL,
+    "timestamp": 5,
+    "custom_payload": {"a": b"x"},
+    "traced": True,
+}
+CHANGED_PAGE = {"page_size": 7, "paging_state": b"page"}
+
+
+def change_settings(future: Any) -> None:
+    """A request-init listener of an application."""
+    message = future.message
+    message.consistency_level = ConsistencyLevel.ALL
+    message.serial_consistency_level = ConsistencyLevel.LOCAL_SERIAL
+    message.timestamp = 5
+    message.update_custom_payload({"a": b"x"})
+    message.tracing = True
+    if hasattr(message, "fetch_size"):
+        message.fetch_size, message.paging_state = 7, b"page"
+
+
+class OwnHandler(ProtocolHandler):
+    """A handler of the application, which encodes the messages whose settings were changed."""
+
+    encoded: ClassVar[list[Any]] = []
+
+    @classmethod
+    def encode_message(cls, msg: Any, *args: Any, **kwargs: Any) -> bytes:
+        cls.encoded.append(msg)
+        return super().encode_message(msg, *args, **kwargs)
+
+
+def settings_sent(node: FakeNode) -> list[dict[str, Any]]:
+    """Return the settings of each execution that a listener may change."""
+    return [
+        {
+            name: getattr(request, name)
+            for name in (CHANGED if request.opcode == Opcode.BATCH else CHANGED | CHANGED_PAGE)
+        }
+        for request in executions(node)
+    ]
+
+
+def calls_of(kind: str) -> tuple[Any, Any]:
+    """Return a statement with CQL that is not prepared yet, and its parameters."""
+    return {"text": (WRITE, (1,)), "statement": (SimpleStatement(WRITE), (1,))}.get(
+        kind, (batch(), None)
+    )
+
+
+def expected_settings(kind: str) -> dict[str, Any]:
+    return CHANGED if kind == "batch" else CHANGED | CHANGED_PAGE
+
+
+KINDS = pytest.mark.parametrize("kind", ["text", "statement", "batch"])
+
+
+@pytest.fixture(params=[4, 5], ids=["v4", "v5"])
+def versioned_node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
+    with FakeNode(max_version=request.param) as node:
+        node.prime_prepare(WRITE, [("a", "int")])
+        yield node
+        assert node.malformed == []
+
+
+@KINDS
+@pytest.mark.parametrize("own_handler", [False, True], ids=["listener", "listener and handler"])
+def test_what_a_listener_changes_is_sent(
+    versioned_node: FakeNode, kind: str, own_handler: bool
+) -> None:
+    """The statement is executed three times: for the first time, prepared, and after the session
+    has dropped the prepared statement.
+    """
+    node = versioned_node
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        if own_handler:
+            session.client_protocol_handler = OwnHandler
+        session.add_request_init_listener(change_settings)
+        for drops in (False, False, True):
+            if drops:
+                session._prepared_texts.drop((None, WRITE))
+            session.execute_async(*calls_of(kind)).result()
+    assert settings_sent(node) == [expected_settings(kind)] * 3
+
+
+@KINDS
+async def test_what_a_listener_changes_is_sent_on_asyncio(
+    versioned_node: FakeNode, kind: str
+) -> None:
+    node = versioned_node
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        session.add_request_init_listener(change_settings)
+        for drops in (False, False, True):
+            if drops:
+                session._prepared_texts.drop((None, WRITE))
+            await session.execute(*calls_of(kind))
+    assert settings_sent(node) == [expected_settings(kind)] * 3
+
+
+@KINDS
+def test_changes_are_sent_if_the_listener_is_removed_before_the_answer(
+    node: FakeNode, session: Session, kind: str
+) -> None:
+    session.add_request_init_listener(change_settings)
+    future = session.execute_async(*calls_of(kind))
+    session.remove_request_init_listener(change_settings)
+    future.result()
+    assert settings_sent(node) == [expected_settings(kind)]
+
+
+@KINDS
+def test_attributes_of_the_application_reach_its_handler(
+    node: FakeNode, session: Session, kind: str
+) -> None:
+    """A listener may pass something to the application's protocol handler."""
+    session.client_protocol_handler = OwnHandler
+    session.add_request_init_listener(lambda future: setattr(future.message, "label", "mine"))
+    OwnHandler.encoded.clear()
+    for _ in range(2):
+        session.execute(*calls_of(kind))
+    assert [message.label for message in OwnHandler.encoded] == ["mine"] * 2
+
+
+def test_statements_that_a_listener_adds_are_executed(node: FakeNode, session: Session) -> None:
+    added = "INSERT INTO t (a) VALUES (2)"
+    session.add_request_init_listener(
+        lambda future: future.message.queries.append((False, added, ()))
+    )
+    for _ in range(2):
+        session.execute(batch())
+    assert [[part.query for part in request.statements] for request in executions(node)] == [
+        [WRITE, added]
+    ] * 2
