@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, Generic
 from cassandra._forks import renew_in_child
 from cassandra._habits import FUTURE, add_habits
 from cassandra._imports import at_first_cluster
-from cassandra._threads import GreenEvent, Lock, get_ident, in_own_greenlet, waits_by_waiters
+from cassandra._threads import (
+    GreenEvent,
+    Lock,
+    RLock,
+    get_ident,
+    in_own_greenlet,
+    waits_by_waiters,
+)
 from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.failures import failure_of, for_caller
@@ -60,11 +67,16 @@ log = logging.getLogger("cassandra.cluster")
 # A thread takes this lock while it adds a callback or an event to a future. All futures share it.
 _registering = Lock()
 
+# A thread takes this lock while it requests a page, so that two threads never request the same
+# page. It is taken before `_registering`. All futures share it. A closed engine fails the request
+# at once, and calls observers, which may request another page: the lock is therefore reentrant.
+_requesting_page = RLock()
+
 
 @renew_in_child
-def _renew_lock() -> None:
-    global _registering
-    _registering = Lock()
+def _renew_locks() -> None:
+    global _registering, _requesting_page
+    _registering, _requesting_page = Lock(), RLock()
 
 
 _Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
@@ -116,6 +128,11 @@ class ResponseFuture(Generic[R]):
     # and a waiter. Other threads add a callback or waiter first and then read `_done`, so at least
     # one of the two threads sees the other. If both do, the thread that takes a callback out of its
     # queue calls it.
+    #
+    # `start_fetching_next_page` begins the next page: it clears `_done`, then the outcome, and
+    # replaces `_request`. Another thread that reads the outcome must therefore check afterwards
+    # that `_done` is still set, for the same request. A thread that still waits for the previous
+    # page is woken, and then waits for the next page.
 
     __slots__ = (
         # Tracing libraries set their own attributes; the dict is only created when they do.
@@ -240,7 +257,13 @@ class ResponseFuture(Generic[R]):
 
     def _call_due(self) -> None:
         """Call the callbacks that have not been called yet for the current outcome."""
-        self._call(_due(self._callbacks), _due(self._errbacks), self._response, self._error)
+        with _registering:
+            # If another thread has requested the next page, its completion calls the callbacks.
+            if not self._done:
+                return
+            due, due_errors = _due(self._callbacks), _due(self._errbacks)
+            response, error = self._response, self._error
+        self._call(due, due_errors, response, error)
 
     def _call(
         self,
@@ -303,11 +326,17 @@ class ResponseFuture(Generic[R]):
                 "ResponseFuture.result() takes no timeout: write "
                 f"session.execute_async(query, parameters, timeout={timeout!r}).result()"
             )
-        if not self._done:
-            self._wait()
-        if self._error is not None:
-            raise for_caller(self._error)
-        return ResultSet(self, self._response)
+        while True:
+            request = self._request
+            if not self._done:
+                self._wait()
+            error, response = self._error, self._response
+            # A callback may have requested the next page meanwhile: wait for that page.
+            if self._done and self._request is request:
+                break
+        if error is not None:
+            raise for_caller(error)
+        return ResultSet(self, response)
 
     def _wait_for_write(self, seconds: float) -> None:
         """Wait for at most `seconds`, unless this execution is a SELECT.
@@ -319,22 +348,33 @@ class ResponseFuture(Generic[R]):
             self._wait(seconds)
 
     def _wait(self, timeout: float | None = None) -> None:
+        """Wait until a page has come, at most `timeout` seconds.
+
+        When this returns, another thread may have requested the next page already.
+        """
         if get_ident() == self.session.loop_ident:
             self.session._refuse_on_loop(
                 "ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio"
             )
-        if self._waiter is None:
-            with _registering:
-                if self._waiter is None:
-                    self._waiter = GreenEvent() if waits_by_waiters() else happy_path.Event()
         waiter = self._waiter
+        if waiter is None:
+            with _registering:
+                waiter = self._waiter
+                if waiter is None:
+                    waiter = GreenEvent() if waits_by_waiters() else happy_path.Event()
+                    self._waiter = waiter
         # Check again after creating the waiter: if the completion came before that, it did not see
         # the waiter and does not set it.
         if not self._done:
             # In a forked child the session is shut down, and the request would never complete.
             if self.session.is_shutdown:
                 self.session._refuse_in_child()
-            waiter.wait(timeout)
+            is_set = waiter.wait(timeout)
+            if is_set and not self._done:
+                # The waiter was set for the previous page: the next wait needs another one.
+                with _registering:
+                    if self._waiter is waiter:
+                        self._waiter = None
 
     # -- callbacks ---------------------------------------------------------------------------------
 
@@ -439,24 +479,34 @@ class ResponseFuture(Generic[R]):
     def start_fetching_next_page(self) -> None:
         """Request the next page. After that, `result` and the callbacks are about the next page.
 
+        Does nothing while a page that was requested has not come yet.
+
         :raises QueryExhausted: if there is no further page.
         """
         if self._request is None:
             raise QueryExhausted("there are no more pages")
-        next_page, self._next = self._next, None
-        if next_page is None:
-            next_page = self.session._next_page(self._request, self.paging_state)
-        with _registering:
-            self._done = False
-            self._waiter = None
-            self._watcher = None
-            self._response = None
-            for callbacks in (self._callbacks, self._errbacks):
-                if callbacks is not None:
-                    # Use a new queue: the completion of the previous page may still be emptying the
-                    # old one.
-                    callbacks.due = deque(callbacks.registered)
-        self._watch(next_page.request)
+        with _requesting_page:
+            state = self._paging_state
+            # Another thread or callback has requested the page, which has not come yet.
+            if not self._done and state is not None:
+                return
+            next_page, self._next = self._next, None
+            if next_page is None:
+                next_page = self.session._next_page(self._request, state)
+            with _registering:
+                self._done = False
+                waiter, self._waiter = self._waiter, None
+                self._watcher = None
+                self._response = self._error = None
+                for callbacks in (self._callbacks, self._errbacks):
+                    if callbacks is not None:
+                        # Use a new queue: the completion of the previous page may still be emptying
+                        # the old one.
+                        callbacks.due = deque(callbacks.registered)
+                self._watch(next_page.request)
+        # The completion of the previous page may not have read the waiter yet.
+        if waiter is not None:
+            waiter.set()
         next_page.take(self._complete)
 
     def _ask_for_page_ahead(self) -> None:
@@ -466,11 +516,14 @@ class ResponseFuture(Generic[R]):
         if it was requested already, or if the future has callbacks, which request pages
         themselves.
         """
-        state = self._paging_state
-        if state is None or self._next is not None or self._request is None:
+        if self._paging_state is None or self._request is None:
             return
-        if self._callbacks is None and self._errbacks is None and self._done:
-            self._next = self.session._next_page(self._request, state)
+        with _requesting_page:
+            state = self._paging_state
+            if state is None or self._next is not None or not self._done:
+                return
+            if self._callbacks is None and self._errbacks is None:
+                self._next = self.session._next_page(self._request, state)
 
     # -- details of the execution ------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cassandra._habits import RESULT, add_habits, no_attribute
 from cassandra._imports import at_first_cluster
+from cassandra._threads import new_lock
 from cassandra.client.columnar import ColumnarResult, ReadByColumns
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
@@ -33,7 +34,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     Iteration fetches further pages when they are needed. Each iteration begins at the first row of
     the current page, also if you left an earlier iteration with `break`. After a complete iteration
-    no rows are left.
+    no rows are left. Several threads may iterate over one result: each page is fetched once, and
+    each of its rows is returned in at least one of the threads.
 
     :param response_future: the execution.
     :param initial_response: the first page: a list of rows, or the message that has them.
@@ -50,6 +52,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # True if an iteration has returned all rows of the current page, but the next page has not come
     # yet or could not be fetched.
     _is_read = False
+    # A thread holds this lock while it fetches a page. The first iteration or fetch with further
+    # pages makes it.
+    _fetch_lock: Any = None
+    # True from the request for the next page until the page is the current one, or has failed. It
+    # stays True if the wait is interrupted, by KeyboardInterrupt for example.
+    _is_fetching = False
     # True after `result[0]`, which fetches no page. A later iteration then reads all rows into a
     # list, so that it begins with that row again.
     _is_indexed = False
@@ -79,7 +87,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     def _take_page(self, response: Any) -> None:
         self._pages_before += 1
-        self._is_read = self._is_over = False
+        self._is_read = self._is_over = self._is_fetching = False
         if isinstance(response, ResultMessage):
             self._message = response
             self._page = None
@@ -147,7 +155,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """True if there is a page after the current one."""
         # The application's tests may use another class of futures, which lacks the attribute, or a
         # mock, whose attribute is any object.
-        return getattr(self.response_future, "has_more_pages", False) is True
+        return self._is_fetching or getattr(self.response_future, "has_more_pages", False) is True
 
     @property
     def paging_state(self) -> bytes | None:
@@ -162,14 +170,45 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """Wait for the next page, and make it the current page. After the last page, the current
         page becomes empty.
         """
-        if not self.has_more_pages:
+        if not self._fetch_after(self._pages_before):
             self._take_page([])
-            return
-        self.response_future.start_fetching_next_page()
-        next_result = self.response_future.result()
-        self._take_page(
-            next_result._message if next_result._message is not None else next_result.current_rows
-        )
+
+    def _lock_of_fetch(self) -> Any:
+        lock = self._fetch_lock
+        # `setdefault` is atomic, so two threads get the same lock.
+        return self.__dict__.setdefault("_fetch_lock", new_lock()) if lock is None else lock
+
+    def _fetch_after(self, page: int, is_read: bool = False) -> bool:
+        """Make the page after `page` the current page. If another thread fetches it, wait for that.
+
+        :param page: the number of the caller's current page, from `_pages_before`.
+        :param is_read: True if an iteration has returned all rows of the page. If the fetch fails,
+            a later iteration does not return them again.
+        :returns: False if there is no further page.
+        """
+        with self._lock_of_fetch():
+            if page != self._pages_before:  # another thread has fetched the next page meanwhile
+                return True
+            if not self.has_more_pages:
+                return False
+            self._is_read = self._is_read or is_read
+            future = self.response_future
+            if not self._is_fetching:
+                future.start_fetching_next_page()
+                self._is_fetching = True
+            try:
+                next_result = future.result()
+            except BaseException:
+                # If only the wait was interrupted, the next call waits for the same page. Futures
+                # of the application's own class may lack the attribute.
+                self._is_fetching = getattr(future, "error", True) is None
+                raise
+            self._take_page(
+                next_result._message
+                if next_result._message is not None
+                else next_result.current_rows
+            )
+            return True
 
     # -- all pages ---------------------------------------------------------------------------------
 
@@ -183,30 +222,43 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return self._iterator
 
     def _rows(self) -> Iterator[T]:
-        while True:
-            if not self._is_read:
-                # Request the next page now, so that it comes while the rows of this page are used.
-                # Futures of the application's own class lack this method.
-                ask_ahead = getattr(self.response_future, "_ask_for_page_ahead", None)
-                if ask_ahead is not None:
-                    ask_ahead()
-                page = self._pages_before
-                yield from self.current_rows
-                # Another iteration, or the application, may have fetched the next page already.
-                if page != self._pages_before:
-                    continue
-            if not self.has_more_pages:
+        # Most results have a single page, and so nothing that threads must share.
+        if self._fetch_lock is None and not self.has_more_pages:
+            page = self._pages_before
+            yield from self.current_rows
+            if page == self._pages_before:
                 self._page = []
                 self._is_over = True
                 return
-            # If fetching the next page fails, a later iteration must not return this page again.
-            self._is_read = True
+        while True:
+            # Read the number first: another thread may make the next page the current one.
+            page = self._pages_before
+            if not self._is_read:
+                page, rows = self._numbered_page()
+                yield from rows
             try:
-                self.fetch_next_page()
+                # Another iteration, or the application, may have fetched the next page already.
+                has_next = self._fetch_after(page, is_read=True)
             except BaseException:
                 # A generator ends when it raises: make a new one, which fetches the page again.
                 self._iterator = self._rows()
                 raise
+            if not has_next:
+                self._page = []
+                self._is_over = True
+                return
+
+    def _numbered_page(self) -> tuple[int, Any]:
+        """Return the number of the current page, and its rows. Request the next page now, so that
+        it comes while the rows are used.
+        """
+        # Other threads must not replace the page between the steps.
+        with self._lock_of_fetch():
+            # Futures of the application's own class lack this method.
+            ask_ahead = getattr(self.response_future, "_ask_for_page_ahead", None)
+            if ask_ahead is not None and not self._is_fetching:
+                ask_ahead()
+            return self._pages_before, self.current_rows
 
     def __next__(self) -> T:
         return next(iter(self) if self._iterator is None else self._iterator)

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import Cluster, ResponseFuture, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.errors import ConnectionShutdown, InvalidRequest
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, error, hold, rows
-from tests.waiting import WAIT
+from tests.waiting import WAIT, until
 
 READ = "SELECT v FROM t"
 COLUMNS = [("v", "int")]
@@ -155,3 +155,85 @@ def test_a_timeout_of_result_and_a_missing_errback_are_explained(
     with pytest.raises(TypeError, match=r"add_callback\(callback\) for the rows alone"):
         future.add_callbacks(print)
     assert future.result().one().v == 0
+
+
+def test_a_page_under_way_is_joined(node: FakeNode, session: Session) -> None:
+    """A second request for the page neither sends it again nor leaves a waiting thread behind."""
+    held = hold(rows(COLUMNS, [(1,)]))
+    node.prime(READ, lambda request: held if request.paging_state else first_page)
+    first_page = rows(COLUMNS, [(0,)], paging_state=b"1")
+    future = session.execute_async(SimpleStatement(READ, fetch_size=1))
+    future.result()
+    future.start_fetching_next_page()
+    values: list[int] = []
+    thread = threading.Thread(target=lambda: values.append(future.result().one().v), daemon=True)
+    thread.start()
+    until(lambda: future._waiter is not None)
+    held.wait()
+    future.start_fetching_next_page()
+    held.release()
+    thread.join(WAIT)
+    assert values == [1]
+    assert future.result().one().v == 1
+    assert len(node.queries(READ)) == 2
+
+
+class OvertakenFuture(ResponseFuture[Any]):
+    """Another thread requests the next page as soon as `attribute` was looked at."""
+
+    attribute = ""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__dict__" or name != self.__dict__.get("attribute"):
+            return super().__getattribute__(name)
+        del self.attribute
+        before = super().__getattribute__(name)
+        self.start_fetching_next_page()
+        # `_done` is read before the other thread requests the page, and `_response` after that.
+        return before if name == "_done" else super().__getattribute__(name)
+
+
+@pytest.fixture
+def overtaken(node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch) -> OvertakenFuture:
+    paged(node, 2)
+    monkeypatch.setattr("cassandra.cluster.session.ResponseFuture", OvertakenFuture)
+    future = session.execute_async(SimpleStatement(READ, fetch_size=1))
+    until(lambda: future.is_over)
+    assert isinstance(future, OvertakenFuture)
+    return future
+
+
+@pytest.mark.parametrize("attribute", ["_done", "_error", "_response"])
+def test_a_result_whose_page_is_replaced_is_not_empty(
+    overtaken: OvertakenFuture, attribute: str
+) -> None:
+    overtaken.attribute = attribute
+    assert [row.v for row in overtaken.result().current_rows] == [1]
+
+
+def test_a_callback_added_while_the_next_page_is_requested_gets_that_page(
+    overtaken: OvertakenFuture,
+) -> None:
+    pages: list[Any] = []
+    overtaken.attribute = "_done"
+    overtaken.add_callback(pages.append)
+    until(lambda: pages)
+    assert [[row.v for row in page] for page in pages] == [[1]]
+
+
+def test_the_error_of_a_page_is_gone_once_the_page_is_requested_again(
+    node: FakeNode, session: Session
+) -> None:
+    held = hold(rows(COLUMNS, [(1,)]))
+    answers = [rows(COLUMNS, [(0,)], paging_state=b"1"), error(ErrorCode.INVALID, "no"), held]
+    node.prime(READ, lambda request: answers.pop(0))
+    future = session.execute_async(SimpleStatement(READ, fetch_size=1))
+    future.result()
+    future.start_fetching_next_page()
+    with pytest.raises(InvalidRequest):
+        future.result()
+    future.start_fetching_next_page()
+    held.wait()
+    assert future.error is None
+    held.release()
+    assert future.result().one().v == 1

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
-from cassandra.cluster import ResultSet
+from cassandra.cluster import Cluster, ResultSet
 from cassandra.cqltypes import BooleanType, Int32Type
 from cassandra.protocol import ResultMessage
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
+from cassandra.testing.fake import FakeNode, paged
+from tests.waiting import WAIT
 
 
 class FakeFuture:
@@ -221,3 +224,94 @@ def test_a_result_without_rows() -> None:
     assert rows.column_names is None
     assert rows.all() == []
     assert repr(rows) == "<ResultSet: no rows>"
+
+
+class InterruptedFuture(FakeFuture):
+    """Fake future, the first wait for which is interrupted."""
+
+    error = None
+    is_interrupted = False
+
+    def result(self) -> ResultSet[Any]:
+        if not self.is_interrupted:
+            self.is_interrupted = True
+            raise KeyboardInterrupt
+        return super().result()
+
+
+@pytest.mark.parametrize("further_pages", [([3],), ([3], [4])])
+def test_an_interrupted_wait_loses_no_page(further_pages: Any) -> None:
+    rows: ResultSet[Any] = ResultSet(InterruptedFuture(*further_pages), [1, 2])
+    assert [next(rows), next(rows)] == [1, 2]
+    with pytest.raises(KeyboardInterrupt):
+        next(rows)
+    assert rows.has_more_pages
+    assert list(rows) == list(range(3, 3 + len(further_pages)))
+
+
+class BlockingFuture(FakeFuture):
+    """Fake future whose `result` waits for `may_go_on`."""
+
+    def __init__(self, *further_pages: list[Any]) -> None:
+        super().__init__(*further_pages)
+        self.is_awaited, self.may_go_on = threading.Event(), threading.Event()
+
+    def result(self) -> ResultSet[Any]:
+        self.is_awaited.set()
+        assert self.may_go_on.wait(WAIT)
+        return super().result()
+
+
+@pytest.mark.parametrize("how", ["iteration", "fetch_next_page"])
+def test_two_threads_share_the_fetch_of_a_page(how: str) -> None:
+    future = BlockingFuture([3], [4])
+    rows: ResultSet[Any] = ResultSet(future, [1, 2])
+    seen: list[Any] = []
+
+    def read() -> None:
+        if how == "fetch_next_page":
+            rows.fetch_next_page()
+            seen.append(rows.one())
+            return
+        seen.extend(rows)
+
+    first = threading.Thread(target=read, daemon=True)
+    first.start()
+    assert future.is_awaited.wait(WAIT)
+    number = rows._pages_before
+    second = threading.Thread(target=rows._fetch_after, args=(number,), daemon=True)
+    second.start()
+    future.may_go_on.set()
+    first.join(WAIT)
+    second.join(WAIT)
+    assert not first.is_alive()
+    assert not second.is_alive()
+    assert seen == ([3] if how == "fetch_next_page" else [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("thread_count", [2, 4])
+def test_threads_that_iterate_over_one_result_end_and_miss_no_row(thread_count: int) -> None:
+    statement = "SELECT k FROM t"
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        node.prime(statement, paged([("k", "int")], [(k,) for k in range(200)]))
+        session = cluster.connect()
+        session.default_fetch_size = 5
+        for _ in range(10):
+            rows = session.execute(statement)
+            seen: list[list[int]] = [[] for _ in range(thread_count)]
+
+            def read(values: list[int], rows: ResultSet[Any] = rows) -> None:
+                values.extend(row.k for row in rows)
+
+            threads = [
+                threading.Thread(target=read, args=(values,), daemon=True) for values in seen
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(WAIT)
+            assert not any(thread.is_alive() for thread in threads)
+            assert set().union(*seen) == set(range(200))
+            for values in seen:
+                assert values == sorted(set(values))
+        assert len(node.queries(statement)) == 10 * 40
