@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Awaitable, Generator, Hashable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -52,7 +53,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         # Attempts to connect that were cancelled, but still close their connections.
         self._given_up: set[asyncio.Task[Core]] = set()
         self._closing: asyncio.Task[None] | None = None
-        self._sessions: list[Session] = []
+        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 
     @returns_connecting
     async def connect(
@@ -91,7 +92,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
                 if type(error) is InvalidRequest:
                     raise no_keyspace(keyspace, error) from None
                 raise
-        self._sessions.append(session)
+        self._sessions.add(session)
         return session
 
     async def _connected(self) -> Core:
@@ -159,7 +160,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         return _PoolsOpen(name, opening, pool_wait_timeout)
 
     def _profiles_of_sessions(self) -> list[ExecutionProfile]:
-        return [session._default_profile for session in self._sessions]
+        return [session._default_profile for session in list(self._sessions)]
 
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         if self._core is not None:
@@ -234,7 +235,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
                 task.cancel()
             # The cancelled tasks close their connections: wait for that.
             await asyncio.wait(connecting, timeout=SHUTDOWN_TIMEOUT)
-        for session in self._sessions:
+        for session in list(self._sessions):
             session.is_shutdown = True
         if self._core is not None:
             await self._core.close()

@@ -485,6 +485,7 @@ class Session(SessionBase):
         """
         if not self.is_shutdown:
             self.is_shutdown = True
+            self.cluster._sessions.discard(self)
             self._engine.close()
             # asyncio closes the sockets in the next turn of the loop: wait for that.
             await asyncio.sleep(0)

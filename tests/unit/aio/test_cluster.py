@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -139,3 +140,15 @@ def test_a_cluster_belongs_to_one_loop(node: FakeNode) -> None:
         for event_loop in (loop, other):
             event_loop.run_until_complete(event_loop.shutdown_default_executor())
             event_loop.close()
+
+
+async def test_a_session_is_not_kept_after_its_shutdown_or_last_use(cluster: aio.Cluster) -> None:
+    async with cluster.connect():
+        assert len(cluster._sessions) == 1
+    assert list(cluster._sessions) == []
+    await cluster.connect()
+    gc.collect()
+    assert list(cluster._sessions) == []
+    session = await cluster.connect()
+    await cluster.shutdown()
+    assert session.is_shutdown
