@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases
 
+PAGE_READ = "page"
+
 
 class ColumnarResult(ColumnForms, bases.ResultBase):
     """The base of `cassandra.aio.ResultSet` with the methods that return columns.
@@ -34,7 +36,8 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
     __slots__ = ()
 
     # How the result is being read. "": not at all; "row": by rows, and no page was dropped yet;
-    # "rows": by rows, and earlier pages were dropped; "column": by columns.
+    # "rows": by rows, and earlier pages were dropped; `PAGE_READ`: by rows, all rows of the current
+    # page were returned, and the next page has not come yet; "column": by columns.
     _begun: str
     _next: NextPage | None
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from cassandra._habits import ASYNC_RESULT, RESULT, add_habits, awaited
-from cassandra.aio.columnar import ColumnarResult
+from cassandra.aio.columnar import PAGE_READ, ColumnarResult
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
 from cassandra.errors import MultipleRowsFound
@@ -164,15 +164,41 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         :raises QueryExhausted: if there is no further page.
         """
         next_page = self._ask_for_next_page()
+        request = next_page.request
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def taker(_request: Request) -> None:
+            if not over.done():
+                over.set_result(None)
+
+        next_page.take(taker)
         try:
-            request = await _taken(next_page)
-        finally:
-            # Reset this after an error, too, so that the page can be requested again.
-            self._next = None
-        self._history = [*self.attempts, *request.attempts]
-        self._request = request
-        self._answer = request.response
-        self._page = None
+            await over
+        except asyncio.CancelledError:
+            # Other tasks may wait for the same page.
+            if next_page.leave(taker):
+                self._drop(next_page)
+                request.cancel()
+            raise
+        if request.error is not None:
+            # The page can then be requested again.
+            self._drop(next_page)
+            raise request.error
+        # Only the first of several waiting tasks makes the page the current one.
+        if self._drop(next_page):
+            self._history = [*self.attempts, *request.attempts]
+            self._request = request
+            self._answer = request.response
+            self._page = None
+            if self._begun == PAGE_READ:
+                self._begun = "row"
+
+    def _drop(self, next_page: NextPage) -> bool:
+        """Forget `next_page`. Return False if another task has done so already."""
+        if self._next is not next_page:
+            return False
+        self._next = None
+        return True
 
     async def fetch_all(self) -> list[T]:
         """Return the rows of the current page and all later pages."""
@@ -188,18 +214,31 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             )
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        self._begin("row")
+        is_read = self._begun == PAGE_READ
+        if not is_read:
+            self._begin("row")
         while True:
-            if self.has_more_pages:
-                # Request the next page, so that it comes while this page is used. Do not request
-                # more pages, which would need memory.
-                self._ask_for_next_page()
-            for row in self.current_rows:
-                yield row
-            if not self.has_more_pages:
-                return
+            if not is_read:
+                request = self._request
+                if self.has_more_pages:
+                    # Request the next page, so that it comes while this page is used. Do not
+                    # request more pages, which would need memory.
+                    self._ask_for_next_page()
+                for row in self.current_rows:
+                    yield row
+                # Another task, or the body of the loop, may have fetched the next page already.
+                if self._request is not request:
+                    continue
+                if not self.has_more_pages:
+                    return
+                # If fetching the next page fails or is cancelled, a later iteration must not return
+                # this page again.
+                self._begun = PAGE_READ
+            is_read = False
             await self.fetch_next_page()
-            self._begun = "rows"
+            # Another task may have begun a page after this one.
+            if self._begun == "row":
+                self._begun = "rows"
 
     # -- details of the execution ------------------------------------------------------------------
 
@@ -267,22 +306,6 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """The host of the last attempt."""
         attempts = self.attempts
         return attempts[-1].host if attempts else None
-
-
-async def _taken(page: NextPage) -> Request:
-    """Wait until a page has come, and return its request. Raise the request's error if it has
-    failed.
-    """
-    over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    page.take(lambda request: None if over.done() else over.set_result(None))
-    try:
-        await over
-    except asyncio.CancelledError:
-        page.request.cancel()
-        raise
-    if page.request.error is not None:
-        raise page.request.error
-    return page.request
 
 
 ResultSet.__module__ = "cassandra.aio"

@@ -59,3 +59,14 @@ class NextPage:
                 self._takers.append(taker)
                 return
         taker(self.request)
+
+    def leave(self, taker: Callable[[Request], object]) -> bool:
+        """Do not call `taker`, which was passed to `take`, any more.
+
+        :returns: True if the request is not over, and no other taker waits for it.
+        """
+        with self._lock:
+            if self._takers is None:
+                return False
+            self._takers.remove(taker)
+            return not self._takers

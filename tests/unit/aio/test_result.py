@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from typing import Any
 
 import pytest
 
 from cassandra import aio
-from cassandra.errors import MultipleRowsFound
+from cassandra.errors import InvalidRequest, MultipleRowsFound
 from cassandra.query import SimpleStatement, dict_factory
-from cassandra.testing.fake import FakeNode, paged, rows, void
+from cassandra.testing.fake import ErrorCode, FakeNode, error, hold, paged, rows, void
 from tests.unit.aio.conftest import READ
+from tests.waiting import WAIT, until_on_loop
 
 PAGED = "SELECT k FROM pages"
 CHANGE = "UPDATE t SET v = 'a' WHERE k = 1 IF v = 'b'"
@@ -87,3 +89,121 @@ async def test_results_have_information_about_the_execution(
     plain: Any = await session.execute(READ)
     assert (plain.warnings, plain.custom_payload, plain.trace_id) == (None, None, None)
     assert await plain.get_query_trace() is None
+
+
+# -- pages that fail, are cancelled, or are shared -------------------------------------------------
+
+SINGLE_ROWS = SimpleStatement(PAGED, fetch_size=1)
+
+
+def prime_pages(node: FakeNode, held_page: int, answer: Any) -> None:
+    """Let PAGED return four pages of one row. The first request for one of them gets `answer`."""
+    pages = paged([("k", "int")], [(k,) for k in range(4)])
+    number = [0]
+
+    def page(request: Any) -> Any:
+        number[0] += 1
+        return answer if number[0] == held_page else pages
+
+    node.prime(PAGED, page)
+
+
+async def read_into(seen: list[int], result: aio.ResultSet[Any]) -> None:
+    async for row in result:
+        seen.append(row.k)  # noqa: PERF401  # the rows before an error count, too
+
+
+@pytest.mark.parametrize("page", [2, 3])
+async def test_an_iteration_goes_on_with_the_page_that_failed(
+    node: FakeNode, session: aio.Session, page: int
+) -> None:
+    prime_pages(node, page, error(ErrorCode.INVALID, "not now"))
+    result = await session.execute(SINGLE_ROWS)
+    seen: list[int] = []
+    with pytest.raises(InvalidRequest):
+        await read_into(seen, result)
+    await asyncio.wait_for(read_into(seen, result), WAIT)
+    assert seen == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("page", [2, 3])
+async def test_a_page_fetched_by_hand_after_an_error_is_iterated_over(
+    node: FakeNode, session: aio.Session, page: int
+) -> None:
+    prime_pages(node, page, error(ErrorCode.INVALID, "not now"))
+    result = await session.execute(SINGLE_ROWS)
+    seen: list[int] = []
+    with pytest.raises(InvalidRequest):
+        await read_into(seen, result)
+    await asyncio.wait_for(result.fetch_next_page(), WAIT)
+    await asyncio.wait_for(read_into(seen, result), WAIT)
+    assert seen == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("page", [2, 3])
+async def test_an_iteration_goes_on_with_the_page_that_was_cancelled(
+    node: FakeNode, session: aio.Session, page: int
+) -> None:
+    held = hold()
+    prime_pages(node, page, held)
+    result = await session.execute(SINGLE_ROWS)
+    seen: list[int] = []
+    reading = asyncio.ensure_future(read_into(seen, result))
+    await until_on_loop(lambda: held.held and len(seen) == page - 1)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    await asyncio.wait_for(read_into(seen, result), WAIT)
+    assert seen == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("cancelled", [0, 1])
+async def test_a_cancelled_task_leaves_the_page_to_the_others(
+    node: FakeNode, session: aio.Session, cancelled: int
+) -> None:
+    held = hold(rows([("k", "int")], [(7,)]))
+    prime_pages(node, 2, held)
+    result = await session.execute(SINGLE_ROWS)
+    tasks = [asyncio.ensure_future(result.fetch_next_page()) for _ in range(2)]
+    await until_on_loop(lambda: held.held)
+    tasks[cancelled].cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await tasks[cancelled]
+    held.release()
+    await asyncio.wait_for(tasks[1 - cancelled], WAIT)
+    assert result.one().k == 7
+    assert len(node.queries(PAGED)) == 2
+
+
+async def test_an_attempt_for_a_shared_page_counts_once(
+    node: FakeNode, session: aio.Session
+) -> None:
+    prime_pages(node, 0, None)
+    result = await session.execute(SINGLE_ROWS)
+    await asyncio.wait_for(asyncio.gather(*(result.fetch_next_page() for _ in range(3))), WAIT)
+    assert len(result.attempts) == 2
+
+
+async def test_tasks_that_iterate_over_one_result_miss_no_row(
+    node: FakeNode, session: aio.Session
+) -> None:
+    prime_pages(node, 0, None)
+    result = await session.execute(SINGLE_ROWS)
+    seen: list[list[int]] = [[], []]
+    await asyncio.wait_for(asyncio.gather(*(read_into(values, result) for values in seen)), WAIT)
+    assert set().union(*seen) == {0, 1, 2, 3}
+    assert all(values == sorted(set(values)) for values in seen)
+    assert len(node.queries(PAGED)) == 4
+
+
+async def test_pages_fetched_by_hand_within_a_loop_are_not_skipped(
+    node: FakeNode, session: aio.Session
+) -> None:
+    prime_pages(node, 0, None)
+    result = await session.execute(SINGLE_ROWS)
+    seen = []
+    async for row in result:
+        seen.append(row.k)
+        if row.k == 1:
+            await asyncio.wait_for(result.fetch_next_page(), WAIT)
+    assert seen == [0, 1, 2, 3]

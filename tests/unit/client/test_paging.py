@@ -146,6 +146,22 @@ def test_all_callers_of_take_get_the_page() -> None:
     assert responses == ["first", "second"]
 
 
+def test_a_page_tells_the_last_caller_that_leaves() -> None:
+    responses: list[Any] = []
+    request = fake_request()
+    page = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
+    first, second = (lambda request: responses.append("first")), responses.append
+    page.take(first)
+    page.take(second)
+    assert not page.leave(first)
+    request.complete(request)
+    assert responses == [request]
+    assert not page.leave(second)
+    other = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
+    other.take(first)
+    assert other.leave(first)
+
+
 def test_after_the_last_page_nothing_is_requested() -> None:
     request = fake_request()
     with pytest.raises(QueryExhausted, match="no more pages"):
