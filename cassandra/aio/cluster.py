@@ -159,9 +159,6 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             opening = self._core.policies.adopt(policy, self)
         return _PoolsOpen(name, opening, pool_wait_timeout)
 
-    def _profiles_of_sessions(self) -> list[ExecutionProfile]:
-        return [session._default_profile for session in list(self._sessions)]
-
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         if self._core is not None:
             self._core.policies.adopt(policy, self)

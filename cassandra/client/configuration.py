@@ -123,6 +123,7 @@ class ClusterBase(
     _cloud: Cloud | None = None
     _client_routes: ClientRoutes | None = None
     _core: Core | None = None
+    is_shutdown: bool = False
 
     def _configure(self, settings: dict[str, Any]) -> None:
         """Store the settings; called by the constructor.
@@ -155,6 +156,10 @@ class ClusterBase(
         self._has_named_version = "protocol_version" in settings
         self._user_types = UserTypes(self.metadata)
         self._listeners: list[HostStateListener] = []
+        # All sessions and their copies, by id.
+        self._sessions_by_id: weakref.WeakValueDictionary[int, SessionBase] = (
+            weakref.WeakValueDictionary()
+        )
         self.profile_manager = ProfileManager()
         self.config_mode = self._choose_mode(profiles)
         self._check()
@@ -353,6 +358,7 @@ class ClusterBase(
         self.profile_manager.profiles.update(all_profiles)
         for policy in self.profile_manager.policies():
             policy.check_supported()
+        self.profile_manager.on_new_profiles = partial(_adopt_profiles, weakref.ref(self))
 
     def _check(self) -> None:
         if self._has_named_version:
@@ -390,10 +396,26 @@ class ClusterBase(
         return getattr(ExecutionProfile(), name)
 
     def _profiles_of_sessions(self) -> list[ExecutionProfile]:
-        """Return the default profiles of the open sessions. With old-style settings, each session
-        has a copy of the cluster's default profile.
+        """Return the default profiles of the sessions. A session whose old-style settings were
+        changed has a copy of the cluster's default profile.
         """
-        return []
+        return [session._default_profile for session in self._all_sessions()]
+
+    def _all_sessions(self) -> list[SessionBase]:
+        """Return the sessions that were not garbage collected, and their copies."""
+        # `valuerefs` makes the list in one step, so other threads may add sessions meanwhile.
+        sessions = [reference() for reference in self._sessions_by_id.valuerefs()]
+        return [session for session in sessions if session is not None]
+
+    def _adopt_profiles(self, profiles: Iterable[ExecutionProfile]) -> None:
+        """Use the profiles that the application has put into `profile_manager.profiles`."""
+        for profile in profiles:
+            if isinstance(profile, ExecutionProfile):
+                self._adopt_policy(profile.load_balancing_policy)
+                self._attach_policy(profile.speculative_execution_policy)
+        # The sessions switch when the policies know the hosts.
+        for session in self._all_sessions():
+            session._follow_default()
 
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         """Make the engine notify a load balancing policy about hosts. Before `connect`, do nothing:
@@ -435,7 +457,7 @@ class ClusterBase(
         )
         if not is_known:
             policy.check_supported()
-        self.profile_manager.profiles[name] = profile
+        self.profile_manager.add(name, profile)
         if not is_speculation_known:
             self._attach_policy(speculation)
         return None if is_known else policy
@@ -509,6 +531,15 @@ class ClusterBase(
 
     def _settings(self) -> Settings:
         return settings_of(self)
+
+
+def _adopt_profiles(
+    cluster: weakref.ref[ClusterBase], profiles: Iterable[ExecutionProfile]
+) -> None:
+    owner = cluster()
+    # After `shutdown`, and in a forked child, there is no engine to pass the policies to.
+    if owner is not None and not owner.is_shutdown:
+        owner._adopt_profiles(profiles)
 
 
 def _forget(cluster: weakref.ref[ClusterBase], policy: LoadBalancingPolicy) -> None:

@@ -116,6 +116,9 @@ class SessionBase(RequestMaker, ObservedBySession):
     The default is the cluster's generator.
     """
 
+    _has_own_profile: bool = False
+    """True if the session has its own copy of the default profile, for its old-style settings."""
+
     _setting_names: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -149,12 +152,11 @@ class SessionBase(RequestMaker, ObservedBySession):
         cluster.codecs.check_names()
         self.encoder = Encoder()
         self.timestamp_generator = cluster.timestamp_generator
-        profile: ExecutionProfile = cluster.profile_manager.default
-        if cluster.config_mode is not ConfigMode.PROFILES:
-            # Old-style settings change the profile of this session only, so it needs a copy.
-            profile = profile.clone()
         # The options of all calls that pass none.
-        self._default_options = CallOptions(profile)
+        self._default_options = CallOptions(cluster.profile_manager.default)
+        cluster._sessions_by_id[id(self)] = self
+        # The application may have replaced the profile before the cluster knew this session.
+        self._follow_default()
         self._prepared_texts: PreparedTexts = RecentlyUsed(PREPARED_TEXTS)
         self._batch_warnings = OncePerInterval(BATCH_WARNING_INTERVAL)
         self._request_init_listeners: list[
@@ -188,6 +190,13 @@ class SessionBase(RequestMaker, ObservedBySession):
     def _default_profile(self) -> ExecutionProfile:
         return self._default_options.profile
 
+    def _follow_default(self) -> None:
+        """Use the cluster's default profile, unless old-style settings were set on this session."""
+        if not self._has_own_profile:
+            default = self.cluster.profile_manager.profiles.get(EXEC_PROFILE_DEFAULT)
+            if default is not None:
+                self._default_options.profile = default
+
     # -- old-style settings ------------------------------------------------------------------------
 
     def _set_default(self, name: str, setting: str, value: object) -> None:
@@ -198,7 +207,14 @@ class SessionBase(RequestMaker, ObservedBySession):
             )
         # Profiles cannot be added from now on, because they would contradict old-style settings.
         self.cluster.config_mode = ConfigMode.LEGACY
-        setattr(self._default_profile, setting, value)
+        if not self._has_own_profile:
+            # Old-style settings change the profile of this session only, so it needs a copy.
+            profile = self._default_profile.clone()
+            setattr(profile, setting, value)
+            self._has_own_profile = True
+            self._default_options.profile = profile
+        else:
+            setattr(self._default_profile, setting, value)
 
     @property
     def row_factory(self) -> Callable[..., Any]:

@@ -255,9 +255,6 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         if pool_wait_timeout != 0:
             self._run(pools_opened(opening, pool_wait_timeout, name))
 
-    def _profiles_of_sessions(self) -> list[ExecutionProfile]:
-        return [session._default_profile for session in list(self.sessions)]
-
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         if self._core is None:
             return

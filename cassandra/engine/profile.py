@@ -7,8 +7,8 @@ from __future__ import annotations
 import functools
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from cassandra._habits import warn_of_milliseconds
 from cassandra._imports import at_first_cluster
@@ -346,6 +346,41 @@ class _UnnamedProfile:
         self.is_ready = False  # True when the policy has been given the hosts
 
 
+class _Profiles(dict[Any, ExecutionProfile]):
+    """The profiles of a `ProfileManager` by name. It notifies the manager of new profiles."""
+
+    __slots__ = ("_manager",)
+
+    def __init__(self, manager: ProfileManager, profiles: Mapping[Any, ExecutionProfile]) -> None:
+        super().__init__(profiles)
+        # A strong reference would be a cycle, which only the garbage collector frees.
+        self._manager = weakref.ref(manager)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        # Copies and pickles do not belong to the manager: they are plain dicts.
+        return dict, (dict(self),)
+
+
+def _notifying(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method of dict, wrapped so that the manager is notified of new profiles."""
+
+    @functools.wraps(method)
+    def change(self: _Profiles, *args: Any, **keywords: Any) -> Any:
+        previous = list(self.values())
+        result = method(self, *args, **keywords)
+        manager = self._manager()
+        if manager is not None:
+            manager.notify(previous)
+        return result
+
+    return change
+
+
+for _name in ("__ior__", "__setitem__", "setdefault", "update"):
+    setattr(_Profiles, _name, _notifying(getattr(dict, _name)))
+del _name
+
+
 class ProfileManager:
     """The profiles of a cluster by name.
 
@@ -354,11 +389,38 @@ class ProfileManager:
 
     def __init__(self, pools_allowed: bool = False) -> None:
         self.pools_allowed = pools_allowed
-        self.profiles: dict[Any, ExecutionProfile] = {}
+        # Called with the profiles that the application has put into `profiles` itself.
+        self.on_new_profiles: Callable[[list[ExecutionProfile]], None] | None = None
+        self._profiles = _Profiles(self, {})
         # Profiles that were passed to calls, by id, until they are freed. The last few are kept
         # alive, because their requests may still need a retry or another page.
         self._unnamed: dict[int, _UnnamedProfile] = {}
         self._last_unnamed: deque[ExecutionProfile] = deque(maxlen=HELD_PROFILES)
+
+    @property
+    def profiles(self) -> dict[Any, ExecutionProfile]:
+        """The profiles by name. The application may add and replace profiles."""
+        return self._profiles
+
+    @profiles.setter
+    def profiles(self, profiles: Mapping[Any, ExecutionProfile]) -> None:
+        previous = list(self._profiles.values())
+        self._profiles = _Profiles(self, profiles)
+        self.notify(previous)
+
+    def add(self, name: Any, profile: ExecutionProfile) -> None:
+        """Add or replace a profile without calling `on_new_profiles`."""
+        dict.__setitem__(self._profiles, name, profile)
+
+    def notify(self, previous: Iterable[ExecutionProfile]) -> None:
+        """Call `on_new_profiles` if there are other profiles than before.
+
+        :param previous: the profiles before the change.
+        """
+        ids = {id(profile) for profile in previous}
+        new = [profile for profile in list(self._profiles.values()) if id(profile) not in ids]
+        if self.on_new_profiles is not None:
+            self.on_new_profiles(new)
 
     @property
     def default(self) -> ExecutionProfile:

@@ -1,15 +1,21 @@
-"""A session checks its settings when they are set, in both APIs."""
+"""A session checks its settings when they are set, and follows the cluster's default profile, in
+both APIs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from inspect import isawaitable
 from typing import Any
 
 import pytest
 
 from cassandra import ConsistencyLevel, aio
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.protocol.opcodes import EXECUTE, QUERY
 from cassandra.query import dict_factory
-from cassandra.testing.fake import FakeNode
+from cassandra.testing.fake import FakeNode, rows
 
 WRONG = [
     ("default_fetch_size", "x", TypeError, "must be a number of rows or None, but is 'x'"),
@@ -76,3 +82,122 @@ def test_literals_of_user_types_quote_the_field_names_that_need_it() -> None:
             session.execute("INSERT %s", (Address(**values),))
             literal = """{street : 'x' , "Zip Code" : 5 , "order" : 1 , "a""b" : 2 , key : 3}"""
             assert node.queries()[-1].query == f"INSERT {literal}"
+
+
+# -- the default profile ---------------------------------------------------------------------------
+
+READ = "SELECT k FROM ks.t WHERE k = ?"
+both_apis = pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+
+
+async def value(result: Any) -> Any:
+    """Return the result of a call of either API."""
+    return await result if isawaitable(result) else result
+
+
+class Requests:
+    """Executes a string and a prepared statement, and returns what the node received.
+
+    :param node: a node that answers `READ`.
+    :param prepared: the prepared statement of `READ`.
+    """
+
+    def __init__(self, node: FakeNode, prepared: Any) -> None:
+        self._node = node
+        self._prepared = prepared
+
+    async def of(self, session: Any) -> tuple[Any, Any]:
+        """Return the requests of the string and of the prepared statement."""
+        count = len(self._node.requests)
+        await value(session.execute("SELECT k FROM ks.t"))
+        await value(session.execute(self._prepared, (1,)))
+        # Meanwhile, the driver may open pools and prepare the statement there.
+        text, prepared = (
+            request
+            for request in self._node.requests[count:]
+            if request.opcode in {QUERY, EXECUTE} and "ks.t" in (request.query or "")
+        )
+        return text, prepared
+
+    async def levels(self, session: Any) -> set[int]:
+        """Return the consistency levels of both requests."""
+        return {request.consistency for request in await self.of(session)}
+
+    async def row_types(self, session: Any) -> list[Any]:
+        """Return the types of the rows of both requests."""
+        results = [
+            await value(session.execute("SELECT k FROM ks.t")),
+            await value(session.execute(self._prepared, (1,))),
+        ]
+        return [type(result.one()) for result in results]
+
+
+@asynccontextmanager
+async def connected(cluster_class: Any, **settings: Any) -> AsyncIterator[tuple[Any, Any, Any]]:
+    """Yield a connected cluster, a session and its `Requests`."""
+    with FakeNode() as node:
+        columns = [("k", "int")]
+        node.prime_prepare(READ, columns, columns)
+        for query in (READ, "SELECT k FROM ks.t"):
+            node.prime(query, rows(columns, [(1,)]))
+        cluster = cluster_class([node.address], port=node.port, **settings)
+        try:
+            session = await value(cluster.connect())
+            prepared = await value(session.prepare(READ))
+            yield cluster, session, Requests(node, prepared)
+        finally:
+            await value(cluster.shutdown())
+
+
+@both_apis
+async def test_changes_of_the_default_profile_are_used_without_profiles(cluster_class: Any) -> None:
+    async with connected(cluster_class) as (cluster, session, requests):
+        other = await value(cluster.connect())
+        cluster.profile_manager.default.consistency_level = ConsistencyLevel.ALL
+        assert await requests.levels(session) == {ConsistencyLevel.ALL}
+        assert session.default_consistency_level == ConsistencyLevel.ALL
+        # An old-style setting changes only its own session.
+        session.default_consistency_level = ConsistencyLevel.TWO
+        session.row_factory = dict_factory
+        assert await requests.levels(session) == {ConsistencyLevel.TWO}
+        assert await requests.levels(other) == {ConsistencyLevel.ALL}
+        assert await requests.row_types(session) == [dict, dict]
+        assert dict not in await requests.row_types(other)
+
+
+@both_apis
+@pytest.mark.parametrize("settings", [{}, {"execution_profiles": {"web": ExecutionProfile()}}])
+async def test_a_replaced_default_profile_is_used(
+    cluster_class: Any, settings: dict[str, Any]
+) -> None:
+    async with connected(cluster_class, **settings) as (cluster, session, requests):
+        manager = cluster.profile_manager
+        # Its load balancing policy is new, too, and is given the hosts.
+        manager.profiles[EXEC_PROFILE_DEFAULT] = ExecutionProfile(
+            consistency_level=ConsistencyLevel.ALL
+        )
+        assert await requests.levels(session) == {ConsistencyLevel.ALL}
+        manager.profiles = {
+            EXEC_PROFILE_DEFAULT: ExecutionProfile(consistency_level=ConsistencyLevel.TWO)
+        }
+        assert await requests.levels(session) == {ConsistencyLevel.TWO}
+        assert session.get_execution_profile(EXEC_PROFILE_DEFAULT) is manager.default
+
+
+@both_apis
+async def test_old_style_settings_are_kept_if_the_default_profile_is_replaced(
+    cluster_class: Any,
+) -> None:
+    async with connected(cluster_class) as (cluster, session, requests):
+        session.default_consistency_level = ConsistencyLevel.TWO
+        cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT] = ExecutionProfile()
+        assert await requests.levels(session) == {ConsistencyLevel.TWO}
+
+
+@both_apis
+async def test_a_wrong_old_style_setting_changes_nothing(cluster_class: Any) -> None:
+    async with connected(cluster_class) as (cluster, session, requests):
+        with pytest.raises(TypeError, match=r"write ConsistencyLevel\.TWO"):
+            session.default_consistency_level = "TWO"
+        cluster.profile_manager.default.consistency_level = ConsistencyLevel.ALL
+        assert await requests.levels(session) == {ConsistencyLevel.ALL}

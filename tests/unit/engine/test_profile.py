@@ -143,6 +143,28 @@ def test_the_policies_of_all_profiles_are_listed_once() -> None:
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        lambda manager, profile: manager.profiles.__setitem__("b", profile),
+        lambda manager, profile: manager.profiles.update({"b": profile}),
+        lambda manager, profile: manager.profiles.setdefault("b", profile),
+        lambda manager, profile: manager.profiles.__ior__({"b": profile}),
+        lambda manager, profile: setattr(manager, "profiles", {**manager.profiles, "b": profile}),
+    ],
+)
+def test_a_manager_notifies_of_profiles_that_are_put_into_it(change: Any) -> None:
+    manager = ProfileManager()
+    manager.profiles["a"] = ExecutionProfile()
+    notified: list[ExecutionProfile] = []
+    manager.on_new_profiles = notified.extend
+    profile = ExecutionProfile()
+    change(manager, profile)
+    assert notified == [profile]
+    assert manager.profiles["b"] is profile
+    assert type(copy.copy(manager.profiles)) is dict
+
+
+@pytest.mark.parametrize(
     ("distances", "expected"),
     [
         ([HostDistance.IGNORED], HostDistance.IGNORED),
