@@ -85,10 +85,19 @@ class Session(SessionBase):
     def __init__(self, cluster: Cluster, engine: EngineSession) -> None:
         super().__init__(cluster, engine)
         self._loop = engine.loop
-        self._path = happy_path.HappyPath(
-            self, engine, self._default_options, Request, ExecuteBody, ResultSet, check_vectors
-        )
+        self._path = self._new_path()
         self.is_shutdown = False
+
+    def _new_path(self) -> happy_path.HappyPath:
+        return happy_path.HappyPath(
+            self,
+            self._engine,
+            self._default_options,
+            Request,
+            ExecuteBody,
+            ResultSet,
+            check_vectors,
+        )
 
     @overload
     def execute(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cassandra.client.messages import message_of
     from cassandra.codecs.registry import CodecRegistry
     from cassandra.encoder import Encoder
+    from cassandra.engine.happy_path import HappyPath
     from cassandra.engine.pools.pool import HostPool
     from cassandra.engine.prepare.statements import PreparedTexts
     from cassandra.engine.request import Request
@@ -107,6 +108,8 @@ class SessionBase(RequestMaker, ObservedBySession):
     )
     """The class that encodes and decodes messages: `ProtocolHandler`, or a subclass."""
 
+    _path: HappyPath
+
     encoder: Encoder
     """Converts values to CQL literals, for ``%s`` in strings."""
 
@@ -166,7 +169,17 @@ class SessionBase(RequestMaker, ObservedBySession):
     def __copy__(self) -> Self:
         view = type(self).__new__(type(self))
         vars(view).update(vars(self))
+        # The settings of the copy must not affect the original's requests, or the other way round.
+        profile = self._default_profile
+        view._default_options = CallOptions(profile.clone() if self._has_own_profile else profile)
+        view._path = view._new_path()
+        self.cluster._sessions_by_id[id(view)] = view
+        view._follow_default()
         return view
+
+    def _new_path(self) -> HappyPath:
+        """Make the object that executes the most common statements of this session."""
+        raise NotImplementedError
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         refuse_pickling(

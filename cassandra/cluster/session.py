@@ -112,18 +112,21 @@ class Session(SessionBase, CompatSession):
         # Keep our own references: the cluster's loop thread is None after shutdown. The inbox
         # refuses requests that come later.
         self._inbox = cluster._required_loop_thread.inbox
-        self._path = happy_path.HappyPath(
+        self._path = self._new_path()
+        self._loop_thread = cluster._required_loop_thread
+        self.loop_ident = cluster._required_loop_thread.ident
+        self.wake_queue = cluster._required_loop_thread.wake_queue
+
+    def _new_path(self) -> happy_path.HappyPath:
+        return happy_path.HappyPath(
             self,
-            engine,
+            self._engine,
             self._default_options,
             Request,
             ExecuteBody,
             result_of,
             check_vectors,
         )
-        self._loop_thread = cluster._required_loop_thread
-        self.loop_ident = cluster._required_loop_thread.ident
-        self.wake_queue = cluster._required_loop_thread.wake_queue
 
     # -- executing ---------------------------------------------------------------------------------
 

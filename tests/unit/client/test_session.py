@@ -4,6 +4,7 @@ both APIs.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from inspect import isawaitable
@@ -13,6 +14,7 @@ import pytest
 
 from cassandra import ConsistencyLevel, aio
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import FallthroughRetryPolicy
 from cassandra.protocol.opcodes import EXECUTE, QUERY
 from cassandra.query import dict_factory
 from cassandra.testing.fake import FakeNode, rows
@@ -201,3 +203,50 @@ async def test_a_wrong_old_style_setting_changes_nothing(cluster_class: Any) -> 
             session.default_consistency_level = "TWO"
         cluster.profile_manager.default.consistency_level = ConsistencyLevel.ALL
         assert await requests.levels(session) == {ConsistencyLevel.ALL}
+
+
+# -- copies ----------------------------------------------------------------------------------------
+
+
+@both_apis
+async def test_settings_of_a_copy_hold_for_all_its_statements_and_only_for_them(
+    cluster_class: Any,
+) -> None:
+    async with connected(cluster_class) as (_cluster, session, requests):
+        view = copy.copy(session)
+        view.default_fetch_size = 7
+        view.use_client_timestamp = False
+        view.default_consistency_level = ConsistencyLevel.TWO
+        view.row_factory = dict_factory
+        for request in await requests.of(view):
+            assert (request.page_size, request.timestamp) == (7, None)
+        assert await requests.levels(view) == {ConsistencyLevel.TWO}
+        assert await requests.row_types(view) == [dict, dict]
+        for request in await requests.of(session):
+            assert request.page_size == session.default_fetch_size == 5000
+            assert request.timestamp is not None
+        assert await requests.levels(session) == {ConsistencyLevel.LOCAL_ONE}
+        assert dict not in await requests.row_types(session)
+
+
+@both_apis
+async def test_a_copy_begins_with_the_settings_of_its_original(cluster_class: Any) -> None:
+    async with connected(cluster_class) as (_cluster, session, requests):
+        session.default_consistency_level = ConsistencyLevel.TWO
+        view = copy.copy(session)
+        session.default_consistency_level = ConsistencyLevel.ALL
+        assert await requests.levels(view) == {ConsistencyLevel.TWO}
+        assert await requests.levels(session) == {ConsistencyLevel.ALL}
+
+
+@both_apis
+async def test_a_copy_follows_the_settings_of_the_cluster(cluster_class: Any) -> None:
+    async with connected(cluster_class) as (cluster, session, requests):
+        view = copy.copy(session)
+        cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT] = ExecutionProfile(
+            consistency_level=ConsistencyLevel.ALL
+        )
+        assert await requests.levels(view) == {ConsistencyLevel.ALL}
+        view.row_factory = dict_factory
+        cluster.default_retry_policy = policy = FallthroughRetryPolicy()
+        assert view._default_profile.retry_policy is policy
