@@ -123,7 +123,7 @@ class ClusterBase(
     _cloud: Cloud | None = None
     _client_routes: ClientRoutes | None = None
     _core: Core | None = None
-    is_shutdown: bool = False
+    is_shutdown: bool
 
     def _configure(self, settings: dict[str, Any]) -> None:
         """Store the settings; called by the constructor.
@@ -538,7 +538,7 @@ def _adopt_profiles(
 ) -> None:
     owner = cluster()
     # After `shutdown`, and in a forked child, there is no engine to pass the policies to.
-    if owner is not None and not owner.is_shutdown:
+    if owner is not None and not getattr(owner, "is_shutdown", False):
         owner._adopt_profiles(profiles)
 
 
