@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import Awaitable, Generator, Hashable
+from collections.abc import Awaitable, Callable, Generator, Hashable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra._habits import CLUSTER, add_habits, awaited
@@ -14,6 +15,7 @@ from cassandra.client.checks import check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.client.settings.docstrings import WithFields
+from cassandra.engine.mistakes import running_loop
 from cassandra.engine.schema.targets import Target
 from cassandra.engine.waiting import outcome_of, pools_opened
 from cassandra.errors import ConnectionException, ConnectionShutdown, InvalidRequest
@@ -161,11 +163,23 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         if self._core is not None:
-            self._core.policies.adopt(policy, self)
+            self._call_on_loop(self._core.policies.adopt, policy, self)
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
-        if self._core is not None:
-            self._core.policies.attach(policy)
+        if self._core is not None and hasattr(policy, "attach"):
+            self._call_on_loop(self._core.policies.attach_once, policy)
+
+    def _call_on_loop(self, function: Callable[..., Any], *args: Any) -> None:
+        """Call `function` now, or soon if this is not the loop's thread: another thread may have
+        changed a profile that this cluster uses, too.
+        """
+        assert self._core is not None
+        loop = self._core.loop
+        if running_loop() is loop:
+            function(*args)
+        else:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(function, *args)
 
     def _resize_pools(self) -> None:
         if self._core is not None:

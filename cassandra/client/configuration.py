@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import warnings
 import weakref
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -30,6 +30,7 @@ from cassandra.client.shard_awareness import ShardAwareness
 from cassandra.client.user_types import UserTypes
 from cassandra.engine.endpoint import EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
+from cassandra.errors import ConnectionShutdown
 from cassandra.policies.retry import RetryPolicy
 from cassandra.versions import ProtocolVersion
 
@@ -358,7 +359,11 @@ class ClusterBase(
         self.profile_manager.profiles.update(all_profiles)
         for policy in self.profile_manager.policies():
             policy.check_supported()
-        self.profile_manager.on_new_profiles = partial(_adopt_profiles, weakref.ref(self))
+        manager = self.profile_manager
+        manager.on_new_profiles = partial(_call_if_open, weakref.WeakMethod(self._adopt_profiles))
+        manager.on_policy_change = partial(
+            _call_if_open, weakref.WeakMethod(self._adopt_new_policies)
+        )
 
     def _check(self) -> None:
         if self._has_named_version:
@@ -407,6 +412,14 @@ class ClusterBase(
         sessions = [reference() for reference in self._sessions_by_id.valuerefs()]
         return [session for session in sessions if session is not None]
 
+    def _adopt_new_policies(self, profile: ExecutionProfile) -> None:
+        """Use the policies of a profile that the application has changed, if the profile is in use.
+        The policies of unnamed profiles are adopted when the profile is passed again.
+        """
+        profiles = [*self.profile_manager.profiles.values(), *self._profiles_of_sessions()]
+        if any(profile is other for other in profiles):
+            self._adopt_profiles((profile,))
+
     def _adopt_profiles(self, profiles: Iterable[ExecutionProfile]) -> None:
         """Use the profiles that the application has put into `profile_manager.profiles`."""
         for profile in profiles:
@@ -451,15 +464,10 @@ class ClusterBase(
         policy = profile.load_balancing_policy
         # Check this before the profile is added, or its own policies would be found.
         is_known = any(policy is other for other in self.profile_manager.policies())
-        speculation = profile.speculative_execution_policy
-        is_speculation_known = any(
-            speculation is other for other in self.profile_manager.speculation_policies()
-        )
         if not is_known:
             policy.check_supported()
         self.profile_manager.add(name, profile)
-        if not is_speculation_known:
-            self._attach_policy(speculation)
+        self._attach_policy(profile.speculative_execution_policy)
         return None if is_known else policy
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
@@ -515,7 +523,7 @@ class ClusterBase(
             core.policies.populate(policy, self)
         core.listeners.introduce(self.metadata.all_hosts())
         for speculation in self.profile_manager.speculation_policies():
-            core.policies.attach(speculation)
+            core.policies.attach_once(speculation)
         for retry_policy in self.profile_manager.retry_policies():
             core.policies.attach(retry_policy)
         if self.metrics is not None:
@@ -533,17 +541,19 @@ class ClusterBase(
         return settings_of(self)
 
 
-def _adopt_profiles(
-    cluster: weakref.ref[ClusterBase], profiles: Iterable[ExecutionProfile]
+def _call_if_open(method: weakref.WeakMethod[Callable[[Any], None]], argument: object) -> None:
+    """Call a method of a cluster, unless the cluster is shut down or was garbage collected."""
+    adopt: Any = method()
+    # After `shutdown`, and in a forked child, there is no engine to pass policies to.
+    if adopt is not None and not getattr(adopt.__self__, "is_shutdown", False):
+        with suppress(ConnectionShutdown):  # it is shut down by another thread
+            adopt(argument)
+
+
+def _forget(
+    cluster: weakref.ref[ClusterBase], policy: LoadBalancingPolicy | SpeculativeExecutionPolicy
 ) -> None:
-    owner = cluster()
-    # After `shutdown`, and in a forked child, there is no engine to pass the policies to.
-    if owner is not None and not getattr(owner, "is_shutdown", False):
-        owner._adopt_profiles(profiles)
-
-
-def _forget(cluster: weakref.ref[ClusterBase], policy: LoadBalancingPolicy) -> None:
-    """Stop the engine from notifying `policy` about hosts. May be called from any thread."""
+    """Stop the engine from notifying `policy`. May be called from any thread."""
     owner = cluster()
     core = owner._core if owner is not None else None
     if core is not None:

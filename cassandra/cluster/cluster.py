@@ -268,12 +268,12 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
                 self._run(pools_opened(opening, POOLS_WAIT, policy))
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
-        if self._core is None:
+        if self._core is None or not hasattr(policy, "attach"):
             return
         if self._is_in_loop():
-            self._core.policies.attach(policy)
+            self._core.policies.attach_once(policy)
         else:
-            self._run(_call(self._core.policies.attach, policy))
+            self._run(_call(self._core.policies.attach_once, policy))
 
     def _is_in_loop(self) -> bool:
         """Return True if the current thread is the loop's, for example in a callback. Such a thread

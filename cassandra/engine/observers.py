@@ -311,6 +311,13 @@ class Observers(bases.CoreBase):
         """
         self._observe("on_latency", observer)
 
+    def forget_latencies(self, observer: LatencyObserver) -> None:
+        """Undo one call of `observe_latencies`."""
+        observers = list(self._brief.get("on_latency", ()))
+        if observer in observers:
+            observers.remove(observer)
+            self._call("on_latency", tuple(observers))
+
     def _observe(self, name: str, observer: Callable[..., object]) -> None:
         self._call(name, (*self._brief.get(name, ()), observer))
 

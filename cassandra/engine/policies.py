@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import Engine, LoadBalancingPolicy, PolicyCluster
+    from cassandra.policies.speculation import SpeculativeExecutionPolicy
 
 __all__ = ["Policies"]
 
@@ -31,6 +32,7 @@ class Policies:
     """
 
     __slots__ = (
+        "_attached",
         "_bring_up",
         "_engine",
         "_follow_distances",
@@ -48,6 +50,8 @@ class Policies:
         spawn: Spawn,
         follow_distances: Callable[[], None],
     ) -> None:
+        # The speculative execution policies that have been attached.
+        self._attached: list[object] = []
         self._engine = engine
         self._metadata = metadata
         self._listeners = listeners
@@ -79,8 +83,22 @@ class Policies:
             if host.is_up is not False
         ]
 
-    def forget(self, policy: LoadBalancingPolicy) -> None:
-        """Stop notifying a load balancing policy that no profile uses any more."""
+    def attach_once(self, policy: object) -> None:
+        """Attach a speculative execution policy, unless it is attached already."""
+        # Most of these policies have no such method, and need not be kept.
+        if hasattr(policy, "attach") and not any(policy is other for other in self._attached):
+            self._attached.append(policy)
+            self.attach(policy)
+
+    def forget(self, policy: LoadBalancingPolicy | SpeculativeExecutionPolicy) -> None:
+        """Stop notifying a policy that no profile uses any more."""
+        if any(policy is other for other in self._attached):
+            self._attached = [other for other in self._attached if other is not policy]
+            # An application's policy may lack this method.
+            detach = getattr(policy, "detach", None)
+            if detach is not None:
+                detach(self._engine)
+            return
         policies = self._listeners.policies
         self._listeners.policies = [other for other in policies if other is not policy]
         self._follow_distances()

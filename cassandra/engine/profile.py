@@ -24,9 +24,13 @@ from cassandra.policies.token_aware import TokenAwarePolicy
 from cassandra.query.row_factories import named_tuple_factory
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from cassandra import bases
     from cassandra.metadata.host import Host
     from cassandra.observers import RequestObserver, checked_observers
+
+    Policy: TypeAlias = LoadBalancingPolicy | SpeculativeExecutionPolicy
 else:
     from cassandra._impl import bases
 
@@ -138,8 +142,13 @@ class ExecutionProfile(_Attributes):
             check_spelling(self, name, _SETTINGS, _attributes)
         if name in _CHECKS:
             value = _CHECKS[name](name, value)
+        is_replaced = name in _ADOPTED and name in _attributes(self)
         super().__setattr__(name, value)
         super().__setattr__("_settings_at_hand", None)
+        if is_replaced:
+            for manager in [reference() for reference in _managers.valuerefs()]:
+                if manager is not None and manager.on_policy_change is not None:
+                    manager.on_policy_change(self)
 
     def __delattr__(self, name: str) -> None:
         super().__delattr__(name)
@@ -210,6 +219,8 @@ def _instead_of(name: str) -> str:
     return f"; did you mean {near!r}?" if near else f"; it has {', '.join(sorted(_SETTINGS))}"
 
 
+# The policies that a cluster gives the hosts or latencies to, if a profile in use has them.
+_ADOPTED = frozenset({"load_balancing_policy", "speculative_execution_policy"})
 _SETTINGS = frozenset(ExecutionProfile.__annotations__) | frozenset(_Attributes.__annotations__)
 
 
@@ -333,17 +344,23 @@ class _UnnamedProfile:
     :param key: the id of the profile.
     :param reference: a weak reference; its callback runs when the profile is freed.
     :param policy: its load balancing policy.
+    :param speculation: its speculative execution policy.
     """
 
-    __slots__ = ("is_ready", "key", "policy", "reference")
+    __slots__ = ("is_ready", "key", "policy", "reference", "speculation")
 
     def __init__(
-        self, key: int, reference: weakref.ref[ExecutionProfile], policy: LoadBalancingPolicy
+        self,
+        key: int,
+        reference: weakref.ref[ExecutionProfile],
+        policy: LoadBalancingPolicy,
+        speculation: SpeculativeExecutionPolicy,
     ) -> None:
         self.key = key
         self.reference = reference
         self.policy = policy
-        self.is_ready = False  # True when the policy has been given the hosts
+        self.speculation = speculation
+        self.is_ready = False  # True when the cluster has adopted both policies
 
 
 class _Profiles(dict[Any, ExecutionProfile]):
@@ -391,7 +408,10 @@ class ProfileManager:
         self.pools_allowed = pools_allowed
         # Called with the profiles that the application has put into `profiles` itself.
         self.on_new_profiles: Callable[[list[ExecutionProfile]], None] | None = None
+        # Called with a profile when one of its policies was replaced. Any manager may use it.
+        self.on_policy_change: Callable[[ExecutionProfile], None] | None = None
         self._profiles = _Profiles(self, {})
+        _managers[id(self)] = self
         # Profiles that were passed to calls, by id, until they are freed. The last few are kept
         # alive, because their requests may still need a retry or another page.
         self._unnamed: dict[int, _UnnamedProfile] = {}
@@ -437,47 +457,70 @@ class ProfileManager:
         return list(by_id.values())
 
     def add_unnamed(
-        self, profile: ExecutionProfile, forget: Callable[[LoadBalancingPolicy], None]
+        self, profile: ExecutionProfile, forget: Callable[[Policy], None]
     ) -> _UnnamedProfile | None:
         """Add a profile that was passed to a call.
 
         :param profile: the profile. Only a weak reference to it is stored.
-        :param forget: called in any thread with the load balancing policy, when no profile uses it
-            any more.
-        :returns: an object if the policy is new. The caller must then give the hosts to the policy,
-            and set `is_ready`. None if the policy is in use already.
+        :param forget: called in any thread with the load balancing policy or the speculative
+            execution policy, when no profile uses it any more.
+        :returns: an object if one of these two policies is new. The caller must then adopt both,
+            and set `is_ready`. None if both are in use already.
         """
         policy = profile.load_balancing_policy
+        speculation = profile.speculative_execution_policy
         existing = self._unnamed.get(id(profile))
-        if existing is not None and existing.policy is policy:
-            return None if existing.is_ready else existing
-        if existing is None and any(policy is other for other in self._named_policies()):
+        if existing is not None:
+            if existing.policy is policy and existing.speculation is speculation:
+                return None if existing.is_ready else existing
+        elif self._is_named(policy, speculation):
             return None
 
         # Called when the profile is freed.
         def leave(reference: weakref.ref[ExecutionProfile]) -> None:
             if self._unnamed.get(unnamed.key) is unnamed:
                 del self._unnamed[unnamed.key]
-            if not any(unnamed.policy is other for other in self.policies()):
-                forget(unnamed.policy)
+            self._forget_unused(unnamed, forget)
 
-        unnamed = _UnnamedProfile(id(profile), weakref.ref(profile, leave), policy)
+        unnamed = _UnnamedProfile(id(profile), weakref.ref(profile, leave), policy, speculation)
         self._unnamed[id(profile)] = unnamed
         if existing is None:
             self._last_unnamed.append(profile)
-        # The profile was passed before with another policy, which may now be unused.
-        elif not any(existing.policy is other for other in self.policies()):
-            forget(existing.policy)
+        else:
+            # The profile was passed before with other policies, which may now be unused.
+            self._forget_unused(existing, forget)
         return unnamed
 
-    def _named_policies(self) -> list[LoadBalancingPolicy]:
-        return [profile.load_balancing_policy for profile in self.profiles.values()]
+    def _is_named(
+        self, policy: LoadBalancingPolicy, speculation: SpeculativeExecutionPolicy
+    ) -> bool:
+        """Return True if named profiles have both policies. Most speculative execution policies use
+        no latencies, so they count as named.
+        """
+        profiles = list(self.profiles.values())
+        return any(policy is profile.load_balancing_policy for profile in profiles) and (
+            not hasattr(speculation, "attach")
+            or any(speculation is profile.speculative_execution_policy for profile in profiles)
+        )
+
+    def _forget_unused(self, unnamed: _UnnamedProfile, forget: Callable[[Policy], None]) -> None:
+        """Call `forget` with each of the profile's policies that no other profile has."""
+        if not any(unnamed.policy is other for other in self.policies()):
+            forget(unnamed.policy)
+        speculation = unnamed.speculation
+        if hasattr(speculation, "attach") and not any(
+            speculation is other for other in self.speculation_policies()
+        ):
+            forget(speculation)
 
     def speculation_policies(self) -> list[SpeculativeExecutionPolicy]:
-        """Return the speculative execution policies of the named profiles, each once."""
+        """Return the speculative execution policies of all profiles, each once."""
         by_id = {
             id(profile.speculative_execution_policy): profile.speculative_execution_policy
             for profile in self.profiles.values()
+        }
+        by_id |= {
+            id(unnamed.speculation): unnamed.speculation for unnamed in list(self._unnamed.values())
         }
         return list(by_id.values())
 
@@ -499,6 +542,9 @@ class ProfileManager:
         used = [distance for distance in distances if distance >= 0]
         return min(used) if used else -1
 
+
+# The managers of all clusters, by id. A profile does not know the clusters that use it.
+_managers: weakref.WeakValueDictionary[int, ProfileManager] = weakref.WeakValueDictionary()
 
 ExecutionProfile.__module__ = "cassandra.cluster"
 ProfileManager.__module__ = "cassandra.cluster"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from cassandra._histogram import BUCKETS, bucket_of, percentile_of
 from cassandra.policies.balancing import Engine
@@ -16,11 +16,19 @@ from cassandra.policies.speculation import (
 )
 
 if TYPE_CHECKING:
+    from cassandra.metadata.host import Host
     from cassandra.query.statement import Statement
 
 __all__ = ["LatencyTracker", "PercentileSpeculativeExecutionPolicy"]
 
 _CHECK_EVERY = 64  # the number of responses after which `LatencyTracker` reads the clock
+
+
+class Observed(Protocol):
+    """The part of the engine that stops the reports of latencies."""
+
+    def forget_latencies(self, observer: Callable[[Host, float], None]) -> None:
+        """Undo one call of `observe_latencies`."""
 
 
 class LatencyTracker:
@@ -143,6 +151,13 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
             self._has_clock = True
             self.tracker.use_clock(engine.time)
         engine.observe_latencies(self.tracker.record)
+
+    def detach(self, engine: Observed) -> None:
+        """Undo `attach`. Called when no execution profile has the policy any more.
+
+        :param engine: the cluster's engine.
+        """
+        engine.forget_latencies(self.tracker.record)
 
     def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:
         # Read this once per request: the delay does not change while the request runs.

@@ -1,25 +1,37 @@
 """Profiles that are passed to a call without a name: their policies know the hosts.
 
-A policy is forgotten when its profile is garbage collected.
+A policy is forgotten when its profile is garbage collected. Percentile policies get the latencies.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from inspect import isawaitable
 from typing import Any
 
 import pytest
 
 from cassandra import aio
-from cassandra.cluster import Cluster, ExecutionProfile
-from cassandra.policies import HostFilterPolicy, RoundRobinPolicy
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.policies import (
+    HostFilterPolicy,
+    PercentileSpeculativeExecutionPolicy,
+    RoundRobinPolicy,
+)
 from cassandra.query import SimpleStatement
 from cassandra.testing import FakeCluster
 from cassandra.testing.fake import paged
 from tests.unit.engine.faults import READ, number
 from tests.waiting import until, until_on_loop
+
+both_apis = pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+
+
+async def value(result: Any) -> Any:
+    """Return the result of a call of either API."""
+    return await result if isawaitable(result) else result
 
 
 def profile_of_node(fake: FakeCluster, index: int) -> ExecutionProfile:
@@ -141,3 +153,72 @@ def test_a_replaced_policy_of_a_profile_is_forgotten() -> None:
             profile.load_balancing_policy = RoundRobinPolicy()
             session.execute(READ, execution_profile=profile)
         until(lambda: policy_count(cluster) == 2)
+
+
+# -- speculative execution policies ----------------------------------------------------------------
+
+
+@asynccontextmanager
+async def connected(cluster_class: Any, **settings: Any) -> AsyncIterator[tuple[Any, Any]]:
+    """Yield a connected cluster of two nodes and a session."""
+    with two_nodes() as fake:
+        cluster = cluster_class([fake[0].address], port=fake.port, **settings)
+        try:
+            yield cluster, await value(cluster.connect())
+        finally:
+            await value(cluster.shutdown())
+
+
+class Latencies:
+    """A percentile policy, and the number of latencies that its tracker has got."""
+
+    def __init__(self) -> None:
+        self.policy = PercentileSpeculativeExecutionPolicy()
+
+    @property
+    def count(self) -> int:
+        return sum(self.policy.tracker._counts)
+
+
+@both_apis
+async def test_a_policy_of_a_clone_gets_the_latencies(cluster_class: Any) -> None:
+    async with connected(cluster_class) as (cluster, session):
+        for _ in range(2):
+            latencies, other = Latencies(), Latencies()
+            # The clone has the load balancing policy of the default profile.
+            clone = session.execution_profile_clone_update(
+                EXEC_PROFILE_DEFAULT, speculative_execution_policy=latencies.policy
+            )
+            for _ in range(3):
+                await value(session.execute(READ, execution_profile=clone))
+            assert latencies.count == 3
+            clone.speculative_execution_policy = other.policy
+            for _ in range(2):
+                await value(session.execute(READ, execution_profile=clone))
+            assert other.count == 2
+            del clone
+            release_held_profiles(cluster)
+            await until_on_loop(lambda: not cluster._core.policies._attached)
+        assert cluster._core.on_latency is None
+        assert latencies.count == 3
+
+
+@both_apis
+@pytest.mark.parametrize("settings", [{}, {"execution_profiles": {"web": ExecutionProfile()}}])
+async def test_a_policy_that_is_set_on_a_profile_in_use_gets_the_latencies(
+    cluster_class: Any, settings: dict[str, Any]
+) -> None:
+    async with connected(cluster_class, **settings) as (cluster, session):
+        latencies, own = Latencies(), Latencies()
+        default = cluster.profile_manager.default
+        default.speculative_execution_policy = latencies.policy
+        default.load_balancing_policy = RoundRobinPolicy()
+        await value(session.execute(READ))
+        assert latencies.count == 1
+        if not settings:
+            session.default_timeout = 5
+            session._default_profile.speculative_execution_policy = own.policy
+            await value(session.execute(READ))
+            assert (latencies.count, own.count) == (2, 1)
+    # The cluster is shut down, so nothing is adopted.
+    default.speculative_execution_policy = PercentileSpeculativeExecutionPolicy()

@@ -39,6 +39,12 @@ def test_several_observers_are_called_in_order() -> None:
     assert observers.on_latency is not None
     observers.on_latency(HOST, 0.5)
     assert seen == [("first", HOST, 0.5), ("second", HOST, 0.5)]
+    for _ in range(2):
+        observers.forget_latencies(first)
+    on_latency: Any = observers.on_latency
+    assert on_latency is second
+    observers.forget_latencies(second)
+    assert observers.on_latency is None
 
 
 class RecordingObserver(RequestObserver):

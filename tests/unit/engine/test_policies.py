@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 from cassandra.engine.listeners import Listeners
@@ -74,3 +75,18 @@ async def test_a_policy_is_adopted_once_and_forgotten() -> None:
     parts.policies.forget(policy)
     assert parts.listeners.policies == []
     assert parts.followed == [1]
+
+
+async def test_a_speculative_execution_policy_is_attached_once_until_it_is_forgotten() -> None:
+    calls: list[Any] = []
+    policy: Any = SimpleNamespace(
+        attach=lambda engine: calls.append("attach"), detach=lambda engine: calls.append("detach")
+    )
+    without_detach: Any = SimpleNamespace(attach=lambda engine: calls.append("attach"))
+    parts = PolicyParts()
+    for other in (policy, policy, without_detach):
+        parts.policies.attach_once(other)
+    for other in (policy, without_detach):
+        parts.policies.forget(other)
+    assert calls == ["attach", "attach", "detach"]
+    assert parts.followed == []

@@ -122,8 +122,13 @@ def test_the_engine_feeds_the_tracker() -> None:
     observers: list[Any] = []
     shared = LatencyTracker()
     policy = PercentileSpeculativeExecutionPolicy(tracker=shared)
-    policy.attach(SimpleNamespace(observe_latencies=observers.append))
+    engine: Any = SimpleNamespace(
+        observe_latencies=observers.append, forget_latencies=observers.remove
+    )
+    policy.attach(engine)
     assert observers == [shared.record]
+    policy.detach(engine)
+    assert not observers
 
 
 def test_the_policy_s_own_tracker_uses_the_cluster_s_clock() -> None:
