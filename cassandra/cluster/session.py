@@ -9,6 +9,7 @@ from weakref import ref
 
 from cassandra._habits import SESSION, SESSION_SETTINGS, add_habits
 from cassandra._imports import Deferred, at_first_cluster
+from cassandra._threads import get_ident
 from cassandra._unknown_options import unknown_option
 from cassandra.client.checks import (
     check_keyspace,
@@ -104,9 +105,11 @@ class Session(SessionBase, CompatSession):
         engine: EngineSession,
     ) -> None:
         super().__init__(cluster, engine)
-        # The latest future of each thread, by the thread's ident. The references are weak, because
-        # we must not keep the futures' rows in memory.
-        self._latest: dict[int, ref[ResponseFuture]] = {}
+        # Its attribute `future` is a reference to the latest future of the current thread or
+        # greenlet, and ends with the thread. The references are weak, because we must not keep the
+        # futures' rows in memory. We look up `local` now, because gevent and eventlet may replace
+        # it.
+        self._latest = threading.local()
         self.hosts = hosts
         self.is_shutdown = False
         # Keep our own references: the cluster's loop thread is None after shutdown. The inbox
@@ -214,7 +217,7 @@ class Session(SessionBase, CompatSession):
         if running_loop() is not None:
             warn_of_blocking("Session.execute()")
         # See `write_head_start`.
-        latest = self._latest.get(threading.get_ident())
+        latest = getattr(self._latest, "future", None)
         if latest is not None:
             future = latest()
             if future is not None and not future.is_over and self.write_head_start:
@@ -322,9 +325,7 @@ class Session(SessionBase, CompatSession):
             self._default_options if is_usual else self._options(*options_of_call, shard, token)
         )
         future = ResponseFuture(self, query, options.profile.row_factory)
-        # Look up `get_ident` in the module each time, because gevent and eventlet may replace it.
-        thread = threading.get_ident()
-        self._latest[thread] = ref(future)
+        self._latest.future = ref(future)
         request = self._request_of(future, query, parameters, options, row_type)
         # Send in this thread if the engine has nothing to do; otherwise pass the request to the
         # loop, which writes it together with others.
@@ -333,7 +334,7 @@ class Session(SessionBase, CompatSession):
             inbox.is_quiet
             # A callback runs in the loop's own thread. What it requests is written at the end of
             # the loop turn.
-            and thread != self.loop_ident
+            and get_ident() != self.loop_ident
             and inbox.is_idle()
             and request.start_directly()
         ):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from cassandra.cluster import Cluster, Session
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import FakeNode, Opcode, hold, rows
+from tests.waiting import WAIT, until
 
 WRITE = "INSERT INTO t (k, v) VALUES (1, 2)"
 READ = "SELECT v FROM t"
@@ -104,4 +106,24 @@ def test_results_are_not_kept(session: Session) -> None:
     future = session.execute_async(READ)
     future.result()
     del future
-    assert [reference() for reference in session._latest.values()] == [None]
+    assert session._latest.future() is None
+
+
+def test_nothing_is_kept_of_a_thread_that_has_ended(session: Session) -> None:
+    """The threads keep their futures, so only the session's references can be freed."""
+    futures: list[Any] = []
+    may_end = threading.Event()
+
+    def execute() -> None:
+        futures.append(session.execute_async(READ))
+        assert may_end.wait(WAIT)
+
+    threads = [threading.Thread(target=execute) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(futures) == len(threads))
+    assert [weakref.getweakrefcount(future) for future in futures] == [1] * len(threads)
+    may_end.set()
+    for thread in threads:
+        thread.join(WAIT)
+    until(lambda: not any(weakref.getweakrefcount(future) for future in futures))
