@@ -48,7 +48,7 @@ _DATA_ERROR = re.compile(
     r"NullPointerException|MarshalException|NumberFormatException|BufferUnderflowException"
     r"|BufferOverflowException|IndexOutOfBoundsException|IllegalArgumentException"
     r"|ClassCastException|ArithmeticException|DateTimeException"
-    r"|marshal(?:ing|ling)? error|(?:[Kk]ey|[Vv]alue) (?:size )?too large"
+    r"|marshal(?:ing|ling)? error|(?:key|Key|value|Value) (?:size )?too large"
     r"|[Mm]utation of \S+(?: bytes)? is too large|oversized mutation"
 )
 
