@@ -429,7 +429,11 @@ class ProfileManager:
         self.notify(previous)
 
     def add(self, name: Any, profile: ExecutionProfile) -> None:
-        """Add or replace a profile without calling `on_new_profiles`."""
+        """Add or replace a profile without calling `on_new_profiles`.
+
+        :param name: the profile's name.
+        :param profile: the profile.
+        """
         dict.__setitem__(self._profiles, name, profile)
 
     def notify(self, previous: Iterable[ExecutionProfile]) -> None:
