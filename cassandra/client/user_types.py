@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from cassandra._imports import at_first_cluster
 from cassandra._misspelt import nearest
-from cassandra.cqltypes.udt import mapped_classes
 from cassandra.errors import UserTypeDoesNotExist
 
 if TYPE_CHECKING:
+    from cassandra.cqltypes.udt import mapped_classes
     from cassandra.metadata.cluster_metadata import Metadata
+else:
+    at_first_cluster(__name__, mapped_classes="cassandra.cqltypes.udt")
 
 __all__ = ["UserTypes"]
 
