@@ -461,15 +461,15 @@ def test_the_error_of_a_full_queue_names_the_setting() -> None:
 
 
 async def test_a_second_cluster_of_the_loop_is_refused() -> None:
-    throttler = RateLimitingThrottler(1000, burst=0.01)
+    throttler = RateLimitingThrottler(100, burst=0.1)
     with FakeNode() as node:
         first = aio.Cluster([node.address], port=node.port, request_throttler=throttler)
         second = aio.Cluster([node.address], port=node.port, request_throttler=throttler)
         session = await first.connect()
         futures = [session.execute("SELECT 1") for _ in range(20)]
+        assert throttler.waiting > 0
         with pytest.raises(ValueError, match="belongs to another cluster: make one for each"):
             await second.connect()
-        assert throttler.waiting > 0
         await asyncio.gather(*futures)
         assert (throttler.under_way, throttler.waiting) == (0, 0)
         waiting = [session.execute("SELECT 1") for _ in range(20)]
