@@ -116,33 +116,40 @@ def _numbers(array: Array, unit: str, convert: Convert | None) -> list[Any]:
     :param convert: applied to each number that is not missing; None to leave the numbers as they
         are.
     """
-    # `tolist` makes all Python ints in C; a loop over NumPy scalars is many times slower. In its
-    # list, missing values of a masked array are None already.
-    try:
-        converted = array.astype(unit)
-    except OverflowError:  # raised by NumPy 2.5 and later
-        numbers = [
-            None if source is None else _number(value, unit)
-            for source, value in zip(array.astype("int64").tolist(), array, strict=True)
-        ]
-        factor = 1
-    else:
-        numbers = converted.astype("int64").tolist()
-        factor = _factor(array.dtype, unit)
-    if factor > 1:
-        # Older versions multiply without a check for overflow. A product that has overflowed does
-        # not convert back to the same value: multiply such values as Python ints.
-        has_changed = converted.astype(array.dtype) != array
-        if has_changed.any():
-            numbers = [
-                number if not is_other or source == _NAT else source * factor
-                for number, is_other, source in zip(
-                    numbers, has_changed.tolist(), array.astype("int64").tolist(), strict=True
-                )
-            ]
+    numbers = _in_unit(array, unit)
     if convert is None:
         return [None if number == _NAT else number for number in numbers]
     return [None if number is None or number == _NAT else convert(number) for number in numbers]
+
+
+def _in_unit(array: Array, unit: str) -> list[int | None]:
+    """Return an array of dates or durations as numbers of `unit`, also those beyond 64 bits.
+
+    Missing values are None if the array is masked, and None or NaT's number otherwise.
+    """
+    try:
+        converted = array.astype(unit)
+    except OverflowError:  # raised by NumPy 2.5 and later
+        return [
+            None if source is None else _number(value, unit)
+            for source, value in zip(array.astype("int64").tolist(), array, strict=True)
+        ]
+    # `tolist` makes all Python ints in C; a loop over NumPy scalars is many times slower.
+    numbers: list[int | None] = converted.astype("int64").tolist()
+    factor = _factor(array.dtype, unit)
+    if factor <= 1:
+        return numbers
+    # Older versions multiply without a check for overflow. A product that has overflowed does not
+    # convert back to the same value: multiply such values as Python ints.
+    has_changed = converted.astype(array.dtype) != array
+    if not has_changed.any():
+        return numbers
+    return [
+        number if not is_other or source == _NAT else source * factor
+        for number, is_other, source in zip(
+            numbers, has_changed.tolist(), array.astype("int64").tolist(), strict=True
+        )
+    ]
 
 
 def _factor(dtype: Any, unit: str) -> int:
