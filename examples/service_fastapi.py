@@ -82,6 +82,10 @@ class Notes:
         )
         self._page.fetch_size = 20
 
+    async def ping(self) -> None:
+        """Raise an error unless the database answers within a second."""
+        await self._session.execute("SELECT key FROM system.local", timeout=1.0)
+
     async def add(self, owner: str, body: str) -> Note:
         note = Note(uuid.uuid1(), body)
         await self._session.execute(self._add, (owner, note.id, note.body))
@@ -126,14 +130,13 @@ def create_app(hosts: list[str] = HOSTS, **settings: Any) -> Any:
         """Connect, however long the database is down: `Cluster.connect` may be called again."""
         while True:
             try:
-                session = await cluster.connect()
-                notes = Notes(session)
+                notes = Notes(await cluster.connect())
                 await notes.prepare()
             except DriverException as error:
                 logger.warning("not connected yet: %r", error)
                 await asyncio.sleep(1.0)
             else:
-                app.state.session, app.state.notes = session, notes
+                app.state.notes = notes
                 return
 
     @contextlib.asynccontextmanager
@@ -146,16 +149,13 @@ def create_app(hosts: list[str] = HOSTS, **settings: Any) -> Any:
             connecting.cancel()
 
     app = FastAPI(lifespan=lifespan)
-    app.state.session = app.state.notes = None
+    app.state.notes = None
 
-    def connected(part: str) -> Any:
-        """Return the session or the notes.
-
-        :param part: the name in the application's state.
-        """
-        if app.state.session is None:
+    def connected() -> Notes:
+        notes: Notes | None = app.state.notes
+        if notes is None:
             raise HTTPException(503, "the database is not available", {"Retry-After": "1"})
-        return getattr(app.state, part)
+        return notes
 
     @app.exception_handler(DriverException)
     async def failed(request: Any, error: Exception) -> Any:
@@ -168,20 +168,18 @@ def create_app(hosts: list[str] = HOSTS, **settings: Any) -> Any:
 
     @app.get("/ready")
     async def ready() -> dict[str, bool]:
-        await connected("session").execute("SELECT key FROM system.local", timeout=1.0)
+        await connected().ping()
         return {"ready": True}
 
     @app.get("/notes/{owner}")
     async def page(owner: str, token: str | None = None) -> dict[str, Any]:
         try:
-            notes: dict[str, Any] = await connected("notes").page(owner, token)
+            return await connected().page(owner, token)
         except ValueError as error:  # the token is not base64
             raise HTTPException(400, "that is no token of ours") from error
-        return notes
 
     @app.post("/notes/{owner}")
     async def add(owner: str, body: dict[str, str]) -> Note:
-        note: Note = await connected("notes").add(owner, body["body"])
-        return note
+        return await connected().add(owner, body["body"])
 
     return app
