@@ -220,14 +220,14 @@ class SessionBase(RequestMaker, ObservedBySession):
             )
         # Profiles cannot be added from now on, because they would contradict old-style settings.
         self.cluster.config_mode = ConfigMode.LEGACY
+        profile = self._default_profile
         if not self._has_own_profile:
             # Old-style settings change the profile of this session only, so it needs a copy.
-            profile = self._default_profile.clone()
-            setattr(profile, setting, value)
-            self._has_own_profile = True
-            self._default_options.profile = profile
-        else:
-            setattr(self._default_profile, setting, value)
+            profile = profile.clone()
+        setattr(profile, setting, value)
+        # Only now: a value that is refused changes nothing.
+        self._has_own_profile = True
+        self._default_options.profile = profile
 
     @property
     def row_factory(self) -> Callable[..., Any]:

@@ -87,8 +87,7 @@ class _SlowObserver:
 
     def put(self, hook: Hook, call: Callable[..., object], *arguments: Any) -> None:
         """Queue ``call(*arguments)`` for the thread, to run in a copy of the current context. If
-        the
-        queue is full, drop the event.
+        the queue is full, drop the event.
         """
         with self._guard:
             is_full = len(self._events) >= MOST_WAITING
