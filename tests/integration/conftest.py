@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from tests.integration.clusters import Pool, restore, share_of
 
 _names = (f"it_{i}" for i in itertools.count())
 _pool = Pool()
+_collected = pytest.StashKey[int]()
 
 
 @pytest.hookimpl(trylast=True)
@@ -28,6 +29,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         number = int(worker["workerid"].removeprefix("gw"))
         items[:] = share_of(items, number, worker["workercount"])
     _pool.plan(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any, ids: Sequence[str]) -> None:
+    """Add the tests of a process to the count that `pytest_runtestloop` hands on."""
+    stash = node.config.stash
+    stash[_collected] = stash.get(_collected, 0) + len(ids)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """Count the tests of all processes.
+
+    pytest-xdist counts those of the process that finished its collection last. If the share of
+    that process is empty, pytest would end with "no tests collected" although the tests passed.
+    """
+    result = yield
+    session.testscollected = session.config.stash.get(_collected, session.testscollected)
+    return result
 
 
 @pytest.hookimpl(wrapper=True)
