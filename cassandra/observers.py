@@ -288,7 +288,7 @@ class ObservedRequest(observed.ObservedBase):
     @property
     def is_idempotent(self) -> bool:
         """True if the statement may be executed twice."""
-        return bool(self._request.statement.is_idempotent)
+        return bool(self._request.is_idempotent)
 
     @property
     def page_size(self) -> int | None:
@@ -322,7 +322,7 @@ class ObservedRequest(observed.ObservedBase):
             hasattr(statement, "prepared_statement"),
             getattr(statement, "keyspace", None) or request.session.keyspace,
             level,
-            bool(statement.is_idempotent),
+            bool(request.is_idempotent),
             count,
             getattr(body, "page_size", None) if count is None else None,
             self.page_number,

@@ -290,6 +290,7 @@ cdef class RequestBase:
 
     cdef public object session
     cdef public object statement
+    cdef public object is_idempotent     # as the statement was at the call
     cdef public object request_body
     cdef public object policy
     cdef public object retry_policy
@@ -331,6 +332,7 @@ cdef class RequestBase:
         self.statement = statement
         self.request_body = request_body
         self.on_done = on_done
+        self.is_idempotent = getattr(statement, "is_idempotent", None)
         self.vectors = "list"
         self._timer_slot = -1
 
@@ -370,6 +372,7 @@ cdef class RequestBase:
         request = <RequestBase?> request_class(
             self.session, self.statement, self.request_body, on_done
         )
+        request.is_idempotent = self.is_idempotent
         request.policy = self.policy
         request.retry_policy = self.retry_policy
         request.speculative_policy = self.speculative_policy
@@ -441,7 +444,7 @@ cdef class RequestBase:
             else:
                 self._plan = self._new_plan(session)
             self._try_next_host()
-            if self.speculative_policy is not None and self.statement.is_idempotent:
+            if self.speculative_policy is not None and self.is_idempotent:
                 self.start_speculation()
         except BaseException as error:  # an error in a policy or in the driver ends the request
             self.fail(_as_exception(error))

@@ -122,9 +122,11 @@ cdef RequestBase _request_for(
     request.request_body = body
     request.policy = settings[S_BALANCING]
     if bound is None:
+        request.is_idempotent = statement.is_idempotent
         retry_policy = statement.retry_policy
         vectors = statement.vector_type
     else:
+        request.is_idempotent = value_of(&bound.is_idempotent, bound, "is_idempotent")
         retry_policy = value_of(&bound.retry_policy, bound, "retry_policy")
         vectors = value_of(&bound.vector_type, bound, "vector_type")
     request.retry_policy = retry_policy or settings[S_RETRY]

@@ -231,6 +231,7 @@ class RequestBase:
         "done",
         "error",
         "errors",
+        "is_idempotent",
         "observed",
         "on_done",
         "policy",
@@ -257,6 +258,9 @@ class RequestBase:
         self.statement = statement
         self.request_body = request_body
         self.on_done = on_done
+        # Whether the statement was idempotent at the call: the application may change its statement
+        # before the request ends. None for a statement without this setting.
+        self.is_idempotent: bool | None = getattr(statement, "is_idempotent", None)
         self.policy: Any = None
         self.retry_policy: Any = None
         self.speculative_policy: Any = None
@@ -295,6 +299,7 @@ class RequestBase:
     def clone(self, request_class: type[RequestBase], on_done: Callable[[Any], None]) -> Any:
         """Return a copy of this request that has not been started, for example for another page."""
         request = request_class(self.session, self.statement, self.request_body, on_done)
+        request.is_idempotent = self.is_idempotent
         request.policy = self.policy
         request.retry_policy = self.retry_policy
         request.speculative_policy = self.speculative_policy
@@ -371,7 +376,7 @@ class RequestBase:
             else:
                 self._plan = self._new_plan()
             self.try_next_host()
-            if self.speculative_policy is not None and self.statement.is_idempotent:
+            if self.speculative_policy is not None and self.is_idempotent:
                 self.start_speculation()
         # End the request with the error of the policy or the driver itself, so that the caller sees
         # that error and not NoHostAvailable.

@@ -50,6 +50,7 @@ The meanings of None:
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -160,6 +161,18 @@ class Request(RequestBase):
         self.request_body.set_paging_state(paging_state)
         next_request: Request = self.clone(Request, on_done)
         return next_request
+
+    def statement_as_called(self) -> Any:
+        """Return the statement for policies that decide whether it may be executed twice.
+
+        If the application has changed `is_idempotent` since the call, that setting is for its next
+        call: return a copy of the statement with the setting of this call.
+        """
+        if getattr(self.statement, "is_idempotent", None) == self.is_idempotent:
+            return self.statement
+        statement = copy.copy(self.statement)
+        statement.is_idempotent = self.is_idempotent
+        return statement
 
     def on_timeout(self) -> None:
         """Called when the timeout of the request has passed: end it with OperationTimedOut."""
@@ -507,7 +520,7 @@ class Request(RequestBase):
         """
         if (
             not isinstance(error, _ASKED_AS_REQUEST_ERRORS)
-            or getattr(self.statement, "is_idempotent", False)
+            or self.is_idempotent
             # FallthroughRetryPolicy raises errors unchanged in cassandra-driver too.
             or isinstance(self.retry_policy, FallthroughRetryPolicy)
         ):
@@ -577,7 +590,9 @@ class Request(RequestBase):
     # -- speculative executions --------------------------------------------------------------------
 
     def start_speculation(self) -> None:
-        self._speculation = self.speculative_policy.new_plan(self.session.keyspace, self.statement)
+        self._speculation = self.speculative_policy.new_plan(
+            self.session.keyspace, self.statement_as_called()
+        )
         self._schedule_speculation()
 
     def _schedule_speculation(self) -> None:
@@ -656,7 +671,7 @@ def _ask_read_timeout(
     request: Request, message: ErrorMessage | None, error: ReadTimeout
 ) -> Decision:
     decision: Decision = request.retry_policy.on_read_timeout(
-        request.statement,
+        request.statement_as_called(),
         consistency=error.consistency,
         required_responses=error.required_responses,
         received_responses=error.received_responses,
@@ -670,7 +685,7 @@ def _ask_write_timeout(
     request: Request, message: ErrorMessage | None, error: WriteTimeout
 ) -> Decision:
     decision: Decision = request.retry_policy.on_write_timeout(
-        request.statement,
+        request.statement_as_called(),
         consistency=error.consistency,
         write_type=error.write_type,
         required_responses=error.required_responses,
@@ -684,7 +699,7 @@ def _ask_unavailable(
     request: Request, message: ErrorMessage | None, error: Unavailable
 ) -> Decision:
     decision: Decision = request.retry_policy.on_unavailable(
-        request.statement,
+        request.statement_as_called(),
         consistency=error.consistency,
         required_replicas=error.required_replicas,
         alive_replicas=error.alive_replicas,
@@ -697,7 +712,7 @@ def _ask_request_error(
     request: Request, message: ErrorMessage | None, error: Exception
 ) -> Decision:
     decision: Decision = request.retry_policy.on_request_error(
-        request.statement,
+        request.statement_as_called(),
         consistency=request.request_body.consistency,
         error=error if message is None else message,
         retry_num=request.retries,

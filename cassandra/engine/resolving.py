@@ -100,6 +100,7 @@ def request_for(
     """
     profile = options.profile
     request = request_class(engine, target, body, on_done)
+    request.is_idempotent = statement.is_idempotent
     request.policy = profile.load_balancing_policy
     request.retry_policy = statement.retry_policy or profile.retry_policy
     speculation = profile.speculative_execution_policy

@@ -32,7 +32,7 @@ from cassandra.protocol.messages.errors import (
     ServerError,
     TruncateError,
 )
-from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.query import BatchStatement, HostTargetingStatement, SimpleStatement
 from cassandra.testing.fake import (
     Answer,
     ErrorCode,
@@ -111,6 +111,61 @@ async def test_an_idempotent_statement_is_retried_on_the_next_host(
         assert [attempt.decision for attempt in result.attempts] == ["retry next host", None]
         assert result.coordinator_host is not None
         assert result.coordinator_host.address == nodes[1].address
+
+
+class AskedPolicy(RetryPolicy):
+    """Retries like its base, and records for which statements it was asked."""
+
+    def __init__(self) -> None:
+        self.statements: list[Any] = []
+
+    def on_request_error(
+        self, query: Any, consistency: int, error: Exception, retry_num: int
+    ) -> Any:
+        self.statements.append(query)
+        return super().on_request_error(query, consistency, error, retry_num)
+
+
+def changeable_statements(host: Any, prepared: Any) -> list[Any]:
+    """Return a statement of each class whose `is_idempotent` an application may change."""
+    batch = BatchStatement()
+    batch.add(SimpleStatement(READ))
+    return [
+        SimpleStatement(READ),
+        prepared.bind(()),
+        batch,
+        HostTargetingStatement(SimpleStatement(READ), host),
+    ]
+
+
+@pytest.mark.parametrize("was_idempotent", [False, True])
+@pytest.mark.parametrize("index", range(4), ids=["simple", "bound", "batch", "targeting"])
+async def test_a_request_is_as_idempotent_as_its_statement_was_at_the_call(
+    nodes: FakeCluster, index: int, was_idempotent: bool
+) -> None:
+    """The application changes `is_idempotent` for its next call while a request is in flight."""
+    policy = AskedPolicy()
+    async with connected(nodes, {"retry_policy": policy}) as (cluster, session):
+        prepared = await session.prepare(READ)
+        host = cluster.metadata.get_host(nodes[0].address)
+        statement = changeable_statements(host, prepared)[index]
+        setting = getattr(statement, "inner_statement", statement)
+        setting.is_idempotent = was_idempotent
+        held = hold(error(ErrorCode.OVERLOADED, "busy"))
+        for node in nodes.nodes:
+            node.prime(READ, error(ErrorCode.OVERLOADED, "busy"))
+        nodes[0].prime(READ, held)
+        waiting = asyncio.ensure_future(fails(session.execute(statement)))
+        await thread(held.wait)
+        setting.is_idempotent = not was_idempotent
+        held.release()
+        failure = await waiting
+        assert isinstance(failure, OverloadedErrorMessage)
+        # One attempt for a request that may not be sent twice; otherwise one for each host.
+        assert len(policy.statements) == (3 if was_idempotent else 1)
+        assert {asked.is_idempotent for asked in policy.statements} == {was_idempotent}
+        # The application's own object keeps the setting for its next call.
+        assert setting.is_idempotent is not was_idempotent
 
 
 @pytest.mark.parametrize(("answer", "kind"), RETRIED_ERRORS)
@@ -398,6 +453,20 @@ async def test_non_idempotent_statements_have_no_speculative_executions(nodes: F
     async with connected(nodes, SPECULATIVE) as (_, session):
         failure = await fails(session.execute(UNSAFE, timeout=0.08))
         assert isinstance(failure, OperationTimedOut)
+        assert nodes_reached(nodes) == [0]
+
+
+async def test_a_later_change_of_idempotence_starts_no_speculative_execution(
+    nodes: FakeCluster,
+) -> None:
+    statement = SimpleStatement(READ, is_idempotent=False)
+    held = hold(number(0))
+    nodes[0].prime(READ, held)
+    async with connected(nodes, SPECULATIVE) as (_, session):
+        waiting = asyncio.ensure_future(fails(session.execute(statement, timeout=0.08)))
+        await asyncio.sleep(0)
+        statement.is_idempotent = True
+        assert isinstance(await waiting, OperationTimedOut)
         assert nodes_reached(nodes) == [0]
 
 
