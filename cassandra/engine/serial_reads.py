@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 __all__ = ["WithConsistency", "in_order"]
 
@@ -30,6 +30,10 @@ class WithConsistency:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._statement, name)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        # The method of `object` would use `__class__`, and copy the statement without the level.
+        return WithConsistency, (self._statement, self.consistency_level)
 
 
 def in_order(statement: Any, consistency: int | None) -> Any:

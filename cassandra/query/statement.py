@@ -289,7 +289,10 @@ class HostTargetingStatement:
         self.target_host = target_host
 
     def __getattr__(self, name: str) -> Any:
-        # Python calls this only for names that are not attributes of this object itself.
+        # Python calls this only for names that are not attributes of this object itself. `copy` and
+        # `pickle` look up methods before a copy has its inner statement.
+        if name == "inner_statement":
+            raise AttributeError(f"the copy has no {name} yet")
         return getattr(self.inner_statement, name)
 
 

@@ -5,6 +5,10 @@ Then the clients can try the replicas in the same order.
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from cassandra import ConsistencyLevel
@@ -35,3 +39,10 @@ def test_a_serial_read_without_a_level_gets_the_requests_level(level: int) -> No
 )
 def test_other_statements_are_passed_unchanged(statement: object, level: int | None) -> None:
     assert in_order(statement, level) is statement
+
+
+@pytest.mark.parametrize("copy_of", [copy.copy, copy.deepcopy])
+def test_a_policy_may_copy_the_statement(copy_of: Callable[[Any], Any]) -> None:
+    read = SimpleStatement("SELECT 1", fetch_size=7, routing_key=b"k", keyspace="ks")
+    copied = copy_of(in_order(read, SERIAL))
+    assert (copied.fetch_size, copied.consistency_level) == (7, SERIAL)

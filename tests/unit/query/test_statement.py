@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import decimal
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,6 +22,11 @@ from cassandra.query import (
     bind_params,
 )
 from tests.unit.query.test_bound import prepared
+
+
+def pickled(statement: Any) -> Any:
+    """Return a copy of `statement` by way of pickle."""
+    return pickle.loads(pickle.dumps(statement))
 
 
 class TestSimpleStatement:
@@ -98,6 +106,12 @@ class TestSimpleStatement:
             7,
             "SELECT 1",
         )
+
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
+    def test_a_host_targeting_statement_can_be_copied(self, copied: Callable[[Any], Any]) -> None:
+        host: Any = None
+        targeted = copied(HostTargetingStatement(SimpleStatement("SELECT 1", fetch_size=7), host))
+        assert (targeted.fetch_size, targeted.target_host) == (7, None)
 
 
 class TestParameters:
