@@ -345,7 +345,19 @@ def interrupt_before_end(chunk_count: int) -> Any:
     return ended
 
 
+@pytest.fixture
+def control_c_raises() -> Iterator[None]:
+    """Make SIGINT raise KeyboardInterrupt, even if the parent of this process has it ignored.
+
+    Shells do so for commands that they start in the background.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="os.kill() on Windows ends the process")
+@pytest.mark.usefixtures("control_c_raises")
 @LOADERS
 def test_an_interrupted_load_saves_what_is_written(
     node: FakeNode, load: Load, tmp_path: Path

@@ -43,7 +43,7 @@ from cassandra.testing.fake import (
     reset,
 )
 
-TIMEOUT = 0.5
+TIMEOUT = 10.0  # seconds
 
 
 def sockets() -> set[str]:
