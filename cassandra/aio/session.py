@@ -69,6 +69,12 @@ class ResultFuture(happy_path.ResultFuture):
     Unlike its base, it is a Python class, so listeners may set attributes on its objects.
     """
 
+    def __aiter__(self) -> NoReturn:
+        """Raise TypeError with the loop to write, because the rows are in the awaited result."""
+        raise TypeError(
+            "the execution was not awaited; write `async for row in await session.execute(...)`"
+        )
+
 
 class Session(SessionBase):
     """Executes statements. `Cluster.connect` creates sessions.

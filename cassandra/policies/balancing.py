@@ -552,6 +552,8 @@ class HostFilterPolicy(WrapperPolicy):
 class DefaultLoadBalancingPolicy(WrapperPolicy):
     """Puts a statement's ``target_host``, if it is up, in front of the child policy's plan.
 
+    The target is a `Host`, its end point or its address.
+
     :param child_policy: decides how far hosts are, and which hosts follow.
     """
 
@@ -570,7 +572,8 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         plan = self._child_policy.make_query_plan(working_keyspace, query)
         if not target or self._metadata is None:
             return plan
-        host = self._metadata.get_host(target)
+        # Look a `Host` up, too: the node may have been replaced since the statement was made.
+        host = self._metadata.get_host(getattr(target, "endpoint", target))
         # A target is only a preference: if it is down, the request still goes to the child's hosts.
         if host is None or not host.is_up:
             return plan

@@ -19,6 +19,7 @@ from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
 if TYPE_CHECKING:
     from cassandra import bases
     from cassandra.encoder import Encoder
+    from cassandra.engine.endpoint import EndPoint
     from cassandra.metadata.host import Host
     from cassandra.policies.retry import RetryPolicy
     from cassandra.protocol import bind
@@ -281,10 +282,10 @@ class HostTargetingStatement:
     All other attributes are those of the inner statement.
 
     :param inner_statement: the statement.
-    :param target_host: the `Host`.
+    :param target_host: the `Host`, its end point or its address.
     """
 
-    def __init__(self, inner_statement: Statement, target_host: Host) -> None:
+    def __init__(self, inner_statement: Statement, target_host: Host | EndPoint | str) -> None:
         self.inner_statement = inner_statement
         self.target_host = target_host
 

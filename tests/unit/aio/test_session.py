@@ -77,6 +77,14 @@ async def test_execute_concurrent_returns_all_outcomes(
         session.execute_concurrent([], row_type=wrong)
 
 
+async def test_iterating_over_an_execution_says_to_await_it(session: aio.Session) -> None:
+    execution: Any = session.execute("SELECT 1")
+    with pytest.raises(TypeError, match=r"`async for row in await session.execute\(...\)`"):
+        async for _ in execution:
+            pass
+    await execution
+
+
 async def test_after_shutdown_execute_raises(node: FakeNode, cluster: aio.Cluster) -> None:
     async with await cluster.connect() as session:
         assert repr(session) == "<aio.Session: keyspace=None, 1 hosts>"

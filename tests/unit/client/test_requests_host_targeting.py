@@ -52,6 +52,17 @@ def execute(
     return request
 
 
+@pytest.mark.parametrize("form", ["host", "endpoint", "address"])
+def test_the_target_is_a_host_its_end_point_or_its_address(
+    nodes: FakeCluster, session: Session, form: str
+) -> None:
+    for host in session.cluster.metadata.all_hosts():
+        target: Any = host if form == "host" else getattr(host, form)
+        targeting = HostTargetingStatement(SimpleStatement("SELECT 1"), target)
+        results = [session.execute(targeting, execution_profile="targeting") for _ in range(3)]
+        assert {result.response_future.coordinator_host for result in results} == {host}
+
+
 @pytest.mark.parametrize("empty", [(), [], {}, None])
 def test_with_empty_parameters_percent_signs_are_sent_unchanged(
     nodes: FakeCluster, session: Session, empty: Any
