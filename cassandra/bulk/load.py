@@ -76,7 +76,6 @@ from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 from cassandra.bulk.retrying import (
     RETRIES,
     delay_before_retry,
-    is_data_error,
     may_be_data_error,
 )
 from cassandra.bulk.sources import chunks_of, fields_of_each, files_of, is_file_of, rows_of_columns
@@ -689,7 +688,7 @@ class Load:
         ):
             raise error  # this ends the load; see the head of the module
         if self._is_idempotent:
-            delay = None if is_data_error(error) else delay_before_retry(error, group.tries)
+            delay = delay_before_retry(error, group.tries)
             if delay is not None:
                 self._delay = max(self._delay, delay)
                 self.report.retries += 1

@@ -14,6 +14,7 @@ from cassandra.errors import (
     NoHostAvailable,
     OperationTimedOut,
     RateLimitReached,
+    ReadFailure,
     RequestExecutionException,
     RequestThrottled,
     RequestValidationException,
@@ -40,6 +41,11 @@ _PASSING = (
 )
 _LASTING = (AuthenticationFailed, FunctionFailure, RequestValidationException, SessionShutdown)
 
+# Codes of a replica's failed read (native_protocol_v5.spec, section 9, Read_failure, and the class
+# RequestFailureReason of Cassandra) that a repetition would meet again: too many tombstones, too
+# much data, too many indexes.
+_LASTING_READ_CODES = frozenset({1, 4, 7})
+
 # Parts of the messages with which servers reject a row's values, although the code of the error is
 # that of an internal error or of a failed write. Cassandra sends the name of a Java exception, for
 # example for a null in a list. ScyllaDB sends the text of a C++ exception, for example for a key of
@@ -59,16 +65,26 @@ def _server_errors(error: BaseException) -> list[BaseException]:
         errors = error.errors.values()
     else:
         errors = [error]  # type: ignore[assignment]
-    return [each for each in errors if isinstance(each, (ServerError, WriteFailure))]
+    return [each for each in errors if isinstance(each, (ServerError, ReadFailure, WriteFailure))]
+
+
+def _fails_for_its_data(error: BaseException) -> bool:
+    """Return True if `error` is a failed read that each replica rejects because of its data."""
+    codes = error.error_code_map if isinstance(error, ReadFailure) else None
+    return bool(codes) and _LASTING_READ_CODES.issuperset(codes.values())  # type: ignore[union-attr]
 
 
 def is_data_error(error: BaseException) -> bool:
-    """Return True if the values of a row caused a server's error, although its code is that of a
-    temporary fault. Repeating the request does not help.
+    """Return True if the values of a row, or the data that is read, caused a server's error.
+
+    The code of such an error may be that of a temporary fault, but repeating does not help.
 
     :param error: the error of the last attempt.
     """
-    return any(_DATA_ERROR.search(str(each)) is not None for each in _server_errors(error))
+    return any(
+        _DATA_ERROR.search(str(each)) is not None or _fails_for_its_data(each)
+        for each in _server_errors(error)
+    )
 
 
 def may_be_data_error(error: BaseException) -> bool:
@@ -100,6 +116,6 @@ def delay_before_retry(error: BaseException, attempts: int) -> float | None:
     :param error: the error of the last attempt.
     :param attempts: how often the request has failed.
     """
-    if attempts > RETRIES or not may_pass(error):
+    if attempts > RETRIES or not may_pass(error) or is_data_error(error):
         return None
     return float(min(0.01 * 4**attempts, LONGEST_DELAY))

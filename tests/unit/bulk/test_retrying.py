@@ -19,6 +19,7 @@ from cassandra.errors import (
     NoHostAvailable,
     OperationTimedOut,
     RateLimitReached,
+    ReadFailure,
     RequestThrottled,
     SessionShutdown,
     Unauthorized,
@@ -79,6 +80,28 @@ def test_texts_of_servers_that_reject_a_value(text: str) -> None:
     assert is_data_error(refused_everywhere("no host is left", {"a": refusal}, refusal))
     assert is_data_error(NoHostAvailable("no host is left", {"a": OSError(), "b": refusal}))
     assert not is_data_error(OverloadedErrorMessage(0x1001, text, None))
+    assert delay_before_retry(refusal, 1) is None
+
+
+TOMBSTONES, READ_SIZE, TIMEOUT = 1, 4, 2
+
+
+@pytest.mark.parametrize(
+    ("code_by_replica", "repeats"),
+    [
+        ({"127.0.0.1": TOMBSTONES}, False),
+        ({"127.0.0.1": TOMBSTONES, "127.0.0.2": READ_SIZE}, False),
+        ({"127.0.0.1": TOMBSTONES, "127.0.0.2": TIMEOUT}, True),
+        ({}, True),
+        (None, True),  # protocol version 4 has no codes
+    ],
+)
+def test_a_read_that_each_replica_rejects_is_not_repeated(
+    code_by_replica: dict[str, int] | None, repeats: bool
+) -> None:
+    failure = ReadFailure("failed", error_code_map=code_by_replica)
+    assert is_data_error(failure) is not repeats
+    assert (delay_before_retry(failure, 1) is not None) is repeats
 
 
 def test_errors_without_details_may_be_about_a_value() -> None:
