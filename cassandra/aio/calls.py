@@ -60,10 +60,10 @@ class Call(Coroutine[Any, Any, T], Generic[T]):
         self._coroutine.close()
 
     def __getattr__(self, name: str) -> Any:
-        call = self.__qualname__.rpartition(".")[2]
+        call_name = self.__qualname__.rpartition(".")[2]
         raise AttributeError(
-            f"{call}() has not been awaited, so there is no {name!r} yet: "
-            f"write result = await {call}(...), then result.{name}"
+            f"{call_name}() has not been awaited, so there is no {name!r} yet: "
+            f"write result = await {call_name}(...), then result.{name}"
         )
 
 
@@ -95,7 +95,7 @@ def returns_call(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, C
 
     :param function: the coroutine function.
     """
-    return _wrapped(function, Call)
+    return _return_awaitable(function, Call)
 
 
 def returns_connecting(
@@ -106,16 +106,21 @@ def returns_connecting(
 
     :param function: the coroutine function.
     """
-    return _wrapped(function, Connecting)
+    return _return_awaitable(function, Connecting)
 
 
-def _wrapped(
+def _return_awaitable(
     function: Callable[P, Coroutine[Any, Any, Any]], call_class: type[Call[Any]]
 ) -> Callable[P, Any]:
+    """Return a function that calls the coroutine function `function`, and wraps its coroutine into
+    `call_class`.
+    """
+
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> Call[Any]:
         return call_class(function(*args, **kwargs), function.__qualname__)
 
+    # `call` is a plain function. Without the mark, `inspect.iscoroutinefunction` would be False.
     mark_coroutine_function(call)
     return call
 
@@ -127,8 +132,8 @@ def mark_coroutine_function(function: Callable[..., Awaitable[Any]]) -> None:
 
     :param function: the function.
     """
-    mark = getattr(inspect, "markcoroutinefunction", None)
-    if mark is not None:  # Python 3.12 and later
-        mark(function)
-    else:
+    mark_function = getattr(inspect, "markcoroutinefunction", None)
+    if mark_function is not None:  # Python 3.12 and later
+        mark_function(function)
+    else:  # older versions look for this attribute
         function._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined]

@@ -48,6 +48,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     __doc__ = WithFields(__doc__)
 
     def _begin(self) -> None:
+        """Set the attributes of a cluster that is not connected yet. `ClusterBase` calls this."""
         self.is_shutdown = False
         self._core: Core | None = None
         self._connecting: asyncio.Task[Core] | None = None
@@ -86,12 +87,14 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             raise ConnectionShutdown("the cluster was shut down while it was connecting")
         session = Session(self, engine)
         self._encode_user_types(session)
+        # `adopt_without_use` sets the keyspace if the session has no pools. Requests then use the
+        # control connection, where USE is not allowed.
         if keyspace is not None and not engine.adopt_without_use(keyspace):
             try:
                 await session.set_keyspace(keyspace)
             except BaseException as error:
                 await session.shutdown()
-                if type(error) is InvalidRequest:
+                if type(error) is InvalidRequest:  # the keyspace does not exist
                     raise no_keyspace(keyspace, error) from None
                 raise
         self._sessions.add(session)
@@ -114,6 +117,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         connecting = self._connecting
         self._waiting += 1
         try:
+            # Unlike a plain `await`, `outcome_of` does not cancel the shared task if this caller is
+            # cancelled.
             return await outcome_of(connecting)
         finally:
             self._waiting -= 1
@@ -122,6 +127,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             if self._connecting is connecting and (connecting.done() or not self._waiting):
                 self._connecting = None
                 if connecting.cancel():
+                    # Keep the task: it still closes its connections, and `shutdown` waits for that.
                     self._given_up.add(connecting)
                     connecting.add_done_callback(self._given_up.discard)
 
@@ -162,10 +168,14 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         return _PoolsOpen(name, opening, pool_wait_timeout)
 
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
+        """Open the pools to hosts that only `policy` uses, in the background, if the cluster is
+        connected.
+        """
         if self._core is not None:
             self._call_on_loop(self._core.policies.adopt, policy, self)
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
+        """Let `policy` observe the latencies of requests, if it has a method `attach`."""
         if self._core is not None and hasattr(policy, "attach"):
             self._call_on_loop(self._core.policies.attach_once, policy)
 
@@ -238,14 +248,14 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         await outcome_of(self._closing)
 
     async def _close(self) -> None:
-        connecting = set(self._given_up)
+        attempts = set(self._given_up)
         if self._connecting is not None:
-            connecting.add(self._connecting)
-        if connecting:
-            for task in connecting:
+            attempts.add(self._connecting)
+        if attempts:
+            for task in attempts:
                 task.cancel()
             # The cancelled tasks close their connections: wait for that.
-            await asyncio.wait(connecting, timeout=SHUTDOWN_TIMEOUT)
+            await asyncio.wait(attempts, timeout=SHUTDOWN_TIMEOUT)
         for session in list(self._sessions):
             session.is_shutdown = True
         if self._core is not None:

@@ -97,6 +97,9 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         return arrays
 
     async def _read(self, form: Form) -> Any:
+        """Read the remaining pages, convert each with ``form.each``, and combine them with
+        ``form.joined``.
+        """
         pages = self._pages(form.column_plan, form.column_plan_of)
         return form.joined([form.each(page) async for page in pages])
 
@@ -120,6 +123,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         ).__arrow_c_stream__(requested_schema)
 
     def _check_columns(self) -> None:
+        """Raise RuntimeError if rows or pages were read already, which would be missing."""
         if self._begun:
             raise RuntimeError(READ if self._begun == "column" else BEGUN)
 
@@ -138,13 +142,19 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
     async def _pages(
         self, column_plan: ColumnPlan, column_plan_of: PlanOf
     ) -> AsyncIterator[ColumnArray]:
+        """Yield the columns of the current page and of all later pages.
+
+        :param column_plan: how the columns of the current page are decoded.
+        :param column_plan_of: returns the column plan for the metadata of a later page, whose
+            column types may differ if the table was altered.
+        """
         columnar = columnar_module()
         self._check_columns()
         message = rows_message(self._message)
         layout = column_plan.layout
         while True:
-            more = message.paging_state is not None
-            if more:
+            has_more_pages = message.paging_state is not None
+            if has_more_pages:
                 # Pages are dropped from here on. Make an iteration over rows raise an error, or it
                 # would silently miss rows.
                 self._begun = "column"
@@ -152,9 +162,10 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
                 # more pages, which would need memory.
                 self._ask_for_next_page()
             yield message.columns(column_plan)
-            if not more:
+            if not has_more_pages:
                 return
             await self.fetch_next_page()
             message = rows_message(self._message)
             column_plan = column_plan_of(message.metadata)
+            # All pages must have the same columns, because they become one table.
             columnar.check_same(layout, column_plan.layout)

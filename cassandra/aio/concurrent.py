@@ -19,7 +19,7 @@ else:
 __all__ = ["ExecutionResult", "PlacedResult", "outcomes"]
 
 # After this many outcomes without a wait, let other tasks of the loop run.
-_MOST_WITHOUT_REST = 1000
+_MAX_OUTCOMES_WITHOUT_YIELD = 1000
 
 
 class ExecutionResult(NamedTuple):
@@ -71,7 +71,7 @@ async def outcomes(
     run = _Run(session, statements_and_parameters, concurrency, options, collector)
     batch: list[Any] = []
     outcome = None
-    rested = 0
+    delivered_at_last_yield = 0
     try:
         while True:
             # After an error, send no more statements: they would be cancelled anyway.
@@ -85,15 +85,18 @@ async def outcomes(
                 if collector.is_over:
                     return
                 await run.wait()
+            # `delivered` already counts this batch, so the batch begins at the difference. Each
+            # outcome is a tuple of success, result or error, and perhaps its position.
             for position, outcome in enumerate(batch, collector.delivered - len(batch)):
                 if not outcome[0] and raise_on_first_error:
+                    # Add the position of the failed statement to the error.
                     locate(outcome[1], f"row {position if in_order else outcome.position}")
                     raise outcome[1]
                 yield outcome
             # If executions end at once, for example in a closed session, `wait` never suspends this
             # coroutine. Let other tasks run from time to time.
-            if collector.delivered - rested >= _MOST_WITHOUT_REST:
-                rested = collector.delivered
+            if collector.delivered - delivered_at_last_yield >= _MAX_OUTCOMES_WITHOUT_YIELD:
+                delivered_at_last_yield = collector.delivered
                 await asyncio.sleep(0)
     finally:
         run.give_up()
@@ -122,7 +125,7 @@ class _Run:
         # The futures of executions that the happy path does not handle, by position.
         self._futures: dict[int, asyncio.Future[Any]] = {}
         self._loop = asyncio.get_running_loop()
-        self._waits: asyncio.Future[None] | None = None
+        self._wakeup: asyncio.Future[None] | None = None
         collector.notify_reader = self._wake_up
 
     def fill(self) -> None:
@@ -131,6 +134,11 @@ class _Run:
         fill(self._collector, self._statements, self._concurrency, start_all, self._start)
 
     def _start(self, statement: Any, parameters: Any, position: int) -> None:
+        """Start a statement that the happy path does not handle.
+
+        :param position: the position of the statement, under which the collector stores its
+            outcome.
+        """
         # An error that `execute` raises at once is the outcome of the statement, like other errors.
         try:
             # Use `ensure_future`, because a tracing library may have replaced `execute` by a
@@ -159,13 +167,13 @@ class _Run:
         """Wait until there are outcomes to read, or statements to send."""
         collector = self._collector
         if not collector.is_ready:
-            self._waits = self._loop.create_future()
+            self._wakeup = self._loop.create_future()
             collector.is_awaited = True
-            await self._waits
+            await self._wakeup
 
     def _wake_up(self) -> None:
-        if self._waits is not None and not self._waits.done():
-            self._waits.set_result(None)
+        if self._wakeup is not None and not self._wakeup.done():
+            self._wakeup.set_result(None)
 
     def give_up(self) -> None:
         """Cancel all executions, because the caller has stopped iterating."""
@@ -174,6 +182,7 @@ class _Run:
             request.cancel()
         futures, self._futures = self._futures, {}
         for future in futures.values():
+            # `cancel` returns False if the future is done already. Nobody reads its error then.
             if not future.cancel():
                 _retrieve_error(future)
 

@@ -77,6 +77,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """The rows of the current page, as the row factory makes them; [] if there are no rows."""
         if self._page is None:
             answer = self._answer
+            # The short way, without a full message. It returns None for a row factory that is not
+            # one of the driver's own.
             if type(answer) is RowsAnswer:
                 self._page = answer.rows(self._row_factory)
                 if self._page is not None:
@@ -165,23 +167,24 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """
         next_page = self._ask_for_next_page()
         request = next_page.request
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        page_arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def taker(_request: Request) -> None:
-            if not over.done():
-                over.set_result(None)
+        def on_page(_request: Request) -> None:
+            if not page_arrived.done():
+                page_arrived.set_result(None)
 
-        next_page.take(taker)
+        next_page.take(on_page)
         try:
-            await over
+            await page_arrived
         except asyncio.CancelledError:
-            # Other tasks may wait for the same page.
-            if next_page.leave(taker):
+            # Other tasks may wait for the same page: end its request only if this task was the
+            # last.
+            if next_page.leave(on_page):
                 self._drop(next_page)
                 request.cancel()
             raise
         if request.error is not None:
-            # The page can then be requested again.
+            # Forget the failed request, so that the page can be requested again.
             self._drop(next_page)
             raise request.error
         # Only the first of several waiting tasks makes the page the current one.
@@ -190,6 +193,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._request = request
             self._answer = request.response
             self._page = None
+            # An iteration has returned all rows of the previous page, and goes on with this one.
             if self._begun == PAGE_READ:
                 self._begun = "row"
 
@@ -214,11 +218,13 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             )
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        is_read = self._begun == PAGE_READ
-        if not is_read:
+        # An earlier iteration may have returned all rows of the current page, and then failed to
+        # fetch the next page: begin at the next page then.
+        is_page_read = self._begun == PAGE_READ
+        if not is_page_read:
             self._begin("row")
         while True:
-            if not is_read:
+            if not is_page_read:
                 request = self._request
                 if self.has_more_pages:
                     # Request the next page, so that it comes while this page is used. Do not
@@ -234,9 +240,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 # If fetching the next page fails or is cancelled, a later iteration must not return
                 # this page again.
                 self._begun = PAGE_READ
-            is_read = False
+            is_page_read = False
             await self.fetch_next_page()
-            # Another task may have begun a page after this one.
+            # From here on the rows of earlier pages are missing, so columns can no longer be read.
+            # Another task may have changed the state meanwhile.
             if self._begun == "row":
                 self._begun = "rows"
 

@@ -205,6 +205,7 @@ class Session(SessionBase):
             if answer is not None:
                 return answer
         else:
+            # `_path.execute`, above, does this check itself.
             self._check_loop()
         factory = None if row_type is None else typed_factory(row_type)
         options_of_call = (timeout, trace, custom_payload, execution_profile, paging_state, host)
@@ -361,14 +362,14 @@ class Session(SessionBase):
             options["execution_profile"] = execution_profile
         # Tracing libraries replace `execute` and expect to be called. Use the happy path without
         # `execute` only if it was not replaced.
-        is_ours = type(self).execute is _own_execute and "execute" not in vars(self)
+        is_execute_original = type(self).execute is _own_execute and "execute" not in vars(self)
         return outcomes(
             self,
             statements_and_parameters,
             concurrency,
             raise_on_first_error,
             options,
-            self._path if is_ours and not options else None,
+            self._path if is_execute_original and not options else None,
             in_order,
         )
 
@@ -506,6 +507,7 @@ class Session(SessionBase):
             await asyncio.sleep(0)
 
     def _check_loop(self) -> None:
+        """Raise RuntimeError if the running loop is not the session's."""
         if running_loop() is not self._path.loop:
             refuse_loop(self._path.loop)
 

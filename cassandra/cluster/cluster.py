@@ -80,6 +80,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     __doc__ = WithFields(__doc__)
 
     def _begin(self) -> None:
+        """Set the attributes of a cluster that is not connected yet. `ClusterBase` calls this."""
         self.is_shutdown = False
         self._is_over = False  # shutdown() has completed
         self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
@@ -150,26 +151,30 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         with self._lock:
             if self.is_shutdown:
                 raise ConnectionShutdown("the cluster is shut down: make a new one")
-            first_time = self._core is None
-            if first_time:
+            is_first_connect = self._core is None
+            if is_first_connect:
                 self._start()
             try:
                 session = self._new_session(wait_for_all_pools)
+                # `shutdown` in another thread may have begun meanwhile: it sets this before it
+                # waits for the lock.
                 if self.is_shutdown:
                     raise self._not_connected()
             except BaseException:
-                if first_time:
+                if is_first_connect:
                     self._stop()
                 raise
+        # `adopt_without_use` sets the keyspace if the session has no pools. Requests then use the
+        # control connection, where USE is not allowed.
         if keyspace is not None and not session._engine.adopt_without_use(keyspace):
             try:
                 session.set_keyspace(keyspace)
             except BaseException as error:
                 session.shutdown()
-                if first_time:
+                if is_first_connect:
                     with self._lock:
                         self._stop()
-                if type(error) is InvalidRequest:
+                if type(error) is InvalidRequest:  # the keyspace does not exist
                     raise no_keyspace(keyspace, error) from None
                 raise
         return session
@@ -232,7 +237,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         if thread.is_current():
             session._close_engine()
         else:
-            self._run(_call(session._close_engine), SHUTDOWN_TIMEOUT)
+            self._run(_call_on_loop(session._close_engine), SHUTDOWN_TIMEOUT)
 
     def add_execution_profile(
         self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float | None = 5
@@ -251,29 +256,36 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         core = self._core
         if policy is None or core is None:
             return
-        opening = self._run(_call(core.policies.adopt, policy, self))
+        opening = self._run(_call_on_loop(core.policies.adopt, policy, self))
         if pool_wait_timeout != 0:
             self._run(pools_opened(opening, pool_wait_timeout, name))
 
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
+        """Open the pools to hosts that only `policy` uses, if the cluster is connected.
+
+        If none of the policy's hosts has a pool yet, wait for the pools: the call that follows
+        needs one. The loop's own thread cannot wait.
+        """
         if self._core is None:
             return
         if self._is_in_loop():
             self._core.policies.adopt(policy, self)
             return
-        opening = self._run(_call(self._core.policies.adopt, policy, self))
+        opening = self._run(_call_on_loop(self._core.policies.adopt, policy, self))
+        # HostDistance.IGNORED is negative.
         used_hosts = [host for host in self.metadata.all_hosts() if policy.distance(host) >= 0]
         if not any(self._core.sessions.have_pool(host) for host in used_hosts):
             with suppress(OperationTimedOut):  # the pools continue to open
                 self._run(pools_opened(opening, POOLS_WAIT, policy))
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
+        """Let `policy` observe the latencies of requests, if it has a method `attach`."""
         if self._core is None or not hasattr(policy, "attach"):
             return
         if self._is_in_loop():
             self._core.policies.attach_once(policy)
         else:
-            self._run(_call(self._core.policies.attach_once, policy))
+            self._run(_call_on_loop(self._core.policies.attach_once, policy))
 
     def _is_in_loop(self) -> bool:
         """Return True if the current thread is the loop's, for example in a callback. Such a thread
@@ -283,7 +295,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
     def _resize_pools(self) -> None:
         if self._core is not None:
-            self._run(_call(self._core.sessions.resize_pools))
+            self._run(_call_on_loop(self._core.sessions.resize_pools))
 
     def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
         """Map a user-defined type to a class: decode its values as instances of the class, and
@@ -370,7 +382,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         core, thread = self._core, self._loop_thread
         if self._finalizer is not None:
             self._finalizer.detach()
-        if self._dropped is not None and not self._dropped.take_back():
+        if self._dropped is not None and not self._dropped.claim_closing():
             core = None  # `_Dropped.close` has begun, which also ends the thread
         self._core = None
         self._loop_thread = None
@@ -407,7 +419,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         self.shutdown()
 
 
-async def _call(function: Callable[..., T], *args: Any) -> T:
+async def _call_on_loop(function: Callable[..., T], *args: Any) -> T:
+    """Call `function` as a coroutine, which `Cluster._run` can pass to the loop."""
     return function(*args)
 
 
@@ -429,21 +442,22 @@ class _Dropped:
         self._is_taken = False
         self._lock = new_lock()
 
-    def _take(self) -> bool:
+    def _claim_closing(self) -> bool:
         """Return True to the first caller only, who must then close the engine."""
         with self._lock:
             is_first, self._is_taken = not self._is_taken, True
         return is_first
 
-    def take_back(self) -> bool:
+    def claim_closing(self) -> bool:
         """Return True if the caller should close the engine, because `close` has not begun."""
         _dropped.discard(self)
-        return self._take()
+        return self._claim_closing()
 
     def close_soon(self) -> None:
         """Called in any thread when the cluster was garbage collected."""
         _dropped.add(self)
         with suppress(RuntimeError):  # the loop is closed
+            # `call_later` is not thread-safe, so schedule the call of `call_later` itself.
             self._thread.loop.call_soon_threadsafe(
                 self._thread.loop.call_later, DROPPED_WAIT, self.close
             )
@@ -451,7 +465,7 @@ class _Dropped:
     def close(self) -> None:
         """Close the engine in its own thread, with a warning."""
         _dropped.discard(self)
-        if self._take():
+        if self._claim_closing():
             warnings.warn(
                 f"{self._name} was dropped without shutdown()", ResourceWarning, stacklevel=2
             )
@@ -481,19 +495,21 @@ def _is_end_of_daemon(args: threading.ExceptHookArgs) -> bool:
 
 def _quieten_daemons() -> None:
     """Suppress tracebacks of daemon threads whose sessions are closed at exit."""
-    hook = threading.excepthook
+    original_hook = threading.excepthook
 
-    def quiet(args: threading.ExceptHookArgs) -> None:
+    def skip_shutdown_errors(args: threading.ExceptHookArgs) -> None:
         if not _is_end_of_daemon(args):
-            hook(args)
+            original_hook(args)
 
-    threading.excepthook = quiet
+    threading.excepthook = skip_shutdown_errors
 
 
 def _shutdown_all() -> None:
     """Shut down all clusters at the exit of the interpreter."""
     if _live_clusters:
         _quieten_daemons()
+    # Engines of clusters that were garbage collected without `shutdown`: do not wait for their
+    # delayed closing.
     for dropped in list(_dropped):
         dropped.close()
     for cluster in list(_live_clusters):

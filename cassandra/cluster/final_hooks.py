@@ -33,16 +33,21 @@ class FinalMethod:
         self._name = f"_{function}"
 
     def __get__(self, future: ResponseFuture | None, owner: type | None = None) -> Any:
-        wrapped = (future._hooks or {}).get(self._name) if future is not None else None
-        if wrapped is not None:
-            return wrapped
+        """Return the function that replaces the method of `future`; the original method if there is
+        none.
+        """
+        replacement = (future._hooks or {}).get(self._name) if future is not None else None
+        if replacement is not None:
+            return replacement
         function = getattr(tracers, self._function)
         return function if future is None else MethodType(function, future)
 
     def __set__(self, future: ResponseFuture, function: Callable[..., Any]) -> None:
+        """Store a tracing library's replacement of the method."""
         future._hooks = {**(future._hooks or {}), self._name: function}
 
     def __delete__(self, future: ResponseFuture) -> None:
+        """Remove the replacement. Without any, `_hooks` is None again, which `_complete` checks."""
         hooks = {name: hook for name, hook in (future._hooks or {}).items() if name != self._name}
         future._hooks = hooks or None
 

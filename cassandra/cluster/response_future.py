@@ -100,11 +100,11 @@ class _Callbacks:
         self.due.append(callback)
 
 
-def _due(callbacks: _Callbacks | None) -> deque[_Callback] | None:
+def _due_callbacks(callbacks: _Callbacks | None) -> deque[_Callback] | None:
     return callbacks.due if callbacks is not None else None
 
 
-def _no_function(name: str, value: object) -> str:
+def _not_callable_message(name: str, value: object) -> str:
     return (
         f"the {name} must be a function, but is {value!r} of type {type(value).__name__}; "
         "its arguments follow it"
@@ -244,6 +244,9 @@ class ResponseFuture(Generic[R]):
             self._call(due, due_errors, response, error)
 
     def _copy_details(self, response: object) -> None:
+        """Copy from `response` what later calls of this future return: trace id, schema agreement,
+        paging state.
+        """
         trace_id = getattr(response, "trace_id", None)
         if trace_id is not None:
             self._trace_ids = (*self._trace_ids, trace_id)
@@ -261,7 +264,7 @@ class ResponseFuture(Generic[R]):
             # If another thread has requested the next page, its completion calls the callbacks.
             if not self._done:
                 return
-            due, due_errors = _due(self._callbacks), _due(self._errbacks)
+            due, due_errors = _due_callbacks(self._callbacks), _due_callbacks(self._errbacks)
             response, error = self._response, self._error
         self._call(due, due_errors, response, error)
 
@@ -280,6 +283,7 @@ class ResponseFuture(Generic[R]):
         """
         outcome: Any = error
         if error is None:
+            # Do not decode the rows if there is no callback for them.
             if not due:
                 return
             try:
@@ -290,6 +294,7 @@ class ResponseFuture(Generic[R]):
                 # would overwrite.
                 if self._response is response:
                     self._error = outcome
+                # The outcome is now an error: call the callbacks for errors.
                 due = due_errors
         else:
             due = due_errors
@@ -391,7 +396,7 @@ class ResponseFuture(Generic[R]):
         :returns: self.
         """
         if not callable(fn):
-            raise TypeError(_no_function("callback", fn))
+            raise TypeError(_not_callable_message("callback", fn))
         with _registering:
             if self._callbacks is None:
                 self._callbacks = _Callbacks()
@@ -409,7 +414,7 @@ class ResponseFuture(Generic[R]):
         :returns: self.
         """
         if not callable(fn):
-            raise TypeError(_no_function("errback", fn))
+            raise TypeError(_not_callable_message("errback", fn))
         with _registering:
             if self._errbacks is None:
                 self._errbacks = _Callbacks()
@@ -487,9 +492,11 @@ class ResponseFuture(Generic[R]):
             raise QueryExhausted("there are no more pages")
         with _requesting_page:
             state = self._paging_state
-            # Another thread or callback has requested the page, which has not come yet.
+            # Do nothing if another thread or callback has requested the page, which has not come
+            # yet.
             if not self._done and state is not None:
                 return
+            # Use the request that `_ask_for_page_ahead` has sent, if any.
             next_page, self._next = self._next, None
             if next_page is None:
                 next_page = self.session._next_page(self._request, state)
@@ -504,9 +511,11 @@ class ResponseFuture(Generic[R]):
                         # the old one.
                         callbacks.due = deque(callbacks.registered)
                 self._watch(next_page.request)
-        # The completion of the previous page may not have read the waiter yet.
+        # Wake threads that still wait for the previous page: its completion may not have read the
+        # waiter before we removed it.
         if waiter is not None:
             waiter.set()
+        # Calls `_complete` when the page comes; at once if it has come already.
         next_page.take(self._complete)
 
     def _ask_for_page_ahead(self) -> None:
@@ -519,6 +528,7 @@ class ResponseFuture(Generic[R]):
         if self._paging_state is None or self._request is None:
             return
         with _requesting_page:
+            # Check again under the lock: another thread may have requested the page meanwhile.
             state = self._paging_state
             if state is None or self._next is not None or not self._done:
                 return
@@ -548,6 +558,7 @@ class ResponseFuture(Generic[R]):
     @property
     def attempts(self) -> list[Attempt]:
         """All attempts so far, each with its host, start, latency, error and retry decision."""
+        # When a page is complete, `_history` has the attempts of its request already.
         current = self._request.attempts if self._request is not None and not self._done else []
         return [*self._history, *current]
 

@@ -65,39 +65,44 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # `was_applied` needs it.
     _is_over = False
     # (session, request, row factory), from which `response_future` is made when it is needed.
-    _made_of: tuple[Any, Any, Any] | None = None
+    _future_arguments: tuple[Any, Any, Any] | None = None
     # (column names, column types), once they were read.
-    _described: tuple[list[str] | None, list[Any] | None] | None = None
+    _cached_columns: tuple[list[str] | None, list[Any] | None] | None = None
 
     def __init__(self, response_future: Any, initial_response: object) -> None:
         self.response_future = response_future
         if isinstance(initial_response, ResultMessage):
             self._message = initial_response
         else:
-            self._take_page(initial_response)
+            self._set_page(initial_response)
 
     def __getattr__(self, name: str) -> Any:
         # Python calls this for missing attributes. The future is created when it is first needed.
-        made_of = self._made_of if name == "response_future" else None
-        if made_of is None:
+        future_arguments = self._future_arguments if name == "response_future" else None
+        if future_arguments is None:
             raise no_attribute(self, name)
-        session, request, row_factory = made_of
+        session, request, row_factory = future_arguments
         # `setdefault` is atomic, so two threads get the same future.
         return self.__dict__.setdefault("response_future", session._future_of(request, row_factory))
 
-    def _take_page(self, response: Any) -> None:
+    def _set_page(self, response: Any) -> None:
+        """Make `response` the current page.
+
+        :param response: a message, a list of rows, or None for no rows.
+        """
         self._pages_before += 1
         self._is_read = self._is_over = self._is_fetching = False
         if isinstance(response, ResultMessage):
             self._message = response
             self._page = None
             if response.kind == RESULT_KIND_ROWS:
-                self._described = None
+                # The columns of this page are read from its message when they are needed.
+                self._cached_columns = None
         else:
             # The rows are not from a message, so they have no columns: keep those of the last
             # message.
-            if self._described is None and self._message is not None:
-                self._described = (self.column_names, self.column_types)
+            if self._cached_columns is None and self._message is not None:
+                self._cached_columns = (self.column_names, self.column_types)
             self._message = None
             self._page = response if response is not None else []
 
@@ -111,7 +116,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._set_current_rows(rows)
 
     def _set_current_rows(self, rows: Any) -> None:
-        self._take_page([rows] if isinstance(rows, Mapping) else rows)
+        self._set_page([rows] if isinstance(rows, Mapping) else rows)
 
     @property
     def column_names(self) -> list[str] | None:
@@ -124,7 +129,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return self._columns_at_hand()[1]
 
     def _columns_at_hand(self) -> tuple[list[str] | None, list[Any] | None]:
-        columns = self._described
+        """Return (column names, column types) and cache them; (None, None) if the result has no
+        rows.
+        """
+        columns = self._cached_columns
         if columns is None:
             message = self._message
             if message is not None and message.kind == RESULT_KIND_ROWS:
@@ -132,7 +140,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             else:
                 future = self.response_future
                 columns = (getattr(future, "_col_names", None), getattr(future, "_col_types", None))
-            self._described = columns
+            self._cached_columns = columns
         return columns
 
     # -- the current page --------------------------------------------------------------------------
@@ -171,9 +179,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         page becomes empty.
         """
         if not self._fetch_after(self._pages_before):
-            self._take_page([])
+            self._set_page([])
 
-    def _lock_of_fetch(self) -> Any:
+    def _get_fetch_lock(self) -> Any:
+        """Return the lock of this result, and create it at the first call."""
         lock = self._fetch_lock
         # `setdefault` is atomic, so two threads get the same lock.
         return self.__dict__.setdefault("_fetch_lock", new_lock()) if lock is None else lock
@@ -186,7 +195,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             a later iteration does not return them again.
         :returns: False if there is no further page.
         """
-        with self._lock_of_fetch():
+        with self._get_fetch_lock():
             if page != self._pages_before:  # another thread has fetched the next page meanwhile
                 return True
             if not self.has_more_pages:
@@ -203,7 +212,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 # of the application's own class may lack the attribute.
                 self._is_fetching = getattr(future, "error", True) is None
                 raise
-            self._take_page(
+            self._set_page(
                 next_result._message
                 if next_result._message is not None
                 else next_result.current_rows
@@ -213,19 +222,24 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # -- all pages ---------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[T]:
+        # After `result[0]`, begin with that row again; see `_is_indexed`.
         if self._is_indexed:
             self._enter_list_mode("iteration")
         if self._is_list:
             return iter(self._page)
+        # After pages were read by columns, keep the iterator that raises an error: their rows are
+        # gone.
         if not isinstance(self._iterator, ReadByColumns):
             self._iterator = self._rows()
         return self._iterator
 
     def _rows(self) -> Iterator[T]:
+        """Yield the rows of the current page and of all later pages."""
         # Most results have a single page, and so nothing that threads must share.
         if self._fetch_lock is None and not self.has_more_pages:
             page = self._pages_before
             yield from self.current_rows
+            # Unless the application fetched or replaced a page meanwhile, no rows are left.
             if page == self._pages_before:
                 self._page = []
                 self._is_over = True
@@ -253,7 +267,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         it comes while the rows are used.
         """
         # Other threads must not replace the page between the steps.
-        with self._lock_of_fetch():
+        with self._get_fetch_lock():
             # Futures of the application's own class lack this method.
             ask_ahead = getattr(self.response_future, "_ask_for_page_ahead", None)
             if ask_ahead is not None and not self._is_fetching:
@@ -297,6 +311,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return rows
 
     def _enter_list_mode(self, operation: str) -> None:
+        """Read all pages into one list, for operations that need all rows.
+
+        :param operation: what the application does, for the error message.
+        """
         if self._is_list:
             return
         if self._iterator is not None:
@@ -350,6 +368,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             # has used the rows up.
             return applied(self._message.decode(tuple_factory), names.index(APPLIED))
         first = self.one()
+        # The application may have replaced the rows: look at the first one. A dict has [applied] by
+        # name; in a tuple, it is the first value.
         if isinstance(first, dict) and APPLIED in first:
             return bool(first[APPLIED])
         if (
@@ -395,8 +415,8 @@ def result_of(session: Any, request: Any, row_factory: Any) -> ResultSet[Any]:
     if type(request.response) is ResultMessage:
         result._message = request.response
     else:  # None if a retry policy has ignored the error
-        result._take_page(request.response)
-    result._made_of = (session, request, row_factory)
+        result._set_page(request.response)
+    result._future_arguments = (session, request, row_factory)
     return result
 
 

@@ -216,10 +216,10 @@ class Session(SessionBase, CompatSession):
             raise unknown_option("Session.execute", _unknown)
         if running_loop() is not None:
             warn_of_blocking("Session.execute()")
-        # See `write_head_start`.
-        latest = getattr(self._latest, "future", None)
-        if latest is not None:
-            future = latest()
+        # Give the last write of this thread a head start; see `write_head_start`.
+        latest_reference = getattr(self._latest, "future", None)
+        if latest_reference is not None:
+            future = latest_reference()
             if future is not None and not future.is_over and self.write_head_start:
                 future._wait_for_write(self.write_head_start)
         return self.execute_async(
@@ -325,6 +325,7 @@ class Session(SessionBase, CompatSession):
             self._default_options if is_usual else self._options(*options_of_call, shard, token)
         )
         future = ResponseFuture(self, query, options.profile.row_factory)
+        # A later `execute` of this thread may wait for this future; see `write_head_start`.
         self._latest.future = ref(future)
         request = self._request_of(future, query, parameters, options, row_type)
         # Send in this thread if the engine has nothing to do; otherwise pass the request to the
@@ -480,6 +481,7 @@ class Session(SessionBase, CompatSession):
         self._refuse_on_loop("Session.prepare()", "the session of cassandra.aio")
         if running_loop() is not None:
             warn_of_blocking("Session.prepare()")
+        # Call this only for its check that `query` is a string.
         (query,) = list_of_queries([query])
         profile = self._default_profile
         return self.cluster._run(
@@ -532,9 +534,9 @@ class Session(SessionBase, CompatSession):
         check_keyspace(keyspace)
         # Do not call `execute`: listeners and tracers would report a request that the application
         # did not make.
-        text = f"USE {escape_name(keyspace)}"
-        future = ResponseFuture(self, text, self._default_options.profile.row_factory)
-        request = self._request(text, None, self._default_options, future._complete)
+        use_statement = f"USE {escape_name(keyspace)}"
+        future = ResponseFuture(self, use_statement, self._default_options.profile.row_factory)
+        request = self._request(use_statement, None, self._default_options, future._complete)
         future.query = request.statement
         future._watch(request)
         self._inbox.put(request)

@@ -21,7 +21,7 @@ __all__ = ["ClusterReport", "HostReport", "report_of"]
 # Settings of these types are shown. Other objects may contain secrets, so only their class is
 # shown.
 _PLAIN = (bool, int, float, str, type(None))
-_LONGEST = 200  # maximum characters of an error, or of a setting
+_MAX_TEXT_LENGTH = 200  # maximum characters of an error, or of a setting
 
 
 @dataclass(frozen=True)
@@ -101,43 +101,44 @@ class ClusterReport:
         report["sessions"] = list(report["sessions"])
         return report
 
-    def _facts(self) -> list[tuple[str, str]]:
+    def _summary_rows(self) -> list[tuple[str, str]]:
         """Return (label, text) of the lines above the table of hosts."""
-        lane = "compiled" if self.implementation == "c" else "pure Python"
+        implementation = "compiled" if self.implementation == "c" else "pure Python"
         if self.fallback_reason is not None:
-            lane += f" ({self.fallback_reason})"
+            implementation += f" ({self.fallback_reason})"
         keyspaces = ", ".join(name or "no keyspace" for name in self.sessions)
-        facts = [
-            ("cluster", f"{self.cluster or 'unknown'}, {self.state}{self._outage()}"),
+        rows = [
+            ("cluster", f"{self.cluster or 'unknown'}, {self.state}{self._outage_note()}"),
             ("protocol", f"version {self.protocol_version}"),
-            ("driver", f"{self.driver}, {lane}, {self.python}"),
+            ("driver", f"{self.driver}, {implementation}, {self.python}"),
             ("sessions", f"{len(self.sessions)}" + (f": {keyspaces}" if keyspaces else "")),
             ("prepared", f"{self.prepared_statements}"),
         ]
         if self.tablets:
-            facts.append(("tablets", f"{self.tablets}"))
-        return facts
+            rows.append(("tablets", f"{self.tablets}"))
+        return rows
 
-    def _outage(self) -> str:
+    def _outage_note(self) -> str:
         """Return a text to append to the state if no host is up; otherwise ""."""
         hosts = self.hosts
         if self.state != "connected" or not hosts or any(host.state == "up" for host in hosts):
             return ""
         if any(host.state == "unknown" for host in hosts):
             return ", but no host is known to be up"
-        which = f"all {len(hosts)} hosts are" if len(hosts) > 1 else "its only host is"
+        subject = f"all {len(hosts)} hosts are" if len(hosts) > 1 else "its only host is"
         # All hosts are down since the time when the last one went down.
         times = [host.down_since for host in hosts if host.down_since is not None]
-        return f", but {which} down" + (f" since {max(times)}" if times else "")
+        return f", but {subject} down" + (f" since {max(times)}" if times else "")
 
     def __str__(self) -> str:
-        lines = [f"{name + ':':<11}{text}" for name, text in self._facts()]
+        lines = [f"{name + ':':<11}{text}" for name, text in self._summary_rows()]
         rows = [_HEADINGS, *map(_cells, self.hosts)] if self.hosts else []
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        # The table of hosts: strings are aligned to the left, numbers to the right.
         lines.append("")
         lines += [
             "  ".join(
-                cell.ljust(width) if index < _TEXTS else cell.rjust(width)
+                cell.ljust(width) if index < _TEXT_COLUMNS else cell.rjust(width)
                 for index, (cell, width) in enumerate(zip(row, widths, strict=True))
             ).rstrip()
             for row in rows
@@ -146,6 +147,7 @@ class ClusterReport:
         if self.settings:
             lines += ["", "settings that differ from their defaults:"]
             lines += [f"  {name} = {_shown(value)}" for name, value in self.settings.items()]
+        # Blocks that have no lines leave several blank lines behind each other: keep one.
         return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -153,13 +155,13 @@ class ClusterReport:
 
     def _repr_html_(self) -> str:
         # Three tables: the facts, the hosts, and the settings, which are folded.
-        facts = "".join(
+        summary = "".join(
             f"<tr><th style='text-align:left'>{name}</th>"
             f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
-            for name, text in self._facts()
+            for name, text in self._summary_rows()
         )
-        head = "".join(f"<th>{name}</th>" for name in _HEADINGS)
-        body = "".join(
+        headings = "".join(f"<th>{name}</th>" for name in _HEADINGS)
+        rows = "".join(
             f"<tr{_TITLE.format(html.escape(host.error)) if host.error else ''}>"
             + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(host))
             + "</tr>"
@@ -170,9 +172,9 @@ class ClusterReport:
             f"<td style='text-align:left'><code>{html.escape(_shown(value))}</code></td></tr>"
             for name, value in self.settings.items()
         )
-        document = f"<table>{facts}</table>"
+        document = f"<table>{summary}</table>"
         if self.hosts:
-            document += f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            document += f"<table><thead><tr>{headings}</tr></thead><tbody>{rows}</tbody></table>"
         if settings:
             document += f"<details><summary>settings</summary><table>{settings}</table></details>"
         return document
@@ -182,7 +184,7 @@ _HEADINGS = (
     "host", "state", "data centre", "rack", "version",
     "connections", "in flight", "waiting", "orphans", "shards",
 )  # fmt: skip
-_TEXTS = 5  # the first columns are strings; the others are numbers
+_TEXT_COLUMNS = 5  # the first columns are strings; the others are numbers
 # HTML attributes of the row of a host with an error.
 _TITLE = ' title="{}" style="color:#c0392b"'
 
@@ -213,8 +215,8 @@ def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
     gauges = ClusterGauges.of(cluster)
     sessions = list(core.sessions) if core is not None else []
     control = core.control.host if core is not None and core.control.connection else None
-    is_over = getattr(cluster, "is_shutdown", False)
-    state = "shut down" if is_over else "connected" if core else "not connected"
+    is_shut_down = getattr(cluster, "is_shutdown", False)
+    state = "shut down" if is_shut_down else "connected" if core else "not connected"
     return ClusterReport(
         driver=f"{DRIVER_NAME} {__version__}",
         implementation=_impl.implementation,
@@ -223,15 +225,15 @@ def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
         cluster=cluster.metadata.cluster_name,
         state=state,
         protocol_version=int(cluster.protocol_version),
-        hosts=tuple(_host(gauge, sessions, gauge.host is control) for gauge in gauges.hosts),
+        hosts=tuple(_host_report(gauge, sessions, gauge.host is control) for gauge in gauges.hosts),
         sessions=tuple(session.keyspace for session in sessions),
         prepared_statements=gauges.prepared_statements,
         tablets=gauges.tablets,
-        settings=_settings(cluster, table),
+        settings=_changed_settings(cluster, table),
     )
 
 
-def _host(gauges: HostGauges, sessions: list[Any], is_control: bool) -> HostReport:
+def _host_report(gauges: HostGauges, sessions: list[Any], is_control: bool) -> HostReport:
     host = gauges.host
     # Each session may have an error of its own: report the last one.
     errors = [error for session in sessions if (error := session.pool_error(host)) is not None]
@@ -249,41 +251,46 @@ def _host(gauges: HostGauges, sessions: list[Any], is_control: bool) -> HostRepo
         orphans=gauges.orphans,
         shards=sharding.shards_count if sharding is not None else None,
         is_control=is_control,
-        error=_short(f"{type(errors[-1]).__name__}: {errors[-1]}") if errors else None,
+        error=_shorten(f"{type(errors[-1]).__name__}: {errors[-1]}") if errors else None,
         down_since=since.isoformat(timespec="seconds") if since is not None else None,
     )
 
 
-def _settings(cluster: Any, table: Mapping[str, Any]) -> dict[str, Any]:
+def _changed_settings(cluster: Any, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of `cluster` that differ from their defaults, by name.
+
+    :param table: the descriptions of all settings by name, which have the defaults.
+    """
     settings = {}
     for name, setting in table.items():
         value = getattr(cluster, name, None)
         if value is setting.default:
             continue
-        text = _plain(value)
-        if text not in (_plain(setting.default), setting.shown_default):
-            settings[name] = text
+        shown_value = _showable(value)
+        # Compare what is shown: the value may be another object of the same class as the default.
+        if shown_value not in (_showable(setting.default), setting.shown_default):
+            settings[name] = shown_value
     return settings
 
 
-def _plain(value: object) -> Any:
+def _showable(value: object) -> Any:
     """Return a value to show: a plain value itself, and only the class of any other object, which
     may contain secrets.
     """
     if isinstance(value, _PLAIN):
-        return _short(value) if isinstance(value, str) else value
+        return _shorten(value) if isinstance(value, str) else value
     if isinstance(value, (list, tuple)) and all(isinstance(item, _PLAIN) for item in value):
-        return [_plain(item) for item in value]
+        return [_showable(item) for item in value]
     if isinstance(value, type):
         return value.__name__
     return f"<{type(value).__name__}>"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+    return text if len(text) <= _MAX_TEXT_LENGTH else text[: _MAX_TEXT_LENGTH - 3] + "..."
 
 
 def _shown(value: object) -> str:
-    # `_plain` represents objects as "<Class>", which needs no quotes.
+    # `_showable` represents objects as "<Class>", which needs no quotes.
     return value if isinstance(value, str) and value.startswith("<") else repr(value)
