@@ -19,13 +19,17 @@ from cassandra.query.statement import SimpleStatement
 
 __all__ = ["CHECKS"]
 
-_ROUNDS = 10  # queries to measure the latency of a host
-_SLOW = 0.1  # warn of a median round trip longer than this many seconds
-_SKEW = 0.5  # warn of a clock that differs by more than this many seconds
+_LATENCY_SAMPLES = 10  # queries to measure the latency of a host
+_SLOW_ROUND_TRIP = 0.1  # warn of a median round trip longer than this many seconds
+_MAX_CLOCK_SKEW = 0.5  # warn of a clock that differs by more than this many seconds
 # Keyspaces whose replication is not checked, because each node has its own data in them.
-_LOCAL = {"system", "system_schema", "system_views", "system_virtual_schema"}
+_NODE_LOCAL_KEYSPACES = {"system", "system_schema", "system_views", "system_virtual_schema"}
 # Keyspaces that the server creates with a fixed replication factor, whatever the cluster's size is.
-_AS_THEY_COME = {"system_distributed", "system_distributed_everywhere", "system_traces"}
+_FIXED_REPLICATION_KEYSPACES = {
+    "system_distributed",
+    "system_distributed_everywhere",
+    "system_traces",
+}
 
 
 def hosts(session: Session, timeout: float) -> Iterator[Finding]:
@@ -65,7 +69,9 @@ def versions(session: Session, timeout: float) -> Iterator[Finding]:
 def schema(session: Session, timeout: float) -> Iterator[Finding]:
     """Check that all hosts have the same schema version."""
     by_version: dict[Any, list[str]] = defaultdict(list)
-    for host, row in _each(session, "SELECT schema_version FROM system.local", timeout):
+    for host, row in _first_row_of_each_host(
+        session, "SELECT schema_version FROM system.local", timeout
+    ):
         by_version[row.schema_version].append(str(host.endpoint))
     if len(by_version) > 1:
         text = "; ".join(
@@ -78,29 +84,37 @@ def schema(session: Session, timeout: float) -> Iterator[Finding]:
             "wait a minute and look again; then: nodetool describecluster",
         )
     elif by_version:
-        (version, addresses), asked = *by_version.items(), len(_connected(session))
-        whole = "all hosts" if len(addresses) == asked else f"{len(addresses)} of {asked} hosts"
-        yield finding(OK, "schema", f"{whole} agree on version {version}")
+        ((version, addresses),) = by_version.items()
+        host_count = len(_connected_hosts(session))
+        # Hosts that did not respond are missing in `addresses`.
+        hosts_text = (
+            "all hosts"
+            if len(addresses) == host_count
+            else f"{len(addresses)} of {host_count} hosts"
+        )
+        yield finding(OK, "schema", f"{hosts_text} agree on version {version}")
 
 
 def clocks(session: Session, timeout: float) -> Iterator[Finding]:
     """Compare the clock of each host with the clock of this machine."""
     # toTimestamp exists since Cassandra 2.2.
     query = "SELECT toTimestamp(now()) AS now FROM system.local"
-    for host in _connected(session):
-        began = time.time()
-        row = _ask(session, query, host, timeout)
+    for host in _connected_hosts(session):
+        started = time.time()
+        row = _first_row_or_none(session, query, host, timeout)
         ended = time.time()
         if row is None:
             continue
-        # The server has read its clock at some time between `began` and `ended`, and has rounded it
-        # to milliseconds.
-        unsure = (ended - began) / 2 + 0.001
-        server_time = row.now.timestamp() if row.now.tzinfo else _utc(row.now)
-        skew = server_time - (began + ended) / 2
+        # The server has read its clock at an unknown time between `started` and `ended`, and
+        # has rounded it to milliseconds.
+        uncertainty = (ended - started) / 2 + 0.001
+        # Without a time zone, the time is in UTC; `timestamp` would take it for local time.
+        server_time = row.now.timestamp() if row.now.tzinfo else _seconds_since_epoch(row.now)
+        # Compare with the middle of the interval, so the error is half of it at most.
+        skew = server_time - (started + ended) / 2
         text = f"its clock is {abs(skew) * 1000:.0f} ms {'ahead' if skew > 0 else 'behind'}"
-        text += f" (known to {unsure * 1000:.0f} ms)"
-        if abs(skew) - unsure > _SKEW:
+        text += f" (known to {uncertainty * 1000:.0f} ms)"
+        if abs(skew) - uncertainty > _MAX_CLOCK_SKEW:
             yield finding(
                 WARNING,
                 str(host.endpoint),
@@ -113,13 +127,13 @@ def clocks(session: Session, timeout: float) -> Iterator[Finding]:
 
 def latency(session: Session, timeout: float) -> Iterator[Finding]:
     """Measure the round trip time of a query to each host."""
-    for host in _connected(session):
+    for host in _connected_hosts(session):
         durations = []
         try:
-            for _ in range(_ROUNDS):
-                began = time.monotonic()
-                _answer(session, "SELECT key FROM system.local", host, timeout)
-                durations.append(time.monotonic() - began)
+            for _ in range(_LATENCY_SAMPLES):
+                started = time.monotonic()
+                _first_row(session, "SELECT key FROM system.local", host, timeout)
+                durations.append(time.monotonic() - started)
         except Exception as error:
             yield finding(
                 PROBLEM,
@@ -134,7 +148,7 @@ def latency(session: Session, timeout: float) -> Iterator[Finding]:
             f"{min(durations) * 1000:.1f} to {max(durations) * 1000:.1f})"
         )
         # Judge by the median, because a single query may be slow by chance.
-        if median > _SLOW:
+        if median > _SLOW_ROUND_TRIP:
             yield finding(WARNING, str(host.endpoint), text, "is it in another region, or busy?")
         else:
             yield finding(OK, str(host.endpoint), text)
@@ -147,84 +161,98 @@ def ring(session: Session, timeout: float) -> Iterator[Finding]:
         yield finding(WARNING, "ring", "no tokens are known", "is token_metadata_enabled off?")
         return
     counts = Counter(token_map.token_to_host_owner.values())
-    without = [
+    hosts_without_tokens = [
         str(host.endpoint) for host in session.cluster.metadata.all_hosts() if host not in counts
     ]
-    if without:
-        yield finding(NOTE, "ring", f"without tokens, so without data: {', '.join(without)}")
-    fewest, most_tokens = min(counts.values()), max(counts.values())
-    per_host = f"{fewest}" if fewest == most_tokens else f"{fewest} to {most_tokens}"
+    if hosts_without_tokens:
+        yield finding(
+            NOTE, "ring", f"without tokens, so without data: {', '.join(hosts_without_tokens)}"
+        )
+    fewest, most = min(counts.values()), max(counts.values())
+    per_host = f"{fewest}" if fewest == most else f"{fewest} to {most}"
     yield finding(OK, "ring", f"{sum(counts.values())} tokens, {per_host} a host")
 
 
 def replication(session: Session, timeout: float) -> Iterator[Finding]:
     """Check that each keyspace has more than one replica, and enough nodes for its replicas."""
     metadata = session.cluster.metadata
-    nodes = Counter(host.datacenter for host in metadata.all_hosts() if host.datacenter)
-    flawless = 0  # keyspaces without a fault
+    nodes_by_dc = Counter(host.datacenter for host in metadata.all_hosts() if host.datacenter)
+    faultless_count = 0  # keyspaces without a fault
     for name, keyspace in sorted(metadata.keyspaces.items()):
-        if name in _LOCAL:
+        if name in _NODE_LOCAL_KEYSPACES:
             continue
-        faults = list(_faults_of(name, keyspace.replication_strategy, nodes))
+        faults = list(_replication_faults(name, keyspace.replication_strategy, nodes_by_dc))
         yield from faults
-        flawless += not faults
-    if flawless:
-        yield finding(OK, "replication", f"{flawless} keyspace{'s' * (flawless != 1)} in order")
+        faultless_count += not faults
+    if faultless_count:
+        yield finding(
+            OK, "replication", f"{faultless_count} keyspace{'s' * (faultless_count != 1)} in order"
+        )
 
 
-def _faults_of(name: str, strategy: Any, nodes: Counter[str]) -> Iterator[Finding]:
+def _replication_faults(name: str, strategy: Any, nodes_by_dc: Counter[str]) -> Iterator[Finding]:
     """Yield what is wrong with the replication of a keyspace.
 
-    :param nodes: the number of nodes by data centre.
+    :param nodes_by_dc: the number of nodes by data centre.
     """
     subject = f"keyspace {name}"
-    total = sum(nodes.values())
-    if name in _AS_THEY_COME:
+    node_count = sum(nodes_by_dc.values())
+    if name in _FIXED_REPLICATION_KEYSPACES:
         return
     if isinstance(strategy, SimpleStrategy):
         factor = strategy.replication_factor
-        if len(nodes) > 1:
+        if len(nodes_by_dc) > 1:
             yield finding(
                 WARNING,
                 subject,
-                f"SimpleStrategy puts replicas anywhere in {', '.join(sorted(nodes))}",
+                f"SimpleStrategy puts replicas anywhere in {', '.join(sorted(nodes_by_dc))}",
                 "use NetworkTopologyStrategy",
             )
-        yield from _too_many(subject, factor, total, "the cluster")
-        if factor == 1 and total > 1:
-            yield _single(subject)
+        yield from _warn_of_too_few_nodes(subject, factor, node_count, "the cluster")
+        if factor == 1 and node_count > 1:
+            yield _single_replica_finding(subject)
     elif isinstance(strategy, NetworkTopologyStrategy):
         for datacenter, factor in strategy.dc_replication_factors.items():
-            if datacenter not in nodes and factor:
+            if datacenter not in nodes_by_dc and factor:
                 yield finding(
                     PROBLEM,
                     subject,
                     f"has {factor} replicas in {datacenter!r}, but no node is there: the data "
-                    f"centres are {', '.join(map(repr, sorted(nodes)))}",
+                    f"centres are {', '.join(map(repr, sorted(nodes_by_dc)))}",
                     "names of data centres are case-sensitive; ALTER KEYSPACE",
                 )
             elif factor:
-                yield from _too_many(subject, factor, nodes[datacenter], datacenter)
+                yield from _warn_of_too_few_nodes(
+                    subject, factor, nodes_by_dc[datacenter], datacenter
+                )
         factors = [factor for factor in strategy.dc_replication_factors.values() if factor]
         # A login only reads from the local data centre. So for the keyspace of roles, a single
         # replica in any data centre is too few.
-        of_login = name == "system_auth" and 1 in factors
-        if (sum(factors) == 1 or of_login) and total > 1:
-            yield _single(subject)
+        is_login_at_risk = name == "system_auth" and 1 in factors
+        if (sum(factors) == 1 or is_login_at_risk) and node_count > 1:
+            yield _single_replica_finding(subject)
 
 
-def _too_many(subject: str, factor: int, nodes: int, where: str) -> Iterator[Finding]:
-    if factor > nodes:
+def _warn_of_too_few_nodes(
+    subject: str, factor: int, node_count: int, where: str
+) -> Iterator[Finding]:
+    """Yield a warning if there are fewer nodes than replicas.
+
+    :param factor: the number of replicas.
+    :param where: the data centre, or "the cluster", for the message.
+    """
+    if factor > node_count:
         yield finding(
             WARNING,
             subject,
-            f"has {factor} replicas, but {where} has {nodes} node{'s' * (nodes != 1)}: QUORUM "
-            f"wants {factor // 2 + 1}, ALL can never be met",
+            f"has {factor} replicas, but {where} has {node_count} node{'s' * (node_count != 1)}: "
+            f"QUORUM wants {factor // 2 + 1}, ALL can never be met",
             "add nodes, or lower the replication factor",
         )
 
 
-def _single(subject: str) -> Finding:
+def _single_replica_finding(subject: str) -> Finding:
+    """Return a warning about a keyspace with a single replica."""
     if subject == "keyspace system_auth":
         return finding(
             WARNING,
@@ -240,44 +268,47 @@ def _single(subject: str) -> Finding:
 def shards(session: Session, timeout: float) -> Iterator[Finding]:
     """Check that each shard of each ScyllaDB node has a connection."""
     for address, state in sorted(session.cluster.shard_aware_stats().items()):
-        shard_count, open_ = state["shards_count"], state["connected"]
-        if open_ < shard_count:
+        shard_count, connected_count = state["shards_count"], state["connected"]
+        if connected_count < shard_count:
             yield finding(
                 WARNING,
                 str(address),
-                f"{open_} of {shard_count} shards have a connection",
+                f"{connected_count} of {shard_count} shards have a connection",
                 "open the shard-aware port (19042), or wait: connections are opened one by one",
             )
         else:
             yield finding(OK, str(address), f"each of its {shard_count} shards has a connection")
 
 
-def _connected(session: Session) -> list[Host]:
+def _connected_hosts(session: Session) -> list[Host]:
     return sorted(session.get_pool_state(), key=lambda host: str(host.endpoint))
 
 
-def _ask(session: Session, query: str, host: Host, timeout: float) -> Any:
+def _first_row_or_none(session: Session, query: str, host: Host, timeout: float) -> Any:
     """Return the first row of a query to `host`; None if the query fails."""
     try:
-        return _answer(session, query, host, timeout)
+        return _first_row(session, query, host, timeout)
     except Exception:  # the check `latency` reports the error
         return None
 
 
-def _answer(session: Session, query: str, host: Host, timeout: float) -> Any:
+def _first_row(session: Session, query: str, host: Host, timeout: float) -> Any:
     return session.execute(SimpleStatement(query), host=host, timeout=timeout).one()
 
 
-def _each(session: Session, query: str, timeout: float) -> Iterator[tuple[Host, Any]]:
+def _first_row_of_each_host(
+    session: Session, query: str, timeout: float
+) -> Iterator[tuple[Host, Any]]:
     """Send a query to each connected host; yield (host, first row) of each that responds."""
-    for host in _connected(session):
-        row = _ask(session, query, host, timeout)
+    for host in _connected_hosts(session):
+        row = _first_row_or_none(session, query, host, timeout)
         if row is not None:
             yield host, row
 
 
-def _utc(moment: Any) -> float:
-    epoch: float = (moment - type(moment)(1970, 1, 1)).total_seconds()
+def _seconds_since_epoch(utc_time: Any) -> float:
+    """Convert a time in UTC that has no time zone."""
+    epoch: float = (utc_time - type(utc_time)(1970, 1, 1)).total_seconds()
     return epoch
 
 

@@ -34,12 +34,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m cassandra.doctor", description=DESCRIPTION, epilog=EPILOG
     )
-    add = parser.add_argument
-    add("hosts", nargs="*", metavar="HOST", help="contact points: names or addresses")
+    add_option = parser.add_argument
+    add_option("hosts", nargs="*", metavar="HOST", help="contact points: names or addresses")
     add_connection_options(parser)
-    add("--timeout", type=float, default=5.0, help="seconds for each step (default: 5)")
-    add("--strict", action="store_true", help="a warning makes the exit code 1, too")
-    add("--json", action="store_true", help="print findings as JSON")
+    add_option("--timeout", type=float, default=5.0, help="seconds for each step (default: 5)")
+    add_option("--strict", action="store_true", help="a warning makes the exit code 1, too")
+    add_option("--json", action="store_true", help="print findings as JSON")
     return parser
 
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.hosts and options.cloud_bundle is not None:
         parser.error("a bundle stands for HOST: give one of the two")
     for host in options.hosts:
-        if host.isdecimal():  # name resolution would take it for an address
+        if host.isdecimal():  # name resolution accepts a number as an address
             parser.error(f"{host} is not a host: for a port, write --port {host}")
     if not options.timeout > 0:
         parser.error(f"--timeout must be positive, but is {options.timeout}")
@@ -66,16 +66,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ssl.SSLError, KeyError, ValueError) as error:
         parser.error(reason_of(error))
     findings = []
-    for result in _examine(options, settings, settings.get("ssl_context")):
+    for result in _run_checks(options, settings, settings.get("ssl_context")):
         findings.append(result)
         if not options.json:
-            _print(result)
+            _print_finding(result)
     # Any problem makes the exit code 1; with --strict, any warning, too.
     levels = [result.level for result in findings]
     problems, warnings = levels.count(PROBLEM), levels.count(WARNING)
     if options.json:
-        rows = [{**vars(result)} for result in findings]
-        print(json.dumps({"findings": rows, "problems": problems, "warnings": warnings}, indent=2))
+        findings_as_dicts = [{**vars(result)} for result in findings]
+        print(
+            json.dumps(
+                {"findings": findings_as_dicts, "problems": problems, "warnings": warnings},
+                indent=2,
+            )
+        )
     else:
         print(_summary(problems, warnings))
     return int(problems > 0 or (options.strict and warnings > 0))
@@ -90,7 +95,7 @@ def _summary(problems: int, warnings: int) -> str:
     return f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}"
 
 
-def _print(result: Finding) -> None:
+def _print_finding(result: Finding) -> None:
     print(f"{_MARKS[result.level]:<8} {result.subject}: {result.text}", flush=True)
     if result.do:
         print(f"{'':<8} -> {result.do}", flush=True)
@@ -100,6 +105,7 @@ def _print(result: Finding) -> None:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the keyword arguments of the `Cluster`, from the options of the command."""
     # The session must connect to all data centres, not only to the local one.
     profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=options.timeout)
     return {
@@ -113,9 +119,14 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _examine(
+def _run_checks(
     options: argparse.Namespace, settings: dict[str, Any], context: ssl.SSLContext | None
 ) -> Iterator[Finding]:
+    """Yield the findings of all checks, beginning with those that need no session.
+
+    :param settings: the keyword arguments of the `Cluster`.
+    :param context: the TLS context of `settings`; None for no TLS.
+    """
     yield from installation()
     for host in options.hosts:
         yield from reach(host, options.port, options.timeout, context)
@@ -128,7 +139,7 @@ def _examine(
         try:
             session = cluster.connect(wait_for_all_pools=True)
         except (DriverException, OSError) as error:
-            yield finding(PROBLEM, "connect", str(error), _advice(error))
+            yield finding(PROBLEM, "connect", str(error), _connect_advice(error))
             return
         yield finding(OK, "connect", f"connected to cluster {cluster.metadata.cluster_name!r}")
         for check in CHECKS:
@@ -141,7 +152,7 @@ def _examine(
         cluster.shutdown()
 
 
-def _advice(error: BaseException) -> str:
+def _connect_advice(error: BaseException) -> str:
     """Return what to do if the session cannot connect; "" if we do not know."""
     text = str(error)
     if "authentication" in text or "login" in text:

@@ -22,21 +22,22 @@ from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, findi
 __all__ = ["installation", "reach"]
 
 # Warn about certificates that expire within this number of days.
-_SOON = 30
+_EXPIRY_WARNING_DAYS = 30
+_SECONDS_PER_DAY = 24 * 60 * 60
 
 
 def installation() -> Iterator[Finding]:
     """Report the version of the driver, and check that its compiled modules are used."""
     if _impl.implementation == "c":
-        yield from _build()
+        yield from _check_build()
     text = f"{DRIVER_NAME} {__version__}"
     if _impl.implementation == "c":
         yield finding(OK, "driver", f"{text}, compiled")
     elif _impl.fallback_reason is None:
-        why = f"as on every {platform.python_implementation()}"
+        reason = f"as on every {platform.python_implementation()}"
         if os.environ.get("CASS_DRIVER_IMPL") == "python":
-            why = "as CASS_DRIVER_IMPL wants it"
-        yield finding(NOTE, "driver", f"{text}, pure Python, {why}")
+            reason = "as CASS_DRIVER_IMPL wants it"
+        yield finding(NOTE, "driver", f"{text}, pure Python, {reason}")
     else:
         yield finding(
             WARNING,
@@ -46,7 +47,7 @@ def installation() -> Iterator[Finding]:
         )
 
 
-def _build() -> Iterator[Finding]:
+def _check_build() -> Iterator[Finding]:
     """In a source checkout, check that the compiled modules were built from the present sources."""
     if not _build_stamp.has_sources():
         return
@@ -74,7 +75,7 @@ def reach(
     """
     subject = f"{host}:{port}"
     try:
-        addresses = _resolved(host, port, timeout)
+        addresses = _resolve(host, port, timeout)
     except (OSError, Late) as error:
         reason = "no answer in time" if isinstance(error, Late) else str(error)
         yield finding(
@@ -84,26 +85,26 @@ def reach(
     if addresses != [host]:
         yield finding(OK, subject, f"is {', '.join(addresses)}")
     for address in addresses:
-        yield from _connect(subject, address, host, port, timeout, context)
+        yield from _check_address(subject, address, host, port, timeout, context)
 
 
-def _resolved(host: str, port: int, timeout: float) -> list[str]:
+def _resolve(host: str, port: int, timeout: float) -> list[str]:
     """Return the IP addresses of a host; raise `Late` if that takes longer than `timeout`."""
-    answer: Future[Any] = Future()
+    lookup: Future[Any] = Future()
 
-    def ask() -> None:
+    def call_getaddrinfo() -> None:
         try:
-            answer.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+            lookup.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
         except BaseException as error:
-            answer.set_exception(error)
+            lookup.set_exception(error)
 
     # getaddrinfo has no timeout, so call it in a thread. As a daemon, the thread does not keep the
     # process from ending.
-    Thread(target=ask, name="cassandra-doctor", daemon=True).start()
-    return list(dict.fromkeys(str(result[4][0]) for result in answer.result(timeout)))
+    Thread(target=call_getaddrinfo, name="cassandra-doctor", daemon=True).start()
+    return list(dict.fromkeys(str(result[4][0]) for result in lookup.result(timeout)))
 
 
-def _connect(
+def _check_address(
     subject: str,
     address: str,
     host: str,
@@ -112,23 +113,23 @@ def _connect(
     context: ssl.SSLContext | None,
 ) -> Iterator[Finding]:
     """Check that an address accepts connections, and its TLS if there is a context."""
-    began = time.monotonic()
+    started = time.monotonic()
     try:
         connection = socket.create_connection((address, port), timeout)
     except OSError as error:
-        do = "is the node running, and does it listen on this address (rpc_address)?"
+        advice = "is the node running, and does it listen on this address (rpc_address)?"
         if isinstance(error, TimeoutError):
-            do = "a firewall between here and there, or a wrong address"
-        yield finding(PROBLEM, subject, f"{address} cannot be connected to: {error}", do)
+            advice = "a firewall between here and there, or a wrong address"
+        yield finding(PROBLEM, subject, f"{address} cannot be connected to: {error}", advice)
         return
-    milliseconds = (time.monotonic() - began) * 1000
+    milliseconds = (time.monotonic() - started) * 1000
     with connection:
         yield finding(OK, subject, f"{address} accepts connections, in {milliseconds:.1f} ms")
         if context is not None:
-            yield from _tls(subject, connection, host, context)
+            yield from _check_tls(subject, connection, host, context)
 
 
-def _tls(
+def _check_tls(
     subject: str, connection: socket.socket, host: str, context: ssl.SSLContext
 ) -> Iterator[Finding]:
     """Check the TLS handshake on a connection, and when the server's certificate expires."""
@@ -155,16 +156,20 @@ def _tls(
         )
         return
     yield finding(OK, subject, f"speaks {version}, {cipher[0] if cipher else 'no cipher'}")
-    ends = certificate.get("notAfter")
-    if isinstance(ends, str):
-        yield _end_of(subject, ssl.cert_time_to_seconds(ends))
+    expiry_text = certificate.get("notAfter")
+    if isinstance(expiry_text, str):
+        yield _end_of(subject, ssl.cert_time_to_seconds(expiry_text))
 
 
-def _end_of(subject: str, ends: float) -> Finding:
-    day = datetime.fromtimestamp(ends, timezone.utc).date()
-    days = (ends - time.time()) / 86400
-    if days < _SOON:
+def _end_of(subject: str, expiry: float) -> Finding:
+    """Return a finding about the end of the server's certificate.
+
+    :param expiry: when the certificate expires, in seconds since the epoch.
+    """
+    day = datetime.fromtimestamp(expiry, timezone.utc).date()
+    days_left = (expiry - time.time()) / _SECONDS_PER_DAY
+    if days_left < _EXPIRY_WARNING_DAYS:
         return finding(
-            WARNING, subject, f"its certificate ends on {day}, in {days:.0f} days", "renew it"
+            WARNING, subject, f"its certificate ends on {day}, in {days_left:.0f} days", "renew it"
         )
     return finding(OK, subject, f"its certificate is good until {day}")

@@ -57,14 +57,14 @@ class Attempt:
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
         """Called with the answer. Its stream has been freed already."""
         request = self.request
-        if request is not None:
+        if request is not None:  # None if the request is over
             self.stream = -1
             request.on_answer(self, connection, opcode, flags, body)
 
     def on_connection_lost(self, connection: Connection, error: Exception) -> None:
         """Called when the connection is lost before the answer."""
         request = self.request
-        if request is not None:
+        if request is not None:  # None if the request is over
             self.stream = -1
             request.on_attempt_failed(self, error)
 
@@ -83,9 +83,9 @@ class Attempt:
 
     def __repr__(self) -> str:
         latency = "in flight" if self.latency is None else f"{self.latency * 1000:.1f} ms"
-        failed = (
+        failure = (
             f", {type(self.error).__name__}: {self.error}, {self.decision}"
             if self.error is not None
             else ""
         )
-        return f"<Attempt: {self.host}, {latency}{failed}>"
+        return f"<Attempt: {self.host}, {latency}{failure}>"

@@ -64,6 +64,7 @@ class Background:
         # Set this before cancelling, so that tasks which are started from now on are cancelled,
         # too.
         self._closed = True
+        # A cancelled task may start others while it ends, so several rounds are needed.
         for _ in range(ROUNDS):
             # Skip the task that runs `close`: it would cancel itself and wait for its own end.
             running = [

@@ -143,8 +143,13 @@ class Collector:
         With `batches_wakeups`, outcomes count only when many have come.
         """
         if self.batches_wakeups and not self.has_failed:
-            is_full = self.sent - self.delivered >= 2 * self._concurrency
-            return self.wants_more or not self.under_way or (is_full and bool(self._completed))
+            # At this limit no more statements may be sent before outcomes are taken.
+            is_limit_reached = self.sent - self.delivered >= 2 * self._concurrency
+            return (
+                self.wants_more
+                or not self.under_way
+                or (is_limit_reached and bool(self._completed))
+            )
         return bool(self._completed) or self.wants_more
 
     @property
@@ -174,7 +179,7 @@ class Collector:
             allow fewer.
         """
         self.off_path = None
-        room = min(
+        remaining = min(
             limit,
             self._concurrency - self.under_way,
             2 * self._concurrency - (self.sent - self.delivered),
@@ -182,8 +187,8 @@ class Collector:
         path = self._path
         complete = self._complete
         request = None
-        while room > 0 and not self.is_exhausted:
-            room -= 1
+        while remaining > 0 and not self.is_exhausted:
+            remaining -= 1
             try:
                 query, parameters = next(statements)
             except StopIteration:
@@ -193,15 +198,17 @@ class Collector:
             # Count the statement before it is sent, because it may complete at once.
             self.sent = position + 1
             if path is not None:
-                over = partial(complete, path._options.profile.row_factory, position)
+                on_done = partial(complete, path._options.profile.row_factory, position)
                 try:
-                    request = path.request(query, parameters, over)
+                    request = path.request(query, parameters, on_done)
                 except Exception as error:
                     self._put(position, False, error)
                     continue
+            # There is no happy path, or it does not handle this statement.
             if request is None:
                 self.off_path = (query, parameters)
                 return
+            # True if the result class accepts a `RowsAnswer` instead of a full message.
             request._reads_rows = self._reads_rows
             self._pending[position] = request
             burst.append(request)
@@ -209,6 +216,10 @@ class Collector:
     def _complete(
         self, row_factory: Callable[..., Any], position: int, request: RequestBase
     ) -> None:
+        """Called when `request` is over: make its result, and store the outcome.
+
+        :param row_factory: the row factory at the time when the request was made.
+        """
         path: Any = self._path
         del self._pending[position]
         if request.error is not None:
@@ -231,11 +242,11 @@ class Collector:
         self._put(position, success, value)
 
     def _put(self, position: int, success: bool, value: object) -> None:
-        parts = (success, value) if self._in_order else (success, value, position)
+        fields = (success, value) if self._in_order else (success, value, position)
         if not success:
             self.has_failed = True
         # Do not call the constructor of the named tuple, which is Python code and slower.
-        self._completed.append((position, _new_tuple(self._outcome_class, parts)))
+        self._completed.append((position, _new_tuple(self._outcome_class, fields)))
         # Read `is_awaited` after the append. The reader sets it before it looks for outcomes, so
         # either it sees this outcome, or we see the flag.
         if self.is_awaited and self.is_ready:
@@ -252,10 +263,12 @@ class Collector:
             position, outcome = completed.popleft()
             self._seen += 1
             if self._in_order and position != self.delivered:
+                # An earlier statement has no outcome yet: keep this one until then.
                 early[position] = outcome
                 continue
             outcomes.append(outcome)
             self.delivered += 1
+            # The outcome may have been the one that early outcomes waited for.
             while early and self.delivered in early:
                 outcomes.append(early.pop(self.delivered))
                 self.delivered += 1

@@ -49,12 +49,13 @@ async def open_by_factory(
     :param details: further arguments for `open_connection`.
     :raises ConnectionException: if the factory returns something else, or raises OSError.
     """
-    if _has_no_factory_of_its_own(settings.connection_class):
+    if _inherits_factory(settings.connection_class):
         return await open_connection(endpoint, *details)
     return await compat_engine.open_by_factory(open_connection, settings, endpoint, *details)
 
 
-def _has_no_factory_of_its_own(connection_class: Any) -> bool:
+def _inherits_factory(connection_class: Any) -> bool:
+    """Return True if the class has the `factory` of `CompatConnection`, not a user's."""
     # Look into the dicts of the classes, because `getattr` would import the compatibility module.
     classes = getattr(connection_class, "__mro__", ())
     return next((cls for cls in classes if "factory" in vars(cls)), None) is CompatConnection

@@ -112,7 +112,7 @@ def test_latency_of_each_host(session: Session, monkeypatch: pytest.MonkeyPatch)
     findings = list(checks.latency(session, 2))
     assert levels(findings) == [OK, OK]
     assert "median of 10" in findings[0].text
-    monkeypatch.setattr(checks, "_SLOW", 0.0)
+    monkeypatch.setattr(checks, "_SLOW_ROUND_TRIP", 0.0)
     assert levels(checks.latency(session, 2)) == [WARNING, WARNING]
 
 
@@ -159,7 +159,7 @@ NODES = Counter({"east": 3, "west": 1})
 )
 def test_replication(name: str, strategy: Any, expected: list[tuple[str, str]]) -> None:
     """Each keyspace whose replication is risky for its data centres is a finding."""
-    findings: list[Finding] = list(checks._faults_of(name, strategy, NODES))
+    findings: list[Finding] = list(checks._replication_faults(name, strategy, NODES))
     assert levels(findings) == [level for level, _ in expected]
     for finding, (_, text) in zip(findings, expected, strict=True):
         assert text in finding.text
