@@ -67,7 +67,7 @@ COMPLAINT_INTERVAL = 60.0  # seconds between log lines about events that could n
 # If another thread holds the write lock for longer than this, the connection is closed.
 LONGEST_HOLD = 1.0  # seconds
 HOLD_INTERVAL = 0.001  # seconds between attempts to get that lock
-SEGMENTS = "segments"  # stands for `use_segments` in `Connection._agreed`
+SEGMENTS = "segments"  # stands for `use_segments` in `Connection._frame_options`
 
 # The body of an EVENT begins with its type, a [string].
 _GRACEFUL_DISCONNECT = len(GRACEFUL_DISCONNECT).to_bytes(2, "big") + GRACEFUL_DISCONNECT.encode()
@@ -180,8 +180,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     """
 
     __slots__ = (
-        "_agreed",
         "_complaints",
+        "_frame_options",
         "_held_up_since",
         "_loop",
         "_reader",
@@ -264,7 +264,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.streams = StreamTable(self._writer, loop.call_soon, self._flush)
         # The calls of `use_compression` and `use_segments`, in order. `write_directly` repeats them
         # for its own writer.
-        self._agreed: list[str | None] = []
+        self._frame_options: list[str | None] = []
         # The loop's time when `_flush` first failed to get the write lock, which another thread
         # holds; None if it got the lock.
         self._held_up_since: float | None = None
@@ -333,6 +333,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         :raises ConnectionShutdown: if the connection is closed.
         :raises ValueError: if the body exceeds the protocol's limit.
         """
+        # A negative stream means that the request cannot be sent.
         stream = -1 if self.closed else self.streams.send(responder, opcode, flags, body)
         if stream < 0:
             raise self.refusal()
@@ -420,36 +421,38 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             return
         # User threads need a frame writer of their own, with the same compression and segments.
         writer: FrameWriter = frame.FrameWriter(self.version)
-        for algorithm in self._agreed:
+        for algorithm in self._frame_options:
             if algorithm == SEGMENTS:
                 writer.enable_segments()
             else:
                 writer.set_compression(algorithm)
         streams = self.streams
         streams.open_direct(own_socket, writer, self._loop.call_soon_threadsafe, self._on_broken)
+        # User threads may write at once if nothing is in flight and the transport has sent all
+        # bytes.
         streams.settled = streams.could_settle and not transport.get_write_buffer_size()
 
-    def _on_broken(self, number: int) -> None:
+    def _on_broken(self, error_number: int) -> None:
         """Called if a user thread failed to write, or was interrupted after it had written only a
         part of a frame.
 
-        :param number: the errno of the failed write; 0 if the thread was interrupted.
+        :param error_number: the errno of the failed write; 0 if the thread was interrupted.
         """
-        why = os.strerror(number) if number else "a request was written in part"
+        reason = os.strerror(error_number) if error_number else "a request was written in part"
         self.close(
-            ConnectionException(f"connection to {self.endpoint} broke: {why}", self.endpoint)
+            ConnectionException(f"connection to {self.endpoint} broke: {reason}", self.endpoint)
         )
 
     def close_if_idle(self) -> None:
         """Close the connection if no request is in flight, except for orphans."""
         # Hold the write lock and then forbid direct writes, so that no thread can send a request
         # between the check and the close.
-        is_held = self.streams.acquire_write()
+        has_write_lock = self.streams.acquire_write()
         try:
             is_idle = self.in_flight == self.orphans
             self.streams.settled = False
         finally:
-            if is_held:
+            if has_write_lock:
                 self.streams.release_write()
         if is_idle:
             self.close()
@@ -496,6 +499,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             # The server may execute the USE later, and we would not see the answer.
             self.give_up("a USE on it was abandoned")
         elif depends_on_keyspace(self, responder):
+            # The server may still execute it, so the keyspace must not change; see the attribute.
             self.left_text_behind = True
         if self.gate is not None:
             self.gate.notify()
@@ -595,6 +599,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # sends them may be stuck, and then the heartbeat must find that out.
         if envelopes or nbytes >= LARGE_PART:
             self.last_activity = self._loop.time()
+        # The answers may have freed streams: notify the requests that wait at the gate or in the
+        # pool.
         if self.gate is not None:
             self.gate.notify()
         if self.on_room is not None:
@@ -699,7 +705,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         if self.closed:
             return
         streams = self.streams
-        is_held = streams.acquire_write()
+        has_write_lock = streams.acquire_write()
         # Set this first: the responders that are called below must see that the connection is
         # closed.
         self.closed = True
@@ -707,7 +713,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         streams.closed = True
         # If another thread holds the lock, it sees `closed` and does not write again. If it has
         # released the lock in the meantime without seeing `closed`, lock and release once more.
-        if is_held or streams.acquire_write():
+        if has_write_lock or streams.acquire_write():
             streams.release_write()
         if streams.armed is not None:
             streams.armed.cancel()
@@ -754,6 +760,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             return self.close_error
         if self.close_error is None:
             return ConnectionShutdown(f"connection to {self.endpoint} is closed", self.endpoint)
+        # Errors of other classes, such as ProtocolError, become the cause of a connection error.
         error = ConnectionShutdown(
             f"connection to {self.endpoint} was closed: {self.close_error}", self.endpoint
         )
@@ -780,7 +787,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         """
         self._reader.set_compression(algorithm)
         self._writer.set_compression(algorithm)
-        self._agreed.append(algorithm)
+        self._frame_options.append(algorithm)
 
     def use_segments(self) -> None:
         """Use checksummed segments from the next byte on, in both directions
@@ -788,7 +795,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         """
         self._reader.enable_segments()
         self._writer.enable_segments()
-        self._agreed.append(SEGMENTS)
+        self._frame_options.append(SEGMENTS)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"v{self.version}, {self.in_flight} in flight"

@@ -92,7 +92,7 @@ class ClientRoutes:
             # a KeyError below.
             if row["connection_id"] not in self._addresses:
                 continue
-            route = self._route_of(row, tls)
+            route = self._usable_route(row, tls)
             if route is None:
                 refused.append(row)
             else:
@@ -106,13 +106,15 @@ class ClientRoutes:
             )
         for row in refused:
             log.warning("a row of system.client_routes cannot be used: %r", dict(row))
-        before = self._routes
+        previous_routes = self._routes
         self._routes = {
-            host_id: _chosen(routes, before.get(host_id)) for host_id, routes in usable.items()
+            host_id: _choose_route(routes, previous_routes.get(host_id))
+            for host_id, routes in usable.items()
         }
-        return self._routes != before
+        return self._routes != previous_routes
 
-    def _route_of(self, row: Mapping[str, Any], tls: bool) -> _Route | None:
+    def _usable_route(self, row: Mapping[str, Any], tls: bool) -> _Route | None:
+        """Return the route in `row`; None if the row has no host id, address or valid port."""
         connection_id: str = row["connection_id"]
         address = self._addresses[connection_id] or row["address"]
         port = row["tls_port"] if tls else row["port"]
@@ -121,7 +123,11 @@ class ClientRoutes:
         return _Route(connection_id, address, port)
 
 
-def _chosen(routes: list[_Route], current: _Route | None) -> _Route:
+def _choose_route(routes: list[_Route], current: _Route | None) -> _Route:
+    """Return one of the `routes` to a node.
+
+    :param current: the route in use until now; None if there was none.
+    """
     # The server returns rows in arbitrary order. Prefer the current connection, or the route would
     # seem to change at each reading.
     if current is not None:

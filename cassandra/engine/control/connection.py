@@ -138,7 +138,7 @@ class ControlConnection:
         self._reconnecting: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
         # The previous connection, to a host that will stop soon. It is closed when it is idle.
-        self._left: Connection | None = None
+        self._draining_connection: Connection | None = None
         # True if the node list should have been read when there was no connection.
         self._refresh_missed = False
         # A function, because applications may change the window while connected.
@@ -169,9 +169,13 @@ class ControlConnection:
 
         :raises NoHostAvailable: with the error of each contact point, if none answers.
         """
-        await self._connect_to_one(await self._contacts.first())
+        await self._connect_to_any(await self._contacts.first())
 
-    async def _connect_to_one(self, endpoints: list[EndPoint]) -> None:
+    async def _connect_to_any(self, endpoints: list[EndPoint]) -> None:
+        """Try the end points in order until one can be used.
+
+        :raises NoHostAvailable: with the error of each end point, if none can be used.
+        """
         errors: dict[str, Exception] = {}
         error_class = NoHostAvailable
         for endpoint in endpoints:
@@ -235,7 +239,7 @@ class ControlConnection:
         self.on_adopted(connection)
         connection.on_closed = self._on_closed
         if previous is not None:
-            self._let_go(previous)
+            self._close_previous(previous)
         self._hosts.take_node_list(node_list)
         if has_moved:
             self._schema.on_moved(node_list.local)
@@ -248,7 +252,7 @@ class ControlConnection:
         if connection.closed:
             self._on_closed(connection, connection.close_error)
 
-    def _let_go(self, previous: Connection) -> None:
+    def _close_previous(self, previous: Connection) -> None:
         """Close the previous control connection. If its host will stop soon, wait until its
         requests are answered.
         """
@@ -257,8 +261,9 @@ class ControlConnection:
         if not previous.is_draining:
             previous.close()
             return
-        self._left = previous
+        self._draining_connection = previous
         previous.on_event = None
+        # `on_room` is called after each answer, and `on_orphan` after each abandoned request.
         previous.on_room = previous.on_orphan = _close_if_idle
         previous.close_if_idle()
 
@@ -291,9 +296,13 @@ class ControlConnection:
             self._debouncer.add()
 
     def _start_refresh(self) -> None:
+        """Read the node list in the background, unless it is being read already. The debouncer
+        calls this.
+        """
         if self._closed:
             return
         if self.connection is None:
+            # `_connect_to` calls `schedule_refresh` when there is a connection again.
             self._refresh_missed = True
             return
         if self._refreshing is not None and not self._refreshing.done():
@@ -317,6 +326,10 @@ class ControlConnection:
     # -- events ------------------------------------------------------------------------------------
 
     def _on_event(self, version: int, opcode: int, flags: int, body: bytes) -> None:
+        """Decode an event, and call the handler of its type.
+
+        :param version: the protocol version of the connection.
+        """
         event = decode_response(opcode, flags, body, version, None)
         log.debug("event from the control connection: %s %s", event.event_type, event.event_args)
         handler = self.handlers.get(event.event_type)
@@ -352,13 +365,13 @@ class ControlConnection:
 
     async def _reconnect(self) -> None:
         """Try all candidates again and again until one of them is connected."""
-        lived = asyncio.get_running_loop().time() - self._connected_at
-        self._short_lives = self._short_lives + 1 if lived < SHORT_LIFE else 0
+        lifetime = asyncio.get_running_loop().time() - self._connected_at
+        self._short_lives = self._short_lives + 1 if lifetime < SHORT_LIFE else 0
         if self._short_lives <= MOST_SHORT_LIVES:
             self._delays = iter(self._settings.reconnection_policy.new_schedule())
         else:
             # A host accepts connections and closes them at once. Wait, or we would reconnect all
-            # the time.
+            # the time. Go on with the previous schedule of delays.
             self._host_is_up.clear()
             await self._wait(_next_delay(self._delays))
         while not self._closed:
@@ -366,7 +379,7 @@ class ControlConnection:
             # below.
             self._host_is_up.clear()
             try:
-                await self._connect_to_one(self._contacts.candidates())
+                await self._connect_to_any(self._contacts.candidates())
                 if self.connection is not None and not self.connection.is_draining:
                     log.info("the control connection is at %s now", self.host)
                     return
@@ -374,7 +387,8 @@ class ControlConnection:
             except NoHostAvailable as error:
                 previous, self.connection = self.connection, None
                 if previous is not None:  # a draining connection, which no other one has replaced
-                    self._let_go(previous)
+                    self._close_previous(previous)
+                # The nodes may have other addresses now.
                 await self._contacts.find_again()
                 delay = _next_delay(self._delays)
                 log.warning(
@@ -406,7 +420,7 @@ class ControlConnection:
         for task in (self._reconnecting, self._refreshing):
             if task is not None:
                 task.cancel()
-        for connection in (self.connection, self._left):
+        for connection in (self.connection, self._draining_connection):
             if connection is not None:
                 connection.close()
         self.connection = None

@@ -32,7 +32,7 @@ class QueryFallback:
     :param control: returns the control connection, or None if there is none at the moment.
     """
 
-    __slots__ = ("_control", "_holders", "_keyspace", "_metadata", "mode")
+    __slots__ = ("_control", "_keyspace", "_metadata", "_sessions", "mode")
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class QueryFallback:
         self.mode = mode
         self._metadata = metadata
         self._control = control
-        self._holders: set[EngineSession] = set()
+        self._sessions: set[EngineSession] = set()
         self._keyspace: str | None = None
 
     @property
@@ -74,12 +74,13 @@ class QueryFallback:
             or any(attempt.connection is connection for attempt in request.attempts)
         ):
             return False
-        refusal = self._refusal(session, request, connection)
-        if refusal is not None:
-            request.fail(refusal)
+        error = self._refusal(session, request, connection)
+        if error is not None:
+            request.fail(error)
             return True
-        self._holders.add(session)
+        self._sessions.add(session)
         self._keyspace = session.keyspace
+        # With a gate, other requests wait for a switch of the keyspace: wait behind them.
         if connection.gate is None and connection.keyspace == session.keyspace:
             self._send(request, connection)
         else:
@@ -98,7 +99,7 @@ class QueryFallback:
             )
         # A connection is in one keyspace. If we switched it while another session has requests in
         # flight, the server would look for their tables in the wrong keyspace.
-        if self._holders - {session} and self._keyspace != session.keyspace:
+        if self._sessions - {session} and self._keyspace != session.keyspace:
             return InvalidRequest(
                 f"the control connection serves a session with the keyspace {self._keyspace!r}, "
                 f"and cannot serve one with {session.keyspace!r}"
@@ -125,7 +126,7 @@ class QueryFallback:
 
     def release(self, session: EngineSession) -> None:
         """Called when `session` is closed."""
-        self._holders.discard(session)
+        self._sessions.discard(session)
 
 
 class _UnknownHost:

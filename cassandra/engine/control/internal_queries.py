@@ -109,7 +109,7 @@ class InternalQueries:
         if timeout is not None and features is not None and features.is_scylla:
             query = maybe_add_timeout_to_query(query, timeout)
         paging_state: bytes | None = None
-        states: set[bytes] = set()
+        seen_paging_states: set[bytes] = set()
         while True:
             params = QueryParams(
                 consistency=ConsistencyLevel.ONE,
@@ -124,9 +124,9 @@ class InternalQueries:
                 return
             # The time limit applies to each page. Without this check, a server that repeats pages
             # would keep us here for ever.
-            if paging_state in states:
+            if paging_state in seen_paging_states:
                 raise ProtocolError(
                     f"{connection.endpoint} gives the same page again and again: "
                     f"{query!r} has no end"
                 )
-            states.add(paging_state)
+            seen_paging_states.add(paging_state)
