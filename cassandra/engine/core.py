@@ -103,7 +103,11 @@ class Core(Observers):
         fallback = settings.allow_control_connection_query_fallback
         self.query_fallback = QueryFallback(fallback, metadata, self._connection)
         self.agreement = Agreement(
-            settings, metadata, self.internal_queries.rows, self._required, lambda: self.closed
+            settings,
+            metadata,
+            self.internal_queries.rows,
+            self._required_connection,
+            lambda: self.closed,
         )
         self.schema_reader = SchemaReader(
             settings, metadata, self.internal_queries.rows, self.internal_queries.pages
@@ -113,7 +117,7 @@ class Core(Observers):
             metadata,
             self.schema_reader,
             self.agreement.wait,
-            self._required,
+            self._required_connection,
             self.spawn,
             self.random,
         )
@@ -130,7 +134,7 @@ class Core(Observers):
         )
         self.policies.attach(settings.reconnection_policy)
         # Create the control connection last: the parts above only look it up when they need it.
-        self._routes = self._watched_routes()
+        self._routes = self._new_route_watch()
         self.control = self._new_control()
         self._status_events = StatusEvents(
             settings, metadata, self.hosts, self.control.on_topology_change, self.random
@@ -142,6 +146,8 @@ class Core(Observers):
 
     def keep_time(self, generator: object) -> None:
         """In a simulation, make the driver's own timestamp generator read the simulated clock."""
+        # A simulation has replaced the clock. Outside of one, the generator reads the real clock
+        # anyway.
         if self._wall_clock is not time.time_ns and isinstance(
             generator, MonotonicTimestampGenerator
         ):
@@ -150,7 +156,10 @@ class Core(Observers):
             caller_has_clock = hasattr(self.loop, "wall_time_ns")
             generator.read_from(wall_time_ns if caller_has_clock else self._wall_clock)
 
-    def _watched_routes(self) -> RouteWatch | None:
+    def _new_route_watch(self) -> RouteWatch | None:
+        """Return the object that keeps the routes to nodes current; None if no routes are
+        configured.
+        """
         routes = self.settings.client_routes
         if routes is None:
             return None
@@ -165,9 +174,9 @@ class Core(Observers):
 
     def _new_control(self) -> ControlConnection:
         settings, metadata = self.settings, self.metadata
-        by_host_id = metadata.get_host_by_host_id
+        find_host = metadata.get_host_by_host_id
         assert settings.endpoint_factory is not None  # the cluster makes a default
-        resolver = EndpointResolver(settings.endpoint_factory, self.connector, by_host_id)
+        resolver = EndpointResolver(settings.endpoint_factory, self.connector, find_host)
         return ControlConnection(
             settings,
             self._open_control,
@@ -237,7 +246,7 @@ class Core(Observers):
         self.hosts.close()
         sessions = list(self.sessions)
         self.sessions.close()
-        self._let_throttler_go(sessions)
+        self._detach_throttler(sessions)
         self.timers.close()
         self.connector.close()
         # Close this after the other parts: they may start tasks while they are closed, and these
@@ -248,7 +257,7 @@ class Core(Observers):
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
-    def _let_throttler_go(self, sessions: Iterable[EngineSession]) -> None:
+    def _detach_throttler(self, sessions: Iterable[EngineSession]) -> None:
         """Detach the throttler, so that it is not notified about requests that end later."""
         throttler, self.throttler = self.throttler, None
         for session in sessions:
@@ -302,8 +311,10 @@ class Core(Observers):
         """
         if self.closed:
             raise ConnectionShutdown("the cluster is shut down", endpoint)
-        details = (target, is_control)
-        return await open_by_factory(self.connector.open, self.settings, endpoint, *details)
+        # `open_by_factory` passes the last two arguments on to `connector.open`.
+        return await open_by_factory(
+            self.connector.open, self.settings, endpoint, target, is_control
+        )
 
     async def open_connection_to(self, host: Host, target: ShardTarget | None = None) -> Connection:
         """Open a connection to `host`, and check that another node does not answer at its address.
@@ -321,12 +332,13 @@ class Core(Observers):
             connection.close()
             raise connection.refusal()
         reached_id = connection.features.host_id if connection.features is not None else None
+        # Cassandra sends no id, and the node list may have none: then nothing can be compared.
         if reached_id is None or host.host_id is None or reached_id == host.host_id:
             return connection
-        reached = self.metadata.get_host_by_host_id(reached_id)
+        reached_host = self.metadata.get_host_by_host_id(reached_id)
         error = ConnectionException(
-            f"{host.endpoint} leads to another node: to {reached_id} ({reached or 'not known'}) "
-            f"instead of {host.host_id}",
+            f"{host.endpoint} leads to another node: to {reached_id} "
+            f"({reached_host or 'not known'}) instead of {host.host_id}",
             host.endpoint,
         )
         log.warning("%s; the connection is closed, and the node list is read again", error)
@@ -335,6 +347,7 @@ class Core(Observers):
         raise error
 
     async def _probe(self, host: Host) -> None:
+        """Check that a connection to `host` can be opened. Otherwise raise the error."""
         connection = await self.open_connection_to(host)
         connection.close()
 
@@ -342,6 +355,7 @@ class Core(Observers):
         return await self.open_connection(endpoint, is_control=True)
 
     def _on_control_adopted(self, connection: Connection) -> None:
+        """Called with each new control connection."""
         connection.on_draining = self._on_control_draining
         self.wire_format = connection.wire_format
         if self._routes is not None:
@@ -368,7 +382,7 @@ class Core(Observers):
         """Return the control connection, or None if there is none at the moment."""
         return self.control.connection
 
-    def _required(self) -> Connection:
+    def _required_connection(self) -> Connection:
         """Return the control connection, or raise if there is none."""
         return self.control.required()
 
@@ -387,4 +401,6 @@ class Core(Observers):
 
         :raises UserTypeDoesNotExist: if the cluster has no such type.
         """
-        return await self.schema_reader.user_type_fields(self._required(), keyspace, name)
+        return await self.schema_reader.user_type_fields(
+            self._required_connection(), keyspace, name
+        )

@@ -141,13 +141,14 @@ class Environment:
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call a function that may block in another thread, and return its result."""
+        # With patched threads, an executor would start greenlets.
         if green_library() is not None:
             return await run_in_thread(function, *args)
         if self._executor is None:
             # Create the threads when they are first needed, because most applications need none.
             # The import is here because it fails while the interpreter shuts down.
-            pools = import_module("concurrent.futures.thread")
-            self._executor = pools.ThreadPoolExecutor(
+            executor_module = import_module("concurrent.futures.thread")
+            self._executor = executor_module.ThreadPoolExecutor(
                 max_workers=2, thread_name_prefix="cassandra-blocking"
             )
         assert self._executor is not None
@@ -169,12 +170,13 @@ def new_id() -> uuid.UUID:
     """Return a random id. In a simulation, the simulation generates it, so that runs can be
     repeated.
     """
+    # A simulated loop has this method. Where no loop runs, ask the current simulation, if any.
     loop: Any = asyncio._get_running_loop()
     make_id: Callable[[], uuid.UUID] | None = getattr(loop, "cassandra_id", None)
     if make_id is not None:
         return make_id()
-    simulated = simulation()
-    return simulated.new_id() if simulated is not None else uuid.uuid4()
+    current_simulation = simulation()
+    return current_simulation.new_id() if current_simulation is not None else uuid.uuid4()
 
 
 def environment_of(loop: asyncio.AbstractEventLoop) -> Environment:

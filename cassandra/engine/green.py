@@ -41,7 +41,7 @@ async def run_in_thread(function: Callable[..., T], *args: Any) -> T:
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
 
-    def settle(result: Any, error: BaseException | None) -> None:
+    def set_outcome(result: Any, error: BaseException | None) -> None:
         if outcome.done():  # the caller was cancelled
             return
         if error is None:
@@ -49,7 +49,7 @@ async def run_in_thread(function: Callable[..., T], *args: Any) -> T:
         else:
             outcome.set_exception(error)
 
-    def run() -> None:
+    def call_and_report() -> None:
         result, error = None, None
         try:
             result = function(*args)
@@ -57,9 +57,9 @@ async def run_in_thread(function: Callable[..., T], *args: Any) -> T:
             # Pass the error to the caller that awaits the result.
             error = caught
         try:
-            loop.call_soon_threadsafe(settle, result, error)
+            loop.call_soon_threadsafe(set_outcome, result, error)
         except RuntimeError:  # the loop was closed during the call
             pass
 
-    new_thread(run, "cassandra-blocking").start()
+    new_thread(call_and_report, "cassandra-blocking").start()
     return await outcome

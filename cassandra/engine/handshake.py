@@ -95,10 +95,10 @@ class Connector:
         self._settings = settings
         self._environment = environment
         self._loop = environment.loop
-        self._free = asyncio.Semaphore(settings.max_simultaneous_opens)
+        self._open_slots = asyncio.Semaphore(settings.max_simultaneous_opens)
         # TLS connections whose transports are not closed yet.
-        self._encrypted: InsertionOrdered[Connection] = InsertionOrdered()
-        self._all_gone = asyncio.Event()
+        self._tls_connections: InsertionOrdered[Connection] = InsertionOrdered()
+        self._all_closed = asyncio.Event()
         self._local_ports = ShardAwarePortGenerator(
             *settings.local_ports, random=environment.random
         )
@@ -117,19 +117,22 @@ class Connector:
         TLS sends a closing message to the peer. If the loop were closed before that, asyncio would
         log warnings.
         """
-        if not self._encrypted:
+        if not self._tls_connections:
             return
-        self._all_gone.clear()
+        self._all_closed.clear()
         try:
-            await within(GOODBYE_TIMEOUT, self._all_gone.wait())
+            await within(GOODBYE_TIMEOUT, self._all_closed.wait())
         except asyncio.TimeoutError:
-            for connection in list(self._encrypted):
+            for connection in list(self._tls_connections):
                 connection.abort()
 
-    def _forget(self, connection: Connection) -> None:
-        self._encrypted.discard(connection)
-        if not self._encrypted:
-            self._all_gone.set()
+    def _on_tls_connection_lost(self, connection: Connection) -> None:
+        """Called when the transport of a TLS connection is closed; `settle` waits for the
+        last one.
+        """
+        self._tls_connections.discard(connection)
+        if not self._tls_connections:
+            self._all_closed.set()
 
     async def open(
         self,
@@ -151,7 +154,7 @@ class Connector:
         """
         # Limit how many connections are opened at the same time. Otherwise a cluster that comes
         # back would have to do all TLS handshakes at once.
-        async with self._free:
+        async with self._open_slots:
             while True:
                 # Read the version for each try: another connection may have lowered it meanwhile.
                 version = self.version
@@ -190,16 +193,18 @@ class Connector:
             await within(timeout, self._open(endpoint, connection, target))
         except asyncio.TimeoutError:
             error: Exception = OperationTimedOut(
-                f"{_why_late(endpoint, connection)} (Cluster.connect_timeout)", endpoint, timeout
+                f"{_describe_timeout(endpoint, connection)} (Cluster.connect_timeout)",
+                endpoint,
+                timeout,
             )
             connection.close(error)
             raise error from None
         except OSError as cause:  # including errors of TLS
-            why = _why_tls_failed(connection, cause)
+            tls_reason = _tls_failure_reason(connection, cause)
             error = ConnectionException(
-                f"TLS with {endpoint} failed: {why}"
-                if why
-                else f"{endpoint} cannot be connected to: {_reason(cause)}",
+                f"TLS with {endpoint} failed: {tls_reason}"
+                if tls_reason
+                else f"{endpoint} cannot be connected to: {_system_reason(cause)}",
                 endpoint,
             )
             connection.close(error)
@@ -228,12 +233,12 @@ class Connector:
         address, port = endpoint.resolve()
         if target is not None:
             port = target.port
-        client = self._settings.tls
+        tls_client = self._settings.tls
         tls: dict[str, Any] = {}
-        if client is not None:
-            handshake = connection.tls = await client.begin(endpoint, self.in_thread)
-            connection.on_lost = self._forget
-            connection.on_made = self._encrypted.add
+        if tls_client is not None:
+            handshake = connection.tls = await tls_client.begin(endpoint, self.in_thread)
+            connection.on_lost = self._on_tls_connection_lost
+            connection.on_made = self._tls_connections.add
             tls = {"ssl": handshake, "server_hostname": handshake.server_hostname}
         if endpoint.socket_family == getattr(socket, "AF_UNIX", None):
             await self._environment.connect_unix(lambda: connection, address, tls=tls)
@@ -241,18 +246,18 @@ class Connector:
         deadline = self._loop.time() + (self._settings.connect_timeout or NO_LIMIT)
         addresses = await self._addresses(endpoint, address, port)
         for index, ip_address in enumerate(addresses):
-            remaining = len(addresses) - index
+            addresses_left = len(addresses) - index
             connecting = self._connect_to_address(connection, ip_address, port, tls, target)
             try:
                 # An address that does not answer must not use up the time of the others. The last
                 # one needs no limit here: the caller limits the whole time.
                 await within(
-                    (deadline - self._loop.time()) / remaining if remaining > 1 else None,
+                    (deadline - self._loop.time()) / addresses_left if addresses_left > 1 else None,
                     connecting,
                 )
                 return
             except (OSError, asyncio.TimeoutError) as error:
-                if remaining == 1:
+                if addresses_left == 1:
                     raise
                 log.debug("%s of %s cannot be connected to: %r", ip_address, endpoint, error)
 
@@ -264,6 +269,13 @@ class Connector:
         tls: dict[str, Any],
         target: ShardTarget | None,
     ) -> None:
+        """Connect the transport to one IP address.
+
+        :param tls: the arguments `ssl` and `server_hostname` of ``loop.create_connection``; empty
+            without TLS.
+        :param target: the shard to connect to; None for any shard.
+        """
+
         def on_reached() -> None:
             connection.is_reached = True
 
@@ -328,27 +340,31 @@ class _Handshake:
         """
         actions: Sequence[Action] = self._protocol.start()
         while True:
-            send: Send | None = None
+            next_message: Send | None = None
             for action in actions:
                 if isinstance(action, Send):
-                    send = action
+                    next_message = action
                 elif isinstance(action, Ready):
                     await self._on_ready(action.features)
                     return
                 else:
-                    answer = await self._perform(action)
-                    send = answer or send
+                    reply = await self._perform(action)
+                    next_message = reply or next_message
             # If nothing is sent, no answer will come: fail now instead of at the timeout.
-            if send is None:
+            if next_message is None:
                 raise ProtocolError(
                     f"the handshake with {self._endpoint} came to no end: {actions!r}"
                 )
-            opcode, flags, body = await self._exchange(send)
+            opcode, flags, body = await self._exchange(next_message)
             actions = self._protocol.receive(
-                send.stream, opcode, flags, body, self._connection.peer_version
+                next_message.stream, opcode, flags, body, self._connection.peer_version
             )
 
     async def _on_ready(self, features: ProtocolFeatures) -> None:
+        """Finish the handshake: use the agreed `features`, and register for the event that
+        announces the closing of this connection.
+        """
+        # The event is used only if the server offers it and the setting allows it.
         features.graceful_disconnect &= self._settings.graceful_disconnect_enabled
         self._connection.use_features(features)
         if self._connection.tls is not None:
@@ -374,10 +390,11 @@ class _Handshake:
                 self._endpoint, answer.summary_msg(),
             )  # fmt: skip
 
-    async def _exchange(self, send: Send) -> tuple[int, int, bytes]:
+    async def _exchange(self, message: Send) -> tuple[int, int, bytes]:
+        """Send `message`, and return the (opcode, flags, body) of its answer."""
         # No timeout here: `_open_in_time` limits all steps together.
         responder = FutureResponder(asyncio.get_running_loop().create_future())
-        self._connection.send(responder, send.opcode, send.flags, send.body)
+        self._connection.send(responder, message.opcode, message.flags, message.body)
         return await responder.future
 
     async def _perform(self, action: Action) -> Send | None:
@@ -387,33 +404,39 @@ class _Handshake:
         elif isinstance(action, EnableSegments):
             self._connection.use_segments()
         elif isinstance(action, AuthenticationWanted):
-            return await self._first_token(action)
+            return await self._first_login_message(action)
         elif isinstance(action, Challenge):
-            token = await self._ask_token(self._authenticator.evaluate_challenge, action.token)
-            return _only_send(self._protocol.respond(token))
+            token = await self._call_token_method(
+                self._authenticator.evaluate_challenge, action.token
+            )
+            return _single_message(self._protocol.respond(token))
         elif isinstance(action, Authenticated):
-            await self._ask(self._authenticator.on_authentication_success, action.token)
+            await self._call_auth_method(
+                self._authenticator.on_authentication_success, action.token
+            )
         elif isinstance(action, VersionRefused):
             raise ProtocolVersionUnsupported(self._endpoint, self._connection.version)
         elif isinstance(action, Failed):
-            raise self._named(action.error)
+            raise self._with_endpoint(action.error)
         return None
 
-    async def _first_token(self, action: AuthenticationWanted) -> Send:
+    async def _first_login_message(self, action: AuthenticationWanted) -> Send:
         """Return the first message of the login, which contains the authenticator's token."""
         provider = self._settings.auth_provider
         if provider is None and self._is_known_by_certificate(action):
             self._authenticator = _Certificate()
-            return _only_send(self._protocol.respond(b""))
+            return _single_message(self._protocol.respond(b""))
         if provider is None:
             raise AuthenticationFailed(
                 f"{self._endpoint} asks for authentication ({action.authenticator}), "
                 "and no auth_provider is configured"
             )
-        self._authenticator = await self._ask(provider.new_authenticator, self._endpoint.address)
+        self._authenticator = await self._call_auth_method(
+            provider.new_authenticator, self._endpoint.address
+        )
         self._authenticator.server_authenticator_class = action.authenticator
-        token = await self._ask_token(self._authenticator.initial_response)
-        return _only_send(self._protocol.respond(token))
+        token = await self._call_token_method(self._authenticator.initial_response)
+        return _single_message(self._protocol.respond(token))
 
     def _is_known_by_certificate(self, action: AuthenticationWanted) -> bool:
         """Return True if the server authenticates this client by its TLS certificate.
@@ -422,16 +445,16 @@ class _Handshake:
         """
         return self._connection.tls is not None and action.authenticator in _BY_CERTIFICATE
 
-    async def _ask_token(self, function: Callable[..., Any], *args: Any) -> Token | None:
-        """Call `_ask`, and wrap the returned token in a `Token`, which hides it.
+    async def _call_token_method(self, function: Callable[..., Any], *args: Any) -> Token | None:
+        """Call `_call_auth_method`, and wrap the returned token in a `Token`, which hides it.
 
         It is wrapped where it is returned, so that futures and frames that pass it on cannot show a
         password in a traceback.
         """
-        token: Token | None = await self._ask(function, *args, convert=Token.of)
+        token: Token | None = await self._call_auth_method(function, *args, convert=Token.of)
         return token
 
-    async def _ask(
+    async def _call_auth_method(
         self,
         function: Callable[..., Any],
         *args: Any,
@@ -440,47 +463,59 @@ class _Handshake:
         """Call a method of the auth provider or authenticator, which may be a coroutine function or
         may block. Return its result after passing it through `convert`.
         """
+        # Methods of the driver's own classes never block, so call them on the loop.
         if isinstance(function, MethodType) and type(function.__self__) in _NEVER_BLOCKING:
             return convert(function(*args))
         if inspect.iscoroutinefunction(function):
             return convert(await function(*args))
-        outcome = await self._connector.in_thread(_converted, convert, function, *args)
-        return convert(await outcome) if inspect.isawaitable(outcome) else outcome
+        result = await self._connector.in_thread(_call_and_convert, convert, function, *args)
+        # A plain function may return an awaitable, which only the loop can await.
+        return convert(await result) if inspect.isawaitable(result) else result
 
-    def _named(self, error: Exception) -> Exception:
+    def _with_endpoint(self, error: Exception) -> Exception:
         """Return `error` with the end point in its message."""
         if str(self._endpoint) in str(error) or not isinstance(error, DriverException):
             return error
         message = f"{self._endpoint}: {error}"
-        named: Exception = (
+        error_with_endpoint: Exception = (
             ConnectionException(message, self._endpoint)
             if isinstance(error, ConnectionException)
             else type(error)(message)
         )
-        named.__cause__ = error.__cause__
-        return named
+        error_with_endpoint.__cause__ = error.__cause__
+        return error_with_endpoint
 
 
-def _converted(convert: Callable[[Any], Any], function: Callable[..., Any], *args: Any) -> Any:
-    answer = Secret(function(*args))
-    return answer.reveal() if inspect.isawaitable(answer.reveal()) else convert(answer.reveal())
+def _call_and_convert(
+    convert: Callable[[Any], Any], function: Callable[..., Any], *args: Any
+) -> Any:
+    """Call `function` in another thread, and return its result after passing it through `convert`.
+    If the result is awaitable, return it as it is: the loop awaits it.
+    """
+    # The wrapper keeps a password out of tracebacks that show this frame.
+    secret = Secret(function(*args))
+    return secret.reveal() if inspect.isawaitable(secret.reveal()) else convert(secret.reveal())
 
 
-def _only_send(actions: Sequence[Action]) -> Send:
+def _single_message(actions: Sequence[Action]) -> Send:
+    """Return the message in `actions`, which must have one element.
+
+    :raises ProtocolError: if the element is not a message.
+    """
     (action,) = actions
     if not isinstance(action, Send):
         raise ProtocolError(f"a token is to be sent, but the handshake wants {action!r}")
     return action
 
 
-def _why_tls_failed(connection: Connection, error: BaseException) -> str | None:
+def _tls_failure_reason(connection: Connection, error: BaseException) -> str | None:
     """Return why TLS failed; None if TLS is not in use or the network itself failed."""
     if connection.tls is None or not (connection.is_reached or connection.is_connected):
         return None
     return connection.tls.reason(error)
 
 
-def _why_late(endpoint: EndPoint, connection: Connection) -> str:
+def _describe_timeout(endpoint: EndPoint, connection: Connection) -> str:
     """Describe the step that was in progress when the connect timeout passed."""
     if connection.is_reached and not connection.is_connected:
         return f"{endpoint} accepted the connection, but did not complete the TLS handshake" + (
@@ -497,7 +532,7 @@ def _why_late(endpoint: EndPoint, connection: Connection) -> str:
     return f"{endpoint} accepted the connection, but did not complete the handshake"
 
 
-def _reason(error: OSError) -> str:
+def _system_reason(error: OSError) -> str:
     """Return the system's description of `error`, for example "Connection refused". asyncio's own
     message describes the call that failed instead.
     """

@@ -155,26 +155,29 @@ def can_pass(session: EngineSession, request: Request, connection: Connection) -
     """
     body: Any = request.request_body
     gate = connection.gate
+    # The gate itself sends the request now.
     if gate is not None and gate.passing is request:
         return True
+    # A USE changes the keyspace of the connection, so it always goes through the gate.
     if body.is_use:
         return False
     if connection.version >= 5 and body.carry_keyspace():
         return True
+    # All names are qualified, so the keyspace of the connection has no effect.
     if all(map(names_its_keyspace, body.texts())):
         return True
-    is_free = gate is None and connection.keyspace is None
+    is_in_no_keyspace = gate is None and connection.keyspace is None
     if isinstance(body.expected, str):
         # The session has no keyspace, but the statement has one. As in cassandra-driver, that is
         # then used for routing only. We must not send USE for it, because nothing could undo that.
         # The server rejects unqualified names.
-        return session.keyspace is None and is_free
-    if session.keyspace is not None and not is_free:
+        return session.keyspace is None and is_in_no_keyspace
+    if session.keyspace is not None and not is_in_no_keyspace:
         raise InvalidRequest(
             "the request was made when the session had no keyspace, and by now it has "
             f"{session.keyspace!r}: name the keyspace in the statement"
         )
-    return is_free
+    return is_in_no_keyspace
 
 
 def depends_on_keyspace(connection: Connection, responder: Any) -> bool:
@@ -183,12 +186,14 @@ def depends_on_keyspace(connection: Connection, responder: Any) -> bool:
 
     The server may do that at any time until it answers.
     """
+    # A PREPARE (`Reprepare`) has this attribute; other responders have a request.
     is_text = getattr(responder, "is_text", None)
     if is_text is not None:
         return bool(is_text)
     body = getattr(getattr(responder, "request", None), "request_body", None)
     if body is None or not body.depends:
         return False
+    # From version 5 on, a request may carry its keyspace, but not a USE.
     return connection.version < 5 or body.is_use or not body.names_keyspace
 
 
@@ -229,32 +234,33 @@ class KeyspaceGate:
         """Send all waiting requests, and switch the connection in between."""
         connection = self._connection
         while connection.is_open_to_requests:
-            self._pass_all_of_this_keyspace()
+            self._send_all_of_this_keyspace()
             if not self._held:
                 return
-            held = self._held[0]
-            if held.needs_none:
+            first = self._held[0]
+            if first.needs_none:
                 # The connection is in a keyspace, and no statement can undo that: replace it.
                 connection.give_up("it is in a keyspace, and the session is in none")
-            elif not await self._is_at_rest(LONGEST_UNREST):
+            elif not await self._wait_until_at_rest(LONGEST_UNREST):
                 return
-            elif held.is_use:
+            elif first.is_use:
                 self._pass(self._held.popleft())
                 # Wait for the answer to the USE, which sets the connection's keyspace.
-                if not await self._is_at_rest(LONGEST_USE):
+                if not await self._wait_until_at_rest(LONGEST_USE):
                     return
             else:
-                await self._switch_to(held)
+                await self._switch_to(first)
 
-    def _pass_all_of_this_keyspace(self) -> None:
+    def _send_all_of_this_keyspace(self) -> None:
         """Send all requests that wait for the connection's current keyspace, also those behind
         requests for another keyspace.
         """
-        held, self._held = self._held, deque()
-        for waiter in held:
+        waiters, self._held = self._held, deque()
+        for waiter in waiters:
             is_ready = not waiter.is_use and self._connection.keyspace == waiter.keyspace
             if is_ready and not waiter.is_over:
                 self._pass(waiter)
+            # Requests that are over are dropped.
             elif not waiter.is_over:
                 self._held.append(waiter)
 
@@ -269,23 +275,24 @@ class KeyspaceGate:
                 held.refuse(error)
 
     def _pass(self, held: Held) -> None:
+        """Send the request of `held`, and let `can_pass` allow that."""
         self.passing = getattr(held, "_request", None)
         try:
             held.go()
         finally:
             self.passing = None
 
-    async def _is_at_rest(self, longest: float) -> bool:
+    async def _wait_until_at_rest(self, seconds: float) -> bool:
         """Wait until no request in flight depends on the keyspace, and a stream is free.
 
-        :param longest: seconds. After that time, the connection is given up, so that the pool
-            replaces it.
+        :param seconds: the longest wait. After that time, the connection is given up, so that the
+            pool replaces it.
         :returns: False if the connection takes no further requests.
         """
         connection = self._connection
         clock = asyncio.get_running_loop().time
-        end = clock() + longest
-        if not await self._keep_threads_out(end):
+        end = clock() + seconds
+        if not await self._invalidate_direct_writes(end):
             return False
         while connection.is_open_to_requests:
             if connection.left_text_behind:
@@ -294,22 +301,25 @@ class KeyspaceGate:
                     connection.give_up("requests on it that were abandoned may still run")
                     return False
                 connection.left_text_behind = False
-            waiting = connection.streams.waiting()
-            depend = any(depends_on_keyspace(connection, responder) for responder in waiting)
+            responders = connection.streams.waiting()
+            # Each responder waits for the answer to a request in flight.
+            some_depend = any(
+                depends_on_keyspace(connection, responder) for responder in responders
+            )
             # The USE itself needs a free stream.
-            if not depend and connection.has_room:
+            if not some_depend and connection.has_room:
                 return True
             if clock() >= end:
                 connection.give_up(
                     "requests in flight depend on the keyspace that it is in"
-                    if depend
+                    if some_depend
                     else "no stream is free to switch its keyspace on"
                 )
                 return False
             await self._wait_for_change(end)
         return False
 
-    async def _keep_threads_out(self, end: float) -> bool:
+    async def _invalidate_direct_writes(self, end: float) -> bool:
         """Ensure that no user thread sends a request for the old keyspace from now on.
 
         :param end: the loop's time at which to stop trying.
@@ -355,8 +365,8 @@ class KeyspaceGate:
             f"{connection.endpoint}: the connection was replaced before the request was sent",
             connection.endpoint,
         )
-        held, self._held = self._held, deque()
-        for waiter in held:
+        waiters, self._held = self._held, deque()
+        for waiter in waiters:
             waiter.leave(error)
 
 
@@ -423,6 +433,7 @@ class UseTurns:
         self._next()
 
     def _next(self) -> None:
+        """Start the next USE that somebody still waits for, unless a turn or a switch is active."""
         while self._active is None and not self._switches and self._waiting:
             request = self._waiting.popleft()
             if not request.done:
@@ -431,6 +442,7 @@ class UseTurns:
 
     def fail_all(self, error: Exception) -> None:
         """Let all waiting requests fail with `error`. Called when the session is closed."""
+        # Empty the queue first: a failing request calls `leave`.
         waiting, self._waiting = self._waiting, deque()
         for request in waiting:
             request.fail(error)

@@ -23,14 +23,14 @@ class Listeners:
     :param after: called after each event, which may have changed the policies' distances.
     """
 
-    __slots__ = ("_after", "_introduced", "policies", "user_listeners")
+    __slots__ = ("_introduced", "_on_notified", "policies", "user_listeners")
 
     def __init__(self, after: Callable[[], None]) -> None:
         self.policies: list[Any] = []
         self.user_listeners: Sequence[Any] = ()
         # Hosts that `introduce` has reported as added, and about which no event was reported since.
         self._introduced: set[Host] = set()
-        self._after = after
+        self._on_notified = after
 
     def notify(self, event: str, host: Host) -> None:
         """Notify all listeners; `event` is the name of a method of `HostStateListener`."""
@@ -67,10 +67,11 @@ class Listeners:
         self.policies.append(policy)
 
     def _notify(self, listeners: Sequence[Any], event: str, host: Host) -> None:
+        """Call the method `event` of each listener, and then `_on_notified`."""
         for listener in listeners:
             try:
                 getattr(listener, event)(host)
             except BaseException as error:  # one listener has failed: notify the others
                 log.exception("%s.%s(%s) failed", type(listener).__name__, event, host)
                 reraise_on_loop(error)
-        self._after()
+        self._on_notified()

@@ -58,13 +58,13 @@ class Inbox:
     """Receives work from other threads and starts it on the loop, in order of arrival."""
 
     __slots__ = (
-        "_armed",
         "_clock",
         "_closed",
+        "_is_drain_scheduled",
+        "_is_settle_scheduled",
         "_loop",
         "_queue",
         "_quiet_since",
-        "_settling",
         "is_quiet",
     )
 
@@ -75,8 +75,8 @@ class Inbox:
         self._clock = loop.time if hasattr(loop, "cassandra_environment") else monotonic
         self._closed: str | None = None
         self._queue: deque[Startable] = deque()
-        self._armed = False
-        self._settling = False
+        self._is_drain_scheduled = False
+        self._is_settle_scheduled = False
         self._quiet_since = 0.0
         self.is_quiet = True
         """False if work is queued, or was started in this loop turn so that its bytes may not be
@@ -89,25 +89,27 @@ class Inbox:
 
         If the loop is closed, the work fails with SessionShutdown, before or after this returns.
         """
-        # Append before reading `_armed`: `_drain` clears `_armed` before it looks into the queue.
+        # Append before reading `_is_drain_scheduled`: `_drain` clears `_is_drain_scheduled` before
+        # it looks into the queue.
         self._queue.append(work)
         # Clear this after the append, so that the drain that handles the work sets it again.
         self.is_quiet = False
         # If two threads schedule `_drain` at the same time, the second one finds an empty queue.
-        if not self._armed:
-            self._armed = True
+        if not self._is_drain_scheduled:
+            self._is_drain_scheduled = True
             try:
                 if self._closed is not None:
                     raise RuntimeError(self._closed)
                 self._loop.call_soon_threadsafe(self._drain)
             except RuntimeError:
-                # The loop is closed. Clear `_armed` before emptying the queue: another thread that
-                # read it as True has queued its work already, so we refuse that work here.
-                self._armed = False
+                # The loop is closed. Clear `_is_drain_scheduled` before emptying the queue: another
+                # thread that read it as True has queued its work already, so we refuse that work
+                # here.
+                self._is_drain_scheduled = False
                 self._refuse_all()
             except BaseException:
-                # For example, KeyboardInterrupt. `_armed` is set, so everything that is queued from
-                # now on waits for this drain: schedule it before raising.
+                # For example, KeyboardInterrupt. `_is_drain_scheduled` is set, so everything that
+                # is queued from now on waits for this drain: schedule it before raising.
                 self._loop.call_soon_threadsafe(self._drain)
                 raise
 
@@ -123,9 +125,9 @@ class Inbox:
         # Keep the first reason, which says why the loop has ended.
         self._closed = self._closed or reason
         self.is_quiet = False
-        # No drain will run any more. Clear `_armed`, so that later calls of `put` see that the loop
-        # is closed and let their work fail.
-        self._armed = False
+        # No drain will run any more. Clear `_is_drain_scheduled`, so that later calls of `put` see
+        # that the loop is closed and let their work fail.
+        self._is_drain_scheduled = False
         self._refuse_all()
 
     def abandon(self, reason: str) -> None:
@@ -136,10 +138,11 @@ class Inbox:
         """
         self._queue.clear()
         self._closed = reason
-        self._armed = False
+        self._is_drain_scheduled = False
         self.is_quiet = False
 
     def _refuse_all(self) -> None:
+        """Let all queued work fail, because the loop is closed."""
         queue = self._queue
         while queue:
             try:
@@ -155,7 +158,7 @@ class Inbox:
         """Start all queued work; runs on the loop."""
         # Clear this first, so that work which is queued after the last popleft wakes the loop
         # again.
-        self._armed = False
+        self._is_drain_scheduled = False
         queue = self._queue
         while queue:
             try:
@@ -167,14 +170,17 @@ class Inbox:
             except BaseException as error:  # the error must not stop the items behind it
                 log.exception("%r could not be started", work)
                 work.fail(as_exception(error))
-        if not self._settling:
-            self._settling = True
+        if not self._is_settle_scheduled:
+            self._is_settle_scheduled = True
             # `_settle` must run after this turn's requests have been written, which is scheduled
             # before it.
             self._loop.call_soon(self._settle)
 
     def _settle(self) -> None:
-        self._settling = False
+        """Called when the work of this loop turn has been written: the inbox is quiet if no more
+        came.
+        """
+        self._is_settle_scheduled = False
         self._quiet_since = self._clock()
         self.is_quiet = not self._queue and self._closed is None
 
@@ -268,7 +274,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
         ) from error
 
 
-_DESCRIPTORS = 6  # an event loop opens no more file descriptors than this
+_LOOP_DESCRIPTORS = 6  # an event loop opens no more file descriptors than this
 
 
 def _check_descriptors() -> None:
@@ -276,12 +282,12 @@ def _check_descriptors() -> None:
 
     If creating a loop failed halfway, the loop could not be closed.
     """
-    taken: list[int] = []
+    descriptors: list[int] = []
     try:
-        while len(taken) < _DESCRIPTORS:
-            taken += os.pipe()
+        while len(descriptors) < _LOOP_DESCRIPTORS:
+            descriptors += os.pipe()
     finally:
-        for descriptor in taken:
+        for descriptor in descriptors:
             os.close(descriptor)
 
 
@@ -343,6 +349,7 @@ class LoopThread:
             # For example, KeyboardInterrupt: the coroutine must not continue without its caller.
             self._give_up(call)
             raise
+        # The call may have ended between the timeout and this check.
         if is_over or call.is_over:
             return call.outcome()
         self._give_up(call)
@@ -360,6 +367,7 @@ class LoopThread:
             call.cancel()
 
     def _give_up(self, call: _Call[Any]) -> None:
+        """Cancel a call whose caller does not wait any more."""
         try:
             self.loop.call_soon_threadsafe(call.cancel)
         except RuntimeError:  # the loop was closed, which has ended the call
@@ -411,7 +419,7 @@ class LoopThread:
         may run in any thread.
         """
 
-        async def end() -> None:
+        async def run_and_stop() -> None:
             try:
                 await coroutine
             finally:
@@ -419,11 +427,12 @@ class LoopThread:
                 self.loop.stop()
 
         if self._stopped or self._abandoned is not None:
+            # Nothing runs it any more. Python would warn about a coroutine that was never awaited.
             coroutine.close()
             return
         self._stopped = True
         try:
-            self.loop.call_soon_threadsafe(lambda: asyncio.ensure_future(end()))
+            self.loop.call_soon_threadsafe(lambda: asyncio.ensure_future(run_and_stop()))
         except RuntimeError:  # closed already
             coroutine.close()
 
@@ -447,7 +456,7 @@ class LoopThread:
             return self._stopped
         return True
 
-    def _run_out(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+    def _run_to_end(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         """Run `coroutine` to its end, even if user code raises exceptions that stop the loop."""
         task = self.loop.create_task(coroutine)
         while not task.done():
@@ -470,13 +479,14 @@ class LoopThread:
                     break
                 for task in tasks:
                     task.cancel()
-                self._run_out(asyncio.wait(tasks, timeout=1.0))
-            self._run_out(loop.shutdown_asyncgens())
-            self._run_out(loop.shutdown_default_executor())
+                self._run_to_end(asyncio.wait(tasks, timeout=1.0))
+            self._run_to_end(loop.shutdown_asyncgens())
+            self._run_to_end(loop.shutdown_default_executor())
         finally:
             asyncio.set_event_loop(None)
             loop.close()
             # Close the inbox last: after the loop is closed, no thread can schedule a drain.
             self.inbox.close()
+            # Calls whose tasks have ignored the cancellation: end the wait of their callers.
             for call in list(self._calls):
                 call.leave()

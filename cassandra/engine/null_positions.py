@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 __all__ = ["null_positions"]
 
 # The errors with which servers reject a null.
-_REFUSALS = (ServerError, InvalidRequest, ProtocolException)
+_NULL_REJECTIONS = (ServerError, InvalidRequest, ProtocolException)
 
-_MOST_COLUMNS = 5  # the maximum number of columns in a note
+_MAX_COLUMNS = 5  # the maximum number of columns in a note
 # The maximum number of elements, keys, values and fields to search, which takes about 50 ms.
-_MOST_ITEMS = 100_000
+_MAX_ITEMS = 100_000
 
 _WRAPPERS = (FrozenType, ReversedType)
 _CONTAINERS = (ListType, SetType, MapType, TupleType, VectorType)
 
 
 class _TooLong(Exception):
-    """Raised when the search has reached _MOST_ITEMS."""
+    """Raised when the search has reached _MAX_ITEMS."""
 
 
 def null_positions(error: Exception, request_body: AnyBody) -> str | None:
@@ -61,7 +61,7 @@ def null_positions(error: Exception, request_body: AnyBody) -> str | None:
     :returns: None if there is no such null, if none was found within the limit, or if `error` is
         not of a class with which servers reject nulls.
     """
-    if not isinstance(error, _REFUSALS):
+    if not isinstance(error, _NULL_REJECTIONS):
         return None
     columns: list[str] = []
     search = _Search()
@@ -71,7 +71,8 @@ def null_positions(error: Exception, request_body: AnyBody) -> str | None:
                 if isinstance(data, bytes) and (position := search.first_null(column.type, data)):
                     type_name = column.type.cql_parameterized_type()
                     columns.append(f'{prefix}column "{column.name}" ({type_name}): {position}')
-                    if len(columns) == _MOST_COLUMNS:
+                    if len(columns) == _MAX_COLUMNS:
+                        # Enough columns: leave the others out.
                         return _note(columns)
     except _TooLong:
         pass
@@ -87,10 +88,10 @@ def _note(columns: list[str]) -> str:
 class _Search:
     """Looks for nulls in the bytes of values, up to a limit."""
 
-    __slots__ = ("_left",)
+    __slots__ = ("_items_left",)
 
     def __init__(self) -> None:
-        self._left = _MOST_ITEMS
+        self._items_left = _MAX_ITEMS
 
     def first_null(self, cqltype: Any, data: bytes) -> str | None:
         """Return the position of the first null inside a collection in `data`, or None."""
@@ -104,15 +105,16 @@ class _Search:
             return None
         for container in _CONTAINERS:
             if issubclass(cqltype, container):
-                return _READERS[container](self, cqltype, data)
+                return _SEARCH_METHODS[container](self, cqltype, data)
         return None
 
-    def _bodies(self, data: bytes, offset: int) -> Iterator[bytes | None]:
+    def _read_values(self, data: bytes, offset: int) -> Iterator[bytes | None]:
         """Yield the content of each [bytes] value in `data` from `offset` on; None for a null."""
         while offset < len(data):
-            self._left -= 1
-            if self._left < 0:
+            self._items_left -= 1
+            if self._items_left < 0:
                 raise _TooLong
+            # [bytes]: an [int] with the size, negative for a null, and then the content.
             size = int.from_bytes(data[offset : offset + 4], "big", signed=True)
             offset += 4
             if size < 0:
@@ -121,20 +123,23 @@ class _Search:
                 yield data[offset : offset + size]
                 offset += size
 
-    def of_elements(self, cqltype: Any, data: bytes) -> str | None:
+    def search_elements(self, cqltype: Any, data: bytes) -> str | None:
         """Search a list or set."""
-        element = cqltype.subtypes[0]
-        for index, body in enumerate(self._bodies(data, 4)):
+        element_type = cqltype.subtypes[0]
+        # The elements follow the count, an [int] of 4 bytes.
+        for index, body in enumerate(self._read_values(data, 4)):
             if body is None:
                 return f"element {index}"
-            if inner := self.first_null(element, body):
+            if inner := self.first_null(element_type, body):
                 return f"element {index}: {inner}"
         return None
 
-    def of_pairs(self, cqltype: Any, data: bytes) -> str | None:
+    def search_pairs(self, cqltype: Any, data: bytes) -> str | None:
         """Search a map."""
         key_type, value_type = cqltype.subtypes
-        bodies = self._bodies(data, 4)
+        bodies = self._read_values(data, 4)
+        # Keys and values follow each other, after the count of 4 bytes: both names of the tuple
+        # take from the same iterator.
         for index, (key, value) in enumerate(zip(bodies, bodies, strict=True)):
             if key is None:
                 return f"key {index}"
@@ -146,26 +151,27 @@ class _Search:
                 return f"value {index}, of the key {_shown_key(key_type, key)}: {inner}"
         return None
 
-    def of_fields(self, cqltype: Any, data: bytes) -> str | None:
+    def search_fields(self, cqltype: Any, data: bytes) -> str | None:
         """Search the fields of a tuple or user-defined type; the fields themselves may be null."""
         names = cqltype.fieldnames if issubclass(cqltype, UserType) else None
-        for index, body in enumerate(self._bodies(data, 0)):
+        for index, body in enumerate(self._read_values(data, 0)):
             if body is not None and (inner := self.first_null(cqltype.subtypes[index], body)):
                 return f'field "{names[index]}": {inner}' if names else f"item {index}: {inner}"
         return None
 
-    def of_vector(self, cqltype: Any, data: bytes) -> str | None:
+    def search_vector(self, cqltype: Any, data: bytes) -> str | None:
         """Search the elements of a vector. Elements of a type with a variable size have a prefix
         with their size; others cannot contain nulls.
         """
-        element = cqltype.subtype
-        if element.serial_size() is not None:
+        element_type = cqltype.subtype
+        if element_type.serial_size() is not None:
             return None
         offset = 0
         for index in range(cqltype.vector_size):
-            size, taken = uvint_unpack(data[offset : offset + 9])
-            offset += taken
-            if inner := self.first_null(element, data[offset : offset + size]):
+            # The prefix is a variable-length integer of at most 9 bytes.
+            size, prefix_size = uvint_unpack(data[offset : offset + 9])
+            offset += prefix_size
+            if inner := self.first_null(element_type, data[offset : offset + size]):
                 return f"element {index}: {inner}"
             offset += size
         return None
@@ -181,10 +187,10 @@ def _shown_key(cqltype: Any, data: bytes) -> str:
     return shown(cqltype.codec().decode_nullable(data))
 
 
-_READERS: dict[Any, Callable[[_Search, Any, bytes], str | None]] = {
-    ListType: _Search.of_elements,
-    SetType: _Search.of_elements,
-    MapType: _Search.of_pairs,
-    TupleType: _Search.of_fields,
-    VectorType: _Search.of_vector,
+_SEARCH_METHODS: dict[Any, Callable[[_Search, Any, bytes], str | None]] = {
+    ListType: _Search.search_elements,
+    SetType: _Search.search_elements,
+    MapType: _Search.search_pairs,
+    TupleType: _Search.search_fields,
+    VectorType: _Search.search_vector,
 }

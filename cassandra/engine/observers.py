@@ -110,14 +110,14 @@ class _SlowObserver:
                 )
 
     def _run(self) -> None:
-        while self._has_events():
+        while self._wait_for_event():
             context, hook, call, arguments = self._events.popleft()
             try:
                 context.run(call, *arguments)
             except BaseException as error:
                 hook.log_error(error)
 
-    def _has_events(self) -> bool:
+    def _wait_for_event(self) -> bool:
         """Wait for an event; return False if the thread should end."""
         with self._guard:
             if self._events:
@@ -164,7 +164,9 @@ class _Watched:
         if hook is None:
             hook = Hook(self, name)
             if self._slow is not None:
+                # The observer is slow already: put its events into the queue of its thread.
                 hook.call = partial(self._slow.put, hook, hook.call)
+            # Another thread may have stored a hook meanwhile: use that one.
             hook = self._hooks.setdefault(name, hook)
         return hook
 
@@ -231,12 +233,12 @@ class Hook:
         slowness.
         """
         clock = self._watched.clock
-        before = clock()
+        started = clock()
         try:
             self.call(*arguments)
         except BaseException as error:
             self.on_error(error)
-        seconds = clock() - before
+        seconds = clock() - started
         if seconds > self.slow_after:
             self.on_slow(seconds)
 
@@ -252,14 +254,14 @@ class Hooks:
         self.clock = clock
         watched_observers = list(watched)
 
-        def of(name: str) -> tuple[Hook, ...]:
+        def hooks_for(name: str) -> tuple[Hook, ...]:
             return tuple(
                 hook
                 for watched_observer in watched_observers
                 if (hook := watched_observer.hook(name)) is not None
             )
 
-        self.start = of("on_start")
+        self.start = hooks_for("on_start")
         # By default `on_page` calls `on_start`. If an observer overrides only `on_start`, call that
         # directly.
         self.page = tuple(
@@ -268,10 +270,10 @@ class Hooks:
             if (hook := watched_observer.hook("on_page") or watched_observer.hook("on_start"))
             is not None
         )
-        self.attempt = of("on_attempt")
-        self.retry = of("on_retry")
-        self.speculation = of("on_speculation")
-        self.end = of("on_end")
+        self.attempt = hooks_for("on_attempt")
+        self.retry = hooks_for("on_retry")
+        self.speculation = hooks_for("on_speculation")
+        self.end = hooks_for("on_end")
 
     @property
     def are_needed(self) -> bool:
@@ -315,12 +317,17 @@ class Observers(bases.CoreBase):
         observers = list(self._brief.get("on_latency", ()))
         if observer in observers:
             observers.remove(observer)
-            self._call("on_latency", tuple(observers))
+            self._set_observers("on_latency", tuple(observers))
 
     def _observe(self, name: str, observer: Callable[..., object]) -> None:
-        self._call(name, (*self._brief.get(name, ()), observer))
+        self._set_observers(name, (*self._brief.get(name, ()), observer))
 
-    def _call(self, name: str, observers: tuple[Callable[..., object], ...]) -> None:
+    def _set_observers(self, name: str, observers: tuple[Callable[..., object], ...]) -> None:
+        """Replace the observers of a callback.
+
+        :param name: the attribute for the callback, for example "on_latency".
+        """
+
         def notify_all(*arguments: Any) -> None:
             for observer in observers:
                 observer(*arguments)
@@ -354,7 +361,7 @@ class Observers(bases.CoreBase):
             hook = watched.hook(name)
             if hook is not None:
                 remaining = (call for call in self._brief[name] if call != hook.notify)
-                self._call(name, tuple(remaining))
+                self._set_observers(name, tuple(remaining))
         self._on_observers_changed()
 
     def watched(self, observer: RequestObserver) -> _Watched:

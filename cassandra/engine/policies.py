@@ -92,6 +92,7 @@ class Policies:
 
     def forget(self, policy: LoadBalancingPolicy | SpeculativeExecutionPolicy) -> None:
         """Stop notifying a policy that no profile uses any more."""
+        # `_attached` has only speculative execution policies.
         if any(policy is other for other in self._attached):
             self._attached = [other for other in self._attached if other is not policy]
             # An application's policy may lack this method.
@@ -99,6 +100,8 @@ class Policies:
             if detach is not None:
                 detach(self._engine)
             return
+        # A load balancing policy, or one that was never attached. The pools that only this policy
+        # wanted are closed.
         policies = self._listeners.policies
         self._listeners.policies = [other for other in policies if other is not policy]
         self._follow_distances()

@@ -52,17 +52,19 @@ class PreparingRequest(Request):
                 self.on_timeout()
                 return
             self._timer_slot = session.timers.add(self.timeout, self)
-        session.run_for(self, self._prepare())
+        session.run_for(self, self._prepare_and_execute())
 
-    async def _prepare(self) -> None:
+    async def _prepare_and_execute(self) -> None:
+        """Prepare and bind the statements, and then execute the request as usual."""
         try:
-            self.statement, self.request_body = self.bind_to(await self._prepared())
+            self.statement, self.request_body = self.bind_to(await self._prepare_texts())
         except Exception as error:
             self.fail(failure_of(error))
             return
         super().start()
 
-    async def _prepared(self) -> list[PreparedStatement]:
+    async def _prepare_texts(self) -> list[PreparedStatement]:
+        """Prepare all texts concurrently, and return the statements in the order of the texts."""
         session = self.session
         preparing = [
             session.core.preparer.prepare_text(

@@ -27,19 +27,19 @@ def changes_of(old_columns: Sequence[ColumnMetadata], new_columns: Sequence[Colu
     if len(old_columns) != len(new_columns):
         return f"{len(old_columns)} columns -> {len(new_columns)}"
     return ", ".join(
-        f"{old.name} {_shown(old.type)} -> {new.name} {_shown(new.type)}"
+        f"{old.name} {_type_name(old.type)} -> {new.name} {_type_name(new.type)}"
         for old, new in zip(old_columns, new_columns, strict=True)
-        if old.name != new.name or not _reads_the_same(old.type, new.type)
+        if old.name != new.name or not _is_readable_as(old.type, new.type)
     )
 
 
-def _shown(cql_type: Any) -> str:
+def _type_name(cql_type: Any) -> str:
     """Return the name of a type; for a user-defined type, without its fields."""
     name: str = cql_type.cql_parameterized_type()
     return name
 
 
-def _reads_the_same(old: Any, new: Any) -> bool:
+def _is_readable_as(old: Any, new: Any) -> bool:
     """Return True if the bytes of any value of the type `old` are the same value in `new`."""
     if old is new:
         return True
@@ -52,7 +52,7 @@ def _reads_the_same(old: Any, new: Any) -> bool:
             return False
     elif len(old.subtypes) != len(new.subtypes):
         return False
-    return all(map(_reads_the_same, old.subtypes, new.subtypes))
+    return all(map(_is_readable_as, old.subtypes, new.subtypes))
 
 
 class Renewed:
@@ -122,19 +122,19 @@ class Renewed:
             if value is None or value is UNSET_VALUE:
                 decoded.append(value)
                 continue
-            if not _keeps_its_fields(old.type, new.type):
+            if not _has_all_fields(old.type, new.type):
                 raise self.refusal(f'(the fields of "{new.name}" have other names)')
             decoded.append(old.type.codec().decode_nullable(value))
         try:
             # Bind without the application's codecs, which have converted the values already.
-            plan = self.statement.plain_plan
-            bound: ValuesBlock = plan.bind_row(decoded, self.statement.protocol_version)
+            bind_plan = self.statement.plain_plan
+            bound: ValuesBlock = bind_plan.bind_row(decoded, self.statement.protocol_version)
         except (TypeError, ValueError) as error:
             raise self.refusal(f"({error})") from error
         return bound
 
 
-def _keeps_its_fields(old: Any, new: Any) -> bool:
+def _has_all_fields(old: Any, new: Any) -> bool:
     """Return True if all fields of the user-defined types in `old` also exist in `new`."""
     if issubclass(old, UserType) and issubclass(new, UserType):
         # Values are converted by field name, so each old field must still exist.
@@ -145,5 +145,5 @@ def _keeps_its_fields(old: Any, new: Any) -> bool:
             (old_type, new_types[name])
             for name, old_type in zip(old.fieldnames, old.subtypes, strict=True)
         ]
-        return all(_keeps_its_fields(old_type, new_type) for old_type, new_type in pairs)
-    return all(map(_keeps_its_fields, old.subtypes, new.subtypes))
+        return all(_has_all_fields(old_type, new_type) for old_type, new_type in pairs)
+    return all(map(_has_all_fields, old.subtypes, new.subtypes))

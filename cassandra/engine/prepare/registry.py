@@ -60,6 +60,7 @@ class StatementRegistry:
         # statement in `_others` may have this id.
         for prepared in self.each_once():
             if prepared.query_id == query_id:
+                # Keep the statement that has another id now, and give its place to this one.
                 if candidate is not None:
                     self._others[candidate] = None
                 self._by_id[query_id] = prepared
@@ -70,19 +71,20 @@ class StatementRegistry:
         """Return all statements with this id. There may be several, because callers that prepare
         the same CQL get separate objects. This scans all statements.
         """
-        held = [*self._by_id.values(), *self._others.keys()]
-        return [prepared for prepared in held if prepared.query_id == query_id]
+        statements = [*self._by_id.values(), *self._others.keys()]
+        return [prepared for prepared in statements if prepared.query_id == query_id]
 
     def each_once(self) -> Iterator[PreparedStatement]:
         """Return an iterator over the current statements, with one statement for each id."""
         # Copy the references, because statements may be added and freed during the iteration.
-        held = [*self._by_id.valuerefs(), *map(weakref.ref, self._others)]
-        return self._distinct(held)
+        references = [*self._by_id.valuerefs(), *map(weakref.ref, self._others)]
+        return self._distinct(references)
 
     @staticmethod
-    def _distinct(held: list[weakref.ref[PreparedStatement]]) -> Iterator[PreparedStatement]:
+    def _distinct(references: list[weakref.ref[PreparedStatement]]) -> Iterator[PreparedStatement]:
+        """Yield the statements of `references` that still exist, one for each id."""
         seen: set[bytes] = set()
-        for reference in held:
+        for reference in references:
             prepared = reference()
             if prepared is not None and prepared.query_id not in seen:
                 seen.add(prepared.query_id)

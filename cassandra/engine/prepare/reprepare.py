@@ -154,10 +154,17 @@ class Reprepare:
 
 def _check_table(prepared: PreparedStatement, response: Any) -> None:
     """Raise DriverException if the server has prepared the statement for another table now."""
+    # A statement without bind markers has no bind columns: compare its result columns.
     if prepared.column_metadata:
-        old, new = _table_of(prepared.column_metadata), _table_of(response.bind_metadata)
+        old, new = (
+            _table_of(prepared.column_metadata),
+            _table_of(response.bind_metadata),
+        )
     else:
-        old, new = _table_of(prepared.result_metadata), _table_of(response.result_metadata)
+        old, new = (
+            _table_of(prepared.result_metadata),
+            _table_of(response.result_metadata),
+        )
     if old is not None and new is not None and old != new:
         raise DriverException(
             f"{query_head(prepared.query_string)} was prepared for the table {'.'.join(old)}, and "
@@ -168,6 +175,7 @@ def _check_table(prepared: PreparedStatement, response: Any) -> None:
 def _table_of(columns: Any) -> tuple[str, str] | None:
     """Return the keyspace and table of the first column; None if there are no columns."""
     first = next(iter(columns), None) if columns else None
+    # A `ColumnMetadata` begins with keyspace and table.
     return None if first is None else (first[0], first[1])
 
 

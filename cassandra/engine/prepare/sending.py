@@ -42,6 +42,7 @@ async def send_to_one(
     done: asyncio.Future[Request] = asyncio.get_running_loop().create_future()
 
     def on_done(request: Request) -> None:
+        # The caller may have been cancelled, which has cancelled the future.
         if not done.done():
             done.set_result(request)
 
@@ -58,6 +59,7 @@ async def send_to_one(
     if request.error is not None:
         raise request.error
     host = request.attempts[-1].host
+    # A retry policy that ignores an error makes the request succeed without an answer.
     if getattr(request.response, "kind", None) != RESULT_KIND_PREPARED:
         raise DriverException(
             f"the statement was not prepared on {host}: the retry policy ignored the error"

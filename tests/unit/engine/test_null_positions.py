@@ -129,7 +129,7 @@ def test_a_message_of_a_handler_has_the_same_note() -> None:
 
 
 def test_the_search_ends_after_a_number_of_items(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_ITEMS", 10)
+    monkeypatch.setattr(module, "_MAX_ITEMS", 10)
     assert null_positions(REFUSAL, body_with(LIST, [0] * 9 + [None])) is not None
     assert null_positions(REFUSAL, body_with(LIST, [0] * 10 + [None])) is None
 
