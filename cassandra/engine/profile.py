@@ -142,10 +142,12 @@ class ExecutionProfile(_Attributes):
             check_spelling(self, name, _SETTINGS, _attributes)
         if name in _CHECKS:
             value = _CHECKS[name](name, value)
-        is_replaced = name in _ADOPTED and name in _attributes(self)
+        is_policy_replaced = name in _ADOPTED_POLICIES and name in _attributes(self)
         super().__setattr__(name, value)
+        # The cached tuple has the old value.
         super().__setattr__("_settings_at_hand", None)
-        if is_replaced:
+        # Each cluster that uses this profile must give its hosts to the new policy.
+        if is_policy_replaced:
             for manager in [reference() for reference in _managers.valuerefs()]:
                 if manager is not None and manager.on_policy_change is not None:
                     manager.on_policy_change(self)
@@ -184,7 +186,7 @@ class ExecutionProfile(_Attributes):
         return copy
 
 
-_INSTEAD = {
+_ADVICE = {
     **dict.fromkeys(("timeout", "default_timeout"), "write request_timeout=seconds"),
     **dict.fromkeys(("retry", "retries", "max_retries"), "write retry_policy=RetryPolicy()"),
     **dict.fromkeys(
@@ -197,7 +199,7 @@ _INSTEAD = {
 }
 
 
-def _advising(init: Any) -> Any:
+def _with_advice(init: Any) -> Any:
     """Return `init`, wrapped so that its error for an unknown setting says which setting to use."""
 
     @functools.wraps(init)
@@ -206,25 +208,32 @@ def _advising(init: Any) -> Any:
             # A subclass may have other parameters, but it passes only settings on to this
             # constructor.
             if name not in _SETTINGS:
-                raise TypeError(f"ExecutionProfile has no setting {name!r}{_instead_of(name)}")
+                raise TypeError(
+                    f"ExecutionProfile has no setting {name!r}{_advice_for_unknown(name)}"
+                )
         init(self, *args, **settings)
 
     return construct
 
 
-def _instead_of(name: str) -> str:
-    if name in _INSTEAD:
-        return f": {_INSTEAD[name]}"
-    near = nearest(name, _SETTINGS, 0.6)
-    return f"; did you mean {near!r}?" if near else f"; it has {', '.join(sorted(_SETTINGS))}"
+def _advice_for_unknown(name: str) -> str:
+    """Return the end of an error message: what to write instead of the unknown setting `name`."""
+    if name in _ADVICE:
+        return f": {_ADVICE[name]}"
+    similar_name = nearest(name, _SETTINGS, 0.6)
+    return (
+        f"; did you mean {similar_name!r}?"
+        if similar_name
+        else f"; it has {', '.join(sorted(_SETTINGS))}"
+    )
 
 
 # The policies that a cluster gives the hosts or latencies to, if a profile in use has them.
-_ADOPTED = frozenset({"load_balancing_policy", "speculative_execution_policy"})
+_ADOPTED_POLICIES = frozenset({"load_balancing_policy", "speculative_execution_policy"})
 _SETTINGS = frozenset(ExecutionProfile.__annotations__) | frozenset(_Attributes.__annotations__)
 
 
-def _observers(name: str, observers: object) -> Any:
+def _checked_profile_observers(name: str, observers: object) -> Any:
     return checked_observers(observers, "profile")
 
 
@@ -236,7 +245,7 @@ _ROW_CLASSES: dict[Any, str] = {
 }
 
 
-def _policy_with(method: str, example: str) -> Callable[[str, object], Any]:
+def _policy_check(method: str, example: str) -> Callable[[str, object], Any]:
     """Return a function that checks a policy when it is set. Without it, an object of a wrong type
     would cause an error only when it is first used.
 
@@ -260,21 +269,23 @@ def _policy_with(method: str, example: str) -> Callable[[str, object], Any]:
     return check
 
 
-def _level(name: str, level: object) -> Any:
+def _checked_level(name: str, level: object) -> Any:
     """Return a consistency level, or raise TypeError for a string. None is accepted here, but
     raises an error when a request uses it.
     """
     if isinstance(level, str):
         raise TypeError(
-            f"{name} must be a value of ConsistencyLevel, but is {level!r}{_level_of_name(level)}"
+            f"{name} must be a value of ConsistencyLevel, but is {level!r}"
+            f"{_advice_for_level(level)}"
         )
     return level
 
 
-def _level_of_name(name: str) -> str:
+def _advice_for_level(name: str) -> str:
+    """Return the end of an error message: the constant for the name of a consistency level."""
     levels = ConsistencyLevel.name_to_value
-    near = name.upper() if name.upper() in levels else nearest(name.upper(), levels, 0.6)
-    return f": write ConsistencyLevel.{near}" if near else ""
+    known_name = name.upper() if name.upper() in levels else nearest(name.upper(), levels, 0.6)
+    return f": write ConsistencyLevel.{known_name}" if known_name else ""
 
 
 def checked_timeout(name: str, timeout: object) -> Any:
@@ -316,19 +327,19 @@ def checked_row_factory(name: str, factory: object) -> Any:
 
 
 # Set by setattr, so that type checkers keep the constructor's parameters.
-setattr(ExecutionProfile, "__init__", _advising(ExecutionProfile.__init__))  # noqa: B010
+setattr(ExecutionProfile, "__init__", _with_advice(ExecutionProfile.__init__))  # noqa: B010
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "consistency_level": _level,
-    "load_balancing_policy": _policy_with(
+    "consistency_level": _checked_level,
+    "load_balancing_policy": _policy_check(
         "make_query_plan", "TokenAwarePolicy(DCAwareRoundRobinPolicy(local_dc='dc1'))"
     ),
-    "request_observers": _observers,
+    "request_observers": _checked_profile_observers,
     "request_timeout": checked_timeout,
-    "retry_policy": _policy_with("on_read_timeout", "RetryPolicy()"),
+    "retry_policy": _policy_check("on_read_timeout", "RetryPolicy()"),
     "row_factory": checked_row_factory,
     "serial_consistency_level": checked_serial,
-    "speculative_execution_policy": _policy_with(
+    "speculative_execution_policy": _policy_check(
         "new_plan", "ConstantSpeculativeExecutionPolicy(delay=0.1, max_attempts=2)"
     ),
 }
@@ -441,10 +452,12 @@ class ProfileManager:
 
         :param previous: the profiles before the change.
         """
-        ids = {id(profile) for profile in previous}
-        new = [profile for profile in list(self._profiles.values()) if id(profile) not in ids]
+        previous_ids = {id(profile) for profile in previous}
+        new_profiles = [
+            profile for profile in list(self._profiles.values()) if id(profile) not in previous_ids
+        ]
         if self.on_new_profiles is not None:
-            self.on_new_profiles(new)
+            self.on_new_profiles(new_profiles)
 
     @property
     def default(self) -> ExecutionProfile:
@@ -475,18 +488,23 @@ class ProfileManager:
         speculation = profile.speculative_execution_policy
         existing = self._unnamed.get(id(profile))
         if existing is not None:
+            # The profile was passed before. Do nothing unless its policies were replaced.
             if existing.policy is policy and existing.speculation is speculation:
                 return None if existing.is_ready else existing
         elif self._is_named(policy, speculation):
             return None
 
         # Called when the profile is freed.
-        def leave(reference: weakref.ref[ExecutionProfile]) -> None:
+        def on_profile_freed(reference: weakref.ref[ExecutionProfile]) -> None:
+            # The entry may be a newer one, of another profile with the same id or of other
+            # policies.
             if self._unnamed.get(unnamed.key) is unnamed:
                 del self._unnamed[unnamed.key]
             self._forget_unused(unnamed, forget)
 
-        unnamed = _UnnamedProfile(id(profile), weakref.ref(profile, leave), policy, speculation)
+        unnamed = _UnnamedProfile(
+            id(profile), weakref.ref(profile, on_profile_freed), policy, speculation
+        )
         self._unnamed[id(profile)] = unnamed
         if existing is None:
             self._last_unnamed.append(profile)

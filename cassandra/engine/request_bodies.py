@@ -216,6 +216,7 @@ class RequestBody(BodyMethods, QueryParams):
         """Render the body now, in the caller's thread, for connections of `wire_format` (see
         `connection.wire_format_of`).
         """
+        # The low byte is the protocol version.
         self.body = self._render(wire_format & 0xFF)
         self._wire_format = wire_format
 
@@ -383,7 +384,7 @@ class BatchBody(RequestBody):
     @property
     def count(self) -> int:
         """The number of statements."""
-        return sum(_rows_in(prepared, values) for prepared, values in self.statements)
+        return sum(_statement_count(prepared, values) for prepared, values in self.statements)
 
     def describe(self) -> str:
         prepared, values = self.statements[0] if self.statements else (None, "")
@@ -407,6 +408,7 @@ class BatchBody(RequestBody):
         index = 0
         for prepared, values in self.statements:
             if prepared is None:
+                # A CQL string has no bound values here.
                 index += 1
                 continue
             for row in values_of_rows(values):
@@ -417,13 +419,16 @@ class BatchBody(RequestBody):
         self.statements = [
             (prepared, values)
             if prepared is not renewed.before
-            else (renewed.statement, _rebound(values, renewed))
+            else (renewed.statement, _rebind_values(values, renewed))
             for prepared, values in self.statements
         ]
         self.invalidate()
 
 
-def _rebound(values: Any, renewed: Renewed) -> Any:
+def _rebind_values(values: Any, renewed: Renewed) -> Any:
+    """Return the values of a statement in a batch, bound for its current types: of one
+    row or many.
+    """
     if not isinstance(values, RowsBlock):
         return renewed.values(values)
     block = RowsBlock(values.width)
@@ -432,7 +437,10 @@ def _rebound(values: Any, renewed: Renewed) -> Any:
     return block
 
 
-def _rows_in(prepared: PreparedStatement | None, values: object) -> int:
+def _statement_count(prepared: PreparedStatement | None, values: object) -> int:
+    """Return how many statements of a batch an item of `BatchBody.statements` stands for: one for
+    each row.
+    """
     return values.count if prepared is not None and isinstance(values, RowsBlock) else 1
 
 
@@ -536,18 +544,21 @@ class MessageBody(RequestBody):
         message = self.message
         for query_id, prepared in self._statements.items():
             if prepared.query_id != query_id:
-                self._take_current_ids()
+                self._put_current_ids()
                 break
         if self._result is not None:
             message.agreed_features = connection.features
-            self._take_current_result()
+            self._put_current_metadata_id()
         self.consistency = message.consistency_level  # observers and retry policies get it
+        # The arguments are: the message, stream 0, the version, no compression, beta versions
+        # allowed.
         encode = self.handler.encode_message
         envelope = (
             encode(message, 0, connection.version, None, True, connection.features)
             if takes_features(encode)
             else encode(message, 0, connection.version, None, True)
         )
+        # The header has the flags in its second byte and the opcode in its fifth.
         body = self.body = bytes(envelope[HEADER_SIZE:])
         self.opcode = envelope[4]
         return envelope[4], envelope[1], body
@@ -575,23 +586,26 @@ class MessageBody(RequestBody):
             self.message.keyspace = self.expected
         return True
 
-    def _take_current_ids(self) -> None:
+    def _put_current_ids(self) -> None:
         """Put the current ids of the statements into the message."""
         message = self.message
-        ids = {query_id: prepared.query_id for query_id, prepared in self._statements.items()}
+        current_ids = {
+            query_id: prepared.query_id for query_id, prepared in self._statements.items()
+        }
         self._earlier |= self._statements
         self._statements = {
-            ids[query_id]: prepared for query_id, prepared in self._statements.items()
+            current_ids[query_id]: prepared for query_id, prepared in self._statements.items()
         }
         if self._result is not None:
-            message.query_id = ids.get(message.query_id, message.query_id)
+            # An EXECUTE has one statement, a batch has many.
+            message.query_id = current_ids.get(message.query_id, message.query_id)
         else:
             message.queries = [
-                (is_prepared, ids.get(query, query) if is_prepared else query, values)
+                (is_prepared, current_ids.get(query, query) if is_prepared else query, values)
                 for is_prepared, query, values in message.queries
             ]
 
-    def _take_current_result(self) -> None:
+    def _put_current_metadata_id(self) -> None:
         """Put the id of the statement's current result metadata into the message of an EXECUTE."""
         message = self.message
         prepared = self._statements.get(message.query_id)
@@ -644,7 +658,7 @@ class MessageBody(RequestBody):
         :param message: the message that was made from `inner`.
         """
         for name, value in vars(self.message).items():
-            if name not in _CONTENT:
+            if name not in _CONTENT_ATTRIBUTES:
                 setattr(message, name, value)
         if inner.opcode == BATCH:
             # The message of this body has only the statements that listeners have added.
@@ -677,7 +691,7 @@ class MessageBody(RequestBody):
 
 
 # The attributes of messages that are no settings, but the statements and their values.
-_CONTENT = frozenset({"keyspace", "queries", "query", "query_params", "skip_meta"})
+_CONTENT_ATTRIBUTES = frozenset({"keyspace", "queries", "query", "query_params", "skip_meta"})
 
 
 def _statements_by_id(
@@ -693,7 +707,7 @@ def _statements_by_id(
     if isinstance(inner, BatchBody):
         position = 0
         for prepared, values in inner.statements:
-            count = _rows_in(prepared, values)
+            count = _statement_count(prepared, values)
             if prepared is not None and count:
                 statements[message.queries[position][1]] = prepared
             position += count

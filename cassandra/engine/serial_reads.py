@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 __all__ = ["WithConsistency", "in_order"]
 
-_SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency])
+# SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency]).
+_SERIAL_LEVELS = (8, 9)
 
 
 class WithConsistency:
@@ -44,7 +45,7 @@ def in_order(statement: Any, consistency: int | None) -> Any:
     order. Otherwise the statement is returned unchanged.
     """
     if (
-        consistency in _SERIAL
+        consistency in _SERIAL_LEVELS
         and getattr(statement, "routing_key", None) is not None
         and getattr(statement, "consistency_level", consistency) is None
     ):

@@ -14,7 +14,7 @@ from cassandra._misspelt import nearest
 __all__ = ["advice_for"]
 
 # For syntax errors: patterns to look for in the statement, and the advice. The first match is used.
-_SYNTAX: tuple[tuple[str, str], ...] = (
+_SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"^\s*$", "the statement is empty"),
     (r";\s*\S", "execute one statement at a time; a BatchStatement takes several writes"),
     (r"'(%s|%\(\w+\)s|\?)'", "write markers without quotes: %s instead of '%s'"),
@@ -98,7 +98,7 @@ _VERBS = (
 _AT_WORD = r"(?:mismatched|extraneous) input '(\w+)'|at input '(\w+)'"
 
 # For other errors: patterns to look for in the server's message, and the advice.
-_REFUSED: tuple[tuple[str, str], ...] = (
+_REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
     (r"Invalid \w+ constant .* for ", "strings, dates and addresses have single quotes; numbers, "
                                      "booleans and UUIDs have none. Better, pass values as "
                                      "parameters"),
@@ -179,28 +179,34 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
     :param is_syntax: True for a syntax error.
     """
     if not is_syntax:
-        return _first(_REFUSED, message)
+        return _first_match(_REJECTION_ADVICE, message)
+    # The parser stopped at a `<` that the statement itself does not have: the driver has put in the
+    # str() of an object, such as "<Foo object at 0x...>".
     if re.search(r"input '<'.*\[<\]", message) and "<" not in statement:
         return "a parameter's str() is not a literal: pass int, str, UUID, datetime and the like"
-    advice = _first(_SYNTAX, statement)
+    advice = _first_match(_SYNTAX_ADVICE, statement)
     return advice or _advice_for_word(message)
 
 
 def _advice_for_word(message: str) -> str | None:
     """Return advice for the word at which the server's parser has stopped, or None."""
-    word = re.search(_AT_WORD, message)
-    if word is None:
+    match = re.search(_AT_WORD, message)
+    if match is None:
         return None
-    name: str = word[1] or word[2]
+    name: str = match[1] or match[2]
     if re.fullmatch(_RESERVED, name.lower()):
         return f'{name} is a reserved word: as a name, write "{name.lower()}" in double quotes'
+    # The parser stopped at the first word.
     if re.search(r"line 1:0\b", message):
-        near = nearest(name.upper(), _VERBS, 0.6)
-        return f"no statement begins with {name}" + (f"; did you mean {near}?" if near else "")
+        similar_verb = nearest(name.upper(), _VERBS, 0.6)
+        return f"no statement begins with {name}" + (
+            f"; did you mean {similar_verb}?" if similar_verb else ""
+        )
     return None
 
 
-def _first(table: tuple[tuple[str, str], ...], text: str) -> str | None:
+def _first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:
+    """Return the advice of the first pattern in `table` that occurs in `text`, or None."""
     for pattern, advice in table:
         if re.search(pattern, text, re.IGNORECASE | re.DOTALL):
             return advice

@@ -76,7 +76,7 @@ class EngineSession(ObservedSession):
 
     __slots__ = (
         "_background",
-        "_hosts_before",
+        "_hosts_at_close",
         "_opening",
         "_opening_pools",
         "_pool_errors",
@@ -109,7 +109,7 @@ class EngineSession(ObservedSession):
         # The policy that `plans_anywhere` approved last: it may make plans in any thread.
         self.direct_policy: object = None
         # The hosts that had pools when the session was closed, for errors of later requests.
-        self._hosts_before: list[Host] = []
+        self._hosts_at_close: list[Host] = []
         self.observe()
         self._pool_errors: dict[Host, Exception] = {}
         self._opening: dict[Host, asyncio.Task[None]] = {}
@@ -137,11 +137,12 @@ class EngineSession(ObservedSession):
         if not self.core.query_fallback.opens_pools:
             return
         if not opening:
-            raise NoHostAvailable(self._why_nowhere(), {})
+            raise NoHostAvailable(self._no_host_message(), {})
         for task in opening:
             self._background.add(task)
             task.add_done_callback(self._background.discard)
         pending: set[asyncio.Task[None]] = set(opening)
+        # Wait for the first pool, and then a short time for the others.
         while pending and not self.pools:
             _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         if pending:
@@ -149,12 +150,12 @@ class EngineSession(ObservedSession):
         if self.closed:
             raise self.closed_error()
         if not self.pools and not self.core.query_fallback.is_allowed:
-            failed = {str(host): error for host, error in self._pool_errors.items()}
-            raise NoHostAvailable("Unable to connect to any servers", failed) from fault_among(
-                failed.values()
+            errors = {str(host): error for host, error in self._pool_errors.items()}
+            raise NoHostAvailable("Unable to connect to any servers", errors) from fault_among(
+                errors.values()
             )
 
-    def _why_nowhere(self) -> str:
+    def _no_host_message(self) -> str:
         """Return the message for a session without any host to connect to.
 
         Usually the reason is a wrong name of a data centre in a policy, so look for that first.
@@ -192,6 +193,7 @@ class EngineSession(ObservedSession):
         return True
 
     def _wants_pool(self, host: Host) -> bool:
+        """Return True if the session should have a pool to `host`."""
         return self.core.query_fallback.opens_pools and self.distance(host) != HostDistance.IGNORED
 
     async def add_pool(self, host: Host) -> None:
@@ -206,17 +208,21 @@ class EngineSession(ObservedSession):
         opening = self._opening.get(host)
         if opening is None:
             opening = self._opening[host] = self._spawn(self._open_pool(host))
-            opening.add_done_callback(lambda task: self._opened(host, task))
+            opening.add_done_callback(lambda task: self._on_pool_task_done(host, task))
         # Do not await the task itself: if this caller were cancelled, that would cancel the task,
         # for which other callers may wait, too. `wait` also does not raise if closing the session
         # cancels the task.
         await asyncio.wait({opening})
 
-    def _opened(self, host: Host, task: asyncio.Task[None]) -> None:
+    def _on_pool_task_done(self, host: Host, task: asyncio.Task[None]) -> None:
+        """Called when a task of `_opening` has ended. A newer task for the host may have replaced
+        it.
+        """
         if self._opening.get(host) is task:
             del self._opening[host]
 
     async def _open_pool(self, host: Host) -> None:
+        """Open a pool to `host`, and add it to `pools`. If that fails, record the error."""
         distance = self.distance(host)
         pool = self._new_pool(host, distance)
         self._opening_pools.add(pool)
@@ -400,23 +406,23 @@ class EngineSession(ObservedSession):
         :raises ProtocolError: if it is malformed, or not a valid answer to this request.
         """
         request_body = request.request_body
-        text = request_body.statement_text()
+        cql = request_body.statement_text()
         # The result columns that the driver had cached for the prepared statement when it was sent.
-        cached = attempt.columns
+        cached_columns = attempt.columns
         encryption = self.core.settings.column_encryption_policy
         # The application's own protocol handler decodes the answer. Only newer handlers have a
         # parameter for the protocol features.
         if request_body.decodes and isinstance(request_body, MessageBody):
             decode = encrypting_handler(request_body.handler, encryption).decode_message
-            answer = (self.core.user_types, 0, flags, opcode, body, None, cached)
+            arguments = (self.core.user_types, 0, flags, opcode, body, None, cached_columns)
             response = (
-                decode(connection.version, connection.features, *answer)
+                decode(connection.version, connection.features, *arguments)
                 if takes_features(decode)
-                else decode(connection.version, *answer)
+                else decode(connection.version, *arguments)
             )
             if not isinstance(response, ResultMessage):
                 if opcode != RESULT:  # a user's handler may turn a RESULT into any object
-                    check_answer(request_body.opcode, text, opcode, None, connection.endpoint)
+                    check_answer(request_body.opcode, cql, opcode, None, connection.endpoint)
                 return response
         else:
             response = decode_response(
@@ -426,12 +432,12 @@ class EngineSession(ObservedSession):
                 connection.version,
                 connection.features,
                 self.core.user_types,
-                cached,
+                cached_columns,
             )
         kind = response.kind if opcode == RESULT else None
-        check_answer(request_body.opcode, text, opcode, kind, connection.endpoint)
-        if cached is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
-            self._remember_columns(request, connection, response, cached)
+        check_answer(request_body.opcode, cql, opcode, kind, connection.endpoint)
+        if cached_columns is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
+            self._remember_columns(request, connection, response, cached_columns)
         if opcode == RESULT and response.kind == RESULT_KIND_ROWS:
             columns = self._columns_as_read(request_body, response.metadata)
             response.metadata = request.columns_for_vectors(columns)
@@ -445,6 +451,7 @@ class EngineSession(ObservedSession):
         the values were bound with them. Otherwise they are this session's.
         """
         for prepared in request_body.prepared_statements():
+            # The sequence has at most one statement.
             return prepared.columns_as_read(metadata)
         metadata = decrypting(metadata, self.core.settings.column_encryption_policy)
         codecs = self.codecs
@@ -492,6 +499,7 @@ class EngineSession(ObservedSession):
         task.add_done_callback(lambda _: self.use_turns.end_switch())
 
     async def _switch_all(self, keyspace: str, request: Request, response: ResultMessage) -> None:
+        """Send USE on the session's other connections, and then complete the request."""
         # Connections that are opened from now on use the new keyspace: see `_open_connection`.
         others = [
             connection
@@ -503,6 +511,7 @@ class EngineSession(ObservedSession):
             *(switch(self, other, keyspace) for other in others), return_exceptions=True
         )
         for other, result in zip(others, results, strict=True):
+            # This connection may still be in the old keyspace.
             if isinstance(result, Exception):
                 other.close(
                     ConnectionException(
@@ -544,16 +553,18 @@ class EngineSession(ObservedSession):
                 f"{connection.keyspace!r}, and cannot serve a request in another one"
             )
         if not body.is_use:
-            other = self._connection_in(attempt.host, body.expected)
+            other = self._find_connection_in(attempt.host, body.expected)
             if other is not None:
                 attempt.connection = other
                 request.send(attempt, other)
                 return False
+        # The request ends when no attempt is in flight and nothing else continues it: count this
+        # wait.
         request._waits += 1
         hold(self, connection, HeldRequest(request, attempt))
         return False
 
-    def _connection_in(self, host: Host, keyspace: object) -> Connection | None:
+    def _find_connection_in(self, host: Host, keyspace: object) -> Connection | None:
         """Return a connection to `host` that is in `keyspace` and has a free stream, or None."""
         pool = self.pools.get(host)
         candidates = [
@@ -589,14 +600,17 @@ class EngineSession(ObservedSession):
         request: Request,
         response: Any,
     ) -> None:
-        agreed = False
+        """Wait for schema agreement, read the changed part of the schema, and complete the request.
+        Neither failure fails the request.
+        """
+        is_schema_agreed = False
         try:
-            agreed = await self.core.agreement.wait(connection)
+            is_schema_agreed = await self.core.agreement.wait(connection)
         except Exception as error:
             log.warning("the wait for schema agreement failed: %s", error)
         await self.core.schema.after_ddl(event, connection)
         if not request.done:
-            response.is_schema_agreed = agreed
+            response.is_schema_agreed = is_schema_agreed
             request.finish(response)
 
     async def wait_for_schema_agreement(
@@ -608,9 +622,9 @@ class EngineSession(ObservedSession):
         :param max_wait: seconds; None for the cluster's setting.
         :returns: False if the versions still differ after `max_wait`.
         """
-        wait = self.core.agreement.longest_wait if max_wait is None else max_wait
+        seconds = self.core.agreement.longest_wait if max_wait is None else max_wait
         return await wait_for_one_version(
-            lambda: self._schema_versions(scope), wait, self.core.loop.time
+            lambda: self._schema_versions(scope), seconds, self.core.loop.time
         )
 
     async def _schema_versions(self, scope: SchemaAgreementScope) -> set[Any]:
@@ -625,7 +639,7 @@ class EngineSession(ObservedSession):
         the request ends, too: with its response if it has one, otherwise with `closed_error`.
         """
 
-        def ended(task: asyncio.Task[Any]) -> None:
+        def on_task_done(task: asyncio.Task[Any]) -> None:
             if task.cancelled() and request.response is not None:
                 request.finish(request.response)  # the statement was executed (USE or DDL)
             elif task.cancelled():
@@ -634,7 +648,7 @@ class EngineSession(ObservedSession):
                 request.fail(failure_of(error))
 
         task = self._spawn(coroutine)
-        task.add_done_callback(ended)
+        task.add_done_callback(on_task_done)
         return task
 
     def run_in_background(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
@@ -652,11 +666,11 @@ class EngineSession(ObservedSession):
     def closed_error(self) -> Exception:
         """Return the error of a request on a closed session."""
         message = "the session is shut down"
-        closed = {
+        errors = {
             str(host): ConnectionShutdown(f"the pool of {host} is closed", host.endpoint)
-            for host in self._hosts_before
+            for host in self._hosts_at_close
         }
-        return SessionShutdown(message, closed)
+        return SessionShutdown(message, errors)
 
     def close(self) -> None:
         """Close all pools. Requests in flight fail with `closed_error`."""
@@ -664,7 +678,7 @@ class EngineSession(ObservedSession):
             return
         # Set this first: requests that lose their connections below must not try another host.
         self.closed = True
-        self._hosts_before = list(self.pools)
+        self._hosts_at_close = list(self.pools)
         error = self.closed_error()
         for task in list(self._background):
             task.cancel()

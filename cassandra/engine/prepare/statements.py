@@ -115,6 +115,7 @@ class Preparer:
         """
         # Read the session's keyspace now: it may have changed when the answer comes.
         expected = keyspace or working_keyspace or session.keyspace
+        # Callers with the same key share one PREPARE.
         key = (id(session), expected, query)
         if session.closed:
             raise session.closed_error()
@@ -128,8 +129,8 @@ class Preparer:
         if custom_payload:
             response = await outcome_of(self._spawn(send(timeout)))
         else:
-            response = await self._shared(key, send, timeout)
-        prepared = self._statement_of(session, query, expected, response)
+            response = await self._run_shared(key, send, timeout)
+        prepared = self._make_statement(session, query, expected, response)
         earlier = self._registry.add(prepared)
         if earlier is not prepared and changes_of(
             earlier.column_metadata, prepared.column_metadata
@@ -175,13 +176,13 @@ class Preparer:
             return statement
 
         task_key = ("text", id(session), *cache_key)
-        shared: PreparedStatement = await self._shared(task_key, prepare_and_remember, timeout)
+        shared: PreparedStatement = await self._run_shared(task_key, prepare_and_remember, timeout)
         return shared
 
-    async def _shared(
+    async def _run_shared(
         self,
         key: tuple[Any, ...],
-        work: Callable[[float | None], Coroutine[Any, Any, Any]],
+        make_coroutine: Callable[[float | None], Coroutine[Any, Any, Any]],
         timeout: float | None,
     ) -> Any:
         """Run a task that all concurrent callers with the same key share, and return its outcome.
@@ -190,19 +191,20 @@ class Preparer:
         with a longer limit starts the work again.
 
         :param key: identifies the task. Its last item is the CQL, for messages.
-        :param work: called with the seconds that are left, or None; returns the coroutine to run.
+        :param make_coroutine: called with the seconds that are left, or None; returns the coroutine
+            to run.
         :param timeout: the time limit of this caller in seconds; None for no limit.
         """
         clock = asyncio.get_running_loop().time
         deadline = clock() + timeout if timeout is not None else None
-        rest = timeout
+        seconds_left = timeout
         while True:
             task = self._running.get(key)
             if task is None:  # start the task, with the time limit of this caller
-                return await outcome_of(self._begin(key, work(rest)))
-            await asyncio.wait({task}, timeout=rest)
+                return await outcome_of(self._start_task(key, make_coroutine(seconds_left)))
+            await asyncio.wait({task}, timeout=seconds_left)
             if deadline is not None:
-                rest = deadline - clock()
+                seconds_left = deadline - clock()
             if not task.done():
                 raise OperationTimedOut(
                     f"the PREPARE that several callers share was not over within {timeout} seconds",
@@ -214,21 +216,23 @@ class Preparer:
             except OperationTimedOut:
                 # The time limit of the caller that started the task has passed. Start it again if
                 # this caller has time left.
-                if rest is not None and rest <= 0:
+                if seconds_left is not None and seconds_left <= 0:
                     raise
 
-    def _begin(self, key: tuple[Any, ...], work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def _start_task(
+        self, key: tuple[Any, ...], work: Coroutine[Any, Any, Any]
+    ) -> asyncio.Task[Any]:
         """Start a task for `key`, so that further callers with the same key can wait for it."""
         task: asyncio.Task[Any] = self._spawn(work)
         self._running[key] = task
         task.add_done_callback(lambda _: self._running.pop(key, None))
         return task
 
-    def _statement_of(
+    def _make_statement(
         self, session: EngineSession, query: str, keyspace: str | None, response: Any
     ) -> PreparedStatement:
         """Make the prepared statement from the server's answer to a PREPARE."""
-        is_marked = self._server.marks_transactions
+        marks_transactions = self._server.marks_transactions
         policy = self._settings.column_encryption_policy
         statement_class = PreparedUse if is_use(query) else PreparedStatement
         prepared = statement_class(
@@ -240,7 +244,8 @@ class Preparer:
             self._server.protocol_version,
             response.result_metadata,
             response.result_metadata_id,
-            response.is_lwt or (not is_marked and is_conditional(query)),
+            # If the servers do not mark conditional statements, look for IF in the CQL.
+            response.is_lwt or (not marks_transactions and is_conditional(query)),
             column_encryption_policy=policy,
             codecs=session.codecs,
         )
@@ -290,28 +295,28 @@ class Preparer:
         if self._settings.prepare_on_all_hosts and len(session.pools) > 1:
             await self._prepare_on_others(
                 session,
-                self._statement_of(session, request_body.query, expected, response),
+                self._make_statement(session, request_body.query, expected, response),
                 host,
             )
         return response
 
     async def _prepare_on_others(
-        self, session: EngineSession, prepared: PreparedStatement, first: Host
+        self, session: EngineSession, prepared: PreparedStatement, first_host: Host
     ) -> None:
         """Prepare on the other hosts concurrently.
 
         Errors are ignored: if a host does not have the statement when it is executed there, the
         driver prepares it then, which takes one more round trip.
         """
-        others = [
+        connections = [
             pool.pick()
             for host, pool in session.pools.items()
-            if host != first and self._is_in_scope(session, host)
+            if host != first_host and self._is_in_scope(session, host)
         ]
         tasks = [
             self._spawn(self._prepare_on(connection, prepared))
-            for connection in others
-            if connection is not None and _understands(connection, prepared)
+            for connection in connections
+            if connection is not None and _can_prepare_on(connection, prepared)
         ]
         if tasks:
             # Do not wait longer for a slow host: if it does not have the statement at its first
@@ -326,6 +331,7 @@ class Preparer:
         return distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL)
 
     async def _prepare_on(self, connection: Connection, prepared: PreparedStatement) -> None:
+        """Prepare on the host of `connection`. Errors are only logged."""
         body = prepare_body(prepared.query_string, prepared.keyspace, connection.version)
         try:
             await self._internal_send(connection, PREPARE, body, "a PREPARE")
@@ -361,26 +367,27 @@ class Preparer:
             return
         # There may be a million statements, so do not start a task for each of them. A few tasks
         # share one iterator.
-        waiting = self._registry.each_once()
+        statements = self._registry.each_once()
 
         async def prepare_some(session: EngineSession) -> None:
-            left_out = 0
-            for prepared in waiting:
+            skipped = 0
+            for prepared in statements:
                 pool = session.pools.get(host)
                 connection = pool.pick() if pool is not None else None
                 if connection is None:
                     return
-                if _understands(connection, prepared):
+                if _can_prepare_on(connection, prepared):
                     await self._prepare_on(connection, prepared)
                 else:
-                    left_out += 1
-                    if left_out % LEFT_OUT_AT_ONCE == 0:
+                    # A loop over many statements without a wait would block all other work.
+                    skipped += 1
+                    if skipped % LEFT_OUT_AT_ONCE == 0:
                         await asyncio.sleep(0)
 
         await asyncio.gather(*(prepare_some(session) for _ in range(PARALLEL_PREPARES)))
 
 
-def _understands(connection: Connection, prepared: PreparedStatement) -> bool:
+def _can_prepare_on(connection: Connection, prepared: PreparedStatement) -> bool:
     """Return True if the server would prepare the statement in its keyspace on `connection`."""
     # A connection without a keyspace may be used, too: the server rejects unqualified names there.
     return (

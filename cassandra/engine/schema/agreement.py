@@ -30,6 +30,7 @@ PEER_VERSIONS_QUERY = "SELECT peer, host_id, schema_version FROM system.peers"
 # The interval between two queries grows from the first to the longest value.
 FIRST_INTERVAL = 0.01  # seconds
 LONGEST_INTERVAL = 0.4  # seconds
+INTERVAL_GROWTH = 1.7  # the factor from one interval to the next
 
 
 class Agreement:
@@ -71,18 +72,21 @@ class Agreement:
         :param max_wait: seconds; None for `longest_wait`.
         :returns: False if the versions still differ after `max_wait`.
         """
-        wait = self.longest_wait if max_wait is None else max_wait
+        seconds = self.longest_wait if max_wait is None else max_wait
         # Applications disable the wait with 0 or less.
-        if wait <= 0:
+        if seconds <= 0:
             return False
         clock = asyncio.get_running_loop().time
-        return await wait_for_one_version(lambda: self._versions(connection), wait, clock)
+        return await wait_for_one_version(
+            lambda: self._reported_versions(connection), seconds, clock
+        )
 
-    async def _versions(self, connection: Connection) -> set[Any]:
+    async def _reported_versions(self, connection: Connection) -> set[Any]:
+        """Return the schema versions of the live nodes, as one node reports them."""
         try:
             local, peers = await together(
-                self._ask(connection, LOCAL_VERSION_QUERY),
-                self._ask(connection, PEER_VERSIONS_QUERY),
+                self._read_rows(connection, LOCAL_VERSION_QUERY),
+                self._read_rows(connection, PEER_VERSIONS_QUERY),
             )
         except (DriverException, OSError) as error:
             if self._is_over():
@@ -94,7 +98,10 @@ class Agreement:
             if row["schema_version"] and self._is_live(row["host_id"])
         }
 
-    async def _ask(self, connection: Connection, query: str) -> list[dict[str, Any]]:
+    async def _read_rows(self, connection: Connection, query: str) -> list[dict[str, Any]]:
+        """Return the rows of `query` on `connection`, or on the control connection if that is
+        closed.
+        """
         return await self._rows(self._control() if connection.closed else connection, query)
 
     def _is_live(self, host_id: uuid.UUID) -> bool:
@@ -115,6 +122,7 @@ async def wait_for_one_version(
     interval = FIRST_INTERVAL
     while True:
         try:
+            # Give the last query at least FIRST_INTERVAL, even if the time is almost up.
             versions = await within(max(deadline - clock(), FIRST_INTERVAL), ask())
         except asyncio.TimeoutError:
             log.warning(
@@ -130,7 +138,7 @@ async def wait_for_one_version(
             )
             return False
         await asyncio.sleep(interval)
-        interval = min(interval * 1.7, LONGEST_INTERVAL)
+        interval = min(interval * INTERVAL_GROWTH, LONGEST_INTERVAL)
 
 
 async def versions_in(
@@ -143,6 +151,7 @@ async def versions_in(
     """
     pools = list(pools)
     nearest = min((pool.distance for pool in pools), default=HostDistance.LOCAL)
+    # A pool is in the scope if its host is not farther away than this.
     farthest = {
         SchemaAgreementScope.RACK: nearest,
         SchemaAgreementScope.DC: max(nearest, HostDistance.LOCAL),

@@ -58,7 +58,7 @@ class Part(NamedTuple):
     columns: str = "*"
 
 
-_PARTS = {
+_SCHEMA_TABLES = {
     "tables": Part("system_schema.tables", "table_name"),
     "columns": Part("system_schema.columns", "table_name", COLUMNS_OF_COLUMNS),
     "indexes": Part("system_schema.indexes", "table_name"),
@@ -69,26 +69,26 @@ _PARTS = {
     "functions": Part("system_schema.functions", "function_name"),
     "aggregates": Part("system_schema.aggregates", "aggregate_name"),
 }
-_KEYSPACES = {"keyspaces": Part("system_schema.keyspaces")}
+_KEYSPACES_TABLE = {"keyspaces": Part("system_schema.keyspaces")}
 # Schema tables that only some servers have, and not in all versions.
-_OF_CASSANDRA = {"column_masks": Part("system_schema.column_masks", "table_name")}
-_VIRTUAL = {
+_CASSANDRA_TABLES = {"column_masks": Part("system_schema.column_masks", "table_name")}
+_VIRTUAL_TABLES = {
     "virtual_keyspaces": Part("system_virtual_schema.keyspaces"),
     "virtual_tables": Part("system_virtual_schema.tables", "table_name"),
     "virtual_columns": Part("system_virtual_schema.columns", "table_name", COLUMNS_OF_COLUMNS),
 }
-_OF_SCYLLADB = {
+_SCYLLADB_TABLES = {
     "scylla_tables": Part("system_schema.scylla_tables", "table_name"),
     "scylla_keyspaces": Part("system_schema.scylla_keyspaces"),
     "scylla_aggregates": Part("system_schema.scylla_aggregates", "aggregate_name"),
 }
 # The tables with the replication of keyspaces.
-_OF_PLACEMENT = ("keyspaces", "scylla_keyspaces")
+_REPLICATION_TABLES = ("keyspaces", "scylla_keyspaces")
 # If a server does not have one of these tables, it is ignored.
-_OPTIONAL = {*_OF_CASSANDRA, *_VIRTUAL, *_OF_SCYLLADB, "dropped_columns"}
+_OPTIONAL_TABLES = {*_CASSANDRA_TABLES, *_VIRTUAL_TABLES, *_SCYLLADB_TABLES, "dropped_columns"}
 
 # The tables to read for a target that is a part of a keyspace.
-_PARTS_OF_KIND = {
+_TABLES_OF_KIND = {
     "TABLE": (
         "tables",
         "columns",
@@ -157,20 +157,22 @@ class SchemaReader:
             `schema_metadata_keyspaces`.
         """
         # Read the replication of all keyspaces, because requests in any keyspace must be routed.
-        parts = self._replication_parts(connection)
+        tables = self._replication_tables(connection)
         keyspaces = self._settings.schema_metadata_keyspaces
         if include_schema and (keyspaces is None or keyspaces):
-            parts |= {**_PARTS, **self._parts_of_server(connection)}
+            tables |= {**_SCHEMA_TABLES, **self._server_specific_tables(connection)}
             if not _is_scylladb(connection):
-                parts |= _VIRTUAL
+                tables |= _VIRTUAL_TABLES
         keyspace_condition = (
             None
             if keyspaces is None
             else f"keyspace_name IN ({', '.join(map(cql_quote, keyspaces))})"
         )
-        conditions = {name: keyspace_condition for name in parts if name not in _OF_PLACEMENT}
-        grouping = await self._query(connection, parts, conditions)
-        self._take_replication(grouping, all_keyspaces=True)
+        conditions = {
+            name: keyspace_condition for name in tables if name not in _REPLICATION_TABLES
+        }
+        grouping = await self._read_tables(connection, tables, conditions)
+        self._store_replication(grouping, all_keyspaces=True)
         if include_schema:
             sources = grouping.sources()
             if keyspaces is not None:
@@ -185,30 +187,32 @@ class SchemaReader:
         """
         name = target.keyspace
         keyspaces = self._settings.schema_metadata_keyspaces
-        is_stored = (self._settings.schema_metadata_enabled or target.forced) and (
+        stores_schema = (self._settings.schema_metadata_enabled or target.forced) and (
             keyspaces is None or name in keyspaces
         )
         existing = self._metadata.schema.sources.get(name)
-        parts = self._replication_parts(connection)
-        if is_stored and (target.kind != "REPLICATION" or existing is None):
-            parts |= {**_PARTS, **self._parts_of_server(connection)}
+        parts = self._replication_tables(connection)
+        if stores_schema and (target.kind != "REPLICATION" or existing is None):
+            parts |= {**_SCHEMA_TABLES, **self._server_specific_tables(connection)}
             if (
+                # A keyspace that we do not know may be virtual if the application has asked for it.
                 existing.virtual
                 if existing is not None
                 else target.forced and not _is_scylladb(connection)
             ):
-                parts |= _VIRTUAL
+                parts |= _VIRTUAL_TABLES
         condition = f"keyspace_name = {cql_quote(name)}"
-        grouping = await self._query(connection, parts, dict.fromkeys(parts, condition))
-        self._take_replication(grouping, all_keyspaces=False, name=name)
-        if not is_stored:
+        grouping = await self._read_tables(connection, parts, dict.fromkeys(parts, condition))
+        self._store_replication(grouping, all_keyspaces=False, name=name)
+        if not stores_schema:
             return
         # Look up the keyspace again: it may have changed during the queries.
         source: KeyspaceSource | None = grouping.sources().get(name)
         existing = self._metadata.schema.sources.get(name)
+        # Only the replication was read: keep the tables, types and functions that we have.
         if source is not None and existing is not None and "tables" not in parts:
             source = existing.replaced(row=source.row, scylla=source.scylla)
-        self._take_keyspace(name, source)
+        self._store_keyspace(name, source)
 
     async def _read_element(self, connection: Connection, target: Target) -> None:
         """Read one element of a keyspace whose schema we have already: a table with its views, a
@@ -223,8 +227,10 @@ class SchemaReader:
         # A new or renamed column of a table also changes the table's views, but the server's event
         # names only the table: read the views, too.
         names = [target.name, *(base.views if base is not None else ())]
-        available = {**_PARTS, **self._parts_of_server(connection)}
-        parts = {name: available[name] for name in _PARTS_OF_KIND[target.kind] if name in available}
+        available = {**_SCHEMA_TABLES, **self._server_specific_tables(connection)}
+        parts = {
+            name: available[name] for name in _TABLES_OF_KIND[target.kind] if name in available
+        }
         keyspace_condition = f"keyspace_name = {cql_quote(target.keyspace)} AND"
         name_condition = (
             f"IN ({', '.join(map(cql_quote, names))})"
@@ -235,42 +241,56 @@ class SchemaReader:
             name: f"{keyspace_condition} {part.name} {name_condition}"
             for name, part in parts.items()
         }
-        grouping = await self._query(connection, parts, conditions)
+        grouping = await self._read_tables(connection, parts, conditions)
         existing = self._metadata.schema.sources.get(target.keyspace)
         if existing is None:  # dropped during the reading
             return
         if target.kind == "TABLE":
-            self._take_keyspace(
+            self._store_keyspace(
                 target.keyspace, _with_tables(existing, names, list(grouping.table_sources()))
             )
             return
-        slot, column = _ROWS_OF_KIND[target.kind]
+        field, column = _ROWS_OF_KIND[target.kind]
         rows = (
             grouping.aggregates(existing.name)
-            if slot == "aggregates"
-            else grouping.of_keyspace(slot, existing.name)
+            if field == "aggregates"
+            else grouping.of_keyspace(field, existing.name)
         )
-        others = [row for row in getattr(existing, slot) if row.get(column) != target.name]
-        self._take_keyspace(target.keyspace, existing.replaced(**{slot: (*others, *rows)}))
+        others = [row for row in getattr(existing, field) if row.get(column) != target.name]
+        self._store_keyspace(target.keyspace, existing.replaced(**{field: (*others, *rows)}))
 
-    def _take_keyspace(self, name: str, source: KeyspaceSource | None) -> None:
+    def _store_keyspace(self, name: str, source: KeyspaceSource | None) -> None:
+        """Replace the keyspace `name` in the snapshot; remove it if `source` is None."""
         # The new snapshot has no version: other changes, which we have not read, may also have
         # changed the version.
         self._metadata._replace_schema(self._metadata.schema.with_keyspace(name, source))
 
-    def _take_replication(self, grouping: Grouping, all_keyspaces: bool, name: str = "") -> None:
+    def _store_replication(self, grouping: Grouping, all_keyspaces: bool, name: str = "") -> None:
         """Store the replication that was read.
 
         :param all_keyspaces: True if the rows are those of all keyspaces; False for those of the
             keyspace `name`, so that the others are kept.
         """
-        replication = {keyspace: _replication(row) for keyspace, row in grouping.keyspaces.items()}
+        replication = {
+            keyspace: _replication_strategy(row) for keyspace, row in grouping.keyspaces.items()
+        }
         if not all_keyspaces:
             replication = {
-                **{k: v for k, v in self._metadata.replication.items() if k != name},
+                **{
+                    keyspace: strategy
+                    for keyspace, strategy in self._metadata.replication.items()
+                    if keyspace != name
+                },
                 **replication,
             }
-        self._metadata._replace_replication({k: v for k, v in replication.items() if v is not None})
+        self._metadata._replace_replication(
+            {
+                keyspace: strategy
+                for keyspace, strategy in replication.items()
+                if strategy is not None
+            }
+        )
+        # The keyspaces with tablets, and those whose tablets have leaders.
         with_tablets, leaders = grouping.tablet_keyspaces()
         if not all_keyspaces:
             others = self._metadata.replication.keys() - {name}
@@ -283,29 +303,30 @@ class SchemaReader:
 
         :raises UserTypeDoesNotExist: if the cluster has no such type.
         """
-        fields = await self._rows(
+        rows = await self._rows(
             connection,
             "SELECT field_names FROM system_schema.types "
             f"WHERE keyspace_name = {cql_quote(keyspace)} AND type_name = {cql_quote(name)}",
         )
-        if not fields:
+        if not rows:
             raise UserTypeDoesNotExist(f"there is no user-defined type {keyspace}.{name}")
-        names: list[str] = list(fields[0]["field_names"])
+        names: list[str] = list(rows[0]["field_names"])
         return names
 
     # -- queries -----------------------------------------------------------------------------------
 
-    def _replication_parts(self, connection: Connection) -> dict[str, Part]:
+    def _replication_tables(self, connection: Connection) -> dict[str, Part]:
         """Return the tables to read for the replication of keyspaces."""
-        parts = {**_KEYSPACES}
+        parts = {**_KEYSPACES_TABLE}
         if _is_scylladb(connection):
-            parts["scylla_keyspaces"] = _OF_SCYLLADB["scylla_keyspaces"]
+            parts["scylla_keyspaces"] = _SCYLLADB_TABLES["scylla_keyspaces"]
         return parts
 
-    def _parts_of_server(self, connection: Connection) -> dict[str, Part]:
-        return _OF_SCYLLADB if _is_scylladb(connection) else _OF_CASSANDRA
+    def _server_specific_tables(self, connection: Connection) -> dict[str, Part]:
+        """Return the optional tables that the servers of this kind may have."""
+        return _SCYLLADB_TABLES if _is_scylladb(connection) else _CASSANDRA_TABLES
 
-    async def _query(
+    async def _read_tables(
         self,
         connection: Connection,
         parts: Mapping[str, Part],
@@ -340,7 +361,7 @@ class SchemaReader:
 
         reading = together(
             *(
-                read_optional(name, part) if name in _OPTIONAL else read(name, part)
+                read_optional(name, part) if name in _OPTIONAL_TABLES else read(name, part)
                 for name, part in parts.items()
             )
         )
@@ -382,11 +403,12 @@ def _with_tables(
     for base in bases | {source.base for source in sources} | set(new_sources):
         if base is None or base not in tables:
             continue
-        of_base = {view.name: view for view in views.values() if view.base == base}
+        views_of_base = {view.name: view for view in views.values() if view.base == base}
+        # A new object may be changed; an object of the previous snapshot must be copied.
         if base in new_sources:
-            tables[base].views = of_base
+            tables[base].views = views_of_base
         else:
-            tables[base] = tables[base].with_views(of_base)
+            tables[base] = tables[base].with_views(views_of_base)
     return keyspace.replaced(tables=dict(sorted(tables.items())), views=views)
 
 
@@ -394,7 +416,8 @@ def _is_scylladb(connection: Connection) -> bool:
     return connection.features is not None and connection.features.is_scylla
 
 
-def _replication(row: Mapping[str, Any]) -> ReplicationStrategy | None:
+def _replication_strategy(row: Mapping[str, Any]) -> ReplicationStrategy | None:
+    """Return the replication in a row of a keyspace; None if the row has none."""
     replication = row.get("replication")
     if not isinstance(replication, Mapping) or not replication.get("class"):
         return None

@@ -154,7 +154,7 @@ class SchemaRefresher:
         window = self._settings.schema_event_refresh_window
         target = Target.of_event(event)
         self._forget_tablets(target)
-        if window < 0 or self._closed or not self._concerns(target):
+        if window < 0 or self._closed or not self._must_read(target):
             return
         self._pending.add(target)
         # Wait a random time, because all clients of the cluster get the event at the same moment.
@@ -173,6 +173,7 @@ class SchemaRefresher:
         self._timer = loop.call_at(due, self._start_pending)
 
     def _start_pending(self) -> None:
+        """Called by the timer: read the pending targets in the background."""
         self._timer = None
         targets = self._pending.take()
         if targets and not self._closed:
@@ -184,7 +185,7 @@ class SchemaRefresher:
         """
         target = Target.of_event(event)
         self._forget_tablets(target)
-        if not self._concerns(target):
+        if not self._must_read(target):
             return
         # The server's event about the same change may have come already: do not read twice.
         self._pending.discard(target)
@@ -198,7 +199,7 @@ class SchemaRefresher:
         elif target.kind in ("KEYSPACE", "REPLICATION"):
             tablets.drop(target.keyspace)
 
-    def _concerns(self, target: Target) -> bool:
+    def _must_read(self, target: Target) -> bool:
         """Return True if a change of `target` must be read.
 
         Changes of keyspaces must always be read, because of the replication, unless the application
@@ -238,8 +239,8 @@ class SchemaRefresher:
         # Add them to the pending targets: others may have been added meanwhile.
         for target in targets:
             self._pending.add(target)
-        longest = FIRST_DELAY * 2 ** (self._failures - 1)
-        self._read_pending_in(self._random.uniform(longest / 2, longest))
+        max_delay = FIRST_DELAY * 2 ** (self._failures - 1)
+        self._read_pending_in(self._random.uniform(max_delay / 2, max_delay))
 
     def _mark_outdated(self) -> None:
         """Remove the version from the snapshot, because it may be outdated. The next move of the
@@ -254,11 +255,11 @@ class SchemaRefresher:
         :param max_wait: seconds; None for the cluster's setting, 0 or less for no wait.
         :raises DriverException: if the nodes do not agree in time, or the reading fails.
         """
-        wait = self._settings.max_schema_agreement_wait if max_wait is None else max_wait
+        agreement_wait = self._settings.max_schema_agreement_wait if max_wait is None else max_wait
         connection = self._control()
-        if wait > 0 and not await self._agree(connection, wait):
+        if agreement_wait > 0 and not await self._agree(connection, agreement_wait):
             raise DriverException(
-                f"the nodes did not agree on the schema within {wait} seconds: "
+                f"the nodes did not agree on the schema within {agreement_wait} seconds: "
                 "it was not read again"
             )
         await self._refresh([target._replace(forced=True)])
@@ -280,7 +281,7 @@ class SchemaRefresher:
             self._requested[target] = (connection or existing_connection, futures_of_target)
             futures.append(future)
         if self._worker is None or self._worker.done():
-            self._worker = self._spawn(self._work())
+            self._worker = self._spawn(self._run_rounds())
         # Wait for all futures and then raise the first error. Otherwise asyncio would log further
         # errors as never retrieved.
         results = await asyncio.gather(*futures, return_exceptions=True)
@@ -288,13 +289,14 @@ class SchemaRefresher:
             if isinstance(result, BaseException):
                 raise result
 
-    async def _work(self) -> None:
+    async def _run_rounds(self) -> None:
+        """Read the requested targets, round by round, until none are left."""
         while self._requested:
             # Targets that are added from now on belong to the next round: they may change after
             # this round has read them.
             requested, self._requested = self._requested, {}
             try:
-                await self._round(requested)
+                await self._read_round(requested)
             finally:
                 # If the worker was cancelled, complete the remaining futures, so that callers do
                 # not wait for ever.
@@ -302,9 +304,14 @@ class SchemaRefresher:
                 for _, waiting_futures in requested.values():
                     _complete(waiting_futures, error)
 
-    async def _round(
+    async def _read_round(
         self, requested: Mapping[Target, tuple[Connection | None, list[asyncio.Future[None]]]]
     ) -> None:
+        """Read the requested targets, and complete the futures of the callers that wait for them.
+
+        :param requested: for each target, the connection to read through (None for the control
+            connection), and the futures.
+        """
         # The readers share one iterator. Each takes the next group when it has read the previous
         # one. A group is a target to read, with the requested targets that it covers.
         groups = iter(grouped(requested).items())
@@ -351,6 +358,7 @@ class SchemaRefresher:
 
 
 def _complete(futures: Iterable[asyncio.Future[None]], error: Exception | None) -> None:
+    """Complete the futures with `error`, or with None if it is None."""
     for future in futures:
         # Skip a future if its caller was cancelled, or if the round has completed it already.
         if future.done():

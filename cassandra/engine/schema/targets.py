@@ -41,6 +41,7 @@ class Target(NamedTuple):
             # replication and durable writes.
             return cls("REPLICATION" if event["change_type"] == "UPDATED" else "KEYSPACE", keyspace)
         changed = event[kind.lower()]
+        # Functions and aggregates are objects with a name and argument types; others are strings.
         name = getattr(changed, "name", changed)
         return cls(kind, keyspace, name) if name.isascii() else cls("KEYSPACE", keyspace)
 
@@ -66,12 +67,13 @@ class PendingTargets:
             return
         if target.kind == "ALL":
             self._all = target
-            self._by_keyspace = {} if target.forced else self._forced_alone()
+            self._by_keyspace = {} if target.forced else self._forced_targets()
             return
         targets_of_keyspace = self._by_keyspace.setdefault(target.keyspace, {})
-        if any(covering in targets_of_keyspace for covering in _wholes(target)):
+        if any(covering in targets_of_keyspace for covering in _covering_targets(target)):
             return
         targets_of_keyspace[target] = None
+        # Many targets in one keyspace are replaced by the whole keyspace.
         if len(targets_of_keyspace) >= MANY or target.kind == "KEYSPACE":
             keyspace_target = Target(
                 "KEYSPACE",
@@ -79,6 +81,7 @@ class PendingTargets:
                 forced=any(pending_target.forced for pending_target in targets_of_keyspace),
             )
             self._by_keyspace[target.keyspace] = {keyspace_target: None}
+        # Targets in many keyspaces are replaced by the whole schema.
         if len(self._by_keyspace) >= MANY_KEYSPACES:
             forced = any(
                 pending_target.forced
@@ -87,7 +90,7 @@ class PendingTargets:
             )
             self.add(Target(forced=forced))
 
-    def _forced_alone(self) -> dict[str, dict[Target, None]]:
+    def _forced_targets(self) -> dict[str, dict[Target, None]]:
         """Return the forced targets by keyspace. They must be kept when an ALL target is added that
         is not forced.
         """
@@ -109,9 +112,9 @@ class PendingTargets:
 
     def take(self) -> list[Target]:
         """Remove and return all targets."""
-        taken = list(self)
+        targets = list(self)
         self._all, self._by_keyspace = None, {}
-        return taken
+        return targets
 
     def __len__(self) -> int:
         return (self._all is not None) + sum(map(len, self._by_keyspace.values()))
@@ -134,15 +137,18 @@ def grouped(targets: Iterable[Target]) -> dict[Target, list[Target]]:
         pending.add(target)
     chosen: dict[Target, list[Target]] = {target: [] for target in pending}
     for target in targets:
-        chosen[
-            next(covering for covering in (target, *_wholes(target)) if covering in chosen)
-        ].append(target)
+        # The target itself was chosen, or a larger one that covers it.
+        covering = next(
+            candidate for candidate in (target, *_covering_targets(target)) if candidate in chosen
+        )
+        chosen[covering].append(target)
     return chosen
 
 
-def _wholes(target: Target) -> tuple[Target, ...]:
+def _covering_targets(target: Target) -> tuple[Target, ...]:
     """Return the larger targets that may cover `target`, the smaller ones first."""
     forced = Target("KEYSPACE", target.keyspace, forced=True), Target(forced=True)
+    # A target that is not forced does not cover a forced one; see `Target.covers`.
     if target.forced:
         return forced
     return Target("KEYSPACE", target.keyspace), Target(), *forced
