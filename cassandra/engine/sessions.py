@@ -136,6 +136,7 @@ class Sessions:
             self._following = loop.call_later(FOLLOW_DELAY, self._follow_distances)
 
     def _follow_distances(self) -> None:
+        """Called after FOLLOW_DELAY: let all sessions open and close pools."""
         self._following = None
         for session in list(self._open):
             try:

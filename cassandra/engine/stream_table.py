@@ -193,11 +193,12 @@ class StreamTable:
 
     def waiting(self) -> list[Any]:
         """Return the responders that wait for answers. Must be called on the loop."""
-        waiting = [responder for responder in self._responders.values() if responder is not None]
-        direct = self._directs.get(self._direct_stream)
-        if direct is not None and direct is not _ORPHAN:
-            waiting.append(direct)
-        return waiting
+        responders = [responder for responder in self._responders.values() if responder is not None]
+        # The request that a user thread has sent directly, if there is one.
+        direct_responder = self._directs.get(self._direct_stream)
+        if direct_responder is not None and direct_responder is not _ORPHAN:
+            responders.append(direct_responder)
+        return responders
 
     def orphan_ids(self) -> set[int]:
         """Return the streams whose answers nobody waits for any more."""
@@ -225,6 +226,7 @@ class StreamTable:
             if stream in responders:
                 responder = responders.pop(stream)
                 give_back(stream)
+                # `abandon` has replaced the responder by None.
                 if responder is None:
                     responder = _ORPHAN
             else:
@@ -249,13 +251,13 @@ class StreamTable:
     def take_all(self) -> list[Any]:
         """Remove and return the responders that still wait, because the connection is closed."""
         responders, self._responders = self._responders, {}
-        direct = self._directs.pop(self._direct_stream, None)
+        direct_responder = self._directs.pop(self._direct_stream, None)
         # Answers to orphans cannot come any more either.
         self.orphans = 0
-        waiting = [responder for responder in responders.values() if responder is not None]
-        if direct is not None and direct is not _ORPHAN:
-            waiting.append(direct)
-        return waiting
+        remaining = [responder for responder in responders.values() if responder is not None]
+        if direct_responder is not None and direct_responder is not _ORPHAN:
+            remaining.append(direct_responder)
+        return remaining
 
     # -- direct requests ---------------------------------------------------------------------------
 
@@ -276,6 +278,7 @@ class StreamTable:
             interrupted.
         """
         stream = self._ids.take()
+        # No stream can be reserved for direct requests.
         if stream < 0:
             own_socket.close()
             return
@@ -353,6 +356,7 @@ class StreamTable:
                 or self._socket is None
                 or (epoch is not None and epoch != self.keyspace_epoch)
             ):
+                # Make the lengths equal, so that `finally` leaves nothing to the loop.
                 data = b""
                 return False
             # If an exception ends this method from here on, nobody knows how many bytes were
@@ -366,11 +370,13 @@ class StreamTable:
             if self.closed and self._directs.pop(self._direct_stream, None) is responder:
                 responder.stream = -1
                 history.remove(responder)
+                # Nothing was written, but nothing is left to the loop either.
                 written = len(data)
                 return False
             written = self._write(data)
             return True
         finally:
+            # A part of the frame is missing, or an error occurred.
             if written != len(data):
                 self._leave_rest(data, written)
             self.release_write()

@@ -66,15 +66,20 @@ def make_target(metadata: Metadata, host: Host | None, shard: object, token: obj
         `token` are given.
     """
     if shard is None:
-        return Target(host, None, _token_of(metadata, token))
+        return Target(host, None, _token_on_ring(metadata, token))
     if token is not None:
         raise ValueError(
             f"shard={shard!r} and token={token!r}: name one of the two, for a token has its shard"
         )
-    return Target(host, _shard_on(host, shard), None)
+    return Target(host, _checked_shard(host, shard), None)
 
 
-def _shard_on(host: Host | None, shard: Any) -> int:
+def _checked_shard(host: Host | None, shard: Any) -> int:
+    """Return the number of the shard, if `host` has it.
+
+    :raises TypeError: if `shard` is not an int.
+    :raises ValueError: if there is no such host or shard.
+    """
     # Refuse a bool, which is an int for Python, but certainly a mistake.
     if isinstance(shard, bool) or not hasattr(shard, "__index__"):
         raise TypeError(f"shard must be an int, but is {type(shard).__name__}: {shard!r}")
@@ -83,31 +88,35 @@ def _shard_on(host: Host | None, shard: Any) -> int:
         raise ValueError(
             f"shard={number} needs a host: write host=..., one of Cluster.metadata.all_hosts()"
         )
-    info = getattr(host, "sharding_info", None)
-    if info is None:
+    sharding = getattr(host, "sharding_info", None)
+    if sharding is None:
         raise ValueError(
             f"shard={number}: {host} has no shards that the driver knows of. It is not a node of "
             "ScyllaDB, does not tell of its shards, or the driver has no connections to it"
         )
-    if not 0 <= number < info.shards_count:
+    if not 0 <= number < sharding.shards_count:
         raise ValueError(
-            f"shard={number}: {host} has no such shard, but {info.shards_count} shards, "
-            f"0 to {info.shards_count - 1}"
+            f"shard={number}: {host} has no such shard, but {sharding.shards_count} shards, "
+            f"0 to {sharding.shards_count - 1}"
         )
     return number
 
 
-def _token_of(metadata: Metadata, token: Any) -> Token:
+def _token_on_ring(metadata: Metadata, token: Any) -> Token:
+    """Return `token` as a `Token` of the ring's partitioner.
+
+    :raises ValueError: if the token ring is not known.
+    """
     members = metadata.members
     if members is None or not members.hosts:
-        why = (
+        reason = (
             "tokens are not read (Cluster.token_metadata_enabled)"
             if not metadata.token_metadata_enabled
             else f"the partitioner of the cluster is {metadata.partitioner!r}"
             if not metadata.can_support_partitioner()
             else "no host has told of tokens"
         )
-        raise ValueError(f"token={token!r}: the token ring is not known, because {why}")
+        raise ValueError(f"token={token!r}: the token ring is not known, because {reason}")
     return checked_token(members.token_class, token)
 
 
@@ -151,15 +160,17 @@ def plan_to(target: Host | Target, request: RequestBase) -> Iterator[Host]:
     if not replicas and keyspace is None:
         # Without a keyspace we do not know the replicas. Try the owner of the token's range first,
         # which is probably a replica, unless it is in another data centre.
-        owner = _owner_of(session.core.metadata, target.token)
-        replicas = [host for host in owner if policy.distance(host) != _REMOTE]
-    first = [host for host in hosts if host in replicas]
-    if _keeps_order(request, keyspace, consistency):
-        first.sort(key=lambda host: (policy.distance(host) == _REMOTE, replicas.index(host)))
-    return iter([*first, *(host for host in hosts if host not in first)])
+        owners = _owner_hosts(session.core.metadata, target.token)
+        replicas = [host for host in owners if policy.distance(host) != _REMOTE]
+    # Hosts of the policy's plan only: the policy may leave out a replica.
+    preferred = [host for host in hosts if host in replicas]
+    if _needs_same_order(request, keyspace, consistency):
+        # Remote replicas come last. Apart from that, keep the order of the replicas.
+        preferred.sort(key=lambda host: (policy.distance(host) == _REMOTE, replicas.index(host)))
+    return iter([*preferred, *(host for host in hosts if host not in preferred)])
 
 
-def _keeps_order(request: RequestBase, keyspace: str | None, consistency: int | None) -> bool:
+def _needs_same_order(request: RequestBase, keyspace: str | None, consistency: int | None) -> bool:
     """Return True if all clients should try the replicas in the same order, because the first
     replica has a special role in this request: for lightweight transactions, serial reads, and
     tablets with a leader.
@@ -186,7 +197,10 @@ def _replicas_of(request: RequestBase, keyspace: str | None, token: Token) -> li
     return [replica.host for replica in metadata.get_replica_shards(keyspace, token, table)]
 
 
-def _owner_of(metadata: Metadata, token: Token) -> list[Host]:
+def _owner_hosts(metadata: Metadata, token: Token) -> list[Host]:
+    """Return the host that owns the range of `token`, as a list; an empty list if the ring is not
+    known.
+    """
     members = metadata.members
     if members is None or not members.hosts:
         return []

@@ -87,7 +87,8 @@ class TimerWheel:
         # int() cannot convert infinity.
         tick = int((self._time() + min(timeout, _LONGEST)) / _FINE) + 1
         if timeout >= _COARSE_FROM:
-            # Long timeouts share coarser slots, so that the loop needs fewer timers.
+            # Long timeouts share coarser slots, so that the loop needs fewer timers: round up to
+            # the next multiple.
             tick += -tick % _FINE_TICKS_OF_COARSE
         slot = self._slots.get(tick)
         if slot is None:
@@ -106,6 +107,7 @@ class TimerWheel:
 
         :raises RuntimeError: if the loop is closed.
         """
+        # The same computation as in `add`, but with the clock that this thread may read.
         tick = int((self.clock() + self._offset + min(timeout, _LONGEST)) / _FINE) + 1
         if timeout >= _COARSE_FROM:
             tick += -tick % _FINE_TICKS_OF_COARSE
@@ -115,8 +117,10 @@ class TimerWheel:
         return tick
 
     def _put(self, tick: int, item: Timed) -> None:
+        """Add `item` to the slot `tick`, from any thread."""
         slots = self._slots
         slot = None
+        # Repeat this if the loop has removed the slot from the wheel meanwhile.
         while slot is None or slots.get(tick) is not slot:
             slot = slots.get(tick)
             if slot is None:
@@ -133,8 +137,8 @@ class TimerWheel:
             if not slot and tick != self._handle_tick:
                 self._slots.pop(tick, None)
                 if slot:  # a thread has added a request to the slot in the meantime
-                    for late in list(slot):
-                        self._put(tick, late)
+                    for late_item in list(slot):
+                        self._put(tick, late_item)
 
     def close(self) -> None:
         """Remove everything."""
@@ -159,6 +163,9 @@ class TimerWheel:
         self._handle = self._call_at(tick * _FINE, self._expire)
 
     def _expire(self) -> None:
+        """Called by the loop's timer: remove the slots that are due, and call `on_timeout` of their
+        items.
+        """
         self._handle = None
         # Allow for rounding errors: the division may yield slightly less than a whole number.
         now = int(self._time() / _FINE + 1e-6)

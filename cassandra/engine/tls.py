@@ -104,8 +104,7 @@ class TlsClient:
         node_name = (endpoint.ssl_options or {}).get("server_hostname")
         address = endpoint.resolve()[0]
         # If there is no name, use the address: asyncio requires a name for TLS over a socket that
-        # is
-        # connected already.
+        # is connected already.
         return Handshake(
             context, endpoint, node_name or self._server_hostname or address, self._sessions
         )
@@ -170,31 +169,31 @@ class Handshake:
     def reason(self, error: BaseException) -> str | None:
         """Return an explanation of `error` for messages; None if it has nothing to do with TLS."""
         if isinstance(error, ssl.SSLCertVerificationError):
-            return self._why_not_trusted(error)
+            return self._explain_untrusted_certificate(error)
         if isinstance(error, ssl.SSLError):
-            return self._why_refused(error)
+            return self._explain_failed_handshake(error)
         if isinstance(error, (ConnectionResetError, BrokenPipeError, asyncio.IncompleteReadError)):
             return "the server closed the connection during the handshake: does it speak TLS?"
         return None
 
-    def _why_not_trusted(self, error: ssl.SSLCertVerificationError) -> str:
+    def _explain_untrusted_certificate(self, error: ssl.SSLCertVerificationError) -> str:
         code = error.verify_code
         if code in _WRONG_NAME:
             return (
                 f"the name {self.server_hostname!r} was expected, but its certificate is for "
-                f"{self._presented('subjectAltName') or 'another one'}"
+                f"{self._certificate_field('subjectAltName') or 'another one'}"
             )
         if code == _EXPIRED:
-            return f"its certificate expired{self._moment('notAfter')}"
+            return f"its certificate expired{self._date_note('notAfter')}"
         if code == _NOT_YET_VALID:
-            return f"its certificate is not valid yet{self._moment('notBefore')}"
+            return f"its certificate is not valid yet{self._date_note('notBefore')}"
         if code in _SELF_SIGNED:
             return "its certificate, or that of its CA, is self-signed and not among the trusted"
         if code in _UNKNOWN_ISSUER:
             return "its certificate was issued by a CA that is not among the trusted"
         return f"its certificate was not accepted: {error.verify_message}"
 
-    def _why_refused(self, error: ssl.SSLError) -> str:
+    def _explain_failed_handshake(self, error: ssl.SSLError) -> str:
         reason = error.reason or ""
         if reason in _NOT_TLS:
             return "the server does not speak TLS on this port"
@@ -207,16 +206,20 @@ class Handshake:
             )
         return str(error)
 
-    def _moment(self, field: str) -> str:
-        moment = self._presented(field)
-        return f" (on {moment})" if moment else ""
+    def _date_note(self, field: str) -> str:
+        """Return a note with a date of the certificate, for example " (on ...)"; "" if it is
+        unknown.
+        """
+        date = self._certificate_field(field)
+        return f" (on {date})" if date else ""
 
-    def _presented(self, field: str) -> str:
+    def _certificate_field(self, field: str) -> str:
         """Return a field of the server's certificate; "" if it is unknown."""
         # Python has no public API for a certificate that was rejected.
         with suppress(AttributeError, IndexError, TypeError, ValueError, ssl.SSLError):
             tls_object: Any = self._object
             certificate = tls_object._sslobj.get_unverified_chain()[0].get_info()
             value = certificate.get(field, ())
+            # A date is a string; alternative names are pairs of type and name.
             return value if isinstance(value, str) else ", ".join(name for _, name in value)
         return ""

@@ -53,9 +53,11 @@ async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
     try:
         await asyncio.wait({task}, timeout=max(seconds, 0))
     finally:
+        # After the time limit or a cancellation, wait until the work has really ended.
         if not task.done():
             task.cancel()
             await asyncio.wait({task})
+    # `work` may have completed while it was being cancelled: return its result then.
     if task.cancelled():
         raise asyncio.TimeoutError
     return task.result()
@@ -79,13 +81,15 @@ async def together(*parts: Awaitable[T]) -> list[T]:
     """
     tasks = [asyncio.ensure_future(part) for part in parts]
     try:
-        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
         for task in tasks:
             task.cancel()
         # Wait for all of them. This also retrieves every error, which asyncio would otherwise log.
         await asyncio.gather(*tasks, return_exceptions=True)
-    failed = [task for task in tasks if task in ended and (task.cancelled() or task.exception())]
+    # A task that was cancelled here, because another one failed, is not in `done`.
+    failed = [task for task in tasks if task in done and (task.cancelled() or task.exception())]
+    # If a task failed, its `result` raises the error.
     return [task.result() for task in failed or tasks]
 
 

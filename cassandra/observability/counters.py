@@ -122,7 +122,7 @@ class RequestCounters(RequestObserver):
             # Copy, because the event loop may add a host while the caller iterates.
             return dict(self._hosts)
 
-    def _of(self, host: Host) -> HostCounters:
+    def _counters_of(self, host: Host) -> HostCounters:
         """Return the counters of a host, which are created at its first request."""
         # Look up without the lock first: nearly all requests go to known hosts.
         counters = self._hosts.get(host)
@@ -148,7 +148,7 @@ class RequestCounters(RequestObserver):
         :param host: the host that responded.
         :param seconds: from sending the request to receiving the response.
         """
-        self._of(host).latencies.record(seconds)
+        self._counters_of(host).latencies.record(seconds)
 
     def on_refusal(self, host: Host, seconds: float) -> None:
         """Count an error response.
@@ -156,7 +156,7 @@ class RequestCounters(RequestObserver):
         :param host: the host that responded.
         :param seconds: from sending the request to receiving the response.
         """
-        self._of(host).latencies.record(seconds)
+        self._counters_of(host).latencies.record(seconds)
 
     def on_failure(self, host: Host | None, error: BaseException, decision: int | None) -> None:
         """Count an error.
@@ -166,7 +166,7 @@ class RequestCounters(RequestObserver):
         :param decision: the decision of the retry policy.
         """
         if host is not None:
-            errors = self._of(host).errors
+            errors = self._counters_of(host).errors
             name = type(error).__name__
             errors[name] = errors.get(name, 0) + 1
 
@@ -176,7 +176,7 @@ class RequestCounters(RequestObserver):
         :param request: the request.
         :param attempt: the attempt.
         """
-        self._of(attempt.host).attempts += 1
+        self._counters_of(attempt.host).attempts += 1
 
     def on_retry(
         self, request: ObservedRequest, attempt: Attempt, error: BaseException, decision: str
@@ -188,7 +188,7 @@ class RequestCounters(RequestObserver):
         :param error: the error.
         :param decision: the decision of the retry policy.
         """
-        self._of(attempt.host).retries += 1
+        self._counters_of(attempt.host).retries += 1
 
     def on_speculation(self, request: ObservedRequest, attempt: Attempt) -> None:
         """Count a speculative execution.
@@ -196,7 +196,7 @@ class RequestCounters(RequestObserver):
         :param request: the request.
         :param attempt: the new attempt.
         """
-        self._of(attempt.host).speculations += 1
+        self._counters_of(attempt.host).speculations += 1
 
     def on_end(self, request: ObservedRequest) -> None:
         """Count a finished request.
@@ -211,10 +211,11 @@ class RequestCounters(RequestObserver):
         # Every attempt sends the same frame.
         size = request.request_size
         for attempt in request.attempts:
-            self._of(attempt.host).bytes_out += size
+            self._counters_of(attempt.host).bytes_out += size
+        # The host of the response; None if none came.
         host = request.host
         if host is not None:
-            self._of(host).bytes_in += request.response_size
+            self._counters_of(host).bytes_in += request.response_size
 
 
 class HostGauges(NamedTuple):
@@ -287,7 +288,7 @@ class ClusterGauges(NamedTuple):
         metadata = cluster.metadata
         throttler = cluster.request_throttler
         return cls(
-            hosts=tuple(_gauges_of(host, sessions, core) for host in metadata.all_hosts()),
+            hosts=tuple(_read_host_gauges(host, sessions, core) for host in metadata.all_hosts()),
             sessions=len(sessions),
             prepared_statements=core.preparer.prepared_count if core is not None else 0,
             tablets=metadata.tablets.count,
@@ -301,11 +302,11 @@ class ClusterGauges(NamedTuple):
         )
 
 
-def _gauges_of(host: Host, sessions: Sequence[Any], core: Any) -> HostGauges:
+def _read_host_gauges(host: Host, sessions: Sequence[Any], core: Any) -> HostGauges:
     """Read the gauges of one host, over all sessions."""
     pools = [pool for session in sessions if (pool := session.pools.get(host)) is not None]
-    connections = list(_connections(pools))
-    draining = [
+    connections = list(_open_connections(pools))
+    draining_connections = [
         connection
         for session in sessions
         for pool in list(session.draining)
@@ -314,23 +315,25 @@ def _gauges_of(host: Host, sessions: Sequence[Any], core: Any) -> HostGauges:
     ]
     # A connection's `in_flight` is the number of its streams in use. This includes orphans, whose
     # requests were abandoned.
-    orphans = sum(connection.orphans for connection in (*connections, *draining))
-    used = sum(connection.in_flight for connection in connections)
-    in_flight = used + sum(connection.in_flight for connection in draining) - orphans
+    orphans = sum(connection.orphans for connection in (*connections, *draining_connections))
+    streams_in_use = sum(connection.in_flight for connection in connections)
+    in_flight = (
+        streams_in_use + sum(connection.in_flight for connection in draining_connections) - orphans
+    )
     return HostGauges(
         host=host,
         is_up=bool(host.is_up),
         connections=len(connections),
         in_flight=in_flight,
-        streams_free=sum(connection.streams.limit for connection in connections) - used,
+        streams_free=sum(connection.streams.limit for connection in connections) - streams_in_use,
         orphans=orphans,
         waiting=sum(pool.waiting for pool in pools),
         reconnections=core.hosts.reconnections.get(host, 0) if core is not None else 0,
-        draining=len(draining),
+        draining=len(draining_connections),
         graceful_disconnects=core.hosts.drains.get(host, 0) if core is not None else 0,
     )
 
 
-def _connections(pools: Sequence[Any]) -> Iterator[Any]:
+def _open_connections(pools: Sequence[Any]) -> Iterator[Any]:
     for pool in pools:
         yield from list(pool.connections)

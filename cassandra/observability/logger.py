@@ -33,10 +33,11 @@ from cassandra.query.statement import InterpolatedText
 
 __all__ = ["RequestLogger"]
 
-_MOST_ATTEMPTS = 10  # maximum number of attempts in a line: the last ones
-_MOST_STATEMENTS = 3  # maximum number of statements of a batch in a line
+_MAX_ATTEMPTS = 10  # maximum number of attempts in a line: the last ones
+_MAX_STATEMENTS = 3  # maximum number of statements of a batch in a line
+_MAX_ERROR_LENGTH = 500  # maximum number of characters of an error message
 _ENCRYPTED = "<encrypted>"
-_MOST_REPEATED = 1000  # maximum number of different failures that are counted at the same time
+_MAX_REPEATED = 1000  # maximum number of different failures that are counted at the same time
 
 
 class _Repeated:
@@ -109,11 +110,11 @@ class RequestLogger(RequestObserver):
     def __setattr__(self, name: str, value: object) -> None:
         # Check the value here, because a wrong one would only raise an error at the first request.
         if name == "slow" and value is not None:
-            _check(name, value, None)
+            _check_number(name, value, None)
         elif name == "sample":
-            _check(name, value, 1.0)
+            _check_number(name, value, 1.0)
         elif name in ("longest_text", "longest_value", "most_values", "repeat_interval"):
-            _check(name, value, None)
+            _check_number(name, value, None)
         super().__setattr__(name, value)
 
     def on_end(self, request: ObservedRequest) -> None:
@@ -125,7 +126,7 @@ class RequestLogger(RequestObserver):
         latency = request.latency
         assert latency is not None
         if error is not None and self.failed and not isinstance(error, asyncio.CancelledError):
-            if not (self.repeat_interval and self._is_repeated(error, request)):
+            if not (self.repeat_interval and self._count_if_repeated(error, request)):
                 self._log(logging.ERROR, "failed", request)
         elif self.slow is not None and latency >= self.slow:
             self._log(logging.WARNING, "slow", request)
@@ -134,12 +135,13 @@ class RequestLogger(RequestObserver):
 
     # -- failures that repeat ----------------------------------------------------------------------
 
-    def _is_repeated(self, error: BaseException, request: ObservedRequest) -> bool:
+    def _count_if_repeated(self, error: BaseException, request: ObservedRequest) -> bool:
         """Return True if a request that failed in the same way was logged in this interval.
 
         The request is then counted. Otherwise the caller has to log it, and an interval begins.
         """
         text, is_prepared = request.texts[0] if request.texts else ("", False)
+        # Requests that differ only in their values count as the same.
         if not is_prepared:
             text = without_values(text.template if isinstance(text, InterpolatedText) else text)
         key = (type(error), code_of(error), request.keyspace, text)
@@ -148,6 +150,7 @@ class RequestLogger(RequestObserver):
         if repeated is not None and now < repeated.until:
             repeated.count += 1
             repeated.last = request
+            # The first repetition in this interval: report at its end.
             if repeated.count == 1:
                 self._call_later(repeated.until - now, key)
             return True
@@ -155,7 +158,8 @@ class RequestLogger(RequestObserver):
         # called.
         if repeated is not None:
             self._log_repeated(repeated)
-        elif len(self._repeated) >= _MOST_REPEATED:
+        elif len(self._repeated) >= _MAX_REPEATED:
+            # There are too many different failures: report and forget all of them.
             for other in [*self._repeated.values()]:
                 self._log_repeated(other)
             self._repeated.clear()
@@ -167,7 +171,7 @@ class RequestLogger(RequestObserver):
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return  # the next failure of this kind logs the count, in `_is_repeated`
+            return  # the next failure of this kind logs the count, in `_count_if_repeated`
         loop.call_later(delay, self._end_interval, key)
 
     def _end_interval(self, key: tuple[Any, ...]) -> None:
@@ -184,31 +188,35 @@ class RequestLogger(RequestObserver):
 
     # -- lines -------------------------------------------------------------------------------------
 
-    def _log(self, level: int, why: str, request: ObservedRequest, repeated: int = 0) -> None:
-        """Log one line with its fields, unless the logger is not enabled for `level`."""
+    def _log(self, level: int, reason: str, request: ObservedRequest, repeated: int = 0) -> None:
+        """Log one line with its fields, unless the logger is not enabled for `level`.
+
+        :param reason: "failed", "slow" or "sampled".
+        :param repeated: how many requests have failed in the same way since the last line.
+        """
         if not self.logger.isEnabledFor(level):
             return
-        fields = self._fields(why, request)
+        fields = self._collect_fields(reason, request)
         if repeated:
             fields["repeated"] = repeated
-        text = json.dumps(fields, default=str) if self.structured else _line(fields)
+        text = json.dumps(fields, default=str) if self.structured else _format_line(fields)
         # Pass the line as an argument, because CQL may contain a %.
         self.logger.log(level, "%s", text, extra={"request": fields})
 
     # -- content of a line -------------------------------------------------------------------------
 
-    def _fields(self, why: str, request: ObservedRequest) -> dict[str, Any]:
+    def _collect_fields(self, reason: str, request: ObservedRequest) -> dict[str, Any]:
         """Return the content of a line as a dict.
 
-        :param why: the reason for the line: "failed", "slow" or "sampled".
+        :param reason: the reason for the line: "failed", "slow" or "sampled".
         """
         fields: dict[str, Any] = {
-            "reason": why,
+            "reason": reason,
             "seconds": round(request.latency or 0.0, 6),
-            "statement": self._texts(request),
+            "statement": self._shown_statements(request),
             "keyspace": request.keyspace,
             "consistency": consistency_value_to_name(request.consistency_level),
-            "attempts": [_attempt(attempt) for attempt in request.attempts[-_MOST_ATTEMPTS:]],
+            "attempts": [_attempt_fields(attempt) for attempt in request.attempts[-_MAX_ATTEMPTS:]],
             "request_bytes": request.request_size,
             "response_bytes": request.response_size,
         }
@@ -228,31 +236,31 @@ class RequestLogger(RequestObserver):
                 else error_text(request.error)
             )
         if self.values:
-            values = self._values(request.statement)
+            values = self._shown_values(request.statement)
             if values:
                 fields["values"] = values
         return fields
 
-    def _texts(self, request: ObservedRequest) -> str:
+    def _shown_statements(self, request: ObservedRequest) -> str:
         """Return the CQL of a request, for a batch that of its first statements."""
         texts = request.texts
         if request.batch_size is None:
-            return self._text(*texts[0]) if texts else ""
-        statements = "; ".join(self._text(*statement) for statement in texts[:_MOST_STATEMENTS])
+            return self._shown_cql(*texts[0]) if texts else ""
+        statements = "; ".join(self._shown_cql(*statement) for statement in texts[:_MAX_STATEMENTS])
         return f"batch of {request.batch_size}: {statements}" + (
-            "; ..." if len(texts) > _MOST_STATEMENTS else ""
+            "; ..." if len(texts) > _MAX_STATEMENTS else ""
         )
 
-    def _text(self, text: str, is_prepared: bool) -> str:
+    def _shown_cql(self, text: str, is_prepared: bool) -> str:
         """Return the CQL of one statement, shortened, and without literals if necessary."""
         if is_prepared or self.values:
             summary = " ".join(text.split())
         else:
             template = text.template if isinstance(text, InterpolatedText) else text
             summary = without_values(template)
-        return _short(summary, self.longest_text)
+        return _shorten(summary, self.longest_text)
 
-    def _values(self, statement: Any) -> dict[str, str]:
+    def _shown_values(self, statement: Any) -> dict[str, str]:
         """Return the values of a bound statement by column, shortened, as strings."""
         if not isinstance(statement, BoundStatement):
             return {}
@@ -264,11 +272,11 @@ class RequestLogger(RequestObserver):
             if policy is not None and policy.contains_column(column_desc):
                 values[column.name] = _ENCRYPTED
             else:
-                values[column.name] = _short(repr(value), self.longest_value)
+                values[column.name] = _shorten(repr(value), self.longest_value)
         return values
 
 
-def _check(name: str, value: object, maximum: float | None) -> None:
+def _check_number(name: str, value: object, maximum: float | None) -> None:
     """Raise an error unless `value` is a number from 0 to `maximum`; None for no maximum."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number, but is {value!r}")
@@ -277,15 +285,15 @@ def _check(name: str, value: object, maximum: float | None) -> None:
         raise ValueError(f"{name} must {limit}, but is {value!r}")
 
 
-def _short(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: max(longest - 3, 0)] + "..."
+def _shorten(text: str, max_length: int) -> str:
+    return text if len(text) <= max_length else text[: max(max_length - 3, 0)] + "..."
 
 
 def _first_line(error: BaseException) -> str:
-    return _short(str(error).split("\n", 1)[0], 500)
+    return _shorten(str(error).split("\n", 1)[0], _MAX_ERROR_LENGTH)
 
 
-def _attempt(attempt: Any) -> dict[str, Any]:
+def _attempt_fields(attempt: Any) -> dict[str, Any]:
     """Return the fields of one attempt."""
     fields: dict[str, Any] = {"host": str(attempt.host.endpoint)}
     if attempt.latency is not None:
@@ -297,7 +305,7 @@ def _attempt(attempt: Any) -> dict[str, Any]:
     return fields
 
 
-def _line(fields: dict[str, Any]) -> str:
+def _format_line(fields: dict[str, Any]) -> str:
     """Return the fields as a human-readable line."""
     parts = [f"{fields['reason']} request, {fields['seconds']:.3f} s: {fields['statement']}"]
     if "repeated" in fields:

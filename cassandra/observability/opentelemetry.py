@@ -42,7 +42,7 @@ _BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
 # OpenTelemetry's key in the context that tells instrumentations to create no span.
 _SUPPRESS = "suppress_instrumentation"
 # (span, common attributes) of a request for which `on_start` has created no span.
-_NOT_BEGUN = (None, None)
+_NO_SPAN = (None, None)
 
 _LEVELS = {
     level: name.lower()
@@ -80,9 +80,9 @@ class OpenTelemetryObserver(RequestObserver):
         self._tracer = (
             trace.get_tracer(_SCOPE, __version__, tracer_provider, _SCHEMA) if spans else None
         )
-        self._has_text = query_text
+        self._includes_text = query_text
         self._hosts = _Hosts()
-        self._duration = _histogram(meter_provider) if metrics else None
+        self._duration = _create_histogram(meter_provider) if metrics else None
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ class OpenTelemetryObserver(RequestObserver):
         """
         if self._tracer is None or context.get_value(_SUPPRESS):
             return
-        start = _at_start(request.traits, self._has_text)
+        start = _cached_start(request.traits, self._includes_text)
         span = self._tracer.start_span(
             start.name, kind=SpanKind.CLIENT, attributes=start.attributes
         )
@@ -140,28 +140,33 @@ class OpenTelemetryObserver(RequestObserver):
 
         :param request: the request.
         """
-        span, common = request.storage.pop(self, _NOT_BEGUN)
+        span, common = request.storage.pop(self, _NO_SPAN)
         host = request.host
         attributes = self._hosts.attributes_of(host) if host is not None else None
         if span is not None:
             if span.is_recording():
-                _finish(span, request, attributes)
+                _set_final_attributes(span, request, attributes)
             span.end()
         if self._duration is not None:
+            # `on_start` has created no span, and so no attributes.
             if common is None:
-                common = _at_start(request.traits, self._has_text).common
+                common = _cached_start(request.traits, self._includes_text).common
             assert request.latency is not None
-            self._duration.record(request.latency, _of_metric(common, attributes, request.error))
+            self._duration.record(
+                request.latency, _metric_attributes(common, attributes, request.error)
+            )
 
     # -- attributes --------------------------------------------------------------------------------
 
     def _span(self, request: ObservedRequest) -> Span | None:
         """Return the request's span, or None if it has none or the span is not recorded."""
-        span: Span | None = request.storage.get(self, _NOT_BEGUN)[0]
+        span: Span | None = request.storage.get(self, _NO_SPAN)[0]
         return span if span is not None and span.is_recording() else None
 
 
-def _finish(span: Span, request: ObservedRequest, host_attributes: _HostAttributes | None) -> None:
+def _set_final_attributes(
+    span: Span, request: ObservedRequest, host_attributes: _HostAttributes | None
+) -> None:
     """Set the attributes that are only known at the end of the request."""
     if host_attributes is not None:
         span.set_attributes(host_attributes.coordinator)
@@ -171,7 +176,7 @@ def _finish(span: Span, request: ObservedRequest, host_attributes: _HostAttribut
         span.set_attribute("cassandra.speculative_execution.count", request.speculations)
     # The retry policy may have chosen another level than `on_start` has set.
     if request.retries:
-        span.set_attribute("cassandra.consistency.level", _level(request.consistency_level))
+        span.set_attribute("cassandra.consistency.level", _level_name(request.consistency_level))
     error = request.error
     if error is not None:
         span.set_attribute("error.type", _type_name(error))
@@ -181,7 +186,7 @@ def _finish(span: Span, request: ObservedRequest, host_attributes: _HostAttribut
         span.set_status(StatusCode.ERROR, error_text(error))
 
 
-def _of_metric(
+def _metric_attributes(
     common: Mapping[str, Any], host_attributes: _HostAttributes | None, error: BaseException | None
 ) -> dict[str, Any]:
     """Return the attributes of a duration."""
@@ -196,7 +201,7 @@ def _of_metric(
     return attributes
 
 
-def _histogram(provider: MeterProvider | None) -> metrics.Histogram:
+def _create_histogram(provider: MeterProvider | None) -> metrics.Histogram:
     """Create the histogram of durations."""
     meter = metrics.get_meter(_SCOPE, __version__, provider, _SCHEMA)
     return meter.create_histogram(
@@ -225,7 +230,7 @@ class _Start(NamedTuple):
 _starts: Bounded[tuple[tuple[Any, ...], bool], _Start] = Bounded(1000, 1 << 23)
 
 
-def _at_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
+def _cached_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
     """Return the name and the attributes for a request; cached.
 
     :param traits: `ObservedRequest.traits`.
@@ -240,14 +245,14 @@ def _at_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
 
 
 def _make_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
-    """Build what `_at_start` returns."""
+    """Build what `_cached_start` returns."""
     text, is_prepared, keyspace, level, is_idempotent, batch_size, page_size, page_number = traits
     shape = _BATCH if text is None else shape_of(text, is_prepared)
-    common = _of_shape(shape, keyspace)
+    common = _common_attributes(shape, keyspace)
     attributes: dict[str, Any] = {
         **common,
         "db.query.summary": shape.summary,
-        "cassandra.consistency.level": _level(level),
+        "cassandra.consistency.level": _level_name(level),
         "cassandra.query.idempotent": is_idempotent,
         "cassandra.speculative_execution.count": 0,
     }
@@ -266,11 +271,11 @@ def _make_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
 _BATCH = Shape("BATCH", None, None, "")
 
 
-def _level(level: int) -> str:
+def _level_name(level: int) -> str:
     return _LEVELS.get(level, str(level))
 
 
-def _of_shape(shape: Shape, keyspace: str | None) -> dict[str, Any]:
+def _common_attributes(shape: Shape, keyspace: str | None) -> dict[str, Any]:
     """Return the attributes of a statement that spans and durations have."""
     attributes = {"db.system.name": _SYSTEM, "db.operation.name": shape.operation}
     if keyspace is None:
@@ -302,13 +307,13 @@ class _Hosts:
             or attributes.dc is not host.datacenter
         ):
             # If there are so many, most hosts have left the cluster: begin again.
-            if len(self._attributes) >= _MOST_HOSTS:
+            if len(self._attributes) >= _MAX_HOSTS:
                 self._attributes.clear()
             attributes = self._attributes[id(host)] = _host_attributes(host)
         return attributes
 
 
-_MOST_HOSTS = 1000
+_MAX_HOSTS = 1000
 
 
 class _HostAttributes(NamedTuple):

@@ -44,8 +44,8 @@ __all__ = ["ClusterCollector"]
 log = logging.getLogger(__name__)
 
 # The clusters that have a collector already.
-_with_collector: weakref.WeakSet[Any] = weakref.WeakSet()
-_HOST = ("cluster", "host", "datacenter", "rack")
+_observed_clusters: weakref.WeakSet[Any] = weakref.WeakSet()
+_HOST_LABELS = ("cluster", "host", "datacenter", "rack")
 
 
 class ClusterCollector(Collector):
@@ -66,13 +66,13 @@ class ClusterCollector(Collector):
     ) -> None:
         self._cluster = weakref.ref(cluster)
         self._name = name
-        if cluster in _with_collector:
+        if cluster in _observed_clusters:
             log.warning(
                 "%r has a ClusterCollector already: a second one counts each request again, under "
                 "another label",
                 cluster,
             )
-        _with_collector.add(cluster)
+        _observed_clusters.add(cluster)
         self.counters = RequestCounters(buckets)
         """The request counters of the cluster."""
         cluster.add_request_observer(self.counters)
@@ -90,7 +90,8 @@ class ClusterCollector(Collector):
         # Not a generator: `_collectors_beside` looks for the registry in the call stack, so it must
         # be called while the registry calls this method.
         collectors = _collectors_beside(self)
-        return iter(()) if collectors[0] is not self else _metrics(_sources(collectors))
+        # Only the first collector of the registry returns metrics.
+        return iter(()) if collectors[0] is not self else _metrics(_read_sources(collectors))
 
 
 class _Source(NamedTuple):
@@ -113,8 +114,9 @@ def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
     """
     # A collector does not know its registry. So look in the call stack for the registry that has
     # called `collect`.
+    # Frame 0 is this function, frame 1 is `collect`, and frame 2 its caller.
     frame: FrameType | None = sys._getframe(2)
-    for _ in range(_MOST_FRAMES):
+    for _ in range(_MAX_FRAMES):
         if frame is None:
             break
         registry = frame.f_locals.get("self")
@@ -125,15 +127,17 @@ def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
                 for registered_collector in registered
                 if isinstance(registered_collector, ClusterCollector)
             ]
+            # If the registry does not have this collector, return it alone: it was called in
+            # another way.
             return collectors if collector in collectors else [collector]
         frame = frame.f_back
     return [collector]
 
 
-_MOST_FRAMES = 5  # how deep to search; subclasses and wrappers add frames
+_MAX_FRAMES = 5  # how deep to search; subclasses and wrappers add frames
 
 
-def _sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
+def _read_sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
     """Read the counters and gauges of all clusters, and drop counters of hosts that have left."""
     sources: list[_Source] = []
     names: set[str] = set()
@@ -158,12 +162,12 @@ def _sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
 
 def _metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     if sources:
-        yield from _totals(sources)
-        yield from _by_host(sources)
-        yield from _gauges(sources)
+        yield from _request_metrics(sources)
+        yield from _host_metrics(sources)
+        yield from _gauge_metrics(sources)
 
 
-def _totals(sources: Sequence[_Source]) -> Iterator[Metric]:
+def _request_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     """Yield the counts and durations of whole requests."""
     requests = _counter("requests", "Requests that are over, by outcome", "cluster", "outcome")
     for source in sources:
@@ -176,51 +180,52 @@ def _totals(sources: Sequence[_Source]) -> Iterator[Metric]:
         labels=["cluster"],
     )
     for source in sources:
-        _add(durations, [source.name], source.counters.durations)
+        _add_histogram(durations, [source.name], source.counters.durations)
     yield durations
 
 
-def _by_host(sources: Sequence[_Source]) -> Iterator[Metric]:
+def _host_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     """Yield the counts and durations of attempts, by host."""
-    hosts = [
-        (_labels(source.name, host), counters)
+    labelled_counters = [
+        (_host_labels(source.name, host), counters)
         for source in sources
         for host, counters in source.counters.hosts.items()
     ]
     latencies = HistogramMetricFamily(
         "cassandra_driver_attempt_duration_seconds",
         "Time from sending an attempt to its answer",
-        labels=_HOST,
+        labels=_HOST_LABELS,
     )
-    for labels, counters in hosts:
-        _add(latencies, labels, counters.latencies)
+    for labels, counters in labelled_counters:
+        _add_histogram(latencies, labels, counters.latencies)
     yield latencies
-    errors = _counter("errors", "Attempts that failed, by error", *_HOST, "error")
-    for labels, counters in hosts:
+    errors = _counter("errors", "Attempts that failed, by error", *_HOST_LABELS, "error")
+    for labels, counters in labelled_counters:
         for error, count in list(counters.errors.items()):
             errors.add_metric([*labels, error], count)
     yield errors
-    for attribute, metric, text in (
+    for attribute, metric, help_text in (
         ("attempts", "attempts", "Attempts that were sent"),
         ("retries", "retries", "Failed attempts that were followed by another one"),
         ("speculations", "speculative_executions", "Speculative executions"),
         ("bytes_out", "sent_bytes", "Bytes of requests, before compression"),
         ("bytes_in", "received_bytes", "Bytes of answers, after decompression"),
     ):
-        family = _counter(metric, text, *_HOST)
-        for labels, counters in hosts:
+        family = _counter(metric, help_text, *_HOST_LABELS)
+        for labels, counters in labelled_counters:
             family.add_metric(labels, getattr(counters, attribute))
         yield family
 
 
-def _gauges(sources: Sequence[_Source]) -> Iterator[Metric]:
+def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     """Yield the metrics of `ClusterGauges`, some of which are counters."""
-    hosts = [
-        (_labels(source.name, host_gauges.host), host_gauges)
+    labelled_gauges = [
+        (_host_labels(source.name, host_gauges.host), host_gauges)
         for source in sources
         for host_gauges in source.gauges.hosts
     ]
-    for attribute, metric, text in (
+    # Gauges of each host.
+    for attribute, metric, help_text in (
         ("is_up", "host_up", "1 if the host is known to be up"),
         ("connections", "connections", "Open connections"),
         ("in_flight", "in_flight_requests", "Requests that wait for their answers"),
@@ -229,36 +234,36 @@ def _gauges(sources: Sequence[_Source]) -> Iterator[Metric]:
         ("waiting", "waiting_requests", "Requests that wait for a free stream"),
         ("draining", "draining_connections", "Connections that the host will close soon"),
     ):
-        family = _gauge(metric, text, *_HOST)
-        for labels, gauges in hosts:
+        family = _gauge(metric, help_text, *_HOST_LABELS)
+        for labels, gauges in labelled_gauges:
             family.add_metric(labels, float(getattr(gauges, attribute)))
         yield family
-    for attribute, metric, text in (
+    for attribute, metric, help_text in (
         ("sessions", "sessions", "Open sessions"),
         ("is_connected", "control_connection_up", "1 if there is a control connection"),
         ("prepared_statements", "prepared_statements", "Prepared statements in use"),
         ("tablets", "tablets", "Tablets whose place is known"),
         ("throttled", "throttled_requests", "Requests that wait for the throttler"),
     ):
-        family = _gauge(metric, text, "cluster")
+        family = _gauge(metric, help_text, "cluster")
         for source in sources:
             family.add_metric([source.name], float(getattr(source.gauges, attribute)))
         yield family
-    for attribute, metric, text in (
+    for attribute, metric, help_text in (
         ("refused", "refused_requests", "Requests that found the throttler's queue full"),
         ("schema_reads", "schema_reads", "Parts of the schema that were read again"),
         ("failed_schema_reads", "failed_schema_reads", "Those of them that failed"),
     ):
-        family_of_counters = _counter(metric, text, "cluster")
+        family_of_counters = _counter(metric, help_text, "cluster")
         for source in sources:
             family_of_counters.add_metric([source.name], getattr(source.gauges, attribute))
         yield family_of_counters
-    for attribute, metric, text in (
+    for attribute, metric, help_text in (
         ("reconnections", "reconnection_attempts", "Tries to reach a host that was down"),
         ("graceful_disconnects", "graceful_disconnects", "Times that the host said it would stop"),
     ):
-        family_of_counters = _counter(metric, text, *_HOST)
-        for labels, gauges in hosts:
+        family_of_counters = _counter(metric, help_text, *_HOST_LABELS)
+        for labels, gauges in labelled_gauges:
             family_of_counters.add_metric(labels, getattr(gauges, attribute))
         yield family_of_counters
     lookups = _counter(
@@ -270,20 +275,20 @@ def _gauges(sources: Sequence[_Source]) -> Iterator[Metric]:
     yield lookups
 
 
-def _labels(name: str, host: Host) -> list[str]:
-    """Return the values of the labels `_HOST`."""
+def _host_labels(name: str, host: Host) -> list[str]:
+    """Return the values of the labels `_HOST_LABELS`."""
     return [name, str(host.endpoint), host.datacenter or "", host.rack or ""]
 
 
-def _counter(name: str, text: str, *labels: str) -> CounterMetricFamily:
-    return CounterMetricFamily(f"cassandra_driver_{name}", text, labels=labels)
+def _counter(name: str, help_text: str, *labels: str) -> CounterMetricFamily:
+    return CounterMetricFamily(f"cassandra_driver_{name}", help_text, labels=labels)
 
 
-def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"cassandra_driver_{name}", text, labels=labels)
+def _gauge(name: str, help_text: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"cassandra_driver_{name}", help_text, labels=labels)
 
 
-def _add(family: HistogramMetricFamily, labels: list[str], histogram: Histogram) -> None:
+def _add_histogram(family: HistogramMetricFamily, labels: list[str], histogram: Histogram) -> None:
     """Add a histogram as a sample of `family`."""
     buckets: list[tuple[str, float]] = [
         ("+Inf" if bound == float("inf") else str(bound), count)

@@ -37,9 +37,9 @@ __all__ = ["StatsReporter"]
 log = logging.getLogger("cassandra.observers")
 
 # Characters that must not be in a part of a metric's name: dots, for example, separate the parts.
-_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+_UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 
-_GAUGES_OF_HOSTS = (
+_HOST_GAUGES = (
     "is_up", "connections", "in_flight", "streams_free", "orphans", "waiting", "draining",
 )  # fmt: skip
 
@@ -69,7 +69,7 @@ class StatsdClient(Protocol):
         """
 
 
-class _Timed(RequestCounters):
+class _TimedCounters(RequestCounters):
     """Request counters that also send the duration of each request to StatsD when it ends."""
 
     def __init__(self, client: StatsdClient, name: str) -> None:
@@ -97,7 +97,7 @@ class StatsReporter:
         self._prefix = prefix
         self._sent: dict[str, int] = {}
         self._stopped: threading.Event | None = None
-        self.counters: RequestCounters = _Timed(client, f"{prefix}.request")
+        self.counters: RequestCounters = _TimedCounters(client, f"{prefix}.request")
         """The request counters of the cluster."""
         cluster.add_request_observer(self.counters)
 
@@ -105,31 +105,34 @@ class StatsReporter:
         """Send one report. You may call this from any thread, but not concurrently."""
         cluster = self._cluster()
         if cluster is None:
+            # The cluster was garbage collected.
             self.stop()
             return
         for outcome, count in list(self.counters.requests.items()):
-            self._count(f"requests.{_UNFIT.sub('_', outcome)}", count)
+            self._send_difference(f"requests.{_UNSAFE_CHARACTERS.sub('_', outcome)}", count)
         for host, counters in self.counters.hosts.items():
             name_prefix = _host_prefix(host)
             for name in ("attempts", "retries", "speculations", "bytes_out", "bytes_in"):
-                self._count(f"{name_prefix}.{name}", getattr(counters, name))
+                self._send_difference(f"{name_prefix}.{name}", getattr(counters, name))
             for error, count in list(counters.errors.items()):
-                self._count(f"{name_prefix}.errors.{error}", count)
+                self._send_difference(f"{name_prefix}.errors.{error}", count)
         gauges = ClusterGauges.of(cluster)
         for host_gauges in gauges.hosts:
-            for name in _GAUGES_OF_HOSTS:
+            for name in _HOST_GAUGES:
                 self._client.gauge(
                     f"{self._prefix}.{_host_prefix(host_gauges.host)}.{name}",
                     int(getattr(host_gauges, name)),
                 )
             for name in ("reconnections", "graceful_disconnects"):
-                self._count(f"{_host_prefix(host_gauges.host)}.{name}", getattr(host_gauges, name))
+                self._send_difference(
+                    f"{_host_prefix(host_gauges.host)}.{name}", getattr(host_gauges, name)
+                )
         for name in ("refused", "schema_reads", "failed_schema_reads"):
-            self._count(name, getattr(gauges, name))
+            self._send_difference(name, getattr(gauges, name))
         for name in ("sessions", "prepared_statements", "throttled", "tablets"):
             self._client.gauge(f"{self._prefix}.{name}", getattr(gauges, name))
 
-    def _count(self, name: str, count: int) -> None:
+    def _send_difference(self, name: str, count: int) -> None:
         """Send the difference of `count` to the value of the last report, as StatsD expects."""
         difference = count - self._sent.get(name, 0)
         if difference:
@@ -147,14 +150,14 @@ class StatsReporter:
         self.stop()
         stopped = self._stopped = threading.Event()
 
-        def work() -> None:
+        def report_repeatedly() -> None:
             while not stopped.wait(interval):
                 try:
                     self.report()
                 except Exception:  # raised by the client: the next report may succeed
                     log.exception("a report to StatsD failed")
 
-        threading.Thread(target=work, name="cassandra-statsd", daemon=True).start()
+        threading.Thread(target=report_repeatedly, name="cassandra-statsd", daemon=True).start()
 
     def stop(self) -> None:
         """Stop reporting."""
@@ -165,4 +168,4 @@ class StatsReporter:
 
 def _host_prefix(host: Host) -> str:
     """Return the prefix of the names of a host's metrics."""
-    return "hosts." + _UNFIT.sub("_", str(host.endpoint))
+    return "hosts." + _UNSAFE_CHARACTERS.sub("_", str(host.endpoint))

@@ -71,7 +71,7 @@ _TABLE = rf"""
     """
 
 # Statements are analysed up to this length. The rest is left out.
-_LONGEST = 1 << 14
+_MAX_CQL_LENGTH = 1 << 14
 
 _tokens = pattern(_TOKENS, re.VERBOSE | re.DOTALL)
 _quote = pattern(r"'|\$\$", 0)
@@ -109,21 +109,22 @@ def without_values(text: str) -> str:
 
     :param text: the CQL. Only its first 16,384 characters are used.
     """
-    if len(text) > _LONGEST:
-        return _tokens.sub(_replaced, text[:_LONGEST]).strip() + "..."
+    if len(text) > _MAX_CQL_LENGTH:
+        return _tokens.sub(_replacement, text[:_MAX_CQL_LENGTH]).strip() + "..."
     if any(match.lastgroup == "open" for match in _tokens.finditer(text)):
         # A string has no end, because a quote is missing or was not doubled. So any word after the
         # first quote may be part of a value: leave out the rest.
         text = text[: _quote.search(text).start()] + "'"  # type: ignore[union-attr]  # there is one
-    return _tokens.sub(_replaced, text).strip()
+    return _tokens.sub(_replacement, text).strip()
 
 
-def _replaced(match: re.Match[str]) -> str:
+def _replacement(match: re.Match[str]) -> str:
     """Return what takes the place of a token of `_TOKENS`."""
-    kind = match.lastgroup
-    if kind == "name":
+    token_type = match.lastgroup
+    if token_type == "name":
         return match.group()
-    return " " if kind == "space" else " ?" if kind == "misquoted" else "?"
+    # A misquoted value includes the white space before it.
+    return " " if token_type == "space" else " ?" if token_type == "misquoted" else "?"
 
 
 def shape_of(text: str, has_markers: bool = False) -> Shape:
@@ -134,7 +135,7 @@ def shape_of(text: str, has_markers: bool = False) -> Shape:
     """
     shape = _shapes.get((text, has_markers))
     if shape is None:
-        shape = _shape_of(text, has_markers)
+        shape = _make_shape(text, has_markers)
         # Estimate the memory: the CQL, which may have megabytes, and the strings of the shape.
         shape = _shapes.keep((text, has_markers), shape, 1000 + 3 * len(text))
     return shape
@@ -143,22 +144,25 @@ def shape_of(text: str, has_markers: bool = False) -> Shape:
 _shapes: Bounded[tuple[str, bool], Shape] = Bounded(1000, 1 << 23)
 
 
-def _shape_of(text: str, has_markers: bool) -> Shape:
+def _make_shape(text: str, has_markers: bool) -> Shape:
     """Build what `shape_of` returns."""
-    bare = without_values(text)
-    words = bare.split(None, 1)
+    text_without_values = without_values(text)
+    words = text_without_values.split(None, 1)
     operation = words[0].upper().rstrip(";") if words else ""
+    # BEGIN BATCH
     if operation == "BEGIN":
         operation = "BATCH"
-    match = _table.match(bare)
+    match = _table.match(text_without_values)
     keyspace = table = None
     if match is not None:
-        table = _unquoted(match["table"])
-        keyspace = _unquoted(match["keyspace"].rstrip().rstrip(".")) if match["keyspace"] else None
-    return Shape(operation, keyspace, table, text if has_markers else bare)
+        table = _stored_name(match["table"])
+        keyspace = (
+            _stored_name(match["keyspace"].rstrip().rstrip(".")) if match["keyspace"] else None
+        )
+    return Shape(operation, keyspace, table, text if has_markers else text_without_values)
 
 
-def _unquoted(name: str) -> str:
+def _stored_name(name: str) -> str:
     """Return a name of CQL as the server stores it."""
     name = name.strip()
     # The server converts unquoted names to lower case.
@@ -183,14 +187,14 @@ _CODES: tuple[tuple[type[BaseException], str], ...] = (
     (AuthenticationFailed, "0x0100"),
 )
 # Errors whose message comes from the server, or contains a server message.
-_OF_SERVER = (
+_SERVER_ERRORS = (
     ErrorMessage,
     RequestExecutionException,
     RequestValidationException,
     AuthenticationFailed,
 )
 # Errors whose message comes from the driver, and is about hosts and connections.
-_OF_DRIVER = (
+_DRIVER_ERRORS = (
     ConnectionBusy,
     ConnectionException,
     NoConnectionsAvailable,
@@ -198,14 +202,14 @@ _OF_DRIVER = (
     RequestThrottled,
     UnsupportedOperation,
 )
-_FIELDS = (
+_ERROR_FIELDS = (
     *("consistency", "required_replicas", "alive_replicas"),
     *("required_responses", "received_responses", "failures", "data_retrieved", "write_type"),
     *("keyspace", "table", "function", "op_type", "rejected_by_coordinator"),
     *("last_host", "timeout", "in_flight"),
 )
-_MOST_HOSTS = 5
-_LONGEST_ERROR = 500
+_MAX_HOSTS = 5
+_MAX_ERROR_LENGTH = 500
 
 
 def code_of(error: BaseException) -> str | None:
@@ -215,6 +219,7 @@ def code_of(error: BaseException) -> str | None:
     :returns: None if the error does not come from a server, or has no fixed code.
     """
     if isinstance(error, ErrorMessage):
+        # Show the code, a signed [int], without a sign.
         return f"0x{error.code & 0xFFFFFFFF:04x}"
     if isinstance(error, RateLimitReached):
         return None  # an extension of the protocol, without a fixed code
@@ -229,35 +234,35 @@ def error_text(error: BaseException) -> str:
 
     :param error: the error of a request.
     """
-    description = f"{type(error).__name__}: {_about(error)}".rstrip(": ")
+    description = f"{type(error).__name__}: {_describe_details(error)}".rstrip(": ")
     return (
         description
-        if len(description) <= _LONGEST_ERROR
-        else f"{description[: _LONGEST_ERROR - 3]}..."
+        if len(description) <= _MAX_ERROR_LENGTH
+        else f"{description[: _MAX_ERROR_LENGTH - 3]}..."
     )
 
 
-def _about(error: BaseException) -> str:
+def _describe_details(error: BaseException) -> str:
     """Return what follows the error's class in `error_text`, or ""."""
     if isinstance(error, NoHostAvailable):
-        return _of_hosts(error)
-    if isinstance(error, (*_OF_SERVER, OperationTimedOut)):
+        return _describe_host_errors(error)
+    if isinstance(error, (*_SERVER_ERRORS, OperationTimedOut)):
         # The summary is the error's name in the protocol, not a message from the server.
         parts = [error.summary] if isinstance(error, ErrorMessage) else []
         code = code_of(error)
         if code is not None:
             parts.append(f"code={code}")
-        for name in _FIELDS:
+        for name in _ERROR_FIELDS:
             value = getattr(error, name, None)
             if value is not None:
-                parts.append(f"{name}={_field(name, value)}")
+                parts.append(f"{name}={_field_value(name, value)}")
         return ", ".join(parts)
     if isinstance(error, OSError):
         return error.strerror or ""
-    return str(error).split("\n", 1)[0] if isinstance(error, _OF_DRIVER) else ""
+    return str(error).split("\n", 1)[0] if isinstance(error, _DRIVER_ERRORS) else ""
 
 
-def _of_hosts(error: NoHostAvailable) -> str:
+def _describe_host_errors(error: NoHostAvailable) -> str:
     """Describe the error of each host."""
     errors: Any = error.errors
     if not isinstance(errors, Mapping) or not errors:
@@ -265,12 +270,12 @@ def _of_hosts(error: NoHostAvailable) -> str:
         return str(error.args[0]).split("\n", 1)[0] if error.args else ""
     descriptions = [
         f"{host}: {error_text(error) if isinstance(error, BaseException) else type(error).__name__}"
-        for host, error in list(errors.items())[:_MOST_HOSTS]
+        for host, error in list(errors.items())[:_MAX_HOSTS]
     ]
-    return "; ".join(descriptions) + ("; ..." if len(errors) > _MOST_HOSTS else "")
+    return "; ".join(descriptions) + ("; ..." if len(errors) > _MAX_HOSTS else "")
 
 
-def _field(name: str, value: object) -> object:
+def _field_value(name: str, value: object) -> object:
     """Return the value of an error's field, with names in place of numbers."""
     if name == "consistency":
         return consistency_value_to_name(value)  # type: ignore[arg-type]

@@ -216,7 +216,7 @@ def test_values_are_logged_shortened_on_request(
     assert "values: k=5, s='xxxxxx..." in first.getMessage()
     assert "VALUES (77)" in second.getMessage()
     logger.most_values = 1
-    assert logger._values(session_bound(node)) == {"k": "5"}
+    assert logger._shown_values(session_bound(node)) == {"k": "5"}
 
 
 def session_bound(node: FakeNode) -> Any:
@@ -267,7 +267,7 @@ def test_no_line_is_formatted_for_a_disabled_logger(node: FakeNode) -> None:
     quiet = logging.getLogger("tests.quiet")
     quiet.setLevel(logging.CRITICAL)
     logger = RequestLogger(slow=0.0, logger=quiet)
-    logger._fields = None  # type: ignore[assignment,method-assign]  # would raise
+    logger._collect_fields = None  # type: ignore[assignment,method-assign]  # would raise
     with connected(node, logger) as cluster:
         cluster.connect().execute(QUERY)
 
