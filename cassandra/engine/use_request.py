@@ -28,12 +28,13 @@ class UseRequest(Request):
         """Called on the loop: start the request, or wait until it is its turn."""
         if self.done:
             return
+        # The throttler may call `start` again: enter the queue only once. The slot is empty before.
         if not getattr(self, "_has_entered", False):
             self._has_entered = True
             if self.session.closed:
                 self.fail(self.session.closed_error())
                 return
-            self._leave_at_end()
+            self._end_turn_with_request()
             # Never send a USE speculatively: it would switch another connection before the result
             # of the first attempt is known.
             self.speculative_policy = None
@@ -55,12 +56,12 @@ class UseRequest(Request):
             return "another USE of this session was not over within the client's time"
         return super()._why_not_sent()
 
-    def _leave_at_end(self) -> None:
+    def _end_turn_with_request(self) -> None:
         """Ensure that the next USE can start when this request is over."""
         on_done, turns = self.on_done, self.session.use_turns
 
-        def leave(request: RequestBase) -> None:
+        def end_turn(request: RequestBase) -> None:
             turns.leave(self)
             on_done(request)
 
-        self.on_done = leave
+        self.on_done = end_turn

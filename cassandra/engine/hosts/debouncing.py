@@ -22,7 +22,7 @@ class Debouncer:
     :param random: chooses the random part of the delay; None uses the process-wide generator.
     """
 
-    __slots__ = ("_action", "_by", "_handle", "_random", "_window")
+    __slots__ = ("_action", "_handle", "_latest_call", "_random", "_window")
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Debouncer:
         self._random = random
         self._action = action
         self._handle: asyncio.TimerHandle | None = None
-        self._by = 0.0  # the loop's time at which `action` is called at the latest
+        self._latest_call = 0.0  # the loop's time at which `action` is called at the latest
 
     @property
     def due(self) -> float | None:
@@ -50,11 +50,16 @@ class Debouncer:
         else:
             # Only the first event of a burst sets this, so that a steady stream of events cannot
             # delay the call for ever.
-            self._by = loop.time() + window
-        delay = min(REFRESH_DELAY + spread(window, self._random), max(self._by - loop.time(), 0.0))
+            self._latest_call = loop.time() + window
+        delay = min(
+            REFRESH_DELAY + spread(window, self._random), max(self._latest_call - loop.time(), 0.0)
+        )
         self._handle = loop.call_later(delay, self._act)
 
     def _act(self) -> None:
+        """Called at the end of the delay: call `action`, and let the next event begin a
+        new burst.
+        """
         self._handle = None
         self._action()
 

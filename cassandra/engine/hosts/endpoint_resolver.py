@@ -25,7 +25,7 @@ class EndpointResolver:
     :param by_host_id: returns the host with an id, or None if it is not known.
     """
 
-    __slots__ = ("_by_host_id", "_connector", "_factory")
+    __slots__ = ("_connector", "_factory", "_find_host")
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class EndpointResolver:
     ) -> None:
         self._factory = factory
         self._connector = connector
-        self._by_host_id = by_host_id
+        self._find_host = by_host_id
 
     async def of_local(self, endpoint: EndPoint, row: Mapping[str, Any]) -> EndPoint:
         """Return the end point of the node that the control connection is connected to.
@@ -47,12 +47,14 @@ class EndpointResolver:
         if getattr(self._factory, "names_each_node", False):
             return (await self.of_rows([row]))[0]
         host_id = row.get("host_id")
-        host = self._by_host_id(host_id) if host_id is not None else None
-        is_of_one_node = await _is_of_one_node(endpoint)
-        if is_of_one_node and (host is None or host.endpoint == endpoint):
+        host = self._find_host(host_id) if host_id is not None else None
+        has_one_address = await _has_one_address(endpoint)
+        if has_one_address and (host is None or host.endpoint == endpoint):
             return endpoint
         (advertised,) = await self.of_rows([row])
-        if is_of_one_node and host is not None and host.endpoint != advertised:
+        # The node is known, but neither by this end point nor by its advertised address: use this
+        # one.
+        if has_one_address and host is not None and host.endpoint != advertised:
             return endpoint
         return advertised
 
@@ -67,11 +69,11 @@ class EndpointResolver:
 
         if not getattr(self._factory, "may_block", True):
             return create()
-        created: list[EndPoint] = await self._connector.in_thread(create)
-        return created
+        endpoints: list[EndPoint] = await self._connector.in_thread(create)
+        return endpoints
 
 
-async def _is_of_one_node(endpoint: EndPoint) -> bool:
+async def _has_one_address(endpoint: EndPoint) -> bool:
     """Return False if `endpoint` is a host name with several addresses."""
     if not endpoint.port or is_ip_address(endpoint.address) or endpoint.ssl_options:
         return True

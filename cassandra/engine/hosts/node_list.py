@@ -84,19 +84,19 @@ class NodeListReader:
             )
         local = local_rows[0]
         self._metadata.cluster_name = local.get("cluster_name")
-        self._take_partitioner(local.get("partitioner"))
+        self._store_partitioner(local.get("partitioner"))
         peers = [row for row in peer_rows if is_complete(row)]
         endpoints = [
             await self._resolver.of_local(endpoint, local),
             *await self._resolver.of_rows(peers),
         ]
         rows = zip(endpoints, [local, *peers], strict=True)
-        conviction = self._settings.conviction_policy_factory
+        new_conviction_policy = self._settings.conviction_policy_factory
         return NodeList(
-            rows, self._metadata.all_hosts(), lambda endpoint: Host(endpoint, conviction)
+            rows, self._metadata.all_hosts(), lambda endpoint: Host(endpoint, new_conviction_policy)
         )
 
-    def _take_partitioner(self, name: str | None) -> None:
+    def _store_partitioner(self, name: str | None) -> None:
         """Store the name of the cluster's partitioner. If it is not known to the driver, log once
         that requests are not routed by token.
         """

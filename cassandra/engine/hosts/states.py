@@ -138,7 +138,7 @@ def _is_gone(state: State, facts: Facts) -> bool:
 
 
 _DRAINED = Rule(_is_drained, Action.MARK_DRAINED, Up.DOWN)
-_LOSE = Rule(_is_lost, Action.MARK_DOWN, Up.DOWN)
+_LOST = Rule(_is_lost, Action.MARK_DOWN, Up.DOWN)
 _HURRY = Rule(lambda state, facts: state.tried, Action.HURRY)
 
 TABLE: dict[Event, Sequence[Rule]] = {
@@ -146,8 +146,8 @@ TABLE: dict[Event, Sequence[Rule]] = {
         Rule(lambda state, facts: state.up is Up.UP, Action.RESET),
         Rule(lambda state, facts: state.up is not Up.UP, Action.MARK_UP, Up.UP),
     ),
-    Event.CONNECTION_FAILED: (_LOSE, Rule(_lacks_connections, Action.START_TRIES, tried=True)),
-    Event.TRY_FAILED: (_DRAINED, _LOSE),
+    Event.CONNECTION_FAILED: (_LOST, Rule(_lacks_connections, Action.START_TRIES, tried=True)),
+    Event.TRY_FAILED: (_DRAINED, _LOST),
     Event.TRIES_ENDED: (
         Rule(
             lambda state, facts: not facts.has_pool and not state.up.is_down,

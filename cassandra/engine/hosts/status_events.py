@@ -43,12 +43,12 @@ class StatusEvents:
 
     __slots__ = (
         "_closed",
+        "_delayed_calls",
         "_hosts",
         "_metadata",
         "_random",
         "_read_nodes",
         "_settings",
-        "_waiting",
     )
 
     def __init__(
@@ -64,7 +64,7 @@ class StatusEvents:
         self._metadata = metadata
         self._hosts = hosts
         self._read_nodes = read_nodes
-        self._waiting: dict[Host, asyncio.TimerHandle] = {}
+        self._delayed_calls: dict[Host, asyncio.TimerHandle] = {}
         self._closed = False
 
     def on_event(self, event: Mapping[str, Any]) -> None:
@@ -79,28 +79,29 @@ class StatusEvents:
             self._read_nodes(event)
             return
         # A node that restarts causes several events: only the last one counts.
-        earlier = self._waiting.pop(host, None)
-        if earlier is not None:
-            earlier.cancel()
+        earlier_call = self._delayed_calls.pop(host, None)
+        if earlier_call is not None:
+            earlier_call.cancel()
         is_up = event["change_type"] == "UP"
         if is_up:
             # Read the node list: another node may have got this address, and not every server sends
             # a separate event for that.
             self._read_nodes(event)
-        act = self._hosts.on_reported_up if is_up else self._hosts.on_reported_down
-        self._waiting[host] = asyncio.get_running_loop().call_later(
-            spread(window, self._random), self._act, host, act
+        report = self._hosts.on_reported_up if is_up else self._hosts.on_reported_down
+        self._delayed_calls[host] = asyncio.get_running_loop().call_later(
+            spread(window, self._random), self._pass_on, host, report
         )
 
-    def _act(self, host: Host, act: Callable[[Host], None]) -> None:
-        self._waiting.pop(host, None)
+    def _pass_on(self, host: Host, report: Callable[[Host], None]) -> None:
+        """Pass on an event at the end of its delay, unless the host has left the cluster."""
+        self._delayed_calls.pop(host, None)
         # The host may have left the cluster during the delay.
         if not self._closed and self._hosts.knows(host):
-            act(host)
+            report(host)
 
     def close(self) -> None:
         """Drop the events that wait, and pass on no more events."""
         self._closed = True
-        for handle in self._waiting.values():
+        for handle in self._delayed_calls.values():
             handle.cancel()
-        self._waiting.clear()
+        self._delayed_calls.clear()

@@ -18,7 +18,7 @@ PEERS_QUERY = "SELECT * FROM system.peers"
 Row = Mapping[str, Any]
 
 # For each attribute of a `Host`: the columns that may have its value, the preferred one first.
-_COLUMNS = {
+_COLUMNS_OF_ATTRIBUTE = {
     "release_version": ("release_version",),
     "schema_version": ("schema_version",),
     "broadcast_address": ("broadcast_address", "peer"),
@@ -57,17 +57,17 @@ def update_host(host: Host, row: Row) -> bool:
     :returns: True if the host's data centre or rack has changed.
     """
     host.host_id = row.get("host_id")
-    before = host.datacenter, host.rack
+    previous_location = host.datacenter, host.rack
     host.set_location_info(row.get("data_center"), row.get("rack"))
     tokens = tuple(row.get("tokens") or ())
     # Assign the tuple only if the tokens have changed, because the ring compares it by identity.
     if tokens != host.tokens:
         host.tokens = tokens
-    for attribute, columns in _COLUMNS.items():
+    for attribute, columns in _COLUMNS_OF_ATTRIBUTE.items():
         value = next((row[column] for column in columns if row.get(column) is not None), None)
         if value is not None:
             setattr(host, attribute, value)
-    return before != (host.datacenter, host.rack)
+    return previous_location != (host.datacenter, host.rack)
 
 
 class NodeList:
@@ -95,26 +95,26 @@ class NodeList:
         self.hosts: list[Host] = []
         self.added: list[Host] = []
         self.relocated: list[Host] = []  # previous hosts with a new data centre or rack
-        seen: set[Any] = set()
+        seen_ids_and_endpoints: set[Any] = set()
         for endpoint, row in rows:
             host_id = row.get("host_id")
-            if host_id in seen or endpoint in seen:
+            if host_id in seen_ids_and_endpoints or endpoint in seen_ids_and_endpoints:
                 log.warning(
                     "two rows of the system tables describe %s (host_id %s): one is ignored",
                     endpoint,
                     host_id,
                 )
                 continue
-            seen.update((host_id, endpoint))
+            seen_ids_and_endpoints.update((host_id, endpoint))
             host = (by_id.get(host_id) if host_id is not None else None) or by_endpoint.get(
                 endpoint
             )
             # Make a new `Host` if the node has a new address, or if another node has the address
             # now: pools must connect again.
-            replaced = (
+            is_other_node = (
                 host is not None and None not in (host_id, host.host_id) and host.host_id != host_id
             )
-            if host is None or host.endpoint != endpoint or replaced:
+            if host is None or host.endpoint != endpoint or is_other_node:
                 host = make_host(endpoint)
                 self.added.append(host)
                 update_host(host, row)
@@ -122,5 +122,6 @@ class NodeList:
                 self.relocated.append(host)
             self.hosts.append(host)
         self.local = self.hosts[0]
+        # Compare identities: a removed host may be equal to the new host at its address.
         current_ids = set(map(id, self.hosts))
         self.removed = [host for host in previous if id(host) not in current_ids]

@@ -65,7 +65,7 @@ log = logging.getLogger("cassandra.cluster")
 
 Probe = Callable[["Host"], Awaitable[None]]
 
-_UPS = {
+_UP_OF_STATE = {
     "unknown": Up.UNKNOWN,
     "up": Up.UP,
     "down": Up.DOWN,
@@ -178,11 +178,11 @@ class HostWatch:
         self._metadata._replace_hosts(node_list.hosts)
         # Before the first session, do not report hosts as added: policies get all hosts by
         # `populate`.
-        first_time = not self._sessions and not self._listeners.policies
+        is_first_list = not self._sessions and not self._listeners.policies
         for host in node_list.relocated:
             self._handle(Event.RELOCATED, host)
         for host in node_list.added:
-            if not first_time:
+            if not is_first_list:
                 self._listeners.notify("on_add", host)
                 self._background.spawn(self.bring_up(host))
 
@@ -193,7 +193,7 @@ class HostWatch:
         return self._metadata.get_host(host.endpoint) is host
 
     def _state(self, host: Host) -> State:
-        return State(_UPS[host.state], host in self._tries)
+        return State(_UP_OF_STATE[host.state], host in self._tries)
 
     # -- actions -----------------------------------------------------------------------------------
 
@@ -212,7 +212,7 @@ class HostWatch:
             convicted,
             has_pool,
             has_pool and self._sessions.are_served(host),
-            event in _ASKS_IF_IGNORED and self._sessions.ignore(host),
+            event in _EVENTS_THAT_NEED_IGNORED and self._sessions.ignore(host),
             host.state == "draining" and self._sessions.are_draining(host),
         )
         _, actions = transition(self._state(host), event, facts)
@@ -220,6 +220,10 @@ class HostWatch:
             self._act(action, host, reason)
 
     def _act(self, action: Action, host: Host, reason: object) -> None:
+        """Carry out one action of the state table.
+
+        :param reason: why the host is considered down, for the log.
+        """
         if action is Action.MARK_DOWN:
             log.warning("host %s is down: %s", host, reason)
             host.set_down()
@@ -258,12 +262,13 @@ class HostWatch:
             self._listeners.notify_policies("on_up", host)
 
     def _forget(self, host: Host) -> None:
+        """Close the pools to a host that has left the cluster, and notify listeners."""
         host.set_down()
-        gone = ConnectionException(f"{host} has left the cluster", host.endpoint)
+        error = ConnectionException(f"{host} has left the cluster", host.endpoint)
         # Close the pools before listeners are notified, so that requests which they send do not go
         # to this host.
         for session in self._sessions:
-            session.forget_host(host, gone)
+            session.forget_host(host, error)
         self._listeners.notify("on_remove", host)
 
     # -- coming back -------------------------------------------------------------------------------
@@ -321,7 +326,7 @@ async def _nothing_to_prepare(host: Host) -> None:
     pass
 
 
-_ASKS_IF_IGNORED = frozenset({Event.REPORTED_DOWN, Event.RELOCATED, Event.DRAINS})
+_EVENTS_THAT_NEED_IGNORED = frozenset({Event.REPORTED_DOWN, Event.RELOCATED, Event.DRAINS})
 
 _ACTIONS: dict[Action, Callable[[HostWatch, Host], None]] = {
     Action.RESET: lambda watch, host: host.set_up(),

@@ -190,6 +190,9 @@ class HostPool(CompatPool, bases.PoolBase):
         await asyncio.shield(self._filling)
 
     async def _fill(self) -> None:
+        """Open the missing connections in parallel. If no connection is open in the end, raise the
+        first error.
+        """
         missing = self.size - len(self.connections)
         if self.closed or missing <= 0:
             return
@@ -288,6 +291,9 @@ class HostPool(CompatPool, bases.PoolBase):
             connection.close_if_idle()
 
     def _on_orphan(self, connection: Connection) -> None:
+        """Called when a request on `connection` was abandoned: replace the connection if most of
+        its streams are orphans.
+        """
         if connection in self._closing:
             # The answers to abandoned requests may never come, so do not wait for them.
             if connection.in_flight == connection.orphans:
@@ -343,9 +349,12 @@ class HostPool(CompatPool, bases.PoolBase):
         """Open the missing connections, in the background."""
         if not self.closed and (self._filling is None or self._filling.done()):
             self._filling = self._spawn(self._fill())
-            self._filling.add_done_callback(self._refilled)
+            self._filling.add_done_callback(self._on_refilled)
 
-    def _refilled(self, task: asyncio.Task[None]) -> None:
+    def _on_refilled(self, task: asyncio.Task[None]) -> None:
+        """Called when `refill` has ended: report a failure, or open connections again that were
+        lost.
+        """
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception) and not self.connections:
             self._fail_waiters(error)
@@ -355,16 +364,21 @@ class HostPool(CompatPool, bases.PoolBase):
             self.refill()
 
     def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
+        """Called when a connection has closed: open another one instead, unless it was closed on
+        purpose.
+
+        :param error: the cause; None if there is no error.
+        """
         if connection in self._closing:
             self._closing.remove(connection)
-            self._look_if_drained()
+            self._notify_if_drained()
             return
         if connection in self.connections:
             self.connections.remove(connection)
         if self.closed:
             return
-        lived = asyncio.get_running_loop().time() - self._opened_at
-        self._short_lives = self._short_lives + 1 if lived < SHORT_LIFE else 0
+        lifetime = asyncio.get_running_loop().time() - self._opened_at
+        self._short_lives = self._short_lives + 1 if lifetime < SHORT_LIFE else 0
         if self._short_lives >= MOST_SHORT_LIVES:
             # The host accepts connections and closes them at once. Wait, or we would reconnect all
             # the time.
@@ -379,6 +393,9 @@ class HostPool(CompatPool, bases.PoolBase):
         self.refill()
 
     def _fail_waiters(self, error: Exception) -> None:
+        """Let the waiting requests try other hosts, because the pool has no connection or is
+        closed.
+        """
         # Replace the queue first: a waiter may call `wait_for_room` again at once.
         waiters, self._waiters = self._waiters, deque()
         for waiter in waiters:
@@ -418,9 +435,10 @@ class HostPool(CompatPool, bases.PoolBase):
                     waiter.on_pool_draining(self.host, error)
                 except BaseException as fault:
                     waiter.fail(as_exception(fault))
-        self._look_if_drained()
+        self._notify_if_drained()
 
-    def _look_if_drained(self) -> None:
+    def _notify_if_drained(self) -> None:
+        """Call `on_drained` once, when the last connection of a draining pool has closed."""
         if self._on_drained is not None and not self._closing and not self.connections:
             on_drained, self._on_drained = self._on_drained, None
             on_drained(self)
@@ -445,7 +463,7 @@ class HostPool(CompatPool, bases.PoolBase):
         self.connections.clear()
         self._closing.clear()
         self._fail_waiters(cause)
-        self._look_if_drained()
+        self._notify_if_drained()
 
     def open_connections(self) -> list[Connection]:
         """Return all open connections, including those that are closed as soon as they are idle."""

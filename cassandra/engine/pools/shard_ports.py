@@ -65,13 +65,14 @@ class ShardAwarePortGenerator:
         """
         if not 0 <= shard_id < total_shards:
             raise ValueError(f"shard_id must be from 0 to {total_shards - 1}, but is {shard_id!r}")
-        first = self.start_port + (shard_id - self.start_port) % total_shards
-        ports = range(first, self.end_port + 1, total_shards)
+        # The first port of the range that is congruent to the shard, modulo the number of shards.
+        first_port = self.start_port + (shard_id - self.start_port) % total_shards
+        ports = range(first_port, self.end_port + 1, total_shards)
         # Begin at a random port, so that several processes on one machine do not try the same
         # ports.
-        begin = self._random.randrange(len(ports)) if ports else 0
-        yield from ports[begin:]
-        yield from ports[:begin]
+        start_index = self._random.randrange(len(ports)) if ports else 0
+        yield from ports[start_index:]
+        yield from ports[:start_index]
 
 
 DefaultShardAwarePortGenerator = ShardAwarePortGenerator(

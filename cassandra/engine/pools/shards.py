@@ -96,13 +96,13 @@ class ShardPool(HostPool):
     """
 
     __slots__ = (
-        "_excess",
+        "_excess_connections",
         "_filling_shards",
         "_opens_left",
         "_per_shard",
         "_port_of",
         "_port_works",
-        "_slow_try",
+        "_retry_timer",
         "_tablets",
     )
 
@@ -123,10 +123,10 @@ class ShardPool(HostPool):
         # Whether the shard-aware port leads to the selected shard; None if that is not known yet.
         self._port_works: bool | None = None
         # Connections to shards that have enough. They are closed when `_fill_shards` ends.
-        self._excess: list[Connection] = []
+        self._excess_connections: list[Connection] = []
         self._filling_shards: asyncio.Task[None] | None = None
         self._opens_left = 0
-        self._slow_try: asyncio.TimerHandle | None = None
+        self._retry_timer: asyncio.TimerHandle | None = None
 
     # -- filling -----------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class ShardPool(HostPool):
             await self._open_one()
         if self.shards is None:
             await super()._fill()
-        elif not self.closed and self._missing():
+        elif not self.closed and self._missing_shards():
             self._spawn_filling()
 
     def _spawn_filling(self) -> None:
@@ -145,6 +145,9 @@ class ShardPool(HostPool):
             self._filling_shards = self._spawn(self._fill_shards())
 
     async def _fill_shards(self) -> None:
+        """Open the missing connections: first on the shard-aware port, then on the
+        ordinary port.
+        """
         shards = self.shards
         assert shards is not None
         # Open at most twice as many connections as there should be. Subtract one more for the
@@ -152,22 +155,29 @@ class ShardPool(HostPool):
         self._opens_left = 2 * shards.count * self._per_shard - len(self.connections) - 1
         try:
             await self._open_by_port()
-            while self._missing() and self._opens_left > 0 and not self.closed:
-                count = min(len(self._missing()), self._opens_left)
+            while self._missing_shards() and self._opens_left > 0 and not self.closed:
+                # On the ordinary port the node chooses the shard, so open as many connections as
+                # are missing, and check again.
+                count = min(len(self._missing_shards()), self._opens_left)
                 if not await self._open_all([None] * count):
                     # The host refuses connections: try again after the reconnection policy's delay.
                     self._fill_later()
                     return
         finally:
             self._close_excess()
-        if not self._missing():
+        if not self._missing_shards():
             self._delays = None
-        elif not self.closed and self._slow_try is None:
-            log.debug("%r has no connection to the shards %s", self, sorted(set(self._missing())))
-            self._slow_try = asyncio.get_running_loop().call_later(RETRY_INTERVAL, self._try_slowly)
+        elif not self.closed and self._retry_timer is None:
+            log.debug(
+                "%r has no connection to the shards %s", self, sorted(set(self._missing_shards()))
+            )
+            self._retry_timer = asyncio.get_running_loop().call_later(
+                RETRY_INTERVAL, self._retry_fill
+            )
 
-    def _try_slowly(self) -> None:
-        self._slow_try = None
+    def _retry_fill(self) -> None:
+        """Called by the timer after RETRY_INTERVAL: try again to connect to the missing shards."""
+        self._retry_timer = None
         if not self.closed and self.connections and self.shards is not None:
             self._spawn_filling()
 
@@ -180,13 +190,14 @@ class ShardPool(HostPool):
         # Try a single connection first. If a NAT changes the local port, connections on this port
         # lead to arbitrary shards, and we do not open more.
         if self._port_works is None:
-            await self._open_all(self._targets(port)[:1])
+            await self._open_all(self._missing_targets(port)[:1])
         if self._port_works:
-            await self._open_all(self._targets(port)[: self._opens_left])
+            await self._open_all(self._missing_targets(port)[: self._opens_left])
 
-    def _targets(self, port: int) -> list[ShardTarget]:
+    def _missing_targets(self, port: int) -> list[ShardTarget]:
+        """Return a target for each missing connection."""
         count = self.shards.count if self.shards is not None else 0
-        return [ShardTarget(shard, count, port) for shard in self._missing()]
+        return [ShardTarget(shard, count, port) for shard in self._missing_shards()]
 
     async def _open_all(self, targets: Iterable[ShardTarget | None]) -> int:
         """Open connections concurrently; return how many were opened."""
@@ -203,6 +214,10 @@ class ShardPool(HostPool):
         return len(target_list) - len(errors)
 
     async def _open_one(self, target: ShardTarget | None = None) -> None:
+        """Open a connection, and add it to the pool.
+
+        :param target: the shard to connect to; None lets the node choose the shard.
+        """
         if target is None:
             self._adopt(await self._open(self.host))
             return
@@ -213,7 +228,7 @@ class ShardPool(HostPool):
         self._port_works = features is not None and features.shard_id == target.shard
         self._adopt(connection)
 
-    def _missing(self) -> list[int]:
+    def _missing_shards(self) -> list[int]:
         """Return the shards that have too few connections. A shard is in the list once for each
         missing connection.
         """
@@ -226,13 +241,17 @@ class ShardPool(HostPool):
         ]
 
     def _adopt(self, connection: Connection) -> None:
+        """Add a new connection to the pool and to its shard.
+
+        :raises ConnectionException: if the connection cannot be used.
+        """
         info = None if connection.closed or self.closed else usable_sharding(connection)
         if info is None:
             if self.shards is not None and not self.connections:
                 self._forget_shards()
             super()._adopt(connection)
             return
-        self._take_sharding(info)
+        self._adopt_sharding(info)
         assert self.shards is not None
         assert connection.features is not None
         shard = connection.features.shard_id
@@ -248,11 +267,11 @@ class ShardPool(HostPool):
         else:
             # The shard has enough connections. Keep this one open until `_fill_shards` ends, or the
             # node would choose the same shard for the next connection.
-            self._excess.append(connection)
+            self._excess_connections.append(connection)
             if self._filling_shards is None or self._filling_shards.done():
                 self._close_excess()
 
-    def _take_sharding(self, info: ShardingInfo) -> None:
+    def _adopt_sharding(self, info: ShardingInfo) -> None:
         """Store how the node assigns tokens to shards. If that has changed, replace all
         connections.
         """
@@ -281,7 +300,7 @@ class ShardPool(HostPool):
         self.host.sharding_info = None
 
     def _close_excess(self) -> None:
-        excess, self._excess = self._excess, []
+        excess, self._excess_connections = self._excess_connections, []
         for connection in excess:
             connection.close()
 
@@ -297,6 +316,7 @@ class ShardPool(HostPool):
             return
         self._per_shard = size
         self.size = shards.count * size
+        # Close the surplus connections of each shard.
         for shard, count in enumerate(shards.counts()):
             for _ in range(count - size):
                 connection = shards.pick(shard)
@@ -305,22 +325,22 @@ class ShardPool(HostPool):
         self.refill()
 
     def _retire(self, connection: Connection) -> None:
-        self._leave(connection)
+        self._remove_from_shards(connection)
         super()._retire(connection)
 
-    def _leave(self, connection: Connection) -> None:
+    def _remove_from_shards(self, connection: Connection) -> None:
         if self.shards is not None:
             self.shards.remove(connection)
 
     def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
-        self._leave(connection)
+        self._remove_from_shards(connection)
         super()._on_connection_closed(connection, error)
 
     def _stop_filling(self) -> None:
         if self._filling_shards is not None:
             self._filling_shards.cancel()
-        if self._slow_try is not None:
-            self._slow_try.cancel()
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
         super()._stop_filling()
         self._close_excess()
 
