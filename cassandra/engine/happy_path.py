@@ -362,6 +362,7 @@ class RequestBase:
             self.fail(session.closed_error())
             return
         try:
+            # `start_directly` may have added the timer already.
             if self.timeout is not None and self._timer_slot < 0:
                 if self.timeout <= 0:  # expired: send nothing
                     self.on_timeout()
@@ -592,6 +593,7 @@ class RequestBase:
         keyspace, table = self._keyspace_and_table()
         if token is not None and keyspace is not None and tablet_map.has_keyspace(keyspace):
             self._tablet = keyspace, table or ""
+            # Count whether the tablet is known, for metrics.
             tablet_map.tally(keyspace, table, token)
 
     def _keyspace_and_table(self) -> tuple[str | None, str | None]:
@@ -672,15 +674,15 @@ class RequestBase:
         attempt.latency = self.session.timers.clock() - attempt.started
         if self.observed is not None:
             self.observed._answer(len(body))
-        observe = self.session.core.on_latency
-        if observe is not None and opcode == RESULT:
-            observe(attempt.host, attempt.latency)
+        observe_latency = self.session.core.on_latency
+        if observe_latency is not None and opcode == RESULT:
+            observe_latency(attempt.host, attempt.latency)
         if opcode == RESULT and flags == _PAYLOAD_ALONE and not self.request_body.decodes:
-            parts = tablets.split_payload(body)
-            if parts is not None:
+            payload_and_rest = tablets.split_payload(body)
+            if payload_and_rest is not None:
                 # The payload has a tablet's replicas and nothing else: handle the rest on the happy
                 # path.
-                payload, body = parts
+                payload, body = payload_and_rest
                 self.learn(payload)
                 flags = 0
         if opcode == RESULT and not flags and not self.request_body.decodes:
@@ -699,12 +701,13 @@ class RequestBase:
         """
         if metadata is None:
             return None
-        pos = metadata.rows_at(body, 0, self.session.core.user_types)
-        # A negative row count is an error; leave it to the general decoder.
-        if not pos or len(body) < pos + 4 or body[pos] & 0x80:
+        rows_pos = metadata.rows_at(body, 0, self.session.core.user_types)
+        # The position is 0 if the answer has other columns than the cached ones. A negative row
+        # count is an error. Leave both to the general decoder.
+        if not rows_pos or len(body) < rows_pos + 4 or body[rows_pos] & 0x80:
             return None
         make_answer = RowsAnswer if self._reads_rows else rows_result
-        return make_answer(metadata.with_vectors(self.vectors), body, pos)
+        return make_answer(metadata.with_vectors(self.vectors), body, rows_pos)
 
 
 def start_all(requests: Sequence[RequestBase]) -> None:

@@ -186,33 +186,34 @@ class Request(RequestBase):
             self.finish(self.response)
             return
         # Say for the error what became of the last attempt: was it sent, and if not, why?
-        last = self.attempts[-1] if self.attempts else None
-        connection = last.connection if last is not None else None
+        last_attempt = self.attempts[-1] if self.attempts else None
+        connection = last_attempt.connection if last_attempt is not None else None
         errors: dict[Any, Any] = dict(self.errors)
-        if last is not None and last.host not in errors:
-            errors[str(last.host.endpoint)] = (
+        if last_attempt is not None and last_attempt.host not in errors:
+            errors[str(last_attempt.host.endpoint)] = (
                 "no answer within the client's time; see Session.execute(timeout=...)"
-                if last.stream >= 0 or last.latency is not None
+                if last_attempt.stream >= 0 or last_attempt.latency is not None
                 else "not sent: its connection was not in the keyspace of the request in time"
             )
         elif not errors:
             errors["(no host)"] = self._why_not_sent()
         error = OperationTimedOut(
             errors,
-            last.host.endpoint if last is not None else None,
+            last_attempt.host.endpoint if last_attempt is not None else None,
             timeout=self.timeout,
             in_flight=connection.in_flight if connection is not None else None,
             statement=self.request_body.describe(),
         )
         # The last attempt ends here; its `error` and `latency` are public
         # (ResponseFuture.attempts).
-        if last is not None and last.error is None:
-            last.error = error
-            last.latency = self.session.timers.clock() - last.started
-        self._report_failure(last.host if last is not None else None, error, None)
+        if last_attempt is not None and last_attempt.error is None:
+            last_attempt.error = error
+            last_attempt.latency = self.session.timers.clock() - last_attempt.started
+        self._report_failure(last_attempt.host if last_attempt is not None else None, error, None)
         self.fail(error)
 
     def _why_not_sent(self) -> str:
+        """Return why a request without any attempt was not sent in time, for its error."""
         if self.timeout is not None and self.timeout <= 0:
             return (
                 f"the time was over before the request was sent, as it is with timeout="
@@ -244,20 +245,20 @@ class Request(RequestBase):
         If no host is busy, and no attempt or other step is pending, the request uses the control
         connection if the application allows that, and fails otherwise.
         """
-        busy, self._busy = self._busy, None
+        busy_pool, self._busy = self._busy, None
         # Check again: the pool may have lost its last connection since it was recorded.
-        if busy is not None and busy.is_worth_waiting_for:
+        if busy_pool is not None and busy_pool.is_worth_waiting_for:
             try:
-                busy.wait_for_room(self)
+                busy_pool.wait_for_room(self)
             except NoConnectionsAvailable as error:
-                self.errors[busy.host] = error
+                self.errors[busy_pool.host] = error
             else:
                 self._waits += 1
                 return
         if not self._is_under_way() and not self.session.core.query_fallback.take(
             self.session, self
         ):
-            self.fail(self._plan_exhausted())
+            self.fail(self._plan_exhausted_error())
 
     def _is_under_way(self) -> bool:
         """Return True if an attempt is in flight, or a pending step will send another one."""
@@ -268,23 +269,23 @@ class Request(RequestBase):
         self._waits -= 1
         self.send_to(host, connection)
 
-    def _plan_exhausted(self) -> Exception:
+    def _plan_exhausted_error(self) -> Exception:
         """Return the error of a request for which no host is left, with each host's error.
 
         If the last attempt failed with an error of the server, the returned error is also an
         instance of that error's class.
         """
         if not self.errors:
-            return self._empty_plan()
+            return self._empty_plan_error()
         errors_by_name = {str(host): error for host, error in self.errors.items()}
-        last = self.attempts[-1].error if self.attempts else None
-        if isinstance(last, (RequestExecutionException, ServerError)):
-            return refused_everywhere(NO_HOST_LEFT, errors_by_name, last)
+        last_error = self.attempts[-1].error if self.attempts else None
+        if isinstance(last_error, (RequestExecutionException, ServerError)):
+            return refused_everywhere(NO_HOST_LEFT, errors_by_name, last_error)
         error = NoHostAvailable(NO_HOST_LEFT, errors_by_name)
         error.__cause__ = fault_among(self.errors.values())
         return error
 
-    def _empty_plan(self) -> NoHostAvailable:
+    def _empty_plan_error(self) -> NoHostAvailable:
         """Return the error for a query plan without hosts. It says of each host that is down why
         the session has no connection to it.
         """
@@ -369,14 +370,14 @@ class Request(RequestBase):
         the caller named a single host, there is no other plan, and nothing changes.
         """
         if named_host(self.target) is None:
-            failed = {attempt.host for attempt in self.attempts if attempt.error is not None}
+            failed_hosts = {attempt.host for attempt in self.attempts if attempt.error is not None}
             if self.target is not None:
                 plan = plan_to(self.target, self)
             else:
                 level = getattr(self.request_body, "consistency", None)
                 statement = in_order(self.statement, level)
                 plan = self.policy.make_query_plan(self.session.keyspace, statement)
-            self._plan = (host for host in plan if host not in failed)
+            self._plan = (host for host in plan if host not in failed_hosts)
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -401,7 +402,7 @@ class Request(RequestBase):
             self._on_error(attempt, connection, response)
             return
         if flags & _CUSTOM_PAYLOAD:
-            self._learn_from(response)
+            self._learn_tablet(response)
         kind = getattr(response, "kind", None)
         if kind == RESULT_KIND_SET_KEYSPACE:
             self.session.adopt_keyspace(response.new_keyspace, connection, self, response)
@@ -410,7 +411,7 @@ class Request(RequestBase):
         else:
             self.finish(response)
 
-    def _learn_from(self, response: Any) -> None:
+    def _learn_tablet(self, response: Any) -> None:
         """Learn the tablet in the custom payload of a decoded answer.
 
         `on_answer` has learned the tablet already if the answer had no other extras.
@@ -435,7 +436,7 @@ class Request(RequestBase):
             _add_note(error, nulls)
         attempt.error = error
         core = self.session.core
-        observe = core.on_latency if isinstance(message, _WORKED_FOR) else core.on_refusal
+        observe = core.on_latency if isinstance(message, _ERRORS_AFTER_WORK) else core.on_refusal
         if observe is not None:
             assert attempt.latency is not None
             observe(attempt.host, attempt.latency)
@@ -444,9 +445,9 @@ class Request(RequestBase):
         if isinstance(message, PreparedQueryNotFound):
             self._on_unprepared(attempt, connection, message)
             return
-        for message_class, ask in _RETRY_QUESTIONS:
+        for message_class, ask_policy in _RETRY_QUESTIONS:
             if isinstance(message, message_class):
-                self._ask_and_apply(attempt, error, ask, message)
+                self._ask_and_apply(attempt, error, ask_policy, message)
                 return
         self._report_failure(attempt.host, error, None)
         self.fail(error)
@@ -454,6 +455,11 @@ class Request(RequestBase):
     def _report_failure(
         self, host: Host | None, error: BaseException, decision: int | None
     ) -> None:
+        """Report a failed attempt to the observers.
+
+        :param host: None if nothing was sent.
+        :param decision: the retry policy's decision; None if the policy was not asked.
+        """
         observe = self.session.core.on_failure
         if observe is not None:
             observe(host, error, decision)
@@ -475,6 +481,11 @@ class Request(RequestBase):
     def _ask_and_apply(
         self, attempt: Attempt, error: Exception, ask: Callable[..., Any], message: Any
     ) -> None:
+        """Ask the retry policy what to do after `error`, and do it.
+
+        :param ask: calls the method of the policy for this kind of error, see `_RETRY_QUESTIONS`.
+        :param message: the server's ERROR message; None if the connection broke.
+        """
         try:
             self._apply(attempt, error, ask(self, message, error))
         except BaseException as fault:  # the policy failed, or returned a malformed decision
@@ -509,9 +520,9 @@ class Request(RequestBase):
         elif self._is_under_way():
             pass  # another attempt is in flight and may still answer
         else:
-            self.fail(self._rethrown(error))
+            self.fail(self._error_to_rethrow(error))
 
-    def _rethrown(self, error: Exception) -> Exception:
+    def _error_to_rethrow(self, error: Exception) -> Exception:
         """Return the error to raise when the retry policy has decided to rethrow `error`.
 
         For some errors, cassandra-driver would retry even a request that is not idempotent on the
@@ -526,9 +537,9 @@ class Request(RequestBase):
         ):
             return error
         errors_by_name = {str(host): reason for host, reason in self.errors.items()}
-        both = refused_everywhere(NO_HOST_LEFT, errors_by_name, error)
-        both.__cause__ = error.__cause__
-        return both
+        combined_error = refused_everywhere(NO_HOST_LEFT, errors_by_name, error)
+        combined_error.__cause__ = error.__cause__
+        return combined_error
 
     def retry_now(self, host: Host | None) -> None:
         """Called by the timer of a `_DelayedRetry`: retry on `host`, or on the next host if that is
@@ -538,6 +549,7 @@ class Request(RequestBase):
         self._retry(host)
 
     def _retry(self, host: Host | None) -> None:
+        """Send the request again, on `host` or, if that is None, on the next host of the plan."""
         if self.done:
             return
         try:
@@ -551,6 +563,7 @@ class Request(RequestBase):
         if host is not None and connection is not None:
             self.send_to(host, connection)
         else:
+            # `host` is None, or has no connection with a free stream.
             self.try_next_host()
 
     # -- prepared statements that the server has forgotten -----------------------------------------
@@ -596,13 +609,16 @@ class Request(RequestBase):
         self._schedule_speculation()
 
     def _schedule_speculation(self) -> None:
+        """Call `_speculate` after the delay of the speculative execution policy."""
         if self.done:
             return
         delay = self._speculation.next_execution(self.attempts[-1].host if self.attempts else None)
+        # A negative delay means that no further execution should be started.
         if delay >= 0:
             self._speculation_handle = self.session.loop.call_later(delay, self._speculate)
 
     def _speculate(self) -> None:
+        """Called by the timer: send one more attempt, and schedule the next one."""
         if self.done:
             return
         if self.observed is not None:
@@ -652,9 +668,9 @@ def _advice_for(error: Exception, request_body: AnyBody) -> str | None:
     """Return a hint about a likely mistake in a statement that the server has rejected, or None."""
     if not isinstance(error, RequestValidationException):
         return None
-    text = getattr(request_body, "query", None) or request_body.statement_text()
+    cql = getattr(request_body, "query", None) or request_body.statement_text()
     # Use the CQL that the application has written, without the values that the driver inserted.
-    template = getattr(text, "template", text) or ""
+    template = getattr(cql, "template", cql) or ""
     return advice_for(str(error), template, isinstance(error, SyntaxException))
 
 
@@ -723,7 +739,7 @@ def _ask_request_error(
 # For these errors the host has worked as long as for a result: it has asked replicas, or executed a
 # function. Their latencies count as the host's latency. Other errors come at once; if they counted,
 # an overloaded host would look fast.
-_WORKED_FOR = (
+_ERRORS_AFTER_WORK = (
     ReadTimeoutErrorMessage,
     WriteTimeoutErrorMessage,
     ReadFailureMessage,
