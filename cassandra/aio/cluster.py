@@ -132,6 +132,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
                     connecting.add_done_callback(self._given_up.discard)
 
     async def _make_core(self) -> Core:
+        """Make an engine and connect it. If that fails, nothing is left open."""
         core = engine_core()(self._settings(), self.metadata, asyncio.get_running_loop())
         await core.connect()
         try:

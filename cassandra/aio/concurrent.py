@@ -153,7 +153,10 @@ class _Run:
             future.add_done_callback(partial(self._on_done, position))
 
     def _on_done(self, position: int, future: asyncio.Future[Any]) -> None:
-        if self._futures.pop(position, None) is None:  # `give_up` was called
+        """Called when the execution at `position` is over: store its outcome, or drop it after
+        `give_up`.
+        """
+        if self._futures.pop(position, None) is None:
             _retrieve_error(future)
             return
         if future.cancelled():

@@ -95,6 +95,9 @@ class Session(SessionBase):
         self.is_shutdown = False
 
     def _new_path(self) -> happy_path.HappyPath:
+        """Return the session's happy path, which executes common statements in one call. The
+        classes are those of the requests, request bodies and results that it makes.
+        """
         return happy_path.HappyPath(
             self,
             self._engine,

@@ -203,6 +203,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         self._finalizer.atexit = False  # `_shutdown_all` runs at exit instead
 
     async def _make_core(self) -> Core:
+        """Make an engine and connect it. This runs on the engine's loop."""
         assert self._loop_thread is not None
         core = engine_core()(self._settings(), self.metadata, self._loop_thread.loop)
         core.wake_queue = self._loop_thread.wake_queue
@@ -214,6 +215,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         return core
 
     def _new_session(self, wait_for_all_pools: bool) -> Session:
+        """Open a session without a keyspace. `connect` then sets the keyspace."""
         core = self._core
         assert core is not None
         engine = self._run(

@@ -209,12 +209,15 @@ class ResponseFuture(Generic[R]):
             `_set_final_result` or `_set_final_exception` calls it that way.
         """
         if request is not None:
+            # The attempts of earlier pages. Most executions have a single page, and need no new
+            # list.
             history = self._history
             self._history = [*history, *request.attempts] if history else request.attempts
             self._error = request.error
             response = self._response = request.response
             if response is not VOID_RESULT:
                 self._copy_details(response)
+            # A tracing library's method calls `_complete` with None when it is done.
             if self._hooks is not None:
                 finish_wrapped(self)
                 return
@@ -239,7 +242,8 @@ class ResponseFuture(Generic[R]):
             self.session.wake_queue.set(waiter)
         if watcher is not None:
             self._watcher = None
-            watcher[0](self, watcher[1])
+            function, argument = watcher
+            function(self, argument)
         if has_callbacks:
             self._call(due, due_errors, response, error)
 
@@ -366,6 +370,7 @@ class ResponseFuture(Generic[R]):
             with _registering:
                 waiter = self._waiter
                 if waiter is None:
+                    # A wait in the kernel would block all greenlets of this thread.
                     waiter = GreenEvent() if waits_by_waiters() else happy_path.Event()
                     self._waiter = waiter
         # Check again after creating the waiter: if the completion came before that, it did not see

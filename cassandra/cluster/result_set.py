@@ -331,6 +331,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 first = rows[0]
             except IndexError:
                 raise IndexError(_NO_ROW) from None
+            # A later iteration must begin with this row again.
             self._is_indexed = True
             return first
         if isinstance(index, str):

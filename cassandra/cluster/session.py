@@ -121,6 +121,10 @@ class Session(SessionBase, CompatSession):
         self.wake_queue = cluster._required_loop_thread.wake_queue
 
     def _new_path(self) -> happy_path.HappyPath:
+        """Return the session's happy path, which makes the requests of common statements in one
+        call. The classes are those of the requests and request bodies; `result_of` makes the
+        results.
+        """
         return happy_path.HappyPath(
             self,
             self._engine,

@@ -190,6 +190,9 @@ _TITLE = ' title="{}" style="color:#c0392b"'
 
 
 def _cells(host: HostReport) -> tuple[str, ...]:
+    """Return the cells of a host's row, in the order of `_HEADINGS`. A star marks the host of the
+    control connection.
+    """
     return (
         f"{host.address}{' *' if host.is_control else ''}",
         host.state,

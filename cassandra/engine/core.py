@@ -370,6 +370,8 @@ class Core(Observers):
 
         All existing connections to the host take no further requests from now on, and ignore
         further announcements. These may come late, when the host has been restarted.
+
+        :param connection: not used: one announcement concerns all connections.
         """
         error = ConnectionException(
             f"{host} takes no new requests: it will stop soon (GRACEFUL_DISCONNECT)", host.endpoint

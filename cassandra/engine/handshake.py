@@ -381,13 +381,18 @@ class _Handshake:
         """
         connection = self._connection
         message = RegisterMessage([GRACEFUL_DISCONNECT])
-        send = Send(0, message.opcode, 0, message.body(connection.version))
-        answer = read_answer(connection, message.opcode, None, *await self._exchange(send))
-        if isinstance(answer, ErrorMessage):
+        envelope = Send(
+            stream=0,
+            opcode=message.opcode,
+            flags=0,
+            body=message.body(connection.version),
+        )
+        response = read_answer(connection, message.opcode, None, *await self._exchange(envelope))
+        if isinstance(response, ErrorMessage):
             features.graceful_disconnect = False
             log.debug(
                 "%s does not announce that it closes connections: %s",
-                self._endpoint, answer.summary_msg(),
+                self._endpoint, response.summary_msg(),
             )  # fmt: skip
 
     async def _exchange(self, message: Send) -> tuple[int, int, bytes]:

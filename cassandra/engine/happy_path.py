@@ -155,6 +155,7 @@ class ExecuteBodyBase(QueryParams):
         if wire_format & METADATA_IDS:
             # The server may omit the columns from its answer only if we send their id: it then
             # returns the new columns if they have changed.
+            # The field is not optional: it is empty if there is no id.
             sent_metadata_id = metadata_id or b""
             self.skip_metadata = bool(metadata_id) and bool(metadata)
         version = wire_format & 0xFF
@@ -463,6 +464,7 @@ class RequestBase:
         opcode, flags, body = request_body.render(connection)
         attempt.columns = request_body.cached_metadata()
         if connection.wire_format & TABLET_VERSIONS and isinstance(request_body, ExecuteBodyBase):
+            # The tablet extension of ScyllaDB adds a byte to each EXECUTE.
             body += bytes((self.version_block(),))
         if len(body) > MOST_DIRECT:
             return False

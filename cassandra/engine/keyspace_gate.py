@@ -187,9 +187,9 @@ def depends_on_keyspace(connection: Connection, responder: Any) -> bool:
     The server may do that at any time until it answers.
     """
     # A PREPARE (`Reprepare`) has this attribute; other responders have a request.
-    is_text = getattr(responder, "is_text", None)
-    if is_text is not None:
-        return bool(is_text)
+    needs_keyspace = getattr(responder, "needs_keyspace", None)
+    if needs_keyspace is not None:
+        return bool(needs_keyspace)
     body = getattr(getattr(responder, "request", None), "request_body", None)
     if body is None or not body.depends:
         return False
@@ -271,7 +271,7 @@ class KeyspaceGate:
             await self._session.use(self._connection, held.keyspace)
         except (DriverException, OSError) as error:
             if not self._connection.closed:
-                self._held.popleft()
+                self._held.popleft()  # `held` is the first in the queue
                 held.refuse(error)
 
     def _pass(self, held: Held) -> None:

@@ -441,6 +441,7 @@ class ObservedSession(bases.EngineBase):
         # The cache is in the profile's observers: a cache in the session would keep profiles alive
         # that are only used once.
         cache = profile_observers.hooks if isinstance(profile_observers, ProfileObservers) else None
+        # The key of the cache. It is replaced when the observers of the session or cluster change.
         generation = self._generation
         if cache is not None and generation in cache:
             cached: Hooks | None = cache[generation]

@@ -227,6 +227,9 @@ class Request(RequestBase):
     # -- sending -----------------------------------------------------------------------------------
 
     def on_no_connection(self, host: Host, pool: HostPool | None) -> None:
+        """Remember the host's pool if waiting for it may help; otherwise record why the host cannot
+        be used.
+        """
         if pool is None:
             # Keep the error of an earlier attempt, which says more than the reason why the session
             # has no pool now.
@@ -686,6 +689,7 @@ def _add_note(error: Exception, note: str) -> None:
 def _ask_read_timeout(
     request: Request, message: ErrorMessage | None, error: ReadTimeout
 ) -> Decision:
+    """Ask the retry policy about a read timeout. Only `_ask_request_error` needs `message`."""
     decision: Decision = request.retry_policy.on_read_timeout(
         request.statement_as_called(),
         consistency=error.consistency,
@@ -700,6 +704,7 @@ def _ask_read_timeout(
 def _ask_write_timeout(
     request: Request, message: ErrorMessage | None, error: WriteTimeout
 ) -> Decision:
+    """Ask the retry policy about a write timeout. Only `_ask_request_error` needs `message`."""
     decision: Decision = request.retry_policy.on_write_timeout(
         request.statement_as_called(),
         consistency=error.consistency,
@@ -714,6 +719,9 @@ def _ask_write_timeout(
 def _ask_unavailable(
     request: Request, message: ErrorMessage | None, error: Unavailable
 ) -> Decision:
+    """Ask the retry policy about an Unavailable error. Only `_ask_request_error` needs
+    `message`.
+    """
     decision: Decision = request.retry_policy.on_unavailable(
         request.statement_as_called(),
         consistency=error.consistency,
@@ -727,6 +735,11 @@ def _ask_unavailable(
 def _ask_request_error(
     request: Request, message: ErrorMessage | None, error: Exception
 ) -> Decision:
+    """Ask the retry policy about any other error.
+
+    :param message: the server's ERROR message, which the policy gets; None if the connection broke,
+        and the policy gets `error`.
+    """
     decision: Decision = request.retry_policy.on_request_error(
         request.statement_as_called(),
         consistency=request.request_body.consistency,

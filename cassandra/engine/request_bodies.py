@@ -234,6 +234,7 @@ class RequestBody(BodyMethods, QueryParams):
         if self.keyspace is None:
             expected = self.expected
             if not isinstance(expected, str):
+                # The request expects no keyspace, which the protocol cannot express.
                 return False
             self.keyspace = expected
             self.invalidate()
@@ -368,6 +369,7 @@ class BatchBody(RequestBody):
             # Attempts with these ids may still be in flight.
             self._earlier = {**(self._earlier or {}), **self._statements_by_id()}
         self._ids = ids
+        # (is prepared, id or CQL, values).
         statements = [
             (False, values, None) if prepared is None else (True, prepared.query_id, values)
             for prepared, values in self.statements
@@ -621,6 +623,7 @@ class MessageBody(RequestBody):
     def rebind(self, renewed: Renewed) -> None:
         message, statement = self.message, renewed.statement
         # Bind the values of the message: a listener may have changed them.
+        # An EXECUTE has a result; otherwise this is a batch.
         if self._result is not None:
             if self._statements.get(message.query_id) is renewed.before:
                 block = renewed.bind(message.query_params or ())

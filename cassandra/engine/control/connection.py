@@ -313,6 +313,9 @@ class ControlConnection:
         self._refreshing = self._spawn(self._refresh_quietly())
 
     async def _refresh_quietly(self) -> None:
+        """Read the node list. If that fails, close the connection, so that another one is
+        opened.
+        """
         try:
             await self.refresh_nodes()
         except (DriverException, OSError, asyncio.TimeoutError) as error:
@@ -339,6 +342,11 @@ class ControlConnection:
     # -- moving to another host --------------------------------------------------------------------
 
     def _on_closed(self, connection: Connection, error: Exception | None) -> None:
+        """Called when a control connection has closed: move to another host, if it is the current
+        one.
+
+        :param error: the cause; None if the driver has closed it on purpose.
+        """
         # Ignore the end of a connection that was replaced.
         if self._closed or connection is not self.connection:
             return

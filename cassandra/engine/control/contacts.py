@@ -95,5 +95,5 @@ class Contacts:
             if endpoint not in endpoints:
                 endpoints.append(endpoint)
         draining = {host.endpoint for host in hosts if host.state == "draining"}
-        others = [endpoint for endpoint in endpoints if endpoint not in draining]
-        return others or endpoints
+        available = [endpoint for endpoint in endpoints if endpoint not in draining]
+        return available or endpoints

@@ -273,8 +273,8 @@ class HostPool(CompatPool, bases.PoolBase):
         """
         waiters = self._waiters
         # Connections in `_closing` get no further requests.
-        is_open_to_all = waiters and connection in self.connections
-        while is_open_to_all and waiters and connection.has_room:
+        takes_requests = waiters and connection in self.connections
+        while takes_requests and waiters and connection.has_room:
             waiter = waiters.popleft()
             if not waiter.done:
                 try:
@@ -282,7 +282,7 @@ class HostPool(CompatPool, bases.PoolBase):
                 except BaseException as error:
                     # End only this request: the error is its own, and others wait for the stream.
                     waiter.fail(as_exception(error))
-            is_open_to_all = not connection.is_given_up
+            takes_requests = not connection.is_given_up
         if (
             self._closing
             and connection in self._closing

@@ -38,13 +38,13 @@ class StatementRegistry:
         :returns: an earlier statement with the same id, or `prepared` if there is none.
         """
         query_id = prepared.query_id
-        first = self._by_id.setdefault(query_id, prepared)
-        if first is not prepared:
-            if first.query_id == query_id:
+        existing = self._by_id.setdefault(query_id, prepared)
+        if existing is not prepared:
+            if existing.query_id == query_id:
                 self._others[prepared] = None
-                return first
+                return existing
             # The earlier statement has got another id since it was added.
-            self._others[first] = None
+            self._others[existing] = None
             self._by_id[query_id] = prepared
         return prepared
 

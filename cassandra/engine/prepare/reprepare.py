@@ -38,7 +38,7 @@ class Reprepare:
         "_stream",
         "attempt",
         "connection",
-        "is_text",
+        "needs_keyspace",
         "prepared",
         "request",
     )
@@ -63,7 +63,7 @@ class Reprepare:
         self._previous_handle: Any = None
         # True if the PREPARE depends on the connection's keyspace. From version 5 on, the PREPARE
         # contains the keyspace itself.
-        self.is_text = (
+        self.needs_keyspace = (
             connection.version < 5
             and prepared.keyspace is not None
             and not names_its_keyspace(prepared.query_string)
@@ -84,7 +84,9 @@ class Reprepare:
         one, wait at the keyspace gate.
         """
         connection = self.connection
-        if not self.is_text or (connection.gate is None and connection.keyspace == self.keyspace):
+        if not self.needs_keyspace or (
+            connection.gate is None and connection.keyspace == self.keyspace
+        ):
             self.go()
         elif connection.is_control_connection:
             self.request.fail(
@@ -128,6 +130,9 @@ class Reprepare:
         self.request.on_not_sent(self.attempt, error)
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
+        """Called with the answer to the PREPARE: update the statement, and let the request send its
+        attempt again.
+        """
         self._stream = -1
         request = self.request
         if request._retry_handle is self:  # break the reference cycle
@@ -204,9 +209,11 @@ def take_over(
         # bytes of the old types. Give the old statements an id that no server has: each later
         # execution is then answered with Unprepared, and comes here, too.
         if prepared.query_id == response.query_id:
+            # Each statement once: `prepared` may be among those with the id.
             equal_statements = dict.fromkeys((prepared, *all_with(response.query_id)))
             guard(equal_statements, response.bind_metadata, random)
         elif prepared.when_changed is not None:
+            # Removes the statement from its session's cache.
             prepared.when_changed()
         return Renewed(prepared, response)
     prepared.query_id = response.query_id
@@ -230,4 +237,5 @@ def guard(
             query_id = statement.query_id
             statement.query_id = generator_or_default(random).randbytes(len(query_id))
             if statement.when_changed is not None:
+                # Removes the statement from its session's cache.
                 statement.when_changed()

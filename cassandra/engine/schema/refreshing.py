@@ -317,18 +317,24 @@ class SchemaRefresher:
         groups = iter(grouped(requested).items())
 
         async def read_groups() -> None:
-            for target, covered in groups:
+            for target, covered_targets in groups:
+                # The futures of all callers whose target is covered, and the connections that they
+                # named.
                 waiting_futures = [
-                    future for covered_target in covered for future in requested[covered_target][1]
+                    future
+                    for covered_target in covered_targets
+                    for future in requested[covered_target][1]
                 ]
                 connections = [
                     connection
-                    for covered_target in covered
+                    for covered_target in covered_targets
                     if (connection := requested[covered_target][0]) is not None
                     and not connection.closed
                 ]
                 self.reads += 1
                 try:
+                    # Prefer the connection that was named last: it is to the coordinator of a
+                    # schema change.
                     await self._reader.read(
                         target, connections[-1] if connections else self._control()
                     )
