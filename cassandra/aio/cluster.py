@@ -249,6 +249,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         await outcome_of(self._closing)
 
     async def _close(self) -> None:
+        """Cancel the attempts to connect, and close the sessions and the engine."""
         attempts = set(self._given_up)
         if self._connecting is not None:
             attempts.add(self._connecting)

@@ -218,6 +218,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             )
 
     async def __aiter__(self) -> AsyncIterator[T]:
+        """Yield the rows of the current page and of all later pages."""
         # An earlier iteration may have returned all rows of the current page, and then failed to
         # fetch the next page: begin at the next page then.
         is_page_read = self._begun == PAGE_READ

@@ -325,6 +325,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._is_list = True
 
     def __getitem__(self, index: int | slice | str) -> Any:
+        """Return the row at `index`, or the rows of a slice. Except for the first row, this reads
+        all pages into a list.
+        """
         if index == 0 and not self._is_list and self._iterator is None:
             rows = self.current_rows  # do not fetch further pages, like `one`
             try:

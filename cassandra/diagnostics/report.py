@@ -237,6 +237,7 @@ def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
 
 
 def _host_report(gauges: HostGauges, sessions: list[Any], is_control: bool) -> HostReport:
+    """Return the report of one host, over all sessions."""
     host = gauges.host
     # Each session may have an error of its own: report the last one.
     errors = [error for session in sessions if (error := session.pool_error(host)) is not None]
@@ -244,6 +245,7 @@ def _host_report(gauges: HostGauges, sessions: list[Any], is_control: bool) -> H
     since = host.down_since
     return HostReport(
         address=str(host.endpoint),
+        # A host that is "forced down" is not tried any more; for a report it is down.
         state="down" if host.state == "forced down" else host.state,
         datacenter=host.datacenter,
         rack=host.rack,

@@ -51,6 +51,7 @@ class Background:
         return task
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
+        """Called when a task has ended: log its error if it is a fault."""
         self._tasks.discard(task)
         # Read the error, or asyncio would log it as never retrieved.
         error = None if task.cancelled() else task.exception()

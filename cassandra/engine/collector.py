@@ -242,6 +242,7 @@ class Collector:
         self._put(position, success, value)
 
     def _put(self, position: int, success: bool, value: object) -> None:
+        """Store an outcome, and wake the reader if it waits and has something to do now."""
         fields = (success, value) if self._in_order else (success, value, position)
         if not success:
             self.has_failed = True

@@ -554,6 +554,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         return self._reader.get_buffer(sizehint)
 
     def buffer_updated(self, nbytes: int) -> None:
+        """Called by asyncio when bytes were received into the buffer of the frame reader."""
         wake_queue = self.wake_queue
         if wake_queue is None:
             self._take_bytes(nbytes)
@@ -659,6 +660,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     # -- opening and closing -----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Called by asyncio when the transport is connected: set the options of the socket."""
         self._transport = cast(asyncio.Transport, transport)
         if self.on_made is not None:
             self.on_made(self)
@@ -679,6 +681,11 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         return False  # close the transport: a half-open connection is useless
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Called by asyncio when the transport was closed: fail the requests in flight with the
+        likely reason.
+
+        :param exc: the error; None after a normal close.
+        """
         if self.on_lost is not None:
             self.on_lost(self)
         reason = "was closed by the server"

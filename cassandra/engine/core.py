@@ -173,6 +173,7 @@ class Core(Observers):
         )
 
     def _new_control(self) -> ControlConnection:
+        """Make the control connection, and the parts that only it uses."""
         settings, metadata = self.settings, self.metadata
         find_host = metadata.get_host_by_host_id
         assert settings.endpoint_factory is not None  # the cluster makes a default

@@ -87,6 +87,7 @@ class DefaultEndPointFactory(EndPointFactory):
         )
 
     def create(self, row: Mapping[str, Any]) -> EndPoint:
+        """Return the end point for a row, with the translated address."""
         address = advertised_address(row)
         # In system.local the port is in the column rpc_port, which is older than native_port.
         port = (

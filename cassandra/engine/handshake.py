@@ -280,7 +280,6 @@ class Connector:
             connection.is_reached = True
 
         # A ScyllaDB node chooses the shard by the client's local port.
-
         local_ports = (
             None if target is None else self._local_ports.generate(target.shard, target.shards)
         )

@@ -236,6 +236,7 @@ class _Call(Generic[T]):
             self._over.release()
 
     def _ended(self, task: asyncio.Task[T]) -> None:
+        """Called when the task has ended: pass its outcome to the caller that waits."""
         self._calls.discard(self)
         # If a caller still waits for a cancelled task, the cluster was shut down: callers cancel
         # tasks only after they have stopped waiting.

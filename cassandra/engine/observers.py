@@ -77,6 +77,7 @@ class _SlowObserver:
         self._dropped = OncePerInterval(_LOG_INTERVAL, watched.clock)
 
     def _renew_locks(self) -> None:
+        """Make new locks. In a forked child, the thread that used the old ones does not exist."""
         # Use real locks: the loop runs in a real thread even if `threading` is patched for
         # greenlets.
         self._guard = Lock()

@@ -387,6 +387,7 @@ class Request(RequestBase):
     def on_other_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:
+        """Decode an answer that the happy path does not handle, and do what it requires."""
         try:
             response = self.session.decode(self, attempt, connection, opcode, flags, body)
         except Exception as error:
@@ -561,12 +562,14 @@ class Request(RequestBase):
             self.fail(as_exception(fault))
 
     def _send_again(self, host: Host | None) -> None:
+        """Send on `host` if it has a connection with a free stream, otherwise on the next host of
+        the plan.
+        """
         pool = self.session.pools.get(host) if host is not None else None
         connection = self.choose(host, pool) if host is not None and pool is not None else None
         if host is not None and connection is not None:
             self.send_to(host, connection)
         else:
-            # `host` is None, or has no connection with a free stream.
             self.try_next_host()
 
     # -- prepared statements that the server has forgotten -----------------------------------------

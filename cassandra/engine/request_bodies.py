@@ -364,6 +364,7 @@ class BatchBody(RequestBody):
         return [prepared.query_id for prepared, _ in self.statements if prepared is not None]
 
     def _render(self, version: int) -> bytes:
+        """Render the batch with the current ids of its prepared statements."""
         ids = self._current_ids()
         if self._ids and self._ids != ids:
             # Attempts with these ids may still be in flight.
@@ -621,6 +622,7 @@ class MessageBody(RequestBody):
             message.skip_meta = False
 
     def rebind(self, renewed: Renewed) -> None:
+        """Put the new statement and the converted values into the message and into `inner`."""
         message, statement = self.message, renewed.statement
         # Bind the values of the message: a listener may have changed them.
         # An EXECUTE has a result; otherwise this is a batch.

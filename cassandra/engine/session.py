@@ -249,6 +249,7 @@ class EngineSession(ObservedSession):
         self.core.hosts.on_answer(host)
 
     def _new_pool(self, host: Host, distance: int) -> HostPool:
+        """Make a pool to `host`. It has no connections yet."""
         settings = self.core.settings
         size = settings.connections_to(distance)
         owner = PoolOwner(

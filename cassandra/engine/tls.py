@@ -177,6 +177,7 @@ class Handshake:
         return None
 
     def _explain_untrusted_certificate(self, error: ssl.SSLCertVerificationError) -> str:
+        """Return why the server's certificate was rejected."""
         code = error.verify_code
         if code in _WRONG_NAME:
             return (
@@ -194,6 +195,7 @@ class Handshake:
         return f"its certificate was not accepted: {error.verify_message}"
 
     def _explain_failed_handshake(self, error: ssl.SSLError) -> str:
+        """Return why the handshake has failed."""
         reason = error.reason or ""
         if reason in _NOT_TLS:
             return "the server does not speak TLS on this port"

@@ -108,6 +108,7 @@ class RequestLogger(RequestObserver):
         )
 
     def __setattr__(self, name: str, value: object) -> None:
+        """Set a parameter, after checking its value."""
         # Check the value here, because a wrong one would only raise an error at the first request.
         if name == "slow" and value is not None:
             _check_number(name, value, None)

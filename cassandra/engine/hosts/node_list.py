@@ -112,6 +112,7 @@ class NodeListReader:
             )
 
     async def _read_peers(self, connection: Connection) -> list[dict[str, Any]]:
+        """Return the rows of the peers, from system.peers_v2 if the server has that table."""
         if self._has_peers_v2:
             try:
                 return await self._rows(connection, PEERS_V2_QUERY)

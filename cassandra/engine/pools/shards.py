@@ -131,6 +131,7 @@ class ShardPool(HostPool):
     # -- filling -----------------------------------------------------------------------------------
 
     async def _fill(self) -> None:
+        """Open the missing connections. Those to further shards are opened in the background."""
         if not self.connections and not self.closed:
             # Open one connection first, which shows whether the node has shards.
             await self._open_one()
@@ -307,6 +308,9 @@ class ShardPool(HostPool):
     # -- overrides of HostPool ---------------------------------------------------------------------
 
     def resize(self, size: int) -> None:
+        """Change the number of connections to each shard, or to a host without shards, to
+        `size`.
+        """
         shards = self.shards
         if shards is None:
             self._per_shard = size

@@ -39,6 +39,7 @@ class PreparingRequest(Request):
         return False
 
     def start(self) -> None:
+        """Called on the loop: prepare the texts, and execute the request afterwards."""
         if self.done:
             return
         session = self.session

@@ -370,6 +370,7 @@ class Preparer:
         statements = self._registry.each_once()
 
         async def prepare_some(session: EngineSession) -> None:
+            """Prepare further statements until none is left, or `host` has no connection."""
             skipped = 0
             for prepared in statements:
                 pool = session.pools.get(host)

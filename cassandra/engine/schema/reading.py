@@ -347,6 +347,7 @@ class SchemaReader:
                 grouping.add(name, page, connection.version)
 
         async def read_optional(name: str, part: Part) -> None:
+            """Read a table that some servers do not have."""
             # Skip tables that this server is known not to have. The connection remembers them: the
             # server may have them after an upgrade, which closes its connections.
             if name in connection.missing_tables:
