@@ -51,7 +51,7 @@ def status_events(watch: RecordingWatch, window: float = 0.0) -> StatusEvents:
 
 
 async def wait_for_all(events: StatusEvents) -> None:
-    while events._waiting:
+    while events._delayed_calls:
         await turns()
 
 
@@ -97,7 +97,7 @@ async def test_a_negative_window_switches_status_events_off(watch: RecordingWatc
     events = status_events(watch, window=-1)
     events.on_event(status_event("UP"))
     events.on_event(status_event("UP", "10.9.9.9"))
-    assert not events._waiting
+    assert not events._delayed_calls
     assert watch.calls == []
 
 

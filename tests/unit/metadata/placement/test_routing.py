@@ -241,7 +241,7 @@ async def test_events_are_ignored_if_their_window_is_negative(nodes: FakeCluster
         control.on_topology_change({})
         cluster._core._status_events.on_event({"change_type": "UP", "address": ("10.9.9.9", 9042)})
         assert control._debouncer.due is None
-        assert cluster._core._status_events._waiting == {}
+        assert cluster._core._status_events._delayed_calls == {}
 
 
 async def test_topology_events_are_joined_without_delaying_the_refresh_for_ever(
@@ -251,10 +251,10 @@ async def test_topology_events_are_joined_without_delaying_the_refresh_for_ever(
         assert cluster._core is not None
         control = cluster._core.control
         control.schedule_refresh()
-        latest = control._debouncer._by
+        latest = control._debouncer._latest_call
         for _ in range(5):
             control.schedule_refresh()
-            assert control._debouncer._by == latest
+            assert control._debouncer._latest_call == latest
             assert control._debouncer.due is not None
             assert control._debouncer.due <= latest + 0.01
         await until_on_loop(lambda: control._debouncer.due is None)
