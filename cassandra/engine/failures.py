@@ -29,15 +29,16 @@ _EXPECTED = (DriverException, OSError)
 
 
 def as_exception(error: BaseException) -> Exception:
-    """Return the error with which work fails after its code raised `error` on the loop: see
-    `failure_of`. SystemExit and KeyboardInterrupt are also raised from the loop, in a later turn.
+    """Return the error of a request, or of other work, whose user code has raised `error` on the
+    loop: see `failure_of`. SystemExit and KeyboardInterrupt are also raised from the loop, in a
+    later turn.
     """
     reraise_on_loop(error)
     return failure_of(error)
 
 
 def failure_of(error: BaseException) -> Exception:
-    """Return the error with which work fails after its code raised `error`.
+    """Return the error of a request, or of other work, whose user code has raised `error`.
 
     :returns: `error`, if it can be raised to the caller that waits for the work. Otherwise a
         RuntimeError: for SystemExit and the like, which would end the caller's thread or task, and

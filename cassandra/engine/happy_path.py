@@ -546,6 +546,7 @@ class RequestBase:
         session = self.session
         assert self._plan is not None
         for host in self._plan:
+            # The look-up by id is quicker, but a policy may yield another object for the same host.
             pool = session.pools_by_id.get(id(host)) or session.pools.get(host)
             if pool is not None:
                 connection = self.choose(host, pool)

@@ -420,8 +420,7 @@ class HostPool(CompatPool, bases.PoolBase):
         self._stop_filling()
         self._on_drained = on_drained
         # Set `is_draining` here, so that each connection ignores its own announcement of the
-        # server.
-        # That may come late, when the host has been restarted.
+        # server. That may come late, when the host has been restarted.
         for connection in self.open_connections():
             connection.is_draining = True
             if connection.gate is not None:

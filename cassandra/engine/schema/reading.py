@@ -159,6 +159,7 @@ class SchemaReader:
         # Read the replication of all keyspaces, because requests in any keyspace must be routed.
         tables = self._replication_tables(connection)
         keyspaces = self._settings.schema_metadata_keyspaces
+        # None stands for all keyspaces; an empty sequence for none.
         if include_schema and (keyspaces is None or keyspaces):
             tables |= {**_SCHEMA_TABLES, **self._server_specific_tables(connection)}
             if not _is_scylladb(connection):
@@ -176,6 +177,7 @@ class SchemaReader:
         if include_schema:
             sources = grouping.sources()
             if keyspaces is not None:
+                # The tables with the replication have rows of all keyspaces.
                 sources = {name: source for name, source in sources.items() if name in keyspaces}
             self._metadata._replace_schema(Schema(sources, version))
         else:
