@@ -423,6 +423,13 @@ cdef class ResultFuture:
         return f"<{type(self).__name__} {state}{_statement_of(self)}>"
 
 
+cdef inline bint _is_changed_by_user_code(session) except -1:
+    """Return True if a listener or protocol handler may change requests (see the Python twin)."""
+    if session.client_protocol_handler is not _ProtocolHandler:
+        return True
+    return bool(session._request_init_listeners)
+
+
 @cython.final
 cdef class HappyPath:
     """Executes prepared and bound statements and batches by the fast path (see the Python twin)."""
@@ -491,9 +498,7 @@ cdef class HappyPath:
         elif parameters is not None or (type(query) is not _BoundStatement and not is_batch):
             return None
         session = self.session
-        if session.client_protocol_handler is not _ProtocolHandler:
-            return None
-        if session._request_init_listeners:
+        if _is_changed_by_user_code(session):
             return None
         if is_batch:
             return session._happy_batch(query, self._options, on_done)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from cassandra.client.messages import message_of
     from cassandra.encoder import Encoder
     from cassandra.engine import happy_path
+    from cassandra.engine.awaited import is_changed_by_user_code
     from cassandra.engine.prepare.first_execution import PreparingRequest
     from cassandra.engine.prepare.statements import PreparedTexts
     from cassandra.engine.request import Request
@@ -97,6 +98,7 @@ else:
         UseRequest="cassandra.engine.use_request",
         batch_statements="cassandra.client.batches",
         happy_path="cassandra._impl",
+        is_changed_by_user_code="cassandra.engine.awaited",
         make_target="cassandra.engine.targets",
         message_of="cassandra.client.messages",
         snapshot="cassandra.query.snapshots",
@@ -314,9 +316,9 @@ class RequestMaker:
         """Return a `MessageBody` of `body` if a listener or a user-defined protocol handler may
         change the request, otherwise `body` itself.
         """
-        handler = self.client_protocol_handler
-        if handler is ProtocolHandler and not self._request_init_listeners:
+        if not is_changed_by_user_code(self):
             return body
+        handler = self.client_protocol_handler
         return MessageBody(message_of(body), handler, body, handler is not ProtocolHandler)
 
     # -- requests ----------------------------------------------------------------------------------
@@ -353,12 +355,7 @@ class RequestMaker:
                     return self._first_execution(query, parameters, options, on_done)
                 query, parameters = self._bind_text(query, prepared, parameters), None
             statement = self._statement(query, parameters)
-        # The fast way, if no user code may change the request.
-        if (
-            type(statement) is BoundStatement
-            and self.client_protocol_handler is ProtocolHandler
-            and not self._request_init_listeners
-        ):
+        if type(statement) is BoundStatement and not is_changed_by_user_code(self):
             request: Request = happy_path.bound_request(
                 Request, ExecuteBody, self, self._engine, statement, statement, options, on_done
             )

@@ -29,9 +29,21 @@ if TYPE_CHECKING:
     from cassandra.engine.session import EngineSession
     from cassandra.protocol.column_specs import ResultMetadata
 
-__all__ = ["HappyPath", "ResultFuture", "RowsAnswer"]
+__all__ = ["HappyPath", "ResultFuture", "RowsAnswer", "is_changed_by_user_code"]
 
 _one_int = struct.Struct(">i").unpack_from
+
+
+def is_changed_by_user_code(session: Any) -> bool:
+    """Return True if user code may change the requests of `session`: it has request listeners or a
+    protocol handler of its own. Such requests need a message object, so they cannot take the happy
+    path.
+
+    The compiled twin has the same function (``_is_changed_by_user_code``).
+    """
+    return session.client_protocol_handler is not ProtocolHandler or bool(
+        session._request_init_listeners
+    )
 
 
 class RowsAnswer:
@@ -219,10 +231,7 @@ class HappyPath:
         elif parameters is not None or (type(query) is not BoundStatement and not is_batch):
             return None
         session = self.session
-        if (
-            session.client_protocol_handler is not ProtocolHandler
-            or session._request_init_listeners
-        ):
+        if is_changed_by_user_code(session):
             return None
         if is_batch:
             return session._happy_batch(query, self._options, on_done)
