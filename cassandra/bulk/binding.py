@@ -54,11 +54,13 @@ class StaticRows(NamedTuple):
         :param is_empty_null: True for a row of CSV, which cannot tell an empty clustering column
             from a missing one: it counts as missing if the row has static but no regular values.
         """
+        # An empty field of CSV has the size 0, a missing value -1.
         null_limit = 0 if is_empty_null else -1
         return (
             all(sizes[index] <= null_limit for index in self.clustering)
             and all(sizes[index] < 0 for index in self.regular)
             and (
+                # Without a static value, an empty clustering column is a value, not a missing one.
                 any(sizes[index] >= 0 for index in self.static)
                 or all(sizes[index] < 0 for index in self.clustering)
             )
@@ -124,6 +126,7 @@ class Binder:
         self._key_fields = [mapping.get(each.name, each.name) for each in columns if each.is_key]
         self._mapping = mapping
         self._order = order
+        # False if values of rows without names must be moved to their bind markers.
         self._is_in_order = list(order) == list(range(len(order)))
         self._width = max(order, default=-1) + 1  # number of values in a row without names
         self._keys = keys
@@ -156,6 +159,7 @@ class Binder:
         row_numbers: Sequence[int] = range(chunk.size)
         # The compiled CSV reader has bound the rows already.
         if isinstance(source, bind.RowsBlock):
+            # Drop the rows of the chunk: the block has them.
             return self._bound(chunk._replace(rows=()), source, row_numbers, failures)
         if isinstance(source, list):
             # The reader has replaced unreadable rows by exceptions.
@@ -167,7 +171,9 @@ class Binder:
                 row_numbers = [number for number in row_numbers if number not in unreadable]
                 source = [source[number] for number in row_numbers]
             if chunk.source is None:
-                source, row_numbers = self._by_markers(source, row_numbers, failures)
+                # Rows of files are in the order of the bind markers, those of the application may
+                # not be.
+                source, row_numbers = self._in_marker_order(source, row_numbers, failures)
         elif not self._is_in_order and is_array(source) and source.ndim == 2:
             # The columns of an array have no names: they have the order of `columns=`, and we bring
             # them into that of the bind markers.
@@ -177,20 +183,23 @@ class Binder:
                     f"written: {', '.join(self._names_in_order())}"
                 )
             source = source[:, list(self._order)]
-        bound: list[tuple[Sequence[int], Any]] = []  # (row numbers, block); one unless rows fail
+        # (row numbers, block) of all rows that could be bound. This is one part unless rows fail.
+        bound_parts: list[tuple[Sequence[int], Any]] = []
+        # Values of files are CQL values already, so no converter applies.
         is_plain = self.is_plain or chunk.source is not None
-        self._bind(source, row_numbers, bound, failures, is_plain)
-        if len(bound) == 1:
-            row_numbers, block = bound[0]
+        self._bind(source, row_numbers, bound_parts, failures, is_plain)
+        if len(bound_parts) == 1:
+            row_numbers, block = bound_parts[0]
         else:
-            row_numbers = [number for numbers, _ in bound for number in numbers]
+            # Some rows failed, so the others were bound in several parts. Join their blocks.
+            row_numbers = [number for numbers, _ in bound_parts for number in numbers]
             block = bind_rows(self._prepared, [])
-            for _, part in bound:
+            for _, part in bound_parts:
                 for row in part.rows():
                     block.append(row)
         return self._bound(chunk, block, row_numbers, failures)
 
-    def _by_markers(
+    def _in_marker_order(
         self, rows: list[Any], row_numbers: Sequence[int], failures: list[tuple[int, BaseException]]
     ) -> tuple[list[Any], Sequence[int]]:
         """Bring the values of the application's rows into the order of the bind markers.
@@ -198,6 +207,7 @@ class Binder:
         :param failures: rows that do not fit the columns are added to it.
         :returns: (rows, row numbers) of all other rows.
         """
+        # The usual case: each row is a tuple in the order of the bind markers, so nothing is moved.
         if (
             self._is_in_order
             and all(type(row) is tuple for row in rows)
@@ -287,13 +297,13 @@ class Binder:
         self,
         source: Any,
         row_numbers: Sequence[int],
-        bound: list[tuple[Sequence[int], Any]],
+        bound_parts: list[tuple[Sequence[int], Any]],
         failures: list[tuple[int, BaseException]],
         is_plain: bool,
     ) -> None:
         """Bind all rows at once. If that fails, bind each half, to find the rows that fail.
 
-        :param bound: gets (row numbers, block) for the rows that could be bound.
+        :param bound_parts: gets (row numbers, block) for the rows that could be bound.
         :param failures: gets (row number, error) for each other row.
         :param is_plain: True binds without converters, as for rows of files.
         """
@@ -309,9 +319,11 @@ class Binder:
                 return
             middle = len(row_numbers) // 2
             for start, part in ((0, row_numbers[:middle]), (middle, row_numbers[middle:])):
-                self._bind(slice_of(source, start, len(part)), part, bound, failures, is_plain)
+                self._bind(
+                    slice_of(source, start, len(part)), part, bound_parts, failures, is_plain
+                )
             return
-        bound.append((row_numbers, block))
+        bound_parts.append((row_numbers, block))
 
     # -- requests ----------------------------------------------------------------------------------
 
@@ -328,14 +340,16 @@ class Binder:
         if self.static_rows is not None:
             # Only chunks of CSV files have `names`. Only in CSV does an empty field mean null.
             is_empty_null = chunk.names is not None and self.is_empty_null
-            block, row_numbers = self._without_static_rows(block, row_numbers, waves, is_empty_null)
+            block, row_numbers = self._take_static_rows(block, row_numbers, waves, is_empty_null)
         if self.is_dry:
-            null_keys = self._null_keys(block)
-            failures += [(row_numbers[row], error) for row, error in null_keys]
-            count -= len(null_keys)
+            # A dry run sends nothing, so we find the keys that a server would refuse.
+            key_errors = self._null_key_errors(block)
+            failures += [(row_numbers[row], error) for row, error in key_errors]
+            count -= len(key_errors)
             waves = []
         else:
             waves += self._waves(self._prepared, block, self._keys, row_numbers)
+        # Failures come from several steps: sort them by row number.
         return Bound(chunk, waves, count, size, sorted(failures, key=lambda failure: failure[0]))
 
     def _waves(
@@ -344,14 +358,14 @@ class Binder:
         waves = grouping.request_waves(block, keys, self._batch, self._owners())
         return [Wave(prepared, groups, row_numbers) for groups in waves]
 
-    def _without_static_rows(
+    def _take_static_rows(
         self,
         block: Any,
         row_numbers: Sequence[int],
         waves: list[Wave],
         is_empty_null: bool,
     ) -> tuple[Any, Sequence[int]]:
-        """Make the requests of the rows that only have static columns.
+        """Make the requests of the rows that only have static columns, and take them out.
 
         :param waves: gets these requests.
         :returns: (block, row numbers) of all other rows.
@@ -376,6 +390,7 @@ class Binder:
             return block, row_numbers
         prepared = static_rows.prepared
         static_block = bind.RowsBlock(len(static_rows.positions), rows, block.has_unset)
+        # The key of these requests is the partition key: they have no clustering columns.
         keys = Keys(tuple(prepared.routing_key_indexes or ()), ())
         if not self.is_dry:
             waves += self._waves(
@@ -383,19 +398,19 @@ class Binder:
             )
         return block.take(other_numbers), [row_numbers[number] for number in other_numbers]
 
-    def _null_keys(self, block: Any) -> list[tuple[int, ValueError]]:
+    def _null_key_errors(self, block: Any) -> list[tuple[int, ValueError]]:
         """Return (row, error) for each row whose key every server would refuse.
 
         For dry runs, which send nothing to a server.
         """
         errors: list[tuple[int, ValueError]] = []
-        partition = self._keys.partition
-        keys = (*partition, *(self._keys.clustering or ()))
-        if not keys:
+        partition_positions = self._keys.partition
+        key_positions = (*partition_positions, *(self._keys.clustering or ()))
+        if not key_positions:
             return errors
         for number, row in enumerate(block.rows()):
             spans = _spans(row.data, block.width)
-            for index in keys:
+            for index in key_positions:
                 name = self._columns[index].name
                 if spans[index][1] < 0:  # null, or unset
                     errors.append(
@@ -403,7 +418,11 @@ class Binder:
                     )
                     break
                 # Servers refuse an empty value if it is the whole partition key.
-                if not spans[index][1] and len(partition) == 1 and index == partition[0]:
+                if (
+                    not spans[index][1]
+                    and len(partition_positions) == 1
+                    and index == partition_positions[0]
+                ):
                     errors.append((number, ValueError(f"the partition key {name!r} is empty")))
                     break
         return errors

@@ -40,6 +40,7 @@ def write_json(path: str | os.PathLike[str], content: object, indent: int | None
         json.dump(content, file, indent=indent)
         file.write("\n")
         file.flush()
+        # The content must be on disk before the new name is.
         os.fsync(file.fileno())
     os.replace(temporary_path, path)
 
@@ -114,6 +115,7 @@ class Checkpoint:
         self.state: dict[str, Any] = {}
         if self._path is None or not self._path.exists():
             return
+        # An empty file has nothing to lose, so a load with `restart` may replace it.
         if restart and not self._path.stat().st_size:
             return
         try:
@@ -177,6 +179,7 @@ def _is_same_cluster(recorded: Any, ours: Any) -> bool:
     """
     recorded, ours = _cluster(recorded), _cluster(ours)
     recorded_ids, our_ids = set(recorded.get("host_ids") or ()), set(ours.get("host_ids") or ())
+    # A description without hosts matches any hosts.
     is_disjoint = bool(recorded_ids and our_ids) and recorded_ids.isdisjoint(our_ids)
     return recorded.get("name") == ours.get("name") and not is_disjoint
 
@@ -191,11 +194,13 @@ def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
     # The clusters. They may have the same name, and differ in their hosts.
     for name in _CLUSTERS:
         if recorded.get(name) != ours.get(name):
-            theirs, here = _cluster(recorded.get(name)), _cluster(ours.get(name))
+            their_cluster, our_cluster = _cluster(recorded.get(name)), _cluster(ours.get(name))
             label = name.replace("_", " ")
-            if theirs.get("name") == here.get("name"):
-                return f"its {label} is another one with the name {here.get('name')!r}"
-            return f"its {label} is {theirs.get('name')!r}, and not {here.get('name')!r}"
+            if their_cluster.get("name") == our_cluster.get("name"):
+                return f"its {label} is another one with the name {our_cluster.get('name')!r}"
+            return (
+                f"its {label} is {their_cluster.get('name')!r}, and not {our_cluster.get('name')!r}"
+            )
     # What is loaded into which table, and how.
     for name in ("work", "table", "statement"):
         if recorded.get(name) != ours.get(name):
@@ -207,21 +212,22 @@ def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
         if recorded_value != value:
             return f"its option {name} is {recorded_value!r}, and not {value!r}"
     # The files: one that was replaced, changed, added or removed.
-    their_files: list[dict[str, Any]] = recorded.get("files") or []
-    files: list[dict[str, Any]] = ours.get("files") or []
-    for their_file, our_file in zip(their_files, files, strict=False):
-        if their_file["path"] != our_file["path"]:
-            return f"where it has the file {their_file['path']!r}, there is {our_file['path']!r}"
+    recorded_files: list[dict[str, Any]] = recorded.get("files") or []
+    our_files: list[dict[str, Any]] = ours.get("files") or []
+    for recorded_file, our_file in zip(recorded_files, our_files, strict=False):
+        if recorded_file["path"] != our_file["path"]:
+            return f"where it has the file {recorded_file['path']!r}, there is {our_file['path']!r}"
         changed = [
-            name for name in ("size", "modified", "digest") if their_file[name] != our_file[name]
+            name for name in ("size", "modified", "digest") if recorded_file[name] != our_file[name]
         ]
         if changed:
             traits = {"size": "size", "modified": "time of change", "digest": "content"}
-            return f"the file {their_file['path']!r} has another {traits[changed[0]]} since"
-    if len(their_files) != len(files):
-        longer = their_files if len(their_files) > len(files) else files
-        path = longer[min(len(their_files), len(files))]["path"]
-        return f"the file {path!r} is {'new' if longer is files else 'gone'}"
+            return f"the file {recorded_file['path']!r} has another {traits[changed[0]]} since"
+    if len(recorded_files) != len(our_files):
+        longer = recorded_files if len(recorded_files) > len(our_files) else our_files
+        path = longer[min(len(recorded_files), len(our_files))]["path"]
+        # The first file that only the longer list has.
+        return f"the file {path!r} is {'new' if longer is our_files else 'gone'}"
     # Anything else.
     name = next((name for name in {**recorded, **ours} if recorded.get(name) != ours.get(name)), "")
     return f"its {name} is {recorded.get(name)!r}, and not {ours.get(name)!r}"

@@ -65,14 +65,16 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
     """Return the main parser, and a dict of the commands' parsers by the name of the command."""
     parser = argparse.ArgumentParser(prog="python -m cassandra.bulk", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _add_load(_command(commands, "load", "files into a table", LOAD))
-    _add_unload(_command(commands, "unload", "a table into files", UNLOAD))
-    _add_copy(_command(commands, "copy", "a table into another one", COPY))
-    _add_scan(_command(commands, "count", "the number of rows", COUNT))
+    _add_load_options(_add_command(commands, "load", "files into a table", LOAD))
+    _add_unload_options(_add_command(commands, "unload", "a table into files", UNLOAD))
+    _add_copy_options(_add_command(commands, "copy", "a table into another one", COPY))
+    _add_scan_options(_add_command(commands, "count", "the number of rows", COUNT))
     return parser, commands.choices
 
 
-def _command(commands: Any, name: str, help_text: str, description: str) -> argparse.ArgumentParser:
+def _add_command(
+    commands: Any, name: str, help_text: str, description: str
+) -> argparse.ArgumentParser:
     """Add a command, with the options that all commands have; return its parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
@@ -82,76 +84,88 @@ def _command(commands: Any, name: str, help_text: str, description: str) -> argp
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("table", metavar="TABLE", help="keyspace.table")
-    add = parser.add_argument
-    add("--config", type=Path, metavar="FILE", help="a TOML file with options")
-    add("--json", action="store_true", help="print the report as JSON")
+    add_option = parser.add_argument
+    add_option("--config", type=Path, metavar="FILE", help="a TOML file with options")
+    add_option("--json", action="store_true", help="print the report as JSON")
     connection = parser.add_argument_group("connection")
     connection.add_argument(
         "--hosts", nargs="+", metavar="HOST", help="contact points (default: 127.0.0.1)"
     )
     add_connection_options(connection)
-    add = parser.add_argument_group("requests").add_argument
-    add("--consistency-level", metavar="LEVEL", help="such as LOCAL_QUORUM (default: LOCAL_ONE)")
-    add("--timeout", type=float, metavar="SECONDS", help="for each request (default: 10)")
-    add(
+    add_option = parser.add_argument_group("requests").add_argument
+    add_option(
+        "--consistency-level", metavar="LEVEL", help="such as LOCAL_QUORUM (default: LOCAL_ONE)"
+    )
+    add_option("--timeout", type=float, metavar="SECONDS", help="for each request (default: 10)")
+    add_option(
         "--concurrency",
         type=int,
         metavar="N",
         help="maximum number of requests in flight (default: 1024 for load, 16 otherwise)",
     )
-    add("--compress", action="store_true", help="compress requests (for slow networks)")
+    add_option("--compress", action="store_true", help="compress requests (for slow networks)")
     return parser
 
 
-def _add_scan(parser: argparse.ArgumentParser) -> None:
+def _add_scan_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of commands that read tables."""
-    add = parser.add_argument
-    add("--where", metavar="CONDITION", help="a condition in CQL")
-    add("--page-size", type=int, metavar="ROWS", help="rows of a page (default: 5000)")
-    add(
+    add_option = parser.add_argument
+    add_option("--where", metavar="CONDITION", help="a condition in CQL")
+    add_option("--page-size", type=int, metavar="ROWS", help="rows of a page (default: 5000)")
+    add_option(
         "--splits",
         type=int,
         metavar="N",
         help="token ranges (default: of about 32 MiB each)",
     )
-    add("--no-progress", dest="progress", action="store_false", help="do not show progress")
+    add_option("--no-progress", dest="progress", action="store_false", help="do not show progress")
+    # None shows progress if standard error is a terminal.
     parser.set_defaults(progress=None)
 
 
-def _add_unload(parser: argparse.ArgumentParser) -> None:
+def _add_unload_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``unload``."""
-    add = parser.add_argument
-    add("folder", metavar="FOLDER", help="where the files are written")
-    _add_scan(parser)
-    add("--limit", type=int, metavar="ROWS", help="rows to read at most, which are any")
-    add("--columns", metavar="NAMES", help="columns to write: a,b,c")
-    add("--format", choices=("csv", "jsonl", "parquet"), help="default: parquet")
-    add("--compression", metavar="CODEC", help="gzip, or a codec of Parquet")
-    add("--decimals", metavar="PRECISION,SCALE", help="decimals of Parquet (default: strings)")
-    add("--varints", choices=("text", "int64"), help="varints of Parquet (default: text)")
-    add("--no-header", dest="header", action="store_false", help="CSV without a line of names")
-    add("--delimiter", help="between fields of CSV (default: a comma)")
-    add("--quote", help="around fields of CSV (default: a double quote)")
-    add("--null", metavar="TEXT", help="string for null in CSV (default: the empty string)")
-    add("--encoding", metavar="NAME", help="of CSV and JSON lines (default: utf-8)")
-    add("--date-format", metavar="FORMAT", help="as for strftime (default: ISO 8601)")
-    add("--timestamp-format", metavar="FORMAT", help="as for strftime (default: ISO 8601)")
+    add_option = parser.add_argument
+    add_option("folder", metavar="FOLDER", help="where the files are written")
+    _add_scan_options(parser)
+    add_option("--limit", type=int, metavar="ROWS", help="rows to read at most, which are any")
+    add_option("--columns", metavar="NAMES", help="columns to write: a,b,c")
+    add_option("--format", choices=("csv", "jsonl", "parquet"), help="default: parquet")
+    add_option("--compression", metavar="CODEC", help="gzip, or a codec of Parquet")
+    add_option(
+        "--decimals", metavar="PRECISION,SCALE", help="decimals of Parquet (default: strings)"
+    )
+    add_option("--varints", choices=("text", "int64"), help="varints of Parquet (default: text)")
+    add_option(
+        "--no-header", dest="header", action="store_false", help="CSV without a line of names"
+    )
+    add_option("--delimiter", help="between fields of CSV (default: a comma)")
+    add_option("--quote", help="around fields of CSV (default: a double quote)")
+    add_option("--null", metavar="TEXT", help="string for null in CSV (default: the empty string)")
+    add_option("--encoding", metavar="NAME", help="of CSV and JSON lines (default: utf-8)")
+    add_option("--date-format", metavar="FORMAT", help="as for strftime (default: ISO 8601)")
+    add_option("--timestamp-format", metavar="FORMAT", help="as for strftime (default: ISO 8601)")
+    # None leaves the default to `FileForm`.
     parser.set_defaults(header=None)
 
 
-def _add_copy(parser: argparse.ArgumentParser) -> None:
+def _add_copy_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``copy``."""
-    add = parser.add_argument
-    add("other", metavar="OTHER_TABLE", help="keyspace.table that is written")
-    add("--to-hosts", nargs="+", metavar="HOST", help="contact points of another cluster")
+    add_option = parser.add_argument
+    add_option("other", metavar="OTHER_TABLE", help="keyspace.table that is written")
+    add_option("--to-hosts", nargs="+", metavar="HOST", help="contact points of another cluster")
     add_connection_options(parser, "to-")
-    _add_scan(parser)
-    add("--limit", type=int, metavar="ROWS", help="rows to read at most, which are any")
-    add("--columns", metavar="NAMES", help="columns to copy: a,b,c")
-    add("--keep-ttl", action="store_true", help="values live as long as they have left")
-    add("--keep-write-time", action="store_true", help="values have the write times they had")
-    add("--write-concurrency", type=int, metavar="N", help="writes in flight at most")
-    add("--dry-run", action="store_true", help="check the tables and read all rows, write none")
+    _add_scan_options(parser)
+    add_option("--limit", type=int, metavar="ROWS", help="rows to read at most, which are any")
+    add_option("--columns", metavar="NAMES", help="columns to copy: a,b,c")
+    add_option("--keep-ttl", action="store_true", help="values live as long as they have left")
+    add_option(
+        "--keep-write-time", action="store_true", help="values have the write times they had"
+    )
+    add_option("--write-concurrency", type=int, metavar="N", help="writes in flight at most")
+    add_option(
+        "--dry-run", action="store_true", help="check the tables and read all rows, write none"
+    )
 
 
 class _Repeated(argparse.Action):
@@ -168,61 +182,72 @@ class _Repeated(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        # A separate attribute, so that we do not append to the default.
+        # Collect the values in a separate attribute, so that we do not append to the default. The
+        # option itself is the value if it is given once, and the list of all values otherwise.
         collected_name = f"_said_{self.dest}"
         collected = [*getattr(namespace, collected_name, ()), values]
         setattr(namespace, collected_name, collected)
         setattr(namespace, self.dest, values if len(collected) == 1 else collected)
 
 
-def _add_load(parser: argparse.ArgumentParser) -> None:
+def _add_load_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``load``."""
-    add = parser.add_argument
-    add("files", nargs="+", metavar="FILE", help="files, folders or globs; - is standard input")
-    add = parser.add_argument_group("format of the files").add_argument
-    add("--format", choices=("csv", "jsonl", "parquet"), help="default: by the files' names")
-    add("--no-header", dest="header", action="store_false", help="CSV without a line of names")
-    add("--delimiter", help="between fields of CSV (default: a comma; a tab in .tsv)")
-    add("--quote", help="around fields of CSV (default: a double quote)")
-    add(
+    add_option = parser.add_argument
+    add_option(
+        "files", nargs="+", metavar="FILE", help="files, folders or globs; - is standard input"
+    )
+    add_option = parser.add_argument_group("format of the files").add_argument
+    add_option("--format", choices=("csv", "jsonl", "parquet"), help="default: by the files' names")
+    add_option(
+        "--no-header", dest="header", action="store_false", help="CSV without a line of names"
+    )
+    add_option("--delimiter", help="between fields of CSV (default: a comma; a tab in .tsv)")
+    add_option("--quote", help="around fields of CSV (default: a double quote)")
+    add_option(
         "--null",
         metavar="TEXT",
         action=_Repeated,
         help="string that means null in CSV (default: the empty string); may be repeated",
     )
-    add("--encoding", metavar="NAME", help="of CSV and JSON lines (default: utf-8)")
+    add_option("--encoding", metavar="NAME", help="of CSV and JSON lines (default: utf-8)")
     for name in ("--date-format", "--timestamp-format"):
-        add(
+        add_option(
             name,
             metavar="FORMAT",
             action=_Repeated,
             help="as for strptime (default: ISO 8601); may be repeated: the first that fits",
         )
-    add = parser.add_argument_group("what is written").add_argument
-    add("--columns", metavar="NAMES", help="columns to write: a,b,c, or field=column,field=column")
-    add("--ignore", metavar="NAMES", help="fields to leave out: a,b,c")
-    add(
+    add_option = parser.add_argument_group("what is written").add_argument
+    add_option(
+        "--columns", metavar="NAMES", help="columns to write: a,b,c, or field=column,field=column"
+    )
+    add_option("--ignore", metavar="NAMES", help="fields to leave out: a,b,c")
+    add_option(
         "--batch",
         choices=("replica", "partition", "none"),
         help="which rows are grouped (default: replica)",
     )
-    add("--ttl", type=int, metavar="SECONDS", help="time to live of all values")
-    add("--ttl-column", metavar="FIELD", help="field with the time to live of each row")
-    add("--timestamp", type=int, metavar="MICROSECONDS", help="write time of all rows")
-    add("--timestamp-column", metavar="FIELD", help="field with the write time of each row")
-    add("--counters", action="store_true", help="add the values to counters")
-    add = parser.add_argument_group("errors and progress").add_argument
-    add("--dry-run", action="store_true", help="read and check all rows, write none")
-    add(
+    add_option("--ttl", type=int, metavar="SECONDS", help="time to live of all values")
+    add_option("--ttl-column", metavar="FIELD", help="field with the time to live of each row")
+    add_option("--timestamp", type=int, metavar="MICROSECONDS", help="write time of all rows")
+    add_option("--timestamp-column", metavar="FIELD", help="field with the write time of each row")
+    add_option("--counters", action="store_true", help="add the values to counters")
+    add_option = parser.add_argument_group("errors and progress").add_argument
+    add_option("--dry-run", action="store_true", help="read and check all rows, write none")
+    add_option(
         "--max-errors",
         type=int,
         metavar="N",
         help="number of rows that may fail (default: 0); -1 for no limit",
     )
-    add("--failed-rows", metavar="FILE", help="write rows that failed to a file of JSON lines")
-    add("--checkpoint", metavar="FILE", help="resume from there if the command is run again")
-    add("--restart", action="store_true", default=None, help="ignore what the checkpoint says")
-    add("--no-progress", dest="progress", action="store_false", help="do not show progress")
+    add_option(
+        "--failed-rows", metavar="FILE", help="write rows that failed to a file of JSON lines"
+    )
+    add_option("--checkpoint", metavar="FILE", help="resume from there if the command is run again")
+    add_option(
+        "--restart", action="store_true", default=None, help="ignore what the checkpoint says"
+    )
+    add_option("--no-progress", dest="progress", action="store_false", help="do not show progress")
     # None shows progress if standard error is a terminal.
     parser.set_defaults(header=True, progress=None)
 
@@ -237,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.config is not None:
             # Set the file's options as defaults, so that the command line takes precedence.
-            parsers[options.command].set_defaults(**_of_file(options))
+            parsers[options.command].set_defaults(**_options_in_file(options))
             options = parser.parse_args(arguments)
         options.hosts = options.hosts or ([] if options.cloud_bundle else ["127.0.0.1"])
         settings = connection_settings(options)
@@ -277,6 +302,7 @@ Run = Callable[["Session"], int]  # called with a session; returns the exit code
 
 
 def _load(options: argparse.Namespace) -> Run:
+    """Return a function that loads the files."""
     load_options = _load_options(options)
 
     def run(session: Session) -> int:
@@ -288,15 +314,16 @@ def _load(options: argparse.Namespace) -> Run:
 
 
 def _unload(options: argparse.Namespace) -> Run:
-    names = [field.name for field in fields(FileForm)]
-    scan_options = _scan_options(options, "format", "compression", "varints", *names)
+    """Return a function that unloads the table."""
+    form_options = [field.name for field in fields(FileForm)]
+    scan_options = _scan_options(options, "format", "compression", "varints", *form_options)
     # Check the options before we connect.
-    form = FileForm(**{name: scan_options[name] for name in names if name in scan_options})
+    form = FileForm(**{name: scan_options[name] for name in form_options if name in scan_options})
     form.check(scan_options.get("format", "parquet"))
     if options.decimals is not None:
         scan_options["decimals"] = _decimals(options.decimals)
     if isinstance(options.columns, str):
-        scan_options["columns"] = [part.strip() for part in options.columns.split(",")]
+        scan_options["columns"] = [name.strip() for name in options.columns.split(",")]
 
     def run(session: Session) -> int:
         _show(session.unload(options.table, options.folder, **scan_options), options)
@@ -306,6 +333,7 @@ def _unload(options: argparse.Namespace) -> Run:
 
 
 def _count(options: argparse.Namespace) -> Run:
+    """Return a function that counts the rows and prints the number."""
     scan_options = _scan_options(options)
 
     def run(session: Session) -> int:
@@ -322,7 +350,7 @@ def _copy(options: argparse.Namespace) -> Run:
         options, "keep_ttl", "keep_write_time", "write_concurrency", "dry_run"
     )
     if isinstance(options.columns, str):
-        scan_options["columns"] = [part.strip() for part in options.columns.split(",")]
+        scan_options["columns"] = [name.strip() for name in options.columns.split(",")]
     copies_to_other_cluster = options.to_hosts is not None or options.to_cloud_bundle is not None
     settings = connection_settings(options, "to-") if copies_to_other_cluster else None
 
@@ -372,7 +400,7 @@ def _load_options(options: argparse.Namespace) -> dict[str, Any]:
     if isinstance(options.columns, str):
         load_options["columns"] = _columns(options.columns)
     if isinstance(options.ignore, str):
-        load_options["ignore"] = [part.strip() for part in options.ignore.split(",")]
+        load_options["ignore"] = [name.strip() for name in options.ignore.split(",")]
     if options.batch == "none":
         load_options["batch"] = None
     if options.max_errors == -1:
@@ -411,7 +439,7 @@ def _columns(argument: str) -> dict[str, str] | list[str]:
     return {field: column or field for field, _, column in pairs}
 
 
-def _of_file(options: argparse.Namespace) -> dict[str, Any]:
+def _options_in_file(options: argparse.Namespace) -> dict[str, Any]:
     """Read the options in the TOML file that ``--config`` names."""
     try:
         tomllib = importlib.import_module("tomllib")
@@ -419,12 +447,14 @@ def _of_file(options: argparse.Namespace) -> dict[str, Any]:
         raise ValueError("--config needs Python 3.11 or later") from error
     with options.config.open("rb") as file:
         file_options: Mapping[str, Any] = tomllib.load(file)
+    # `options` has an attribute for each option of the command, also for those not given.
     for name in file_options:
         if not hasattr(options, name) or name in _NOT_IN_FILES:
-            known_names = [known for known in vars(options) if known not in _NOT_IN_FILES]
-            near = nearest(name.replace("-", "_"), known_names, 0.6)
-            hint = f"; did you mean {near!r}?" if near else ""
+            known_names = [option for option in vars(options) if option not in _NOT_IN_FILES]
+            similar_name = nearest(name.replace("-", "_"), known_names, 0.6)
+            hint = f"; did you mean {similar_name!r}?" if similar_name else ""
             raise ValueError(f"{os.fspath(options.config)} has an unknown option {name!r}{hint}")
+    # These take several values, so a TOML file must give a list, even for one host.
     for name in ("hosts", "to_hosts"):
         value = file_options.get(name)
         if value is not None and not isinstance(value, list):

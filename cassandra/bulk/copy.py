@@ -101,13 +101,14 @@ def copy(
     :raises LoadError: if a row cannot be written.
     """
     copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
-    copying.take([other.prepare(text) for text in copying.texts])
+    # Prepare the statements of the target before anything is read.
+    copying.set_statements([other.prepare(text) for text in copying.texts])
     writing = _load_options(write_concurrency, dry_run, options)
     scan = Scan(session, table, copying.selectors, where, options)  # type: ignore[arg-type]
     scan.purpose, scan.is_dry = copying.purpose, dry_run
     for page in scan.pages():
-        for prepared, rows in copying.writes(page):
-            copying.note(load(other, prepared, rows, writing, is_plain=True))
+        for prepared, rows in copying.rows_by_statement(page):
+            copying.add_report(load(other, prepared, rows, writing, is_plain=True))
     return copying.end()
 
 
@@ -144,14 +145,14 @@ async def acopy(
     :raises LoadError: if a row cannot be written.
     """
     copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
-    copying.take([await other.prepare(text) for text in copying.texts])
+    copying.set_statements([await other.prepare(text) for text in copying.texts])
     writing = _load_options(write_concurrency, dry_run, options)
     scan = AsyncScan(session, table, copying.selectors, where, options)  # type: ignore[arg-type]
     scan.purpose, scan.is_dry = copying.purpose, dry_run
     async with aclosing(scan.pages()) as pages:
         async for page in pages:
-            for prepared, rows in copying.writes(page):
-                copying.note(await aload(other, prepared, rows, writing, is_plain=True))
+            for prepared, rows in copying.rows_by_statement(page):
+                copying.add_report(await aload(other, prepared, rows, writing, is_plain=True))
     return copying.end()
 
 
@@ -188,9 +189,9 @@ class _Copy:
     ) -> None:
         source = table_of(session.cluster.metadata, table, session.keyspace, with_views=True)
         target = table_of(other.cluster.metadata, other_table, other.keyspace)
-        chosen = list(source.columns) if columns is None else list(columns)
-        _check(source, target, chosen)
-        types = [source.columns[name].cql_type for name in chosen]
+        copied_names = list(source.columns) if columns is None else list(columns)
+        _check_columns(source, target, copied_names)
+        types = [source.columns[name].cql_type for name in copied_names]
         _check_fields(
             _user_types(session.cluster.metadata, source.keyspace_name),
             _user_types(other.cluster.metadata, target.keyspace_name),
@@ -199,28 +200,30 @@ class _Copy:
         # A row of the scan has the key columns, then the other columns, then their TTLs and write
         # times.
         key = [column.name for column in target.primary_key]
-        self._names = [*key, *(name for name in chosen if name not in key)]
-        self._partition = len(target.partition_key)  # number of columns
-        self._key = len(key)  # number of columns
-        self._kept = [  # CQL functions that select what is kept
+        self._names = [*key, *(name for name in copied_names if name not in key)]
+        self._partition_width = len(target.partition_key)  # number of columns
+        self._key_width = len(key)  # number of columns
+        self._kept_functions = [  # CQL functions that select what is kept
             function
             for function, is_wanted in (("TTL", keep_ttl), ("WRITETIME", keep_write_time))
             if is_wanted
         ]
-        values = self._names[self._key :]
-        if self._kept:
-            _check_kept(source, values)
+        values = self._names[self._key_width :]
+        if self._kept_functions:
+            _check_can_be_kept(source, values)
         selectors = [
-            f"{function}({protect_name(name)})" for function in self._kept for name in values
+            f"{function}({protect_name(name)})"
+            for function in self._kept_functions
+            for name in values
         ]
         self.selectors = ", ".join([*map(protect_name, self._names), *selectors])
         static_columns = [name for name in values if target.columns[name].is_static]
-        self._statics = [self._names.index(name) for name in static_columns]
+        self._static_positions = [self._names.index(name) for name in static_columns]
         # The CQL of one or two statements: the first writes rows, the second writes the static
         # columns of a partition without rows.
         self.texts = [self._query(target, self._names)]
-        if static_columns and self._key > self._partition:
-            self.texts.append(self._query(target, [*key[: self._partition], *static_columns]))
+        if static_columns and self._key_width > self._partition_width:
+            self.texts.append(self._query(target, [*key[: self._partition_width], *static_columns]))
         # Added to the subject of the scan's checkpoint, which then belongs to this copy only.
         self.purpose = {
             "work": "copy",
@@ -228,11 +231,11 @@ class _Copy:
             "cluster": describe_cluster(other.cluster.metadata),
         }
         self._prepared: list[Any] = []
-        self._plain = PlainRows()
+        self._plain_rows = PlainRows()
         self._report = CopyReport()
-        self._begun = monotonic()
+        self._start = monotonic()
 
-    def take(self, prepared: list[Any]) -> None:
+    def set_statements(self, prepared: list[Any]) -> None:
         """Store the prepared statements of `texts`.
 
         :param prepared: the statements. This copy must be their only user, as they are marked as
@@ -245,31 +248,34 @@ class _Copy:
     def _query(self, target: TableMetadata, names: Sequence[str]) -> str:
         table = f"{protect_name(target.keyspace_name)}.{protect_name(target.name)}"
         using = " AND ".join(
-            f"{'TIMESTAMP' if function == 'WRITETIME' else function} ?" for function in self._kept
+            f"{'TIMESTAMP' if function == 'WRITETIME' else function} ?"
+            for function in self._kept_functions
         )
         return (
             f"INSERT INTO {table} ({', '.join(map(protect_name, names))}) "
             f"VALUES ({', '.join('?' * len(names))})" + (f" USING {using}" if using else "")
         )
 
-    def writes(self, page: Page) -> list[tuple[Any, list[Row]]]:
+    def rows_by_statement(self, page: Page) -> list[tuple[Any, list[Row]]]:
         """Return [(prepared statement, rows)] that write the rows of a page.
 
         :param page: a result, of which the current page is consumed.
         """
-        rows = self._plain.tuples(page)
+        rows = self._plain_rows.tuples(page)
         self._report.read += len(rows)
-        rows_by_statement: list[list[Row]] = [[] for _ in self._prepared]
+        row_lists: list[list[Row]] = [[] for _ in self._prepared]
         for row in rows:
+            # A null in the clustering key: the partition has static columns and no rows.
             is_static = (
-                self._key > self._partition
-                and row[self._partition] is None
+                self._key_width > self._partition_width
+                and row[self._partition_width] is None
                 and self._is_static(row)
             )
-            rows_by_statement[is_static] += self._values(row, is_static)
+            # False is the first statement, True the second one, which writes static columns.
+            row_lists[is_static] += self._values(row, is_static)
         return [
             (statement, statement_rows)
-            for statement, statement_rows in zip(self._prepared, rows_by_statement, strict=True)
+            for statement, statement_rows in zip(self._prepared, row_lists, strict=True)
             if statement_rows
         ]
 
@@ -279,12 +285,16 @@ class _Copy:
         :raises LoadError: if the row has other values, but lacks a column of the target's key. That
             happens if this column is not in the primary key of the source table.
         """
-        others = [index for index in range(self._key, len(self._names)) if row[index] is not None]
+        value_positions = [
+            index for index in range(self._key_width, len(self._names)) if row[index] is not None
+        ]
+        # Without such a statement, no row is written without clustering columns.
         is_static = len(self._prepared) > 1 and all(
-            value is None for value in row[self._partition : self._key]
+            value is None for value in row[self._partition_width : self._key_width]
         )
-        if not is_static or not set(others) <= set(self._statics):
-            key = dict(zip(self._names[: self._key], row, strict=False))
+        # The row has a value outside the static columns, but lacks a column of the key.
+        if not is_static or not set(value_positions) <= set(self._static_positions):
+            key = dict(zip(self._names[: self._key_width], row, strict=False))
             missing = next(name for name, value in key.items() if value is None)
             raise LoadError(
                 f"column {missing!r} of the primary key has no value in the row {key}",
@@ -298,37 +308,42 @@ class _Copy:
 
         :param is_static: True for the statement of static columns.
         """
-        count = len(self._names)
+        column_count = len(self._names)
         # For each distinct (TTL, write time) the indexes of the columns that have it. Without
         # `keep_ttl` and `keep_write_time`, the only key is ().
-        groups: dict[Row, list[int]] = {}
-        for index in range(self._key, count):
+        columns_by_using: dict[Row, list[int]] = {}
+        # After the columns, the row has the TTLs of all values, then their write times.
+        for index in range(self._key_width, column_count):
             if row[index] is not None:
-                position = index - self._key
-                width = count - self._key
+                position = index - self._key_width
+                value_count = column_count - self._key_width
                 using = tuple(
                     # A TTL of 0 means "does not expire", whatever the table's default is.
-                    row[count + number * width + position] or 0
-                    for number in range(len(self._kept))
+                    row[column_count + function_index * value_count + position] or 0
+                    for function_index in range(len(self._kept_functions))
                 )
-                groups.setdefault(using, []).append(index)
-        if not groups:
+                columns_by_using.setdefault(using, []).append(index)
+        if not columns_by_using:
             # A row that only has its key: CQL cannot select its TTL and write time. Write it
             # without a TTL, now.
             now = wall_time_ns() // 1000
-            groups[tuple(0 if function == "TTL" else now for function in self._kept)] = []
-        chosen: Sequence[int] = range(count)
+            columns_by_using[
+                tuple(0 if function == "TTL" else now for function in self._kept_functions)
+            ] = []
+        written_positions: Sequence[int] = range(column_count)
         if is_static:
-            chosen = [*range(self._partition), *self._statics]
+            written_positions = [*range(self._partition_width), *self._static_positions]
         # Each statement leaves the columns of the others unset.
         statement_rows = []
-        for using, indexes in groups.items():
-            bound_indexes = {*range(self._key), *indexes}
-            values = (row[index] if index in bound_indexes else UNSET_VALUE for index in chosen)
+        for using, indexes in columns_by_using.items():
+            bound_indexes = {*range(self._key_width), *indexes}
+            values = (
+                row[index] if index in bound_indexes else UNSET_VALUE for index in written_positions
+            )
             statement_rows.append((*values, *using))
         return statement_rows
 
-    def note(self, report: LoadReport) -> None:
+    def add_report(self, report: LoadReport) -> None:
         """Add the outcome of one load to the report of the copy.
 
         :param report: the report of the load.
@@ -339,13 +354,15 @@ class _Copy:
 
     def end(self) -> CopyReport:
         """Return the report, with the duration up to now."""
-        self._report.seconds = monotonic() - self._begun
+        self._report.seconds = monotonic() - self._start
         return self._report
 
 
-def _check(source: TableMetadata, target: TableMetadata, chosen: Sequence[str]) -> None:
+def _check_columns(
+    source: TableMetadata, target: TableMetadata, copied_names: Sequence[str]
+) -> None:
     """Raise ValueError if the chosen columns of the source cannot be written to the target."""
-    for name in chosen:
+    for name in copied_names:
         if name not in source.columns or name not in target.columns:
             table = source if name not in source.columns else target
             raise ValueError(f"the table {table.keyspace_name}.{table.name} has no column {name!r}")
@@ -355,7 +372,7 @@ def _check(source: TableMetadata, target: TableMetadata, chosen: Sequence[str]) 
         if source_type == "counter":
             raise ValueError(f"the column {name!r} is a counter, which cannot be copied")
     for column in target.primary_key:
-        if column.name not in chosen:
+        if column.name not in copied_names:
             raise ValueError(f"the key column {column.name!r} is not among the columns to copy")
 
 
@@ -399,7 +416,7 @@ def _check_fields(
 _NAME = re.compile(r'"((?:[^"]|"")+)"|(\w+)')
 
 
-def _check_kept(source: TableMetadata, values: Sequence[str]) -> None:
+def _check_can_be_kept(source: TableMetadata, values: Sequence[str]) -> None:
     """Raise ValueError if a column has no TTL and write time that a SELECT could return."""
     key = {column.name for column in source.primary_key}
     for name in values:

@@ -83,11 +83,14 @@ def _line_of_quote(text: str, line: int, delimiter: str, quote: str) -> int:
     :param quote: the quote character.
     """
     q, d = re.escape(quote), re.escape(delimiter)
-    # A field with its delimiter or line end. It begins with a quote, or has no closing one.
-    field = re.compile(rf"(?:{q}[^{q}]*(?:{q}{q}[^{q}]*)*{q}(?!{q})|(?!{q})[^{d}\r\n]*)[{d}\r\n]")
+    quoted = rf"{q}[^{q}]*(?:{q}{q}[^{q}]*)*{q}(?!{q})"  # two quotes in a row are one in the field
+    unquoted = rf"(?!{q})[^{d}\r\n]*"
+    field = re.compile(rf"(?:{quoted}|{unquoted})[{d}\r\n]")
+    # Skip complete fields, each with its delimiter or line end. The next one has no closing quote.
     offset = 0
     while (match := field.match(text, offset)) is not None:
         offset = match.end()
+    # Count line ends up to the quote as if this text were one row.
     return _first_lines([[text[:offset]]], line - 1)[1] - 1
 
 
@@ -104,20 +107,20 @@ class _Rows:
     """
 
     def __init__(
-        self, lines: Iterable[str], reading: Reading, delimiter: str, before: int = 0
+        self, lines: Iterable[str], reading: Reading, delimiter: str, previous_line: int = 0
     ) -> None:
         self._lines: list[str] = []  # the lines that the present call of `take` has read
         self._rows = csv.reader(
-            self._recorded(lines), delimiter=delimiter, quotechar=reading.quote, strict=True
+            self._record_lines(lines), delimiter=delimiter, quotechar=reading.quote, strict=True
         )
         self._delimiter = delimiter
         self._quote = reading.quote
-        self._before = before
+        self._previous_line = previous_line
         self._has_bad_bytes = False
         # An error of the file, found after some rows: the next call of `take` raises it.
         self._error: Exception | None = None
 
-    def _recorded(self, lines: Iterable[str]) -> Iterator[str]:
+    def _record_lines(self, lines: Iterable[str]) -> Iterator[str]:
         """Yield the lines, and keep them for the rows that are split by hand."""
         record = self._lines.append
         for line in lines:
@@ -129,7 +132,7 @@ class _Rows:
     @property
     def line_num(self) -> int:
         """The number of lines read so far."""
-        return self._before + self._rows.line_num
+        return self._previous_line + self._rows.line_num
 
     def take(self, count: int) -> tuple[list[Any], list[int]]:
         """Return (rows, lines): the next rows, and the line number on which each row begins.
@@ -143,47 +146,60 @@ class _Rows:
         """
         if self._error is not None:
             raise self._error
-        before = self.line_num
+        # Remember the lines of this call only.
+        previous_line = self.line_num
         self._lines.clear()
         self._has_bad_bytes = False
         rows: list[Any] = []
-        refused: csv.Error | None = None
+        csv_error: csv.Error | None = None
         try:
             # Rows that were read before an error stay in the list.
             rows.extend(islice(self._rows, count))
         except csv.Error as error:
-            refused = error
+            csv_error = error
         except (EOFError, OSError, ValueError) as error:
             if not rows:
                 raise
             self._error = error
-        # The line on which each row begins, and the line after the last row.
-        if refused is None and self.line_num - before == len(rows):
-            begins = list(range(before + 1, self.line_num + 2))
+        # Find the line on which each row begins, and the line after the last row. Usually each row
+        # is one line.
+        if csv_error is None and self.line_num - previous_line == len(rows):
+            first_lines = list(range(previous_line + 1, self.line_num + 2))
         else:
-            begins = _first_lines(rows, before)
+            first_lines = _first_lines(rows, previous_line)
         if self._has_bad_bytes:
-            self._refuse_bad_bytes(rows, begins, before)
-        if refused is None:
-            begins.pop()
+            self._refuse_bad_bytes(rows, first_lines, previous_line)
+        if csv_error is None:
+            # Drop the line after the last row, on which no row begins.
+            first_lines.pop()
         else:
             # The lines after the last good row are those of the row that the csv module rejected.
-            text = "".join(self._lines[begins[-1] - before - 1 :])
-            if not str(refused).startswith(_UNCLOSED):
-                rows.append(_UnreadableRow(str(refused), text))
-                return rows, begins
-            line = _line_of_quote(text, begins.pop(), self._delimiter, self._quote)
-            self._error = _UnclosedQuote(line, refused)
+            text = "".join(self._lines[first_lines[-1] - previous_line - 1 :])
+            if not str(csv_error).startswith(_UNCLOSED):
+                rows.append(_UnreadableRow(str(csv_error), text))
+                return rows, first_lines
+            # The rows before the unclosed quote are good. Return them; the next call raises the
+            # error.
+            line = _line_of_quote(text, first_lines.pop(), self._delimiter, self._quote)
+            self._error = _UnclosedQuote(line, csv_error)
             if not rows:
-                raise self._error from refused
-        return rows, begins
+                raise self._error from csv_error
+        return rows, first_lines
 
-    def _refuse_bad_bytes(self, rows: list[Any], begins: Sequence[int], before: int) -> None:
-        """Replace each row that has a byte that is not UTF-8 by an `_UnreadableRow`."""
-        for number, begin in enumerate(begins[:-1]):
-            for line in range(begin, begins[number + 1]):
-                problem = bad_byte(self._lines[line - before - 1])
+    def _refuse_bad_bytes(
+        self, rows: list[Any], first_lines: Sequence[int], previous_line: int
+    ) -> None:
+        """Replace each row that has a byte that is not UTF-8 by an `_UnreadableRow`.
+
+        :param first_lines: the line on which each row begins, and the line after the last row.
+        :param previous_line: the line before the first row.
+        """
+        for number, begin in enumerate(first_lines[:-1]):
+            for line in range(begin, first_lines[number + 1]):
+                problem = bad_byte(self._lines[line - previous_line - 1])
                 if problem is not None:
+                    # The row is reported with its first line, so name the line only if it is
+                    # another one.
                     message = problem if line == begin else f"{problem} (line {line})"
                     rows[number] = _UnreadableRow(message, rows[number])
                     break
@@ -250,6 +266,7 @@ def _read_header(
         try:
             header = next((row for row in rows if row), None)
         except csv.Error as error:
+            # In the same way, a quoted name may go on in the next piece.
             if piece:
                 continue
             line = rows.line_num
@@ -258,6 +275,7 @@ def _read_header(
                 line = _line_of_quote(text.getvalue(), 1, delimiter, reading.quote)
                 raise ValueError(f"{path}, line {line}: {_UnclosedQuote(line, error)}") from error
             raise ValueError(f"{path}, line {line}: {error}") from error
+        # `end` is negative if the header's last line has no end yet.
         end = _after_lines(data, rows.line_num)
         if piece and (header is None or end < 0):
             continue
@@ -297,9 +315,9 @@ class _File:
         self._readers = _readers(path, header, reading)
         self._width = len(header)
         self.delimiter = _delimiter(path, reading)
-        self.reader = self._usual_reader()
+        self.reader = self._compiled_reader()
 
-    def _usual_reader(self) -> CsvReader | None:
+    def _compiled_reader(self) -> CsvReader | None:
         """Return the compiled reader; None if there is none, or if it cannot read this file."""
         reading = self._reading
         if reading.binding is None:
@@ -309,8 +327,9 @@ class _File:
         for column, (_, index, _) in zip(reading.columns, self._readers, strict=True):
             if index is None or column.is_hidden:
                 return None
-            kind, read = usual_kind(column.type, formats), text_reader(column.type, formats)
-            fields.append(Field(index, kind, read, _nulls(column, formats)))
+            field_kind = usual_kind(column.type, formats)
+            read_text = text_reader(column.type, formats)
+            fields.append(Field(index, field_kind, read_text, _nulls(column, formats)))
         return csv_rows.csv_reader(
             *reading.binding, fields, self._width, self.delimiter, reading.quote
         )
@@ -328,7 +347,7 @@ class _File:
 
     def _chunk_of_texts(self, rows: list[Any], lines: list[int], cut: int, first: int) -> Chunk:
         rows = rows[cut:]
-        values = _columns_of(rows, self._width, self._readers)
+        values = _converted_rows(rows, self._width, self._readers)
         raw = [row.raw if isinstance(row, _UnreadableRow) else row for row in rows]
         return Chunk(
             values, len(rows), self._path, first + cut, lines[cut:], Position(0, 0), raw,
@@ -540,17 +559,17 @@ def _size_of(row: Any) -> int:
     return sum(map(len, row.raw if isinstance(row, _UnreadableRow) else row))
 
 
-def _first_lines(rows: Sequence[Sequence[str]], before: int) -> list[int]:
+def _first_lines(rows: Sequence[Sequence[str]], previous_line: int) -> list[int]:
     """Return the line on which each row begins, and the line after the last row."""
-    lines = [before + 1]
+    lines = [previous_line + 1]
     for row in rows:
         text = "".join(row)
-        before += 1 + text.count("\n") + text.count("\r") - text.count("\r\n")
-        lines.append(before + 1)
+        previous_line += 1 + text.count("\n") + text.count("\r") - text.count("\r\n")
+        lines.append(previous_line + 1)
     return lines
 
 
-def _columns_of(rows: Sequence[Any], width: int, readers: Sequence[_Reader]) -> list[Any]:
+def _converted_rows(rows: Sequence[Any], width: int, readers: Sequence[_Reader]) -> list[Any]:
     """Return a tuple of values for each row of strings, or an exception for a row that cannot be
     converted.
 
@@ -573,10 +592,10 @@ def _columns_of(rows: Sequence[Any], width: int, readers: Sequence[_Reader]) -> 
             )
     except READING_ERRORS:
         pass
-    return [_row_of(row, width, readers) for row in rows]
+    return [_converted_row(row, width, readers) for row in rows]
 
 
-def _row_of(row: Any, width: int, readers: Sequence[_Reader]) -> Any:
+def _converted_row(row: Any, width: int, readers: Sequence[_Reader]) -> Any:
     if isinstance(row, Exception):
         return row
     if len(row) != width:

@@ -84,13 +84,15 @@ class FailedRows:
         if self._file is None:
             # Append: the failed rows of an earlier load may exist in this file only.
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            # A load that was killed may have left a line without an end: do not append to that
+            # line.
             is_cut_off = _is_cut_off(self._path)
             self._file = os.fdopen(os.open(self._path, flags, self._mode), "a", encoding="utf-8")
             if is_cut_off:
                 self._file.write("\n")
         values = (location.source, location.row, location.line, reason)
         notes = dict(zip(_NOTES, values, strict=True))
-        self._file.write(self._line(chunk, index, notes) + "\n")
+        self._file.write(self._json_line(chunk, index, notes) + "\n")
         self._file.flush()
 
     def sync(self) -> None:
@@ -106,15 +108,16 @@ class FailedRows:
             with suppress(OSError):
                 self._file.close()
 
-    def _line(self, chunk: Chunk, index: int, notes: Mapping[str, Any]) -> str:
+    def _json_line(self, chunk: Chunk, index: int, notes: Mapping[str, Any]) -> str:
         """Return the JSON object for a failed row."""
         raw = chunk.raw[index] if chunk.raw is not None else None
         if isinstance(raw, str) and chunk.names is None and bad_byte(raw) is None:
+            # An unreadable line of JSON is written as text below.
             with suppress(ValueError):
                 parsed = parsed_json(raw)
                 if isinstance(parsed, dict):
-                    # Add the notes to the original text of the row, so that its numbers lose no
-                    # digits.
+                    # Add the notes to the original text of the row, in place of its closing brace,
+                    # so that its numbers lose no digits.
                     original = raw.strip()[:-1].rstrip()
                     note_fields = _dumped(self._named(notes, parsed))
                     return original + (", " if parsed else "") + note_fields[1:]
@@ -144,6 +147,7 @@ class FailedRows:
         if raw is not None:
             names = chunk.names or ()
             if len(raw) != len(names) or len(set(names)) < len(names):
+                # We cannot tell which field is which.
                 return {"_fields": list(raw)}
             return {name: self._value(name, text) for name, text in zip(names, raw, strict=True)}
         row: Any = None
@@ -186,15 +190,16 @@ class FailedRows:
             if len(row) != len(self._fields):
                 return {"_fields": [json_of(value) for value in row]}
             values = dict(zip(self._fields, row, strict=True))
-        return self._written(values, self._types)
+        return self._as_json_fields(values, self._types)
 
     def _fields_of_tuple(self, row: Any) -> dict[str, Any]:
         """Return the fields of a row that was read from a file."""
-        return self._written(dict(zip(self._columns, row, strict=True)))
+        return self._as_json_fields(dict(zip(self._columns, row, strict=True)))
 
     def _fields_of_table(self, table: Any) -> dict[str, Any]:
         """Return the fields of a table's only row."""
         columns: Sequence[Column] = list(self._columns.values())
+        # An array without named fields has its columns in the order of `_fields`.
         if is_array(table) and table.dtype.names is None:
             columns = [self._columns[field] for field in self._fields]
         rows = rows_of(table, columns)
@@ -203,9 +208,9 @@ class FailedRows:
         values: dict[str, Any] = {}
         for index, column in enumerate(columns):
             (values[self._mapping.get(column.name, column.name)],) = rows.values(index)
-        return self._written(values)
+        return self._as_json_fields(values)
 
-    def _written(
+    def _as_json_fields(
         self, values: Mapping[str, Any], types: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """Convert values by field name to JSON values. Unset values are left out.
@@ -224,7 +229,7 @@ class FailedRows:
                 fields[name] = json_of(value)
                 continue
             cql_type = column.type if types is None else types[column.name]
-            is_written, json_value = _as_json(column, cql_type, value)
+            is_written, json_value = _as_faithful_json(column, cql_type, value)
             (fields if is_written else self._unwritten)[name] = json_value
         return fields
 
@@ -258,6 +263,7 @@ def rows_after(path: str | os.PathLike[str], size: int) -> set[RowKey]:
     if size < 0 or size_of(path) <= size:
         return set()
     with open(path, "rb") as file:
+        # The load wrote whole lines up to `size`. A file without a line end there is another file.
         if size:
             file.seek(size - 1)
             if file.read(1) != b"\n":
@@ -275,11 +281,12 @@ def rows_after(path: str | os.PathLike[str], size: int) -> set[RowKey]:
 
 def _notes_in(fields: Mapping[str, Any]) -> tuple[str | None, int] | None:
     """Return the source and the number of a failed row; None if its last fields are no notes."""
-    names = list(fields)[-len(_NOTES) :]
-    prefix = names[0].removesuffix(_NOTES[0]) if names else ""
-    if prefix.strip("_") or names != [prefix + note for note in _NOTES]:
+    last_names = list(fields)[-len(_NOTES) :]
+    # The notes have underscores before their names, as many as were needed to be unique.
+    prefix = last_names[0].removesuffix(_NOTES[0]) if last_names else ""
+    if prefix.strip("_") or last_names != [prefix + note for note in _NOTES]:
         return None
-    source, row = fields[names[0]], fields[names[1]]
+    source, row = fields[last_names[0]], fields[last_names[1]]
     is_valid = type(row) is int and (source is None or isinstance(source, str))
     return (source, row) if is_valid else None
 
@@ -310,7 +317,7 @@ def check_failed_rows(path: str | os.PathLike[str]) -> None:
         )
 
 
-def _as_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, Any]:
+def _as_faithful_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, Any]:
     """Return (is_written, JSON value) for a value of a failed row.
 
     `is_written` is False if a load of the JSON value would write something else than `value`. If
@@ -322,13 +329,14 @@ def _as_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, Any]:
     try:
         data = cql_type.codec().encode(value)
     except Exception:  # values of the application may raise anything
+        # The column does not accept the value: show it as it is, for somebody to correct.
         json_value = json_of(value)
         is_same = type(json_value) is type(value) and json_value == value
-        return is_same or _loaded(column, json_value) is None, json_value
+        return is_same or _bytes_after_load(column, json_value) is None, json_value
     try:
         decoded = plain_codec(column.type).decode_nullable(data)
         json_value = json_of(decoded, refuse_other)
-        loaded = _loaded(column, json_value)
+        loaded = _bytes_after_load(column, json_value)
         if column.is_hidden and loaded is not None:
             # Each encryption of a value has other bytes, so compare the decrypted values.
             is_same = plain_codec(column.type).decode_nullable(loaded) == decoded
@@ -341,7 +349,7 @@ def _as_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, Any]:
     return False, json_of(value)
 
 
-def _loaded(column: Column, json_value: Any) -> bytes | None:
+def _bytes_after_load(column: Column, json_value: Any) -> bytes | None:
     """Return the bytes that a load of a JSON value would write; None if it would refuse it."""
     try:
         value = json_reader(column.type, Formats())(parsed_json(_dumped(json_value)))

@@ -105,9 +105,11 @@ def _hint_for(name: str, names: Sequence[str], columns: Iterable[str]) -> str:
         ``columns=`` does not name are not written.
     """
     for delimiter in (";", "\t", "|"):
+        # A name with such a character is probably a whole line that was not split.
         if name.count(delimiter):
             return f" (is the file written with delimiter={delimiter!r}?)"
     columns_by_name = {column.strip().lower(): column for column in columns}
+    # The exact name takes precedence.
     columns_by_name.update({column: column for column in columns})
     mapping = {
         field: columns_by_name.get(field) or columns_by_name.get(field.strip().lower())
@@ -116,8 +118,8 @@ def _hint_for(name: str, names: Sequence[str], columns: Iterable[str]) -> str:
     if mapping[name] is not None:
         mapping = {field: column for field, column in mapping.items() if column is not None}
         return f" (write columns={mapping!r} if it is {mapping[name]!r})"
-    near = nearest(name, columns, 0.7)
-    return f" (did you mean {near!r}?)" if near else ""
+    similar_name = nearest(name, columns, 0.7)
+    return f" (did you mean {similar_name!r}?)" if similar_name else ""
 
 
 def positions_of(names: Sequence[str], source: str, reading: Reading) -> list[int | None]:
@@ -197,36 +199,40 @@ def values_by_name(row: Any) -> Mapping[str, Any] | None:
     """
     if isinstance(row, Mapping):
         # The usual case: all names are strings, and the mapping can be used as it is.
-        return row if {*map(type, row)} <= _STRING else _by_string(list(row), row.values())
+        return row if {*map(type, row)} <= _STRING else _named_values(list(row), row.values())
     names = getattr(row, "_fields", None)
     if isinstance(names, (tuple, list)) and isinstance(row, (tuple, Sequence)):
         # The driver changes column names that are not valid as fields of a named tuple.
         # `_column_names` has the original ones.
-        return _by_string(getattr(row, "_column_names", names), row)
+        return _named_values(getattr(row, "_column_names", names), row)
     if isinstance(row, PseudoNamedTupleRow):
         return row._dict
     names = getattr(getattr(row, "dtype", None), "names", None)
     if names is not None:
-        return _by_string(names, [row[name] for name in names])
+        return _named_values(names, [row[name] for name in names])
     if callable(getattr(row, "keys", None)) and hasattr(row, "__getitem__"):
+        # Objects of declared classes (data classes, for example) have their values as attributes.
         names = list(row.keys()) if declared_fields(row.__class__) is None else []
         # The keys of a pandas Series, for example, may be numbers: then it has no names.
         if any(isinstance(name, str) for name in names):
-            return _by_string(names, [row[name] for name in names])
+            return _named_values(names, [row[name] for name in names])
     return None
 
 
-def _by_string(names: Sequence[Any], values: Iterable[Any]) -> dict[str, Any]:
+def _named_values(names: Sequence[Any], values: Iterable[Any]) -> dict[str, Any]:
     """Return the values by name. Names become strings: a column may be named 1."""
-    named = dict(zip(names, values, strict=True))
+    value_by_name = dict(zip(names, values, strict=True))
     if not {*map(type, names)} <= _STRING:
-        named = dict(zip(map(str, names), named.values(), strict=False))
-    if len(named) < len(names):
-        duplicate = next(name for name in named if sum(name == str(other) for other in names) > 1)
+        value_by_name = dict(zip(map(str, names), value_by_name.values(), strict=False))
+    # Two names were equal, or became equal as strings.
+    if len(value_by_name) < len(names):
+        duplicate = next(
+            name for name in value_by_name if sum(name == str(other) for other in names) > 1
+        )
         raise ValueError(
             f"it has two fields with the name {duplicate!r}. Which one is written cannot be known"
         )
-    return named
+    return value_by_name
 
 
 def values_by_position(row: Any) -> Any:
@@ -268,7 +274,7 @@ def select_columns(table: Any, reading: Reading, source: str = "the source") -> 
         if index is not None
     ]
     for column, index in columns:
-        _check_kind(table, column, index)
+        _check_date_column(table, column, index)
     names_written = [column.name for column, _ in columns]
     if names_written == (list(table.columns) if hasattr(table, "iloc") else names):
         # The usual case: the table has just these columns, in this order.
@@ -307,7 +313,7 @@ def _select_fields(array: Any, fields: Sequence[str], names: Sequence[str]) -> A
     return result
 
 
-def _check_kind(table: Any, column: Column, index: int) -> None:
+def _check_date_column(table: Any, column: Column, index: int) -> None:
     """Raise ValueError if a table has integers or booleans for a date column.
 
     They would be sent as they are, and a server would read them as its own day numbers.

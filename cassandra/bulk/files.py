@@ -22,7 +22,7 @@ from cassandra.sentinels import UNSET_VALUE
 __all__ = ["READERS", "fields_of_file"]
 
 # Every error of Arrow is also an instance of one of these.
-_OF_ARROW = (OSError, ValueError, NotImplementedError, LookupError, TypeError, ArithmeticError)
+_ARROW_ERRORS = (OSError, ValueError, NotImplementedError, LookupError, TypeError, ArithmeticError)
 # Rows of Parquet to decode at a time. Their decoded size is only known afterwards, so this is
 # small.
 PARQUET_ROWS = 2048
@@ -50,20 +50,21 @@ class _JsonLines:
         # names: see `FailedRows`.
         self._failed_names = {name for name in UNSPLIT_FIELDS if name not in self._fields}
         # The fields that a row may have; None for any.
-        self._known: Set[str] | None = self._fields if reading.is_closed else None
+        self._allowed_fields: Set[str] | None = self._fields if reading.is_closed else None
 
     def parts(self) -> Iterator[Part]:
         """Yield the rows as parts."""
         with opened(self._path, self._reading.pipes, self._reading.encoding) as file:
+            # Skip empty lines, but count them.
             numbered = ((number, line) for number, line in enumerate(file, 1) if line.strip())
-            last = 0
+            last_number = 0
             while True:
                 numbered_lines, error = _next_lines(numbered)
                 if numbered_lines:
-                    last = numbered_lines[-1][0]
+                    last_number = numbered_lines[-1][0]
                     yield Part(len(numbered_lines), partial(self._chunk, numbered_lines))
                 if error is not None:
-                    raise ValueError(f"{self._path}, after line {last}: {error}") from error
+                    raise ValueError(f"{self._path}, after line {last_number}: {error}") from error
                 if not numbered_lines:
                     return
 
@@ -90,7 +91,7 @@ class _JsonLines:
         if not self._failed_names.isdisjoint(row):
             name = next(name for name in row if name in self._failed_names)
             return ValueError(f"it failed in another load, and {name!r} was not mended since")
-        fields = self._known
+        fields = self._allowed_fields
         if fields is not None and not row.keys() <= fields:
             field_error = unknown_field(row, fields, self._reading.ignored)
             if field_error is not None:
@@ -156,7 +157,7 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
             file = parquet.ParquetFile(
                 binary, page_checksum_verification=True, coerce_int96_timestamp_unit="ms"
             )
-        except _OF_ARROW as error:
+        except _ARROW_ERRORS as error:
             raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
         names = file.schema_arrow.names
         # Check the columns before reading, on an empty table with the file's schema.
@@ -182,25 +183,25 @@ def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
     """
     import pyarrow
 
-    rows = file.metadata.num_rows
+    row_count = file.metadata.num_rows
     groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
     # Rows that are large even when encoded are decoded in smaller batches.
     size = sum(group.total_byte_size for group in groups)
-    count = min(PARQUET_ROWS, chunks.rows_of_a_chunk(size, rows))
+    count = min(PARQUET_ROWS, chunks.rows_of_a_chunk(size, row_count))
     batches = file.iter_batches(batch_size=count, columns=columns)
     batches_of_chunk: list[Any] = []
-    size_of_chunk = row = 0
+    size_of_chunk = rows_read = 0
     while True:
         try:
             batch = next(batches, None)
-        except _OF_ARROW as error:
+        except _ARROW_ERRORS as error:
             # Load the rows before the damage first.
             if batches_of_chunk:
                 yield pyarrow.Table.from_batches(batches_of_chunk)
-            raise ValueError(f"{path}, after row {row}: {error}") from error
+            raise ValueError(f"{path}, after row {rows_read}: {error}") from error
         if batch is None:
             break
-        row += len(batch)
+        rows_read += len(batch)
         # Collect slices of batches until they fill a chunk.
         step = chunks.rows_of_a_chunk(batch.nbytes, len(batch))
         for start in range(0, len(batch), step):
@@ -216,8 +217,8 @@ def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
             size_of_chunk += part.nbytes
     if batches_of_chunk:
         yield pyarrow.Table.from_batches(batches_of_chunk)
-    if row != rows:
-        raise ValueError(f"{path} has {row} rows, but says that it has {rows}")
+    if rows_read != row_count:
+        raise ValueError(f"{path} has {rows_read} rows, but says that it has {row_count}")
 
 
 def _with_unset(table: Any, reading: Reading) -> Any:
@@ -228,14 +229,14 @@ def _with_unset(table: Any, reading: Reading) -> Any:
     names = table.schema.names
     if len(names) == len(reading.columns):
         return table
-    present: Any = [column for column in reading.columns if column.name in names]
+    present_columns: Any = [column for column in reading.columns if column.name in names]
     positions = [
         names.index(column.name) if column.name in names else None for column in reading.columns
     ]
-    # Both `names` and the values of a row of `rows_of` have the order of `present`.
+    # Both `names` and the values of a row of `rows_of` have the order of `present_columns`.
     return [
         tuple([UNSET_VALUE if index is None else row[index] for index in positions])
-        for row in rows_of(table, present)
+        for row in rows_of(table, present_columns)
     ]
 
 
@@ -262,7 +263,7 @@ def fields_of_file(path: str, kind: str, reading: Reading) -> list[str] | None:
             try:
                 names: list[str] = parquet.read_schema(binary).names
                 return names
-            except _OF_ARROW as error:
+            except _ARROW_ERRORS as error:
                 raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
     if kind == "jsonl":
         return None  # each line has its own fields

@@ -81,9 +81,10 @@ def request_waves(
         raise ValueError(f"positions {key_positions} of {block.width} values")
     # The bytes of a row's primary key. They include the length of each value, so that null differs
     # from an empty value.
-    names = [
+    primary_keys = [
         b"".join(
             [
+                # 4 bytes of length precede each value.
                 data[offset - 4 : offset + max(size, 0)]
                 for offset, size in map(spans.__getitem__, key_positions)
             ]
@@ -93,7 +94,7 @@ def request_waves(
     partitions = [_partition(data, spans, keys.partition) for data, spans in rows]
     return [
         [Group(block, rows) for rows in _group_rows(wave, partitions, sizes, by, owners)]
-        for wave in _waves(names)
+        for wave in _waves(primary_keys)
     ]
 
 
@@ -116,17 +117,17 @@ def _partition(
     return composite_key(present_parts)
 
 
-def _waves(names: Sequence[bytes]) -> list[list[int]]:
+def _waves(primary_keys: Sequence[bytes]) -> list[list[int]]:
     """Divide rows into waves: [b"a", b"b", b"a"] -> [[0, 1], [2]].
 
-    :param names: the primary key of each row.
+    :param primary_keys: the primary key of each row.
     """
     waves: list[list[int]] = []
     counts: dict[bytes, int] = {}
-    for row, name in enumerate(names):
+    for row, primary_key in enumerate(primary_keys):
         # Rows with the same key go into successive waves.
-        wave = counts.get(name, 0)
-        counts[name] = wave + 1
+        wave = counts.get(primary_key, 0)
+        counts[primary_key] = wave + 1
         if wave == len(waves):
             waves.append([])
         waves[wave].append(row)
@@ -135,32 +136,33 @@ def _waves(names: Sequence[bytes]) -> list[list[int]]:
 
 def _group_rows(
     rows: Sequence[int],
-    names: Sequence[bytes | None],
+    routing_keys: Sequence[bytes | None],
     sizes: Sequence[int],
     by: str | None,
     owners: Owners | None,
 ) -> list[list[int]]:
     """Divide the rows of one wave into groups, which are lists of row indexes.
 
-    :param names: the routing key of each row; None for an invalid one.
+    :param routing_keys: the routing key of each row; None for an invalid one.
     :param sizes: the size of each row in bytes.
     """
     row_groups: list[list[int]] = []
     partitions: dict[bytes, list[int]] = {}
     for row in rows:
-        name = names[row]
-        if by is None or name is None:  # no valid partition key: the server will refuse the row
+        routing_key = routing_keys[row]
+        # Without a valid partition key, the server will refuse the row: send it alone.
+        if by is None or routing_key is None:
             row_groups.append([row])
         else:
-            partitions.setdefault(name, []).append(row)
+            partitions.setdefault(routing_key, []).append(row)
     # For each owner (a partition, or a set of replicas) the group to which its next partition is
     # added: (rows, bytes, number of partitions).
     open_groups: dict[Any, tuple[list[int], int, int]] = {}
-    for name, members in partitions.items():
-        owner: Any = name
+    for routing_key, members in partitions.items():
+        owner: Any = routing_key
         if by == "replica" and owners is not None:
             # The same hosts are the same objects, so their ids identify the replicas.
-            owner = tuple(map(id, owners.of_key(name))) or name
+            owner = tuple(map(id, owners.of_key(routing_key))) or routing_key
         group, group_size, count = open_groups.get(owner, (None, 0, 0))
         size = sum([sizes[row] for row in members])
         if (

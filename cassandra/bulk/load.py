@@ -244,7 +244,7 @@ class Load:
         self._order: list[str] = []  # field names, in the same order as `_source_order`
         self._failed: FailedRows | None = None
         # The rows that the file of failed rows has from an interrupted run of this load.
-        self._failed_before: set[tuple[str | None, int]] = set()
+        self._failed_in_earlier_runs: set[tuple[str | None, int]] = set()
         # The size of the file of failed rows when the last chunk was done. If the load ends early,
         # later rows in the file are those that failed since the checkpoint.
         self._failed_size = 0
@@ -252,7 +252,8 @@ class Load:
         self._outcomes: Outcomes | None = None  # of the present chunk
         self._pace = Pace(options.concurrency)
         self._delay = 0.0  # seconds before failed requests are repeated
-        self._waits = 0  # successive slices in which no row was written; see MOST_WAITS
+        # The number of successive slices in which no row was written; see MOST_WAITS.
+        self._unsuccessful_slices = 0
         self._progress = Progress(False)
         self._checkpoint = Checkpoint(
             options.checkpoint,
@@ -285,6 +286,7 @@ class Load:
                 "know them"
             )
         count = len(source) if hasattr(source, "__len__") else None
+        # A source without files has a single pair: its description and its field names.
         columns = fields_of_each(source, self._reading(Position(0, 0)))[0][1]
         subject["rows"] = {"name": options.checkpoint_name, "count": count, "columns": columns}
         return subject
@@ -312,7 +314,7 @@ class Load:
         self, reader: Worker | Executor, binder: Binder, chunks: Generator[Chunk, None, None]
     ) -> Generator[Step, Any, None]:
         """Read, bind and write all chunks."""
-        began = self._clock()
+        start_time = self._clock()
         self._progress = Progress(self._options.progress, self.report.target)
         self._work = reader.submit(binder.bind_next, chunks)
         try:
@@ -326,7 +328,7 @@ class Load:
                     self._outcomes = Outcomes(bound.chunk)
                     yield from self._write(bound)
                     self._end_of(bound.chunk)
-                    self.report.seconds = self._clock() - began
+                    self.report.seconds = self._clock() - start_time
             self._checkpoint.remove()
         except (LoadError, SessionShutdown, DependencyException) as error:
             error.report = self.report  # type: ignore[union-attr]
@@ -339,7 +341,7 @@ class Load:
                 error.report = self.report  # type: ignore[attr-defined]
             raise
         finally:
-            self.report.seconds = self._clock() - began
+            self.report.seconds = self._clock() - start_time
             if self._failed is not None:
                 self._failed.close()
 
@@ -367,6 +369,7 @@ class Load:
         else:
             assert self._table is not None
             self._plan = self._make_plan(self._table, fields)
+            # Rows without names have their values in the order of the statement's columns.
             self._source_order = list(self._plan.names)
             self._prepared = yield Prepare(self._plan.text)
         self._is_conditional = is_conditional(self._prepared.query_string)
@@ -377,8 +380,9 @@ class Load:
             else options.counters
             or any(column.type.typename == "counter" for column in self._prepared.column_metadata)
         )
+        # The statement is known now, and so whether its rows may be written twice.
         self._check_checkpoint()
-        binder = self._learn_columns()
+        binder = self._make_binder()
         reading = self._reading(Position(0, 0))
         # Check the columns of every file now, not when its turn comes in the middle of the load.
         for source, names in fields:
@@ -392,19 +396,21 @@ class Load:
         # Begin where the checkpoint of an earlier run ended.
         state = self._checkpoint.state
         begin = Position(int(state.get("file", 0)), int(state.get("row", 0)))
-        self._learn_from(state)
+        self._apply_checkpoint_state(state)
         reading = self._reading(begin)
         source_chunks = chunks_of(self._source, reading)
         if isinstance(options.columns, Mapping) and self._table is not None:
-            special = [field for field in self._special_fields if field is not None]
-            unmapped = UnmappedWatch(options.columns, [*options.ignore, *special], self._table)
+            special_fields = [field for field in self._special_fields if field is not None]
+            unmapped = UnmappedWatch(
+                options.columns, [*options.ignore, *special_fields], self._table
+            )
             for _, names in fields:
                 unmapped.look_at_names(names or ())
             source_chunks = unmapped.watch(source_chunks)
         self._chunks = UnitWatch(reading).watch(source_chunks)
         return binder, self._chunks
 
-    def _learn_from(self, state: Mapping[str, Any]) -> None:
+    def _apply_checkpoint_state(self, state: Mapping[str, Any]) -> None:
         """Set the attributes that depend on the checkpoint of earlier runs."""
         report = self.report
         report.skipped = int(state.get("rows", 0))
@@ -417,7 +423,7 @@ class Load:
             file_state = state.get("failed_rows") or {}
             if file_state.get("path") == os.path.realpath(failed_rows):
                 self._failed_size = int(file_state["size"])
-                self._failed_before = rows_after(failed_rows, self._failed_size)
+                self._failed_in_earlier_runs = rows_after(failed_rows, self._failed_size)
 
     def _check_checkpoint(self) -> None:
         """Raise ValueError if the load has a checkpoint, but its rows must not be written twice.
@@ -452,9 +458,9 @@ class Load:
                     f"columns= maps fields of the source to columns of {table.name}, which has no "
                     f"column {unknown[0]!r}: write columns={self._mapping!r}"
                 )
-        special = [field for field in self._special_fields if field is not None]
+        special_fields = [field for field in self._special_fields if field is not None]
         if not columns:
-            columns = self._columns_of_source(table, fields, special)
+            columns = self._columns_of_source(table, fields, special_fields)
         return plan_of(
             table,
             columns,
@@ -469,25 +475,30 @@ class Load:
         self,
         table: TableMetadata,
         fields: Sequence[tuple[str, list[str] | None]],
-        special: Sequence[str],
+        special_fields: Sequence[str],
     ) -> list[str]:
         """Return the columns of the table that at least one file of the source has.
 
         If no file has any of them, return all columns of the table.
+
+        :param special_fields: the fields with the TTL and the write time of each row.
+        :param fields: (name of the file, its field names); None for names that are not known.
         """
         ignored = self._options.ignore
-        present: set[str] = set()
+        names_in_source: set[str] = set()
         for source, names in fields:
             if names is None:  # each row has its own names, or values are in the order of the table
-                present.update(table.columns)
+                names_in_source.update(table.columns)
                 continue
-            check_names(names, source, (*ignored, *special), None, table)
-            present.update(names)
-        columns = [name for name in table.columns if name in present and name not in ignored]
+            check_names(names, source, (*ignored, *special_fields), None, table)
+            names_in_source.update(names)
+        columns = [
+            name for name in table.columns if name in names_in_source and name not in ignored
+        ]
         return columns or list(table.columns)
 
-    def _learn_columns(self) -> Binder:
-        """Set the attributes that depend on the statement's columns; return the binder."""
+    def _make_binder(self) -> Binder:
+        """Make the binder of the statement, and set the attributes that depend on its columns."""
         options, prepared = self._options, self._prepared
         markers = {"[ttl]": options.ttl_column, "[timestamp]": options.timestamp_column}
         for marker, field in markers.items():
@@ -502,28 +513,30 @@ class Load:
         self._order = [self._mapping.get(name, name) for name in source_order]
         keyspace = self._session.cluster.metadata.keyspaces.get(prepared.table_keyspace)
         table = keyspace.tables.get(prepared.table) if keyspace is not None else None
-        clustering: list[int] | None = None
-        key: set[str] = {names[index] for index in prepared.routing_key_indexes or ()}
+        # None if we do not know them: then each row is sent alone.
+        clustering_positions: list[int] | None = None
+        key_names: set[str] = {names[index] for index in prepared.routing_key_indexes or ()}
         # If a name occurs twice (SET a = ? WHERE ... IF a = ?), we cannot tell which bind marker
         # belongs to the key.
         if table is not None and len(set(names)) == len(names):
             clustering_names = [column.name for column in table.clustering_key]
             if all(name in names for name in clustering_names):
-                clustering = [names.index(name) for name in clustering_names]
+                clustering_positions = [names.index(name) for name in clustering_names]
             elif not any(name in names for name in clustering_names):
-                clustering = []  # only static columns
-            key.update(clustering_names)
+                clustering_positions = []  # only static columns
+            # Columns of the key must have values, also if their positions are not known.
+            key_names.update(clustering_names)
         # Without columns=, a file may lack a column that another file has. Columns of the key, and
         # the fields with TTL and write time, are always needed.
         allows_missing = self._is_closed
         self._columns = [
             column._replace(
-                is_key=column.name in key,
-                is_needed=not allows_missing or column.name in key or column.name in markers,
+                is_key=column.name in key_names,
+                is_needed=not allows_missing or column.name in key_names or column.name in markers,
             )
             for column in columns
         ]
-        self._keys = Keys(tuple(prepared.routing_key_indexes or ()), clustering)
+        self._keys = Keys(tuple(prepared.routing_key_indexes or ()), clustering_positions)
         order = positions_in(source_order, names)
         binder = Binder(
             prepared, self._columns, self._mapping, order, self._keys, self._batch, self._owners
@@ -538,9 +551,9 @@ class Load:
     def _static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:
         """Return what the binder needs to know about rows that only have static columns."""
         names = [column.name for column in self._columns]
-        keys = {column.name for column in (*table.partition_key, *table.clustering_key)}
+        key_names = {column.name for column in (*table.partition_key, *table.clustering_key)}
         other_columns = [index for index, name in enumerate(names) if name in table.columns]
-        other_columns = [index for index in other_columns if names[index] not in keys]
+        other_columns = [index for index in other_columns if names[index] not in key_names]
         return StaticRows(
             prepared,
             [names.index(column.name) for column in prepared.column_metadata],
@@ -565,6 +578,7 @@ class Load:
             self._columns,
             self._mapping,
             Formats(options.null, options.date_format, options.timestamp_format),
+            # Without a header line, the fields of a file are in the order of `columns=`.
             self._order if options.header is False else options.header,
             options.delimiter,
             options.quote,
@@ -588,7 +602,7 @@ class Load:
         """Send the requests of a chunk until each is acknowledged or has failed for good."""
         self.report.read += bound.chunk.size
         for index, error in bound.failures:
-            self._fail(bound.chunk, index, error)
+            self._record_failed_row(bound.chunk, index, error)
         if self._options.dry_run:
             self._progress.add(bound.row_count)
             self.report.bytes += bound.size
@@ -625,7 +639,7 @@ class Load:
         self, bound: Bound, wave: Wave, groups: Sequence[Group]
     ) -> Generator[Step, Any, list[Group]]:
         """Execute one request per group; return the groups to send again."""
-        began = self._clock()
+        start_time = self._clock()
         failed: list[tuple[Group, BaseException]] = []
         sent = written = not_applied = 0
         # Outcomes come in the order in which the requests are sent.
@@ -662,11 +676,13 @@ class Load:
             self.report.written += written
             self.report.not_applied += not_applied
             self._progress.add(written + not_applied)
-        self._waits = 0 if written or not_applied else self._waits + 1
+        # `_after_failure` gives up after too many slices without a written row.
+        self._unsuccessful_slices = 0 if written or not_applied else self._unsuccessful_slices + 1
         if throttled:
+            # Other requests of this cluster are throttled too: let them go first.
             self._pace.give_way()
         is_overloaded = any(isinstance(error, _OVERLOAD) for _, error in failed)
-        self._pace.note(len(groups) - throttled, self._clock() - began, is_overloaded)
+        self._pace.note(len(groups) - throttled, self._clock() - start_time, is_overloaded)
         return [
             retried
             for group, error in failed
@@ -677,10 +693,12 @@ class Load:
         self, bound: Bound, wave: Wave, group: Group, error: BaseException
     ) -> list[Group]:
         """Return the groups to send again after a failed request; [] if its rows have failed."""
-        if isinstance(error, RequestThrottled) and self._waits < MOST_WAITS:
+        if isinstance(error, RequestThrottled) and self._unsuccessful_slices < MOST_WAITS:
             # The cluster's own throttler refused the request, so it was not
             # sent: send it again later. The delay doubles with each slice without a written row.
-            self._delay = max(self._delay, min(0.001 * 2 ** min(self._waits, 8), LONGEST_WAIT))
+            self._delay = max(
+                self._delay, min(0.001 * 2 ** min(self._unsuccessful_slices, 8), LONGEST_WAIT)
+            )
             return [group]
         group.tries += 1
         if isinstance(error, SessionShutdown) or not isinstance(
@@ -703,7 +721,7 @@ class Load:
                 self.report.retries += len(single_groups)
                 return single_groups
         for row in group.rows:
-            self._fail(bound.chunk, wave.row_numbers[row], error)
+            self._record_failed_row(bound.chunk, wave.row_numbers[row], error)
         return []
 
     @property
@@ -729,7 +747,7 @@ class Load:
 
     # -- failures, and the end of a chunk ----------------------------------------------------------
 
-    def _fail(self, chunk: Chunk, index: int, error: BaseException) -> None:
+    def _record_failed_row(self, chunk: Chunk, index: int, error: BaseException) -> None:
         """Report a row that cannot be written; raise LoadError if too many rows have failed."""
         location = chunk.location(index)
         failure = RowFailure(str(location), error)
@@ -746,7 +764,7 @@ class Load:
                     None
                     if self._is_plain
                     else [column.type for column in self._prepared.bind_plan.columns],
-                    self._failed_before,
+                    self._failed_in_earlier_runs,
                 )
             self._failed.keep(chunk, index, location, failure.reason)
         if self._outcomes is not None:
@@ -848,6 +866,7 @@ def _profile_of(session: Session | AsyncSession, options: LoadOptions) -> Any:
     profile = options.execution_profile
     if options.timeout is None:
         return profile
+    # A copy with the timeout, so that the application's profile stays as it is.
     return session.execution_profile_clone_update(
         session._default_profile if profile is None else profile, request_timeout=options.timeout
     )
@@ -882,6 +901,7 @@ def _carry_out(session: Session, step: Step, profile: ExecutionProfile | str | N
         return step.future.result()
     if isinstance(step, Pause):
         return _threads.sleep(step.seconds)
+    # The only other step is `Prepare`.
     return session.prepare(step.text)
 
 
@@ -924,4 +944,5 @@ async def _acarry_out(
         return await asyncio.wrap_future(step.future)
     if isinstance(step, Pause):
         return await asyncio.sleep(step.seconds)
+    # The only other step is `Prepare`.
     return await session.prepare(step.text)

@@ -78,6 +78,7 @@ def check_encoding(name: str) -> str:
         codec = codecs.lookup(name)
     except (LookupError, TypeError):
         raise ValueError(f"encoding must be one that Python knows, but is {name!r}") from None
+    # "base64" and "zip" are codecs too, but of bytes.
     if not codec._is_text_encoding:
         raise ValueError(f"encoding must be one of texts, but is {name!r}")
     return "utf-8" if codec.name in ("utf-8", "utf-8-sig", "ascii") else codec.name
@@ -91,6 +92,7 @@ def bad_byte(text: str) -> str | None:
     match = None if text.isascii() else _BAD_BYTE.search(text)
     if match is None:
         return None
+    # `surrogateescape` decodes an invalid byte to the character U+DC00 plus the byte.
     return (
         f"byte 0x{ord(match[0]) - 0xDC00:02x} is not UTF-8: write encoding='latin-1', 'cp1252' or "
         "whatever the file is in"
@@ -187,6 +189,7 @@ def text_of(file: Limited) -> Iterator[io.TextIOBase]:
     try:
         yield text
     finally:
+        # Otherwise the garbage collector would close the file together with the wrapper.
         text.detach()
 
 
@@ -229,7 +232,7 @@ class _Streams:
         self._stream: Any = new_stream()  # None after the end of a stream
         self._offset = 0  # bytes of the file that were passed to decompressors, or were padding
         self._begin = 0  # the offset of the present stream
-        self._left = b""  # bytes of the file that were read, but not decompressed yet
+        self._unread = b""  # bytes of the file that were read, but not decompressed yet
 
     def read(self, size: int) -> bytes:
         """Return some decompressed bytes; b"" at the end of the file.
@@ -243,7 +246,7 @@ class _Streams:
                 return b""
             data = b""
             if self._stream.needs_input:
-                data, self._left = self._left or self._file.read(_STEP), b""
+                data, self._unread = self._unread or self._file.read(_STEP), b""
                 if not data:
                     raise EOFError(
                         "Compressed file ended before the end-of-stream marker was reached"
@@ -257,27 +260,28 @@ class _Streams:
                 ) from error
             if self._stream.eof:
                 # What follows the end of the stream belongs to the next one, or is padding.
-                self._left = self._stream.unused_data
-                self._offset -= len(self._left)
+                self._unread = self._stream.unused_data
+                self._offset -= len(self._unread)
                 self._stream = None
+            # A stream may end, or need more input, without a byte of output: then go on.
             if unpacked:
                 return unpacked
 
     def _begin_stream(self) -> bool:
         """Skip padding and begin the next stream. Return False if the file ends instead."""
-        end = self._offset
+        padding_start = self._offset
         while True:
-            data = self._left or self._file.read(_STEP)
-            self._left = data.lstrip(b"\0") if self._padding else data
-            self._offset += len(data) - len(self._left)
-            if self._left or not data:
+            data = self._unread or self._file.read(_STEP)
+            self._unread = data.lstrip(b"\0") if self._padding else data
+            self._offset += len(data) - len(self._unread)
+            if self._unread or not data:
                 break
-        if self._padding and (self._offset - end) % self._padding:
+        if self._padding and (self._offset - padding_start) % self._padding:
             raise OSError(
-                f"it is damaged: {self._offset - end} zero bytes at byte {end} are no padding, "
-                f"which comes in multiples of {self._padding}"
+                f"it is damaged: {self._offset - padding_start} zero bytes at byte "
+                f"{padding_start} are no padding, which comes in multiples of {self._padding}"
             )
-        if not self._left:
+        if not self._unread:
             return False
         self._begin = self._offset
         self._stream = self._new_stream()
@@ -302,7 +306,7 @@ class _Zstd:
         self._file = file
         self._frames = frames
         self._frame: Any = None  # None between frames
-        self._left = b""  # bytes of the file that were read, but not decompressed yet
+        self._unread = b""  # bytes of the file that were read, but not decompressed yet
         # Compressed bytes to decompress at a time. `read` adapts it, as they may expand a lot.
         self._step = 4096
 
@@ -313,8 +317,8 @@ class _Zstd:
         :raises EOFError: if the file ends within a frame.
         """
         while True:
-            data = self._left or self._file.read(self._step)
-            self._left = b""
+            data = self._unread or self._file.read(self._step)
+            self._unread = b""
             if not data:
                 if self._frame is not None:
                     raise EOFError(
@@ -322,10 +326,11 @@ class _Zstd:
                     )
                 return b""
             if self._frame is None:
+                # Each frame needs a decompressor of its own.
                 self._frame = self._frames.decompressobj()
             unpacked: bytes = self._frame.decompress(data)
             if self._frame.eof:
-                self._left = self._frame.unused_data
+                self._unread = self._frame.unused_data
                 self._frame = None
             # Read more at a time if that gave less than `size`, and little if it expanded a lot.
             self._step = min(max(self._step * (4 if len(unpacked) < size else 1), 512), 1 << 16)
@@ -350,7 +355,7 @@ class Limited(io.BufferedIOBase):
     def __init__(self, file: Any, path: str, encoding: str = "utf-8") -> None:
         self._file = file
         self._path = path
-        self._since = 0  # bytes since the last line end
+        self._line_bytes = 0  # bytes since the last line end
         self._given_back = b""  # bytes that the next `read1` returns
         self._is_begun = False  # True after the first bytes, where a byte order mark may be
         self._decoder: Any = None
@@ -389,14 +394,15 @@ class Limited(io.BufferedIOBase):
             # become a part of the first field name.
             if data.startswith(codecs.BOM_UTF8):
                 data = data[len(codecs.BOM_UTF8) :] or self._unpacked(1 << 16)
+        # Count the bytes of the present line, to refuse a file that has no line ends.
         line_end = data.rfind(b"\n")
         if line_end < 0:
             line_end = data.rfind(b"\r")  # also a line end
         if line_end >= 0:
-            self._since = len(data) - line_end
+            self._line_bytes = len(data) - line_end
         else:
-            self._since += len(data)
-        if self._since > chunks.LONGEST_LINE:
+            self._line_bytes += len(data)
+        if self._line_bytes > chunks.LONGEST_LINE:
             raise ValueError(
                 f"{self._path} has a line of more than {chunks.LONGEST_LINE:,} bytes: is it "
                 "damaged, or of another format?"
@@ -415,9 +421,12 @@ class Limited(io.BufferedIOBase):
             if self._decoder is None:
                 return data
             try:
+                # No data means the end of the file: then the decoder must have no incomplete
+                # character.
                 converted: bytes = self._decoder.decode(data, not data).encode()
             except UnicodeError as error:
                 raise OSError(f"it is not in the encoding that was said: {error}") from error
+            # A part of a character gives no text yet: read on.
             if converted or not data:
                 return converted
 

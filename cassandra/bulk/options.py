@@ -115,6 +115,7 @@ class LoadOptions:
                 "columns is a list of names, or a dict of fields and columns, not the text "
                 f"{self.columns!r}"
             )
+        # One string means the same as a list with this string.
         nulls = (self.null,) if isinstance(self.null, str) else self.null
         if not isinstance(nulls, (list, tuple)) or not all(isinstance(null, str) for null in nulls):
             raise TypeError(f"null is a text or a list of texts, but is {self.null!r}")

@@ -58,14 +58,16 @@ class Outcomes:
         """Return how many rows at the beginning of the chunk are done."""
         failed = set(self._failed)
         not_applied: set[int] = set()
-        done = set(failed)
+        done_indexes = set(failed)
         for row_numbers, rows, is_applied in self._groups:
             indexes = [row_numbers[row] for row in rows]
-            done.update(indexes)
+            done_indexes.update(indexes)
             if not is_applied:
                 not_applied.update(indexes)
+        # The first row that is neither written nor failed ends these rows.
         count = next(
-            (index for index in range(self.chunk.size) if index not in done), self.chunk.size
+            (index for index in range(self.chunk.size) if index not in done_indexes),
+            self.chunk.size,
         )
         return DoneRows(
             count,

@@ -51,8 +51,10 @@ class Pace:
         # Let the best latency grow by 1 % a slice, so that an exceptional one is forgotten.
         self._best = latency if best is None else min(latency, best * 1.01)
         if best is not None and latency > best * _TOLERANCE:
+            # Requests wait in queues of the servers: more of them would not be faster.
             self.limit = max(1, int(self.limit * _SLOW))
         else:
+            # Raise the ceiling by one per slice, but approach it fast.
             self._ceiling = min(self.highest, self._ceiling + 1)
             self.limit = min(self._ceiling, int(self.limit * _GROW) + 1)
 

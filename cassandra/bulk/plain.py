@@ -46,6 +46,7 @@ def plain_session(session: Any) -> Any:
         return session
     # Keep the column encryption policy of the handler: the cluster may have no such policy.
     policy = getattr(session.client_protocol_handler, "column_encryption_policy", None)
+    # A shallow copy: only the handler differs, and the application's session keeps its own.
     view = copy.copy(session)
     view.client_protocol_handler = encrypting_handler(ProtocolHandler, policy)
     return view
@@ -106,6 +107,7 @@ class PlainRows:
         """Return the plan that decodes rows with this metadata, and set the codecs."""
         # All pages of a statement have the same metadata object, unless the table is altered.
         if self._row_plan is None or metadata is not self._metadata:
+            # User-defined types become dicts, and sets lists: the elements may be unhashable.
             columns = metadata.native.for_user_types(_AS_DICTS).columns
             self._codecs = [_faithful(column.type).codec(vectors="list") for column in columns]
             self._row_plan = rows.RowPlan(metadata.names, self._codecs)

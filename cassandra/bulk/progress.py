@@ -34,8 +34,8 @@ class Progress:
         self._title = title
         self._unit = unit
         self._count = 0
-        self._began = monotonic()
-        self._next = self._began + _INTERVAL  # when the line is written next
+        self._start = monotonic()
+        self._next_write = self._start + _INTERVAL  # when the line is written next
         self._bar: Any = None
         if self._shown:
             try:
@@ -52,12 +52,12 @@ class Progress:
         self._count += count
         if self._bar is not None:
             self._bar.update(count)
-        elif self._shown and monotonic() >= self._next:
-            self._next = monotonic() + _INTERVAL
+        elif self._shown and monotonic() >= self._next_write:
+            self._next_write = monotonic() + _INTERVAL
             self._write("\r")
 
     def _write(self, begin: str, end: str = "") -> None:
-        seconds = max(monotonic() - self._began, 1e-9)
+        seconds = max(monotonic() - self._start, 1e-9)
         title = f"{self._title}: " if self._title else ""
         rate = self._count / seconds
         self._stream.write(f"{begin}{title}{self._count:,} {self._unit}, {rate:,.0f} a second{end}")

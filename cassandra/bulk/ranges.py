@@ -85,6 +85,7 @@ def ring_ranges(metadata: Metadata, keyspace: str) -> list[TokenRange]:
         or metadata.tablets.has_keyspace(keyspace)
     ):
         return [TokenRange(FIRST, LAST)]
+    # The bounds of the ring are added below, so leave them out here.
     tokens = sorted({int(token.value) for token in token_map.ring} - {FIRST, LAST})
     # The range that wraps around the end of the ring becomes two: the first and the last range.
     ranges: list[TokenRange] = []
@@ -123,6 +124,7 @@ def weigh(ranges: Sequence[TokenRange], estimates: Iterable[Estimate]) -> list[f
     bytes_by_range: dict[tuple[int, int], int] = {}
     for start, end, size in estimates:
         # A range that wraps around is two pieces; divide its bytes by their widths.
+        # (end - start) modulo 2^64 is the width of the whole range; "or 1" avoids a division by 0.
         for piece in [(start, end)] if start < end else [(start, LAST), (FIRST, end)]:
             share = 1.0 if start < end else (piece[1] - piece[0]) / ((end - start) % (1 << 64) or 1)
             bytes_by_range[piece] = max(bytes_by_range.get(piece, 0), int(size * share))
@@ -141,9 +143,9 @@ def weigh(ranges: Sequence[TokenRange], estimates: Iterable[Estimate]) -> list[f
             overlapping.append(pieces.popleft())
         weight = 0.0
         for start, end, size in overlapping:
-            common = min(end, token_range.end) - max(start, token_range.start)
-            if common > 0:
-                weight += size * (common / (end - start))
+            common_width = min(end, token_range.end) - max(start, token_range.start)
+            if common_width > 0:
+                weight += size * (common_width / (end - start))
         weights.append(weight)
     return weights
 
@@ -162,10 +164,12 @@ def split_ranges(
     result: list[TokenRange] = []
     weight_of_last = 0.0
     for token_range, weight in zip(ranges, weights, strict=True):
+        # A range cannot be cut into more pieces than it has tokens.
         pieces = min(max(round(weight / target_weight), 1), token_range.width)
         if (
             result
             and pieces == 1
+            # A joined range may exceed the target by a quarter.
             and weight_of_last + weight <= target_weight * 1.25
             and len(ranges) > parts
         ):
@@ -201,9 +205,12 @@ def key_of_token(token: int) -> bytes:
         mixed ^= mixed >> 33
         mixed = mixed * inverse & _MASK
     mixed ^= mixed >> 33
+    # The mixed second half is 0, so the two sums before mixing have the total 0.
     second = -mixed & _MASK
     first = (mixed - second) & _MASK
+    # Undo the XOR with the length, 16 bytes.
     first, second = first ^ 16, second ^ 16
+    # The numbers are the constants that each round of MurmurHash3 adds.
     low = ((second - 0x38495AB5) * _FIVE_INVERSE - first) & _MASK
     low = _rotated(_rotated(low, 33) * _C1_INVERSE & _MASK, 31) * _C2_INVERSE & _MASK
     high = _rotated((first - 0x52DCE729) * _FIVE_INVERSE & _MASK, 37)

@@ -106,10 +106,10 @@ class LoadReport:
 
     def __str__(self) -> str:
         verb = "would be written" if self.is_dry else "written"
-        done = self.read - self.failed if self.is_dry else self.written
+        row_count = self.read - self.failed if self.is_dry else self.written
         retried = f", {self.retries:,} retried" if self.retries else ""
         lines = [
-            f"{counted(done, 'row')} {verb} to {self.target} in {self.seconds:.1f} s "
+            f"{counted(row_count, 'row')} {verb} to {self.target} in {self.seconds:.1f} s "
             f"({self.rows_per_second:,.0f} rows/s, {self.bytes:,} bytes, "
             f"{counted(self.requests, 'request')}{retried})"
         ]
@@ -119,6 +119,7 @@ class LoadReport:
             lines.append(f"{self.not_applied:,} rows were not applied: their condition was not met")
         if self.failed:
             lines.append(f"{counted(self.failed, 'row')} failed:")
+            # The report has more of them, but ten show what is wrong.
             lines += [f"  {failure}" for failure in self.failures[:10]]
             if self.failed > 10:
                 lines.append(f"  ... and {self.failed - 10:,} more")

@@ -159,7 +159,7 @@ class _ScanBase:
         self.checkpoint: str | Path | None = remaining_options.pop("checkpoint", None)
         self.level: int | None = remaining_options.pop("consistency_level", None)
         self.ranges: Sequence[TokenRange] | None = remaining_options.pop("ranges", None)
-        self._call: dict[str, Any] = {
+        self._execute_options: dict[str, Any] = {
             "execution_profile": remaining_options.pop("execution_profile", EXEC_PROFILE_DEFAULT),
             "timeout": remaining_options.pop("timeout", NOT_SET),
             "row_type": remaining_options.pop("row_type", None),
@@ -167,8 +167,12 @@ class _ScanBase:
         if remaining_options:
             name = next(iter(remaining_options))
             names = sorted(ScanOptions.__annotations__)
-            near = nearest(name, names, 0.6)
-            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(names)}"
+            similar_name = nearest(name, names, 0.6)
+            hint = (
+                f"did you mean {similar_name!r}?"
+                if similar_name
+                else f"there are {', '.join(names)}"
+            )
             raise TypeError(f"a scan does not have the option {name!r}; {_INSTEAD.get(name, hint)}")
         if self.splits is not None:
             _positive("splits", self.splits)
@@ -184,7 +188,7 @@ class _ScanBase:
         self.purpose: dict[str, Any] = {}
         self.is_dry = False  # True for dry runs, which save no checkpoint
         self.unit = "rows"  # what the progress display counts
-        self._point: Checkpoint | None = None
+        self._saved_checkpoint: Checkpoint | None = None
 
     def _check_collecting(self, method: str) -> None:
         """Raise TypeError if the scan has a checkpoint, because the rows that `method` returns are
@@ -243,15 +247,18 @@ class _ScanBase:
     def _queue(self, statement: ScanStatement) -> PageQueue:
         """Return the queue of the pages to request, without those that a checkpoint has."""
         ranges = statement.ranges if self.ranges is None else self.ranges
-        if not statement.has_tokens and [part[:2] for part in ranges] not in ([], [(FIRST, LAST)]):
+        if not statement.has_tokens and [token_range[:2] for token_range in ranges] not in (
+            [],
+            [(FIRST, LAST)],
+        ):
             # The statement has no bounds, so each range would return all rows.
             raise ValueError(
                 f"ranges= cannot be used here: {self.table} is not read by token ranges"
             )
         queue = PageQueue(ranges, self.concurrency, self.max_bytes, self.in_order)
-        self._point = self._opened_checkpoint()
-        if self._point is not None:
-            queue.resume(self._point)
+        self._saved_checkpoint = self._opened_checkpoint()
+        if self._saved_checkpoint is not None:
+            queue.resume(self._saved_checkpoint)
         return queue
 
     def _send(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> None:
@@ -259,7 +266,7 @@ class _ScanBase:
         session = plain_session(self.session)
         send = getattr(session, "execute_async", None) or session.execute
         bound = statement.bind(queue.ranges[fetch.number], self.page_size, self.level)
-        fetch.handle = send(bound, paging_state=fetch.state, **self._call)
+        fetch.handle = send(bound, paging_state=fetch.state, **self._execute_options)
 
     def _used(self, queue: PageQueue, fetch: Fetch, state: bytes | None) -> None:
         """Record that the application has used a page, and save the checkpoint.
@@ -267,8 +274,8 @@ class _ScanBase:
         If we saved when the page arrives, a crash before it is used would lose its rows.
         """
         queue.used(fetch, state)
-        if self._point is not None:
-            queue.save(self._point)
+        if self._saved_checkpoint is not None:
+            queue.save(self._saved_checkpoint)
 
 
 def _positive(name: str, value: object) -> int:
@@ -277,21 +284,21 @@ def _positive(name: str, value: object) -> int:
     return value
 
 
-def _cut(page: Page, left: int | None) -> tuple[int, int | None]:
+def _cut(page: Page, remaining: int | None) -> tuple[int, int | None]:
     """Cut a page to the number of rows that are still needed.
 
     :param page: a result whose current page has not been read yet.
-    :param left: how many rows are needed; None for all.
+    :param remaining: how many rows are needed; None for all.
     :returns: the number of rows in the page after the cut, and the number of rows that are needed
         from later pages (None for all).
     """
     message = page._message
     if message is None:
-        return 0, left
-    if left is not None and message.row_count > left:
+        return 0, remaining
+    if remaining is not None and message.row_count > remaining:
         # All functions that decode the page decode this many rows.
-        rows_message(message).row_count = left
-    return message.row_count, None if left is None else left - message.row_count
+        rows_message(message).row_count = remaining
+    return message.row_count, None if remaining is None else remaining - message.row_count
 
 
 def size_of(result: Page) -> int:
@@ -377,6 +384,7 @@ class Arrays:
             self._form = result._numpy_form()
         plan = self._form.column_plan_of(message.metadata)
         self._columnar.check_same(self._form.column_plan.layout, plan.layout)
+        # Keep NumPy arrays; they are joined at the end.
         self._pages.append(self._form.each(message.columns(plan)))
 
     def joined(self) -> dict[str, Any]:
@@ -444,29 +452,32 @@ class Scan(_ScanBase):
 
     def pages(self) -> Iterator[Any]:
         """Yield each page as a `ResultSet`, of which you may only use the current page."""
-        steps = self._steps()
-        statement = drive(steps, lambda call: call(plain_session(self.session)))
+        plan_steps = self._steps()
+        statement = drive(plan_steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
-        left = self.limit
+        remaining = self.limit
         with self._progress_display() as progress:
             for fetch in queue.to_send():
                 self._send(statement, queue, fetch)
-            while left != 0 and (oldest := queue.oldest()) is not None:
+            while remaining != 0 and (oldest := queue.oldest()) is not None:
                 result = self._result(statement, queue, oldest)
                 state = result.paging_state
                 queue.arrived(oldest, state, size_of(result))
-                count, left = _cut(result, left)
+                count, remaining = _cut(result, remaining)
                 # Send the next requests before the application uses this page, unless the limit is
                 # reached.
-                for fetch in queue.to_send() if left != 0 else ():
+                for fetch in queue.to_send() if remaining != 0 else ():
                     self._send(statement, queue, fetch)
                 progress.add(count)
                 yield result
+                # The caller asked for the next page, so it has used this one.
                 self._used(queue, oldest, state)
 
     def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Any:
         while True:
             try:
+                # `_send` has stored a future in `handle`, and replaces it if the request is
+                # repeated.
                 return fetch.handle.result()
             except Exception as error:
                 fetch.attempts += 1
@@ -497,20 +508,20 @@ class Scan(_ScanBase):
         """
         # Libraries take batches ahead of their use, and a batch that was taken counts as used.
         self._check_collecting("reader")
-        maker = Batches(options)
+        batch_maker = Batches(options)
         pages = self.pages()
         # Even a range without rows has an (empty) page. If there is no page, `ranges` is empty.
         page = next(pages, None)
         if page is None:
             raise ValueError(NO_PAGE)
-        first = maker.batch(page)
+        first_batch = batch_maker.batch(page)
 
         def batches() -> Iterator[Any]:
-            yield first
+            yield first_batch
             for page in pages:
-                yield maker.batch(page)
+                yield batch_maker.batch(page)
 
-        return maker._pyarrow.RecordBatchReader.from_batches(maker.schema, batches())
+        return batch_maker._pyarrow.RecordBatchReader.from_batches(batch_maker.schema, batches())
 
     def to_arrow(self, **options: Any) -> Any:
         """Return the whole table as a `pyarrow.Table`.
@@ -529,10 +540,10 @@ class Scan(_ScanBase):
         :raises TypeError: if the scan has a checkpoint.
         """
         self._check_collecting("to_pandas")
-        maker = Frames(options)
+        frames = Frames(options)
         for page in self.pages():
-            maker.add(page)
-        return maker.frame()
+            frames.add(page)
+        return frames.frame()
 
     def to_polars(self, **options: Any) -> Any:
         """Return the whole table as a `polars.DataFrame`.
@@ -551,12 +562,13 @@ class Scan(_ScanBase):
         :raises TypeError: if the scan has a checkpoint.
         :raises ValueError: if two columns have the same name.
         """
+        # The method has no options: the error for one explains what to use instead.
         check_numpy_options(_unknown)
         self._check_collecting("to_numpy")
-        maker = Arrays()
+        arrays = Arrays()
         for page in self.pages():
-            maker.add(page)
-        return maker.joined()
+            arrays.add(page)
+        return arrays.joined()
 
     def token_ranges(self) -> list[TokenRange]:
         """Return the ranges that the scan reads, in token order."""
@@ -576,20 +588,23 @@ class AsyncScan(_ScanBase):
         steps = self._steps()
         statement = await adrive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
-        left = self.limit
+        remaining = self.limit
         progress = self._progress_display()
         try:
             for fetch in queue.to_send():
                 self._send(statement, queue, fetch)
-            while left != 0 and (oldest := queue.oldest()) is not None:
+            while remaining != 0 and (oldest := queue.oldest()) is not None:
                 result = await self._result(statement, queue, oldest)
                 state = result.paging_state
                 queue.arrived(oldest, state, size_of(result))
-                count, left = _cut(result, left)
-                for fetch in queue.to_send() if left != 0 else ():
+                count, remaining = _cut(result, remaining)
+                # Send the next requests before the application uses this page, unless the limit is
+                # reached.
+                for fetch in queue.to_send() if remaining != 0 else ():
                     self._send(statement, queue, fetch)
                 progress.add(count)
                 yield result
+                # The caller asked for the next page, so it has used this one.
                 self._used(queue, oldest, state)
         finally:
             progress.close()
@@ -601,9 +616,12 @@ class AsyncScan(_ScanBase):
     async def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Any:
         while True:
             try:
+                # `_send` has stored a future in `handle`, and replaces it if the request is
+                # repeated.
                 return await fetch.handle
             except Exception as error:
                 fetch.attempts += 1
+                # The repeated request has the same paging state, so no row comes twice.
                 delay = delay_before_retry(error, fetch.attempts)
                 if delay is None:
                     raise
@@ -632,8 +650,8 @@ class AsyncScan(_ScanBase):
         :raises TypeError: if the scan has a checkpoint.
         """
         self._check_collecting("to_arrow")
-        maker = Batches(options)
-        return maker.table([maker.batch(page) async for page in self.pages()])
+        batch_maker = Batches(options)
+        return batch_maker.table([batch_maker.batch(page) async for page in self.pages()])
 
     async def to_pandas(self, **options: Any) -> Any:
         """Return the whole table as a `pandas.DataFrame`.
@@ -643,10 +661,10 @@ class AsyncScan(_ScanBase):
         :raises TypeError: if the scan has a checkpoint.
         """
         self._check_collecting("to_pandas")
-        maker = Frames(options)
+        frames = Frames(options)
         async for page in self.pages():
-            maker.add(page)
-        return maker.frame()
+            frames.add(page)
+        return frames.frame()
 
     async def to_numpy(self, **_unknown: NoReturn) -> dict[str, Any]:
         """Return the whole table as a dict of column name to NumPy array.
@@ -654,12 +672,13 @@ class AsyncScan(_ScanBase):
         :raises TypeError: if the scan has a checkpoint.
         :raises ValueError: if two columns have the same name.
         """
+        # The method has no options: the error for one explains what to use instead.
         check_numpy_options(_unknown)
         self._check_collecting("to_numpy")
-        maker = Arrays()
+        arrays = Arrays()
         async for page in self.pages():
-            maker.add(page)
-        return maker.joined()
+            arrays.add(page)
+        return arrays.joined()
 
     if not TYPE_CHECKING:  # hidden, so that type checkers report `for row in scan` as an error
 
@@ -676,6 +695,7 @@ class AsyncScan(_ScanBase):
         """
         self._check_collecting("to_polars")
         polars = columnar_module().polars_module()
+        # Polars has no type for durations with months, days and nanoseconds.
         return polars.from_arrow(await self.to_arrow(**{"durations": "struct", **options}))
 
 
@@ -699,6 +719,7 @@ def count(session: Session, table: str, where: str | None = None, **options: Any
     scan = Scan(session, table, "count(*)", where, options)  # type: ignore[arg-type]
     scan.unit = "ranges"
     rows = PlainRows()
+    # Each page has a single row with a single value, the count of a range.
     return sum(rows.tuples(page)[0][0] for page in scan.pages())
 
 
@@ -719,6 +740,7 @@ async def acount(
     total = 0
     async with aclosing(scan.pages()) as pages:
         async for page in pages:
+            # Each page has a single row with a single value, the count of a range.
             total += rows.tuples(page)[0][0]
     return total
 

@@ -122,24 +122,26 @@ def plan_steps(
     if not has_tokens:
         return ScanStatement(prepared, [TokenRange(FIRST, LAST)], False, parameters)
     estimates: list[Estimate] = []
-    rows = PlainRows()
+    plain_rows = PlainRows()
     for host in metadata.all_hosts():
+        # None means that the state is unknown: ask this host too.
         if host.is_up is False:
             continue
         try:
-            answer = yield _estimates_of(host, keyspace, table_name)
+            estimates_page = yield _estimates_of(host, keyspace, table_name)
         except DriverException:
             continue  # without this node's estimates, ranges are only less equal in size
         estimates += [
-            Estimate(int(start), int(end), int(mean) * int(count))
-            for start, end, mean, count in rows.tuples(answer)
-            if start is not None and end is not None and mean and count
+            Estimate(int(start), int(end), int(mean_size) * int(partition_count))
+            for start, end, mean_size, partition_count in plain_rows.tuples(estimates_page)
+            if start is not None and end is not None and mean_size and partition_count
         ]
     # Divide the ring into ranges of about equal size.
     ranges = ring_ranges(metadata, keyspace)
     weights = weigh(ranges, estimates)
     if splits is None:
         total = sum(weights) if any(estimate.bytes for estimate in estimates) else 0
+        # At least four ranges per concurrent request, so that all of them have work until the end.
         splits = max(int(total / BYTES_OF_A_RANGE), concurrency * 4)
     splits = at_tablets(metadata, keyspace, splits)
     return ScanStatement(prepared, split_ranges(ranges, weights, splits), True, parameters)
@@ -238,6 +240,7 @@ class PageQueue:
             is_full = in_flight >= self._concurrency or (
                 (in_flight + 1) * self._page_bytes > self._max_bytes
             )
+            # The next page in order is always requested, or `oldest` would wait forever.
             if in_flight and is_full and not self._is_next_in_order(self._waiting[0]):
                 return
             fetch = self._waiting.popleft()
@@ -262,6 +265,7 @@ class PageQueue:
             return None
         if self._in_order:
             return min(self._in_flight, key=lambda fetch: fetch.number)
+        # In any order: the page that was requested first.
         return self._in_flight[0]
 
     def arrived(self, fetch: Fetch, state: bytes | None, size: int) -> None:
@@ -272,6 +276,7 @@ class PageQueue:
         :param size: the size of the page in bytes.
         """
         self._in_flight.remove(fetch)
+        # Rise at once to the size of a larger page, and fall by an eighth of the difference.
         self._page_bytes = max(size, self._page_bytes + (size - self._page_bytes) / 8)
         if state is not None:
             # At the front of the queue, so that this range is finished before others are begun.

@@ -75,11 +75,11 @@ def format_of(path: str, format: str | None) -> str:
     ending = os.path.splitext(bare_name(path))[1]
     known_format = _ENDINGS.get(ending)
     if known_format is None:
-        reader = _READERS_OF_PANDAS.get(ending)
-        if reader is not None:
+        pandas_reader = _READERS_OF_PANDAS.get(ending)
+        if pandas_reader is not None:
             raise ValueError(
                 f"{path!r} is not CSV, JSON lines or Parquet: write load(table, "
-                f"pandas.{reader}({path!r}))"
+                f"pandas.{pandas_reader}({path!r}))"
             )
         raise ValueError(
             f"the format of {path!r} is not known by its name: write format='csv', 'jsonl' or "
@@ -205,14 +205,14 @@ def files_of(source: object, left_out: Iterable[str] = ()) -> list[str] | None:
         if not isinstance(name, (str, os.PathLike)):
             raise TypeError(f"a list of files has a {type(name).__name__}: {name!r}")
     excluded = {os.path.realpath(path) for path in left_out}
-    paths = [path for name in names for path in _expanded(os.fspath(name), excluded)]
+    paths = [path for name in names for path in _expand_path(os.fspath(name), excluded)]
     for path, count in Counter(paths).items():
         if count > 1 and is_pipe(path):
             raise ValueError(f"{path} stands twice among the files, and can be read once")
     return paths
 
 
-def _expanded(path: Any, excluded: Set[str]) -> list[str]:
+def _expand_path(path: Any, excluded: Set[str]) -> list[str]:
     """Return the files of a path, folder or glob, sorted by name."""
     if isinstance(path, bytes):
         path = os.fsdecode(path)
@@ -338,7 +338,9 @@ def _size_of(table: Any) -> int:
     for arrow_type, column in (
         zip(table.schema.types, table.columns, strict=True) if hasattr(table, "schema") else ()
     ):
+        # Only dictionary types have both attributes.
         if hasattr(arrow_type, "value_type") and hasattr(arrow_type, "index_type"):
+            # A column of a table has chunks; that of a record batch is a single array.
             for part in getattr(column, "chunks", [column]):
                 values = part.dictionary
                 size += len(part) * values.nbytes // max(len(values), 1)
@@ -406,15 +408,19 @@ def fields_of_each(source: object, reading: Reading) -> list[tuple[str, list[str
                 log.warning("%s is empty: it has no header, and no rows", path)
         return [(path, names) for path, names in fields_by_file if names != []]
     if is_array(source):
-        dtype: Any = getattr(source, "dtype", None)
-        names = None if dtype is None or dtype.names is None else list(dtype.names)
+        column_names: Any = getattr(source, "dtype", None)
+        names = (
+            None if column_names is None or column_names.names is None else list(column_names.names)
+        )
         return [("the array", names)]
     if is_frame(source):
         return [("the frame", [str(name) for name in source.columns])]
     if is_arrow(source):
         # A source without `schema.names` (a stream, a polars frame) may have `columns`.
-        dtype = getattr(getattr(source, "schema", None), "names", None)
-        if dtype is None or callable(dtype):
-            dtype = getattr(source, "columns", None)
-        return [("the table", None if dtype is None else [str(name) for name in dtype])]
+        column_names = getattr(getattr(source, "schema", None), "names", None)
+        if column_names is None or callable(column_names):
+            column_names = getattr(source, "columns", None)
+        return [
+            ("the table", None if column_names is None else [str(name) for name in column_names])
+        ]
     return [("the rows", None)]

@@ -67,7 +67,7 @@ def table_of(metadata: Metadata, name: str, keyspace: str | None, with_views: bo
             "columns= and where= choose what is read; session.execute runs statements"
         )
     # Split the name, and complete it by the keyspace of the session.
-    parts = _split(name)
+    parts = _split_name(name)
     if len(parts) == 2:
         keyspace, name = parts
     elif len(parts) == 1:
@@ -81,23 +81,26 @@ def table_of(metadata: Metadata, name: str, keyspace: str | None, with_views: bo
     # Look it up; a wrong name is often misspelt, so suggest a similar one.
     keyspace_metadata = metadata.keyspaces.get(keyspace)
     if keyspace_metadata is None:
-        raise ValueError(f"there is no keyspace {keyspace!r}{_near(keyspace, metadata.keyspaces)}")
+        raise ValueError(
+            f"there is no keyspace {keyspace!r}{_similar_name_hint(keyspace, metadata.keyspaces)}"
+        )
     table = keyspace_metadata.tables.get(name)
     if table is None and with_views:
         table = keyspace_metadata.views.get(name)
     if table is None:
         raise ValueError(
-            f"keyspace {keyspace!r} has no table {name!r}{_near(name, keyspace_metadata.tables)}"
+            f"keyspace {keyspace!r} has no table {name!r}"
+            f"{_similar_name_hint(name, keyspace_metadata.tables)}"
         )
     return table
 
 
-def _near(name: str, names: Iterable[str]) -> str:
+def _similar_name_hint(name: str, names: Iterable[str]) -> str:
     near = nearest(name, names, 0.6)
     return f"; did you mean {near!r}?" if near else ""
 
 
-def _split(name: str) -> list[str]:
+def _split_name(name: str) -> list[str]:
     """Split a name at its dots, and remove quotes: 'shop."My.Table"' -> ['shop', 'My.Table']."""
     parts: list[str] = []
     rest = name
@@ -193,11 +196,11 @@ def _using(clause: str, constant: int | None, column: str | None) -> list[str]:
     if constant is not None and column is not None:
         raise ValueError(f"{clause.lower()} and {clause.lower()}_column exclude each other")
     if constant is not None:
-        return [f"{clause} {_checked(clause, constant)}"]
+        return [f"{clause} {_checked_using_value(clause, constant)}"]
     return [f"{clause} ?"] if column is not None else []
 
 
-def _checked(clause: str, value: object) -> int:
+def _checked_using_value(clause: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         instead = ": write int(ttl.total_seconds())" if hasattr(value, "total_seconds") else ""
         raise TypeError(f"{clause.lower()} must be an integer, but is {value!r}{instead}")
@@ -222,8 +225,8 @@ def _counter_plan(
         )
     if ttl:
         raise ValueError("counters have no time to live")
-    changed = [name for name in names if name not in key]
-    sets = ", ".join(f"{protect_name(name)} = {protect_name(name)} + ?" for name in changed)
+    counter_names = [name for name in names if name not in key]
+    sets = ", ".join(f"{protect_name(name)} = {protect_name(name)} + ?" for name in counter_names)
     where = " AND ".join(f"{protect_name(name)} = ?" for name in key)
     text = (
         f"UPDATE {protect_name(table.keyspace_name)}.{protect_name(table.name)} "
@@ -247,6 +250,8 @@ def static_plan(
     partition = [column.name for column in table.partition_key]
     clustering = [column.name for column in table.clustering_key]
     static = [name for name in plan.names if table.columns[name].is_static]
+    # If the source lacks the first clustering column, all its rows only have static columns, and
+    # the plan itself is for these.
     if plan.is_counter or not static or not clustering or clustering[0] not in plan.names:
         return None
     names = [*partition, *static]
@@ -340,7 +345,9 @@ def positions_in(source_order: Sequence[str], names: Sequence[str]) -> list[int]
     """
     positions: list[int] = []
     for index, name in enumerate(names):
+        # The positions of all values for this name.
         same_name = [position for position, column in enumerate(source_order) if column == name]
+        # The n-th bind marker of a name gets its n-th value, or the last one if there are fewer.
         positions.append(same_name[min(names[:index].count(name), len(same_name) - 1)])
     return positions
 

@@ -107,6 +107,7 @@ def worker_session(settings: Mapping[str, Any]) -> Session:
 
     :param settings: picklable settings of `cassandra.cluster.Cluster`.
     """
+    # A forked process must not use the session of its parent, so the key has the process id.
     key = (os.getpid(), pickle.dumps(sorted(settings.items())))
     session = _sessions.get(key)
     if session is None:

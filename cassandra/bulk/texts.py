@@ -197,19 +197,20 @@ def json_reader(cql_type: Any, formats: Formats) -> Reader:
     :param cql_type: the column's type.
     :param formats: how values that are strings in JSON are written.
     """
-    inner = tuple(json_reader(subtype, formats) for subtype in cql_type.subtypes or ())
+    subreaders = tuple(json_reader(subtype, formats) for subtype in cql_type.subtypes or ())
     names = getattr(cql_type, "fieldnames", None)
     if names:
-        return _nullable(partial(_user_type, dict(zip(names, inner, strict=True))))
+        return _nullable(partial(_user_type, dict(zip(names, subreaders, strict=True))))
     type_name = _form_of(cql_type)
     if type_name in ("list", "set") or getattr(cql_type, "vector_size", None) is not None:
-        return _nullable(partial(_elements, inner[0]))
+        return _nullable(partial(_elements, subreaders[0]))
     if type_name == "map":
-        return _nullable(partial(_pairs, *inner))
+        return _nullable(partial(_pairs, *subreaders))
     if type_name == "tuple":
-        return _nullable(partial(_tuple, inner))
-    if type_name == "frozen" and inner:
-        return inner[0]
+        return _nullable(partial(_tuple, subreaders))
+    # frozen<T> has the values of T.
+    if type_name == "frozen" and subreaders:
+        return subreaders[0]
     return _scalar_reader(type_name, text_reader(cql_type, formats))
 
 
@@ -217,7 +218,7 @@ def _nullable(read: Reader) -> Reader:
     return lambda value: None if value is None else read(value)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object as a dict; raise ValueError if a name occurs twice."""
     result = dict(pairs)
     if len(result) < len(pairs):
@@ -232,9 +233,9 @@ def _long_integer(text: str) -> int:
 
 
 # Numbers with a decimal point become Decimal, which keeps all digits.
-_DECODER = json.JSONDecoder(parse_float=Decimal, object_pairs_hook=_unique)
+_DECODER = json.JSONDecoder(parse_float=Decimal, object_pairs_hook=_object_without_duplicates)
 _LONG_DECODER = json.JSONDecoder(
-    parse_float=Decimal, parse_int=_long_integer, object_pairs_hook=_unique
+    parse_float=Decimal, parse_int=_long_integer, object_pairs_hook=_object_without_duplicates
 )
 
 
@@ -287,7 +288,7 @@ def _scalar_reader(type_name: str, read: Reader) -> Reader:
         # Compare the exact type, because a bool is an int in Python.
         if type(value) is usual_type:
             return read_usual(value)
-        return None if value is None else _scalar(type_name, read, value)
+        return None if value is None else _converted_scalar(type_name, read, value)
 
     return scalar
 
@@ -300,7 +301,7 @@ def _real(value: Decimal) -> float:
     return _finite(float(value), value)
 
 
-def _scalar(type_name: str, read: Reader, value: object) -> Any:
+def _converted_scalar(type_name: str, read: Reader, value: object) -> Any:
     """Convert a JSON scalar to a value of a CQL type.
 
     The JSON type must fit exactly: a boolean is no number, and a fraction is no integer.
@@ -330,6 +331,7 @@ def _scalar(type_name: str, read: Reader, value: object) -> Any:
     elif isinstance(value, float):
         if type_name in _REALS:
             return value  # NaN or infinity, written by name
+        # The difference is 0 for finite numbers only.
         if type_name == "decimal" and value - value == 0:
             return Decimal(repr(value))
     if type_name not in _SCALARS and type_name not in _TEXTS:
@@ -404,6 +406,7 @@ def _user_type(readers: Mapping[str, Reader], value: object) -> tuple[Any, ...]:
     unknown = set(value) - set(readers)
     if unknown:
         raise ValueError(f"the type has no field {sorted(unknown)[0]!r}: {', '.join(readers)}")
+    # A missing field is null.
     return tuple(read(value.get(name)) for name, read in readers.items())
 
 
@@ -484,11 +487,12 @@ def _day(year: int, month: int, day: int) -> Date:
 
 
 def _date_text(value: Date) -> str:
-    eras, rest = divmod(
+    # Python's dates have the years 1 to 9999 only. The calendar repeats every 400 years, so format
+    # the year within its era, and add the eras.
+    eras, day_in_era = divmod(
         value.days_from_epoch + datetime.date(1970, 1, 1).toordinal() - 1, _ERA_DAYS
     )
-    # Day within its 400-year era, as a date from year 1 on.
-    day = datetime.date.fromordinal(rest + 1)
+    day = datetime.date.fromordinal(day_in_era + 1)
     year = day.year + eras * _ERA_YEARS
     sign = "-" if year < 0 else "+" if year > 9999 else ""
     return f"{sign}{abs(year):04d}-{day.month:02d}-{day.day:02d}"
@@ -567,11 +571,12 @@ def _as_tuple(formats: str | Sequence[str]) -> tuple[str, ...]:
 
 def _by_first_format(formats: tuple[str, ...], text: str) -> datetime.datetime:
     """Return the moment that a text has in the first of the formats that fits it."""
+    # The error of a single format says most, so let it pass.
     if len(formats) == 1:
         return datetime.datetime.strptime(text, formats[0])
-    for form in formats:
+    for date_format in formats:
         try:
-            return datetime.datetime.strptime(text, form)
+            return datetime.datetime.strptime(text, date_format)
         except ValueError:
             continue
     raise ValueError(f"{short_repr(text)} has none of the formats {', '.join(map(repr, formats))}")
@@ -586,9 +591,10 @@ def _formatted_timestamp(formats: tuple[str, ...], text: str) -> datetime.dateti
 
 
 def _duration(text: str) -> Duration:
-    parts = _DURATION.fullmatch(text.strip(_BLANKS))
-    counts = parts.groups()[1:] if parts is not None else ()
-    if parts is None or all(count is None for count in counts):
+    # Group 1 is the sign, the others are the counts of the units in the order of `_UNITS`.
+    match = _DURATION.fullmatch(text.strip(_BLANKS))
+    counts = match.groups()[1:] if match is not None else ()
+    if match is None or all(count is None for count in counts):
         raise ValueError(f"{short_repr(text)} is not a duration, as 1mo2d3h4m5s")
     months, days, nanoseconds = (
         sum(
@@ -598,7 +604,7 @@ def _duration(text: str) -> Duration:
         )
         for index in range(3)
     )
-    sign = -1 if parts[1] == "-" else 1
+    sign = -1 if match[1] == "-" else 1
     return Duration(sign * months, sign * days, sign * nanoseconds)
 
 
@@ -679,7 +685,7 @@ def json_of(
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
-        # JSON has no NaN or infinity.
+        # JSON has no NaN or infinity. The difference is 0 for finite numbers only.
         return value if value - value == 0 else str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"0x{bytes(value).hex()}"

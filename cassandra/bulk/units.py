@@ -74,20 +74,22 @@ class UnitWatch:
     def _look_at_row(self, chunk: Chunk, index: int, row: Any) -> None:
         """Look at the original text of a row: a list of CSV fields, or a line of JSON."""
         if isinstance(row, list) and chunk.names is not None:
-            pairs: Iterable[tuple[str, Any]] = zip(chunk.names, row, strict=False)
+            named_values: Iterable[tuple[str, Any]] = zip(chunk.names, row, strict=False)
         elif isinstance(row, str) and row.lstrip()[:1] == "{":
             try:
-                pairs = json.loads(row).items()
+                named_values = json.loads(row).items()
             except (ValueError, RecursionError):
                 return
         else:
             return
-        for field, value in pairs:
+        for field, value in named_values:
             column = self._pending.get(field)
             if column is None or value is None or value in self._nulls:
                 continue
+            # One value of a column is enough.
             del self._pending[field]
             if type(value) is str and value.strip().isascii() and value.strip().isdigit():
+                # Longer numbers are no timestamps in any unit, and Python may refuse to parse them.
                 value = int(value) if len(value) < 30 else value
             self._check(chunk, index, column, value)
 

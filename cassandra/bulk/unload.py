@@ -141,13 +141,13 @@ class _Writer:
         self._format = format
         self._compression = compression
         self._file_bytes = file_bytes
-        self._plain = PlainRows()
-        self._begun = monotonic()
-        self._is_over = False  # True when the manifest is written
+        self._plain_rows = PlainRows()
+        self._start = monotonic()
+        self._is_complete = False  # True when the manifest is written
         self._names: list[str] | None = None  # the columns of the first page
         # The present file: its final path, its rows, and the bytes of its pages.
         self._path: Path | None = None
-        self._rows = self._written = 0
+        self._rows = self._file_pages_bytes = 0
         self._stack = ExitStack()  # closes the present file
         # Writes a page to the present file, and returns its rows; None between files.
         self._write: Callable[[Any], int] | None = None
@@ -162,8 +162,8 @@ class _Writer:
             self._open(result)
         assert self._write is not None
         self._rows += self._write(result)
-        self._written += size_of(result)
-        if self._written >= self._file_bytes:
+        self._file_pages_bytes += size_of(result)
+        if self._file_pages_bytes >= self._file_bytes:
             self._end_file()
 
     def _check_columns(self, result: Page) -> None:
@@ -200,27 +200,32 @@ class _Writer:
         self._path = self.folder / f"part-{len(self.report.files):05}.{ending}"
         # The file gets its final name when it is complete: if the process is killed before, no file
         # with such a name is incomplete. The temporary name is hidden, so that a load skips it.
-        temporary = self._temporary(self._path)
+        temporary = self._temporary_path(self._path)
         if self._batches is not None:
-            self._write = self._parquet(temporary, result)
+            self._write = self._parquet_writer(temporary, result)
             return
         opener: Any = gzip.open if self._compression else open
         file = self._stack.enter_context(opener(temporary, "wb"))
-        self._write = self._csv(file, result) if self._format == "csv" else self._json(file, result)
+        self._write = (
+            self._csv_writer(file, result)
+            if self._format == "csv"
+            else self._json_writer(file, result)
+        )
 
-    def _csv(self, file: Any, result: Page) -> Callable[[Any], int]:
+    def _csv_writer(self, file: Any, result: Page) -> Callable[[Any], int]:
         names = result.column_names or []
-        text = FileText(self._form, names)
+        file_text = FileText(self._form, names)
         if self._form.header:
-            file.write(text.line(names))
+            file.write(file_text.line(names))
 
         def write_rows(page: Page) -> int:
-            rows = self._plain.tuples(page)
+            rows = self._plain_rows.tuples(page)
             for row in rows:
-                file.write(text.row(row))
+                file.write(file_text.row(row))
             return len(rows)
 
         if not self._form.has_usual_texts or self._form.encoding != "utf-8":
+            # Other forms and encodings need the Python writer.
             return write_rows
 
         is_begun = self._form.header  # True when the file has some line
@@ -229,7 +234,7 @@ class _Writer:
             nonlocal is_begun
             message = rows_message(page._message)
             # Convert the bytes of the page to CSV without a Python object per value.
-            codecs = self._plain.codecs(page)
+            codecs = self._plain_rows.codecs(page)
             lines = csv_texts.csv_lines(names, codecs, *message.rows_body)
             if not is_begun and lines:
                 lines = _with_quoted_mark(lines)
@@ -239,23 +244,23 @@ class _Writer:
 
         return write
 
-    def _json(self, file: Any, result: Page) -> Callable[[Any], int]:
+    def _json_writer(self, file: Any, result: Page) -> Callable[[Any], int]:
         names = result.column_names or []
-        text = FileText(self._form, names)
+        file_text = FileText(self._form, names)
         # Escape all characters beyond ASCII if the encoding may lack them.
         is_ascii = not self._form.encoding.startswith("utf")
 
         def write(page: Page) -> int:
-            rows = self._plain.tuples(page)
+            rows = self._plain_rows.tuples(page)
             for row in rows:
                 content = _json_row(names, row)
                 line = json.dumps(content, ensure_ascii=is_ascii) + "\n"
-                file.write(text.encoded(line, map(json.dumps, content.values())))
+                file.write(file_text.encoded(line, map(json.dumps, content.values())))
             return len(rows)
 
         return write
 
-    def _parquet(self, temporary: str, result: Page) -> Callable[[Any], int]:
+    def _parquet_writer(self, temporary: str, result: Page) -> Callable[[Any], int]:
         from pyarrow import parquet
 
         batches = self._batches
@@ -268,6 +273,7 @@ class _Writer:
         )
 
         def write(page: Page) -> int:
+            # The first page is converted already.
             batch = first if page is result else batches.batch(page)
             file.write_batch(batch)
             return int(batch.num_rows)
@@ -278,15 +284,15 @@ class _Writer:
         self._stack.close()
         path = self._path
         assert path is not None
-        os.replace(self._temporary(path), path)
+        os.replace(self._temporary_path(path), path)
         self.report.files.append(path)
         self.report.rows += self._rows
         self.report.bytes += path.stat().st_size
         self.rows_of[path.name] = self._rows
-        self._write, self._rows, self._written = None, 0, 0
+        self._write, self._rows, self._file_pages_bytes = None, 0, 0
 
     @staticmethod
-    def _temporary(path: Path) -> str:
+    def _temporary_path(path: Path) -> str:
         return os.fspath(path.with_name(f".{path.name}.tmp"))
 
     def end(self, table: str) -> UnloadReport:
@@ -297,7 +303,7 @@ class _Writer:
         if self._write is not None:
             self._end_file()
         report = self.report
-        report.seconds = monotonic() - self._begun
+        report.seconds = monotonic() - self._start
         content = {
             "table": table,
             "format": self._format,
@@ -306,7 +312,7 @@ class _Writer:
         }
         # Write this last: a folder with a manifest is complete.
         write_json(self.folder / MANIFEST, content, indent=1)
-        self._is_over = True
+        self._is_complete = True
         return report
 
     def abandon(self) -> None:
@@ -315,13 +321,13 @@ class _Writer:
         Remove the incomplete file. Also remove the folder, if it is empty and was created by this
         unload: then the unload can be repeated with the same arguments.
         """
-        if self._is_over:
+        if self._is_complete:
             return
         try:
             self._stack.close()
         finally:
             if self._path is not None:
-                Path(self._temporary(self._path)).unlink(missing_ok=True)
+                Path(self._temporary_path(self._path)).unlink(missing_ok=True)
             if self._is_new and not any(self.folder.iterdir()):
                 self.folder.rmdir()
 
@@ -372,11 +378,12 @@ async def _in_thread(call: Callable[..., T], *arguments: Any) -> T:
 
     If we did not wait, the caller could close a file while the thread writes to it.
     """
-    working = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
+    thread_task = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
     try:
-        return await asyncio.shield(working)
+        # A cancelled task must not cancel this one: the thread would run on.
+        return await asyncio.shield(thread_task)
     except asyncio.CancelledError:
-        await asyncio.wait([working])
+        await asyncio.wait([thread_task])
         raise
 
 
@@ -425,7 +432,7 @@ def unload(
     :raises TypeError: if a value cannot be written as CSV or JSON.
     """
     form = _form_of(options)
-    scan = Scan(session, table, columns, where, _of_tuples(options))  # type: ignore[arg-type]
+    scan = Scan(session, table, columns, where, _checked_scan_options(options))  # type: ignore[arg-type]
     numbers = {"decimals": decimals, "varints": varints}
     writer = _Writer(target, format, compression, file_bytes, numbers, form)
     try:
@@ -471,7 +478,7 @@ async def aunload(
     :raises TypeError: if a value cannot be written as CSV or JSON.
     """
     form = _form_of(options)
-    scan = AsyncScan(session, table, columns, where, _of_tuples(options))  # type: ignore[arg-type]
+    scan = AsyncScan(session, table, columns, where, _checked_scan_options(options))  # type: ignore[arg-type]
     numbers = {"decimals": decimals, "varints": varints}
     writer = _Writer(target, format, compression, file_bytes, numbers, form)
     try:
@@ -490,7 +497,7 @@ def _form_of(options: dict[str, Any]) -> FileForm:
     return FileForm(**{name: options.pop(name) for name in names})
 
 
-def _of_tuples(options: dict[str, Any]) -> dict[str, Any]:
+def _checked_scan_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of the scan; raise TypeError for those that an unload does not have.
 
     `row_type` would have no effect on files. `checkpoint` cannot work, because an incomplete file

@@ -61,6 +61,7 @@ class FileForm:
                 raise ValueError(f"{name} must not end a line, but is {values[name]!r}")
         if self.quote == (self.delimiter or ","):
             raise ValueError(f"delimiter and quote are both {self.quote!r}")
+        # Use Python's name of the encoding; the class is frozen, so set it in this way.
         object.__setattr__(self, "encoding", codecs.lookup(self.encoding).name)
         if self.encoding in _JOINING:
             raise ValueError(f"files cannot be written in the encoding {self.encoding!r}")
@@ -105,11 +106,13 @@ class FileText:
         # for a byte order mark at the beginning of a file, and remove it.
         self._special = re.compile(f"[{re.escape(self._delimiter + form.quote)}\r\n\ufeff]")
         # By class, functions that write values by date_format and timestamp_format.
-        self._written: dict[type[Any], Callable[[Any], str]] = {}
+        self._formatters: dict[type[Any], Callable[[Any], str]] = {}
         if form.date_format is not None:
-            self._written[Date] = self._date
+            self._formatters[Date] = self._date
         if form.timestamp_format is not None:
-            self._written[datetime.datetime] = self._written[MillisTimestamp] = self._timestamp
+            self._formatters[datetime.datetime] = self._formatters[MillisTimestamp] = (
+                self._timestamp
+            )
 
     def line(self, texts: Sequence[str]) -> bytes:
         """Return a line of CSV in the encoding of the file.
@@ -148,13 +151,14 @@ class FileText:
         null = self._form.null
         if value is None:
             return null
-        json_value = json_of(value, refuse_other, self._written)
+        json_value = json_of(value, refuse_other, self._formatters)
         text = (
             json_value
             if isinstance(json_value, str)
             else json.dumps(json_value, ensure_ascii=False)
         )
         if null and text == null:
+            # A load would read it as null.
             raise ValueError("a value has the text that stands for null")
         return text
 
@@ -171,8 +175,10 @@ class FileText:
         if isinstance(value, MillisTimestamp):
             raise ValueError(f"a timestamp outside the years 1 to 9999 has no text by {form!r}")
         utc = datetime.timezone.utc
+        # A datetime without time zone is in UTC.
         moment = value if value.tzinfo is not None else value.replace(tzinfo=utc)
         text: str = moment.strftime(form)
+        # Read the text again: the format may lack the day, for example, or the fraction.
         parsed = _strptime(text, form)
         if (parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=utc)) != moment:
             raise ValueError(f"the format {form!r} does not hold all of a timestamp")
@@ -186,6 +192,7 @@ class FileText:
         :raises ValueError: if a character would be lost or changed. The message names the column.
         """
         try:
+            # Some encodings replace characters without an error, so decode the line and compare.
             data = self._encode(line)
             if self._decode(data) == line:
                 return data

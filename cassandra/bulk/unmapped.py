@@ -50,7 +50,7 @@ class UnmappedWatch:
         if not fields or self._has_warned:
             return
         self._has_warned = True
-        columns = {**self._mapping, **{field: field for field in fields}}
+        mapping_to_suggest = {**self._mapping, **{field: field for field in fields}}
         log.warning(
             "columns= does not name %s of the source, so %s not written, although table %s.%s has "
             "such columns: write columns=%r to write all of them, or ignore=%r to leave them out "
@@ -59,7 +59,7 @@ class UnmappedWatch:
             "it is" if len(fields) == 1 else "they are",
             self._table.keyspace_name,
             self._table.name,
-            columns,
+            mapping_to_suggest,
             fields,
         )
 
