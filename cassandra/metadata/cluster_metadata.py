@@ -92,17 +92,21 @@ class Metadata(bases.MetadataBase):
         # The tablets that ScyllaDB nodes have reported.
         self.tablets: TabletMap = tablets.TabletMap()
         self._routing: Routing | None = None
+        # (members, the map that was made from them): the map is valid as long as the members are
+        # the same object.
         self._token_map: tuple[RingMembers, TokenMap] | None = None
         self.schema: Schema = NO_SCHEMA
+        # Builds the object of a keyspace when it is first accessed.
         self._keyspaces: LazyMapping[Any] = LazyMapping({}, object_of, _NO_KEYSPACES)
 
     def __repr__(self) -> str:
         names = sorted(self.keyspaces)
-        listing = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-        hosts = len(self.all_hosts())
+        # Name a few keyspaces only: there may be hundreds.
+        first_names = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+        count = len(self.all_hosts())
         return (
-            f"<Metadata: cluster {self.cluster_name!r}, {hosts} host{'s' * (hosts != 1)}, "
-            f"{len(names)} keyspaces{': ' * bool(names)}{listing}>"
+            f"<Metadata: cluster {self.cluster_name!r}, {count} host{'s' * (count != 1)}, "
+            f"{len(names)} keyspaces{': ' * bool(names)}{first_names}>"
         )
 
     def _repr_html_(self) -> str:
@@ -251,6 +255,7 @@ class Metadata(bases.MetadataBase):
             return previous
         if members is None:
             return None
+        # The new routing reuses replica maps of the previous one, if they are still valid.
         self._routing = current = Routing(members, self.replication_of, version, previous)
         return current
 
@@ -302,10 +307,17 @@ class Metadata(bases.MetadataBase):
             return []
         token = _token_for(routing.members.token_class, key)
         if self.tablets.has_keyspace(keyspace):
+            # (first token, last token, replicas, version); None if no response has reported the
+            # tablet yet.
             tablet = self.tablets.find(keyspace, table or "", token.value)
             replicas = tablet[2] if tablet is not None else ()
-            pairs = [(self.get_host_by_host_id(host_id), shard) for host_id, shard in replicas]
-            return [ReplicaShard(host, shard) for host, shard in pairs if host is not None]
+            # Leave out replicas on hosts that the driver does not know.
+            hosts_and_shards = [
+                (self.get_host_by_host_id(host_id), shard) for host_id, shard in replicas
+            ]
+            return [
+                ReplicaShard(host, shard) for host, shard in hosts_and_shards if host is not None
+            ]
         replica_map = routing.map_of(keyspace)
         hosts = replica_map.of_token(token.value) if replica_map is not None else ()
         return [ReplicaShard(host, _shard_of(host, token)) for host in hosts]
@@ -319,6 +331,7 @@ class Metadata(bases.MetadataBase):
         members, cached = self.members, self._token_map
         if members is None:
             token_class = token_class_of(self.partitioner)
+            # No tokens are read. Return an empty map, which is not cached.
             return TokenMap(token_class, {}, [], self) if token_class is not None else None
         if cached is None or cached[0] is not members:
             cached = self._token_map = (members, TokenMap.of_members(members, self))
@@ -337,6 +350,7 @@ class Metadata(bases.MetadataBase):
         self.partitioner = partitioner
         for host, tokens in token_map.items():
             host.tokens = tuple(tokens)
+        # Also add hosts that were not known.
         self._replace_hosts(
             list({**self._hosts, **{host.endpoint: host for host in token_map}}.values())
         )
@@ -369,6 +383,7 @@ class Metadata(bases.MetadataBase):
         previous = self.schema.sources
         for name, source in schema.sources.items():
             old_source = previous.get(name)
+            # A source that is in both snapshots has not changed.
             if old_source is not None and old_source is not source:
                 old_source.pass_object_on(source)
         self.schema = schema

@@ -80,8 +80,10 @@ class Host(bases.HostBase):
         # Older applications pass an address string.
         self.endpoint = DefaultEndPoint(endpoint) if isinstance(endpoint, str) else endpoint
         self._hash = hash(self.endpoint)  # cached, because each request needs it several times
+        # Which kind of "down": see `state`.
         self._given_up = False
         self._draining = False
+        # Wall time at which `is_up` became False; 0 if it never was.
         self._down_since_ns = 0
         self.conviction_policy = (
             conviction_policy_factory(self) if conviction_policy_factory is not NOT_SET else None
@@ -89,6 +91,7 @@ class Host(bases.HostBase):
         self.host_id = host_id
         self._datacenter = datacenter
         self._rack = rack
+        # None = None | None until the driver has tried to connect.
         self.is_up: bool | None = None
         self.broadcast_address: str | None = None
         self.broadcast_port: int | None = None

@@ -26,28 +26,31 @@ __all__ = [
 
 MOST_ROWS = 100
 
-_LEFT = " style='text-align:left'"
-_DOWN = " style='color:#c0392b'"
-_HOST = ("host", "state", "data centre", "rack", "version", "shards", "host id")
+_LEFT_ALIGNED = " style='text-align:left'"
+_DOWN_HOST_STYLE = " style='color:#c0392b'"
+_HOST_COLUMNS = ("host", "state", "data centre", "rack", "version", "shards", "host id")
 
 
 def table_of(
-    head: Iterable[str], rows: Sequence[Sequence[object]], styles: Sequence[str] | None = None
+    column_names: Iterable[str],
+    rows: Sequence[Sequence[object]],
+    styles: Sequence[str] | None = None,
 ) -> str:
     """Return an HTML table.
 
-    :param head: the names of the columns.
+    :param column_names: the names of the columns.
     :param rows: the values of each row, shown as strings. Rows beyond `MOST_ROWS` are only counted.
     :param styles: for each row, the attributes of its tag, or "".
     """
-    cells = "".join(f"<th{_LEFT}>{escape(name)}</th>" for name in head)
-    lines = []
+    header_cells = "".join(f"<th{_LEFT_ALIGNED}>{escape(name)}</th>" for name in column_names)
+    table_rows = []
     for index, row in enumerate(rows[:MOST_ROWS]):
-        values = "".join(f"<td{_LEFT}>{escape(_shown(value))}</td>" for value in row)
-        lines.append(f"<tr{styles[index] if styles else ''}>{values}</tr>")
-    hidden = len(rows) - MOST_ROWS
-    more = f"<p>({hidden} more)</p>" if hidden > 0 else ""
-    return f"<table><thead><tr>{cells}</tr></thead><tbody>{''.join(lines)}</tbody></table>{more}"
+        cells = "".join(f"<td{_LEFT_ALIGNED}>{escape(_as_text(value))}</td>" for value in row)
+        table_rows.append(f"<tr{styles[index] if styles else ''}>{cells}</tr>")
+    hidden_count = len(rows) - MOST_ROWS
+    more_note = f"<p>({hidden_count} more)</p>" if hidden_count > 0 else ""
+    head = f"<thead><tr>{header_cells}</tr></thead>"
+    return f"<table>{head}<tbody>{''.join(table_rows)}</tbody></table>{more_note}"
 
 
 def hosts_as_html(hosts: Sequence[Host]) -> str:
@@ -67,7 +70,9 @@ def hosts_as_html(hosts: Sequence[Host]) -> str:
         )
         for host in hosts
     ]
-    return table_of(_HOST, rows, [_DOWN if host.is_up is False else "" for host in hosts])
+    return table_of(
+        _HOST_COLUMNS, rows, [_DOWN_HOST_STYLE if host.is_up is False else "" for host in hosts]
+    )
 
 
 def host_as_html(host: Host) -> str:
@@ -86,11 +91,11 @@ def metadata_as_html(metadata: Metadata) -> str:
     hosts = sorted(metadata.all_hosts())
     keyspaces = metadata.keyspaces
     rows = [_keyspace_row(keyspaces[name]) for name in sorted(keyspaces)]
-    title = f"<p><b>{escape(_shown(metadata.cluster_name))}</b></p>"
-    return title + hosts_as_html(hosts) + table_of(_KEYSPACE, rows)
+    title = f"<p><b>{escape(_as_text(metadata.cluster_name))}</b></p>"
+    return title + hosts_as_html(hosts) + table_of(_KEYSPACE_COLUMNS, rows)
 
 
-_KEYSPACE = ("keyspace", "replication", "tables", "views", "types", "functions")
+_KEYSPACE_COLUMNS = ("keyspace", "replication", "tables", "views", "types", "functions")
 
 
 def _keyspace_row(keyspace: KeyspaceMetadata) -> tuple[object, ...]:
@@ -115,11 +120,11 @@ def keyspace_as_html(keyspace: KeyspaceMetadata) -> str:
     :param keyspace: the keyspace.
     """
     rows = [
-        (table.name, "table", _key(table), len(table.columns))
+        (table.name, "table", _primary_key_of(table), len(table.columns))
         for table in sorted(keyspace.tables.values(), key=lambda table: table.name)
     ]
     rows += [
-        (view.name, f"view of {view.base_table_name}", _key(view), len(view.columns))
+        (view.name, f"view of {view.base_table_name}", _primary_key_of(view), len(view.columns))
         for view in sorted(keyspace.views.values(), key=lambda view: view.name)
     ]
     title = f"<p><b>{escape(keyspace.name)}</b>, {escape(_replication(keyspace))}</p>"
@@ -127,7 +132,7 @@ def keyspace_as_html(keyspace: KeyspaceMetadata) -> str:
     return title + tables + _statements(keyspace.export_as_string())
 
 
-def _key(table: Any) -> str:
+def _primary_key_of(table: Any) -> str:
     """Return the primary key of a table as CQL, without quotes."""
     partition = ", ".join(column.name for column in table.partition_key)
     clustering = "".join(f", {column.name}" for column in table.clustering_key)
@@ -139,6 +144,7 @@ def table_as_html(table: Any) -> str:
 
     :param table: a `TableMetadata` or a `MaterializedViewMetadata`.
     """
+    # Columns that are in none of the keys get their kind below.
     kinds = {column.name: "partition key" for column in table.partition_key}
     kinds.update((column.name, "clustering key") for column in table.clustering_key)
     rows = [
@@ -156,8 +162,8 @@ def table_as_html(table: Any) -> str:
 
 
 def _statements(text: str) -> str:
-    return f"<details><summary>CQL</summary><pre{_LEFT}>{escape(text)}</pre></details>"
+    return f"<details><summary>CQL</summary><pre{_LEFT_ALIGNED}>{escape(text)}</pre></details>"
 
 
-def _shown(value: object) -> str:
+def _as_text(value: object) -> str:
     return "-" if value is None else str(value)

@@ -117,6 +117,7 @@ class ReplicationStrategy:
         options = {key: value for key, value in (options_map or {}).items() if key != "class"}
         strategy_type = _STRATEGIES.get(name)
         if strategy_type is None:
+            # A strategy without a class here: its replicas are not known.
             return cls(name, options)
         try:
             strategy: ReplicationStrategy = strategy_type(options)
@@ -156,6 +157,7 @@ class ReplicationStrategy:
         }
         if not owners:
             return {}
+        # `replica_map` needs the hosts as a list, whose indexes are their numbers.
         replicas = self.replica_map(SortedRing.of_owners(type(ring[0]), owners), list(numbers))
         if replicas is None:
             return {}
@@ -228,11 +230,14 @@ class NetworkTopologyStrategy(ReplicationStrategy):
         for key, factor in self._options.items():
             # Split from the right, because the name of a data centre may contain a colon.
             datacenter, _, rack_index = key.rpartition(":")
-            # A named rack of ScyllaDB: its index -1 means that no rack is named.
+            # Named racks of ScyllaDB: {"dc1:0": "rack1", "dc1:1": "rack2"} means a replica in each
+            # of two racks. The index -1 means that no rack is named.
             if datacenter and rack_index.removeprefix("-").isdecimal():
                 racks = self._racks.setdefault(datacenter, {})
                 if int(rack_index) >= 0:
                     racks[int(rack_index)] = factor
+                # Each rack has one replica; the last option of the data centre sets the final
+                # count.
                 self.dc_replication_factors_info[datacenter] = ReplicationFactor(len(racks))
             else:
                 self.dc_replication_factors_info[key] = ReplicationFactor.create(factor)
@@ -245,6 +250,7 @@ class NetworkTopologyStrategy(ReplicationStrategy):
         items = [("class", cql_quote(self.name))]
         for datacenter, factor in self.dc_replication_factors_info.items():
             racks = self._racks.get(datacenter)
+            # A data centre whose racks are named has a list of racks instead of a number.
             rack_list = (
                 f"[{', '.join(cql_quote(rack) for _, rack in sorted(racks.items()))}]"
                 if racks is not None
@@ -259,6 +265,7 @@ class NetworkTopologyStrategy(ReplicationStrategy):
             datacenter: number for number, datacenter in enumerate(self.dc_replication_factors_info)
         }
         racks: dict[Any, int] = {}
+        # -1 is a data centre without replicas.
         datacenter_of = [numbers.get(host.datacenter, -1) for host in hosts]
         # Racks of different data centres may have the same name, but get different numbers.
         rack_of = [racks.setdefault((host.datacenter, host.rack), len(racks)) for host in hosts]

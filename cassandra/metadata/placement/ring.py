@@ -196,13 +196,14 @@ class _Datacenter:
         self._positions = [*positions, *(position + self._size for position in positions)]
         self._owners = [owners[position] for position in positions] * 2
         self._racks = racks
-        on_ring = set(self._owners)
-        self.replica_count = max(min(total, len(on_ring)), 0)
+        hosts_on_ring = set(self._owners)
+        # There cannot be more replicas than hosts.
+        self.replica_count = max(min(total, len(hosts_on_ring)), 0)
         # If there are fewer hosts than replicas, the missing ones are transient replicas.
         missing = total - self.replica_count
         self.full = self.replica_count - max(total - full - missing, 0)
         # How many replicas may be in a rack that already has one.
-        self.repeats = total - len({racks[host] for host in on_ring})
+        self.repeats = total - len({racks[host] for host in hosts_on_ring})
 
     def choose(self, index: int) -> list[int]:
         """Walk the ring from the data centre's token number `index` and choose the full replicas.
@@ -218,6 +219,8 @@ class _Datacenter:
             host = self._owners[index]
             if host not in hosts:
                 rack = self._racks[host]
+                # Prefer hosts in racks without a replica, until only hosts in used racks can be
+                # left.
                 if rack not in racks or repeats > 0:
                     repeats -= rack in racks
                     racks.append(rack)
@@ -232,6 +235,7 @@ class _Datacenter:
         index = 0
         token_count = len(self._positions) // 2
         row = self.choose(0)
+        # `index` is the data centre's first token at or after `position`.
         for position in range(self._size):
             if position > self._positions[index]:
                 index += 1

@@ -59,11 +59,13 @@ class RingMembers:
     def ring(self) -> Any:
         """The sorted tokens, built at the first access."""
         if self._ring is None:
-            texts = [location[1] for location in self.locations]
+            # Each location is (host, tokens, data centre, rack).
+            tokens_by_host = [location[1] for location in self.locations]
             self._ring = (
-                rings.TokenRing(texts)
+                # `TokenRing` only holds the 64-bit tokens of Murmur3.
+                rings.TokenRing(tokens_by_host)
                 if self.token_class is Murmur3Token
-                else SortedRing(self.token_class, texts)
+                else SortedRing(self.token_class, tokens_by_host)
             )
         return self._ring
 
@@ -90,10 +92,10 @@ class Routing:
         # If the hosts are the same, the replica map of a strategy is the same too, whichever
         # keyspaces use the strategy now.
         self._by_strategy: dict[ReplicationStrategy, ReplicaMap | None] = (
-            previous.used() if previous is not None and previous.members is members else {}
+            previous.maps_in_use() if previous is not None and previous.members is members else {}
         )
 
-    def used(self) -> dict[ReplicationStrategy, ReplicaMap | None]:
+    def maps_in_use(self) -> dict[ReplicationStrategy, ReplicaMap | None]:
         """Return the replica maps, by strategy, of all keyspaces that were looked up."""
         # Copy both dicts, because other threads may add entries during the loop.
         replica_maps = list(self._by_keyspace.values())
@@ -114,6 +116,7 @@ class Routing:
         strategy = self._replication_of(keyspace)
         if strategy is None:
             return None  # not cached: an application may look up any number of unknown names
+        # None is cached too: it means that the replicas of the strategy are not known.
         replica_map: ReplicaMap | None = self._by_strategy.get(strategy, _UNKNOWN)
         if replica_map is _UNKNOWN:
             replica_map = strategy.replica_map(self.members.ring, self.members.hosts)
@@ -166,9 +169,10 @@ class TokenMap:
         hosts: tuple[Any, ...],
         metadata: Metadata,
     ) -> None:
+        # Both constructors use it: `of_members` has a ring already.
         self.token_class = token_class
         self._metadata = metadata
-        self._sorted = sorted_ring
+        self._sorted_ring = sorted_ring
         self._ring: list[Any] | None = None
         self._owners: dict[Any, Any] | None = None
         self._hosts = hosts
@@ -181,15 +185,16 @@ class TokenMap:
         """All tokens in order. The list is built at the first access."""
         tokens = self._ring
         if tokens is None:
-            tokens = self._ring = [self.token_class(value) for value in self._sorted.tokens()]
+            tokens = self._ring = [self.token_class(value) for value in self._sorted_ring.tokens()]
         return tokens
 
     @property
     def token_to_host_owner(self) -> dict[Any, Any]:
         """The host that owns each token."""
+        # Built at the first access. If two threads do this at once, both build the same dict.
         owner_of = self._owners
         if owner_of is None:
-            owners = self._sorted.owners()
+            owners = self._sorted_ring.owners()
             owner_of = self._owners = {
                 token: self._hosts[owner] for token, owner in zip(self.ring, owners, strict=True)
             }
@@ -221,13 +226,14 @@ class TokenMap:
         """Return the replicas of a keyspace, cached until its replication changes."""
         strategy = self._metadata.replication_of(keyspace)
         if strategy is None or self._metadata.tablets.has_keyspace(keyspace):
+            # The keyspace is gone, or has tablets now.
             self._by_keyspace.pop(keyspace, None)
             return None
         cached = self._by_keyspace.get(keyspace)
         if cached is None or cached[0] != strategy:
             cached = self._by_keyspace[keyspace] = (
                 strategy,
-                strategy.replica_map(self._sorted, self._hosts),
+                strategy.replica_map(self._sorted_ring, self._hosts),
             )
         return cached[1]
 
@@ -237,6 +243,7 @@ class TokenMap:
         :param keyspace: the name of the keyspace.
         :param build_if_absent: add the keyspace even if its replicas were never looked up.
         """
+        # Looking up the replicas adds them.
         if build_if_absent or keyspace in self._by_keyspace:
             self._replicas_of(keyspace)
 

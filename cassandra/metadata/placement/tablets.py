@@ -82,10 +82,10 @@ class TabletMap:
     __slots__ = (
         "_host_by_id",
         "_host_ids",
+        "_last_part",
         "_leaders",
         "_numbers",
         "_tables",
-        "_turn",
         "_with_tablets",
         "count",
         "hits",
@@ -104,8 +104,9 @@ class TabletMap:
         # Indexed by the host numbers in rows. None means that the host is not known.
         self.hosts: tuple[Any, ...] = ()
         self._host_ids: list[uuid.UUID] = []
+        # The number of a host is its index in `_host_ids` and in `hosts`.
         self._numbers: dict[uuid.UUID, int] = {}
-        self._turn = 0
+        self._last_part = 0
         self._host_by_id: dict[uuid.UUID | None, Host] = {}
         self._tables: dict[str, dict[str, _Table]] = {}
         self._with_tablets: frozenset[str] = frozenset()
@@ -201,9 +202,10 @@ class TabletMap:
         Each call returns the next of the version's 16 parts (`version_block`). So after several
         requests the server notices if our version is outdated.
         """
-        self._turn = self._turn + 1 & 15
+        # The parts have the numbers 0 to 15, so keep four bits.
+        self._last_part = self._last_part + 1 & 15
         version = self.version_of(keyspace, table, token) if token is not None else None
-        return version_block(version, self._turn)
+        return version_block(version, self._last_part)
 
     def tally(self, keyspace: str | None, table: str | None, token: int) -> None:
         """Count a request as a hit or a miss, unless its table has no tablets."""
@@ -230,12 +232,12 @@ class TabletMap:
         """
         if not keyspace or not table or payload is None:
             return False
-        report = _parsed(payload)
+        report = _parse_report(payload)
         if report is None:
             return False
         first, last, replicas, version = report
-        # A host beyond the limit gets no number. Do not use the report then: it would lack
-        # replicas.
+        # Give new hosts a number. A host beyond the limit gets none. Do not use the report then: it
+        # would lack replicas.
         if not all(self._number_of(host_id) is not None for host_id, _ in replicas):
             return False
         row = _Row(
@@ -267,10 +269,10 @@ class TabletMap:
     def _evict_oldest(self, keyspace: str, table: str) -> None:
         """Drop the tablets of the table that was added first, unless it is `table` itself."""
         # A dict keeps the order in which entries were added.
-        for other in list(self._tables):
-            for name in list(self._tables[other]):
-                if (other, name) != (keyspace, table):
-                    self.drop(other, name)
+        for other_keyspace in list(self._tables):
+            for other_table in list(self._tables[other_keyspace]):
+                if (other_keyspace, other_table) != (keyspace, table):
+                    self.drop(other_keyspace, other_table)
                     return
         # There is no other table: keep one tablet of this one.
         existing = self._tables[keyspace][table]
@@ -296,10 +298,11 @@ class TabletMap:
         ):
             self.hosts = new_hosts
         if removed:
-            self._forget(removed)
+            self._drop_tablets_on(removed)
 
-    def _forget(self, removed: set[int]) -> None:
+    def _drop_tablets_on(self, removed: set[int]) -> None:
         """Drop the tablets with a replica on a host whose number is in `removed`."""
+        # Iterate over copies, because `_remove` changes the dicts.
         for keyspace, tables in list(self._tables.items()):
             for name, table in list(tables.items()):
                 rows = [row for row in table.rows if removed.isdisjoint(row.hosts)]
@@ -354,19 +357,22 @@ def split_payload(body: bytes) -> tuple[bytes, bytes] | None:
     # 18 (0x12) bytes. Then follows the value, a [bytes] (native_protocol_v4.spec, section 3).
     if body[:2] != b"\0\1" or body[2:4] != b"\0\x12" or body[4:22] not in (_V1, _V2):
         return None
+    # The value's length is at offset 22: after the count (2), the key's length (2) and the key
+    # (18).
     end = 26 + int.from_bytes(body[22:26], "big", signed=True)
     if not 26 <= end <= len(body):
         return None
     return body[26:end], body[end:]
 
 
-def _parsed(data: bytes) -> tuple[int, int, list[tuple[uuid.UUID, int]], int] | None:
+def _parse_report(data: bytes) -> tuple[int, int, list[tuple[uuid.UUID, int]], int] | None:
     """Read a tablet report: first token, last token, list of (host id, shard), optional version.
 
     The report is a CQL tuple. Return None if it is malformed. Without a version, it is 0.
     """
-    parts = _parts(data)
-    if parts is None or not 3 <= len(parts) <= 4 or [len(p) for p in parts[:2]] != [8, 8]:
+    parts = _split_values(data)
+    # The first two parts are tokens, of 8 bytes each.
+    if parts is None or not 3 <= len(parts) <= 4 or [len(part) for part in parts[:2]] != [8, 8]:
         return None
     version = 0
     if len(parts) == 4:
@@ -375,14 +381,15 @@ def _parsed(data: bytes) -> tuple[int, int, list[tuple[uuid.UUID, int]], int] | 
         version = int.from_bytes(parts[3], "big")
     first, last = (int.from_bytes(part, "big", signed=True) for part in parts[:2])
     # The third part is a list: the number of its elements, then the elements.
-    elements = _parts(parts[2][4:])
+    elements = _split_values(parts[2][4:])
     # A range never wraps around the end of the ring, because servers split tablets there.
     if first >= last or elements is None or len(parts[2]) < 4:
         return None
     if len(elements) != int.from_bytes(parts[2][:4], "big") or len(elements) > _MOST_REPLICAS:
         return None
     replicas = []
-    for pair in map(_parts, elements):
+    for pair in map(_split_values, elements):
+        # A host id has 16 bytes, and the number of a shard has 4.
         if pair is None or [len(part) for part in pair] != [16, 4]:
             return None
         shard = int.from_bytes(pair[1], "big", signed=True)
@@ -392,7 +399,7 @@ def _parsed(data: bytes) -> tuple[int, int, list[tuple[uuid.UUID, int]], int] | 
     return first, last, replicas, version
 
 
-def _parts(data: bytes) -> list[bytes] | None:
+def _split_values(data: bytes) -> list[bytes] | None:
     """Split `data` into values, each of which follows its length of 4 bytes.
 
     Return None if the data is malformed.

@@ -267,8 +267,8 @@ class SortedRing:
         Past the last token the index is 0.
         """
         # bisect_left, because a node's range includes its own token and excludes the token before.
-        index_of_token = bisect_left(self._values, token)
-        return index_of_token if index_of_token < len(self._values) else 0
+        token_index = bisect_left(self._values, token)
+        return token_index if token_index < len(self._values) else 0
 
     def position_of(self, key: bytes) -> int:
         """Return the position for the token of a serialized partition key."""

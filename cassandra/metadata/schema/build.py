@@ -52,7 +52,7 @@ log = logging.getLogger("cassandra.metadata")
 _EMPTY_TYPES = ("empty", "'org.apache.cassandra.db.marshal.EmptyType'")
 
 
-def _checked(value: object, expected: type | tuple[type, ...], description: str) -> Any:
+def _check_type(value: object, expected: type | tuple[type, ...], description: str) -> Any:
     """Return `value` if it has the expected type.
 
     :param description: the subject of the error message.
@@ -67,7 +67,7 @@ def _checked(value: object, expected: type | tuple[type, ...], description: str)
     raise ValueError(f"{description} is {value!r}")
 
 
-def _row_checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _check_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return `row`. If an exception takes the place of a damaged value in it, raise it."""
     for value in row.values():
         if isinstance(value, Exception):
@@ -86,9 +86,10 @@ def table(source: TableSource) -> TableMetadataV3:
     if table_metadata is None:
         table_metadata = _special_table(source)
     elif source.indexes:
-        table_metadata.indexes = _indexes_of(source, table_metadata)
+        table_metadata.indexes = _table_indexes(source, table_metadata)
     if source.views:
         table_metadata.views = LazyMapping(source.views, object_of)
+    # A dict whose KeyError lists the names of the columns.
     table_metadata.columns = NamedColumns(table_metadata.columns)
     return table_metadata
 
@@ -98,6 +99,7 @@ def _special_table(source: TableSource) -> TableMetadataV3:
     table_metadata = TableMetadataV3(
         source.keyspace, source.name, triggers=NOTHING, virtual=source.virtual
     )
+    # NOTHING is one empty mapping for all tables, which saves objects.
     table_metadata.indexes = table_metadata.views = table_metadata.dropped_columns = NOTHING
     # Set the columns first, because flags and other parts refer to them. If one step fails, the
     # others are done all the same.
@@ -114,6 +116,7 @@ def _set_options(metadata: TableMetadataV3 | MaterializedViewMetadata, source: T
     """Set the row, from which the options are read later, and the options of ScyllaDB."""
     if source.error is not None:
         raise source.error
+    # Only ScyllaDB has rows in scylla_tables.
     metadata.set_row(source.names, source.row, bool(source.scylla))
     index = source.names.extensions
     extensions = source.row[index] if index is not None else None
@@ -164,12 +167,13 @@ def _set_columns(metadata: TableMetadataV3 | MaterializedViewMetadata, source: T
     if pages is not None:
         # Remove the table's rows from `rows_of`, which refers to their pages: a page is then freed
         # after its last table is built.
-        runs = pages.rows_of.get(source.keyspace, {}).pop(source.name, ())
+        row_runs = pages.rows_of.get(source.keyspace, {}).pop(source.name, ())
         metadata.partition_key, metadata.clustering_key, metadata.columns = column_rows.columns_of(
-            metadata, runs, pages.texts
+            metadata, row_runs, pages.texts
         )
     for row in source.masks:
-        metadata.columns[_row_checked(row)["column_name"]].mask = _mask(row)
+        # Each mask is a row of system_schema.column_masks.
+        metadata.columns[_check_row(row)["column_name"]].mask = _build_mask(row)
 
 
 def _collect_rows(columns: ColumnPages | None) -> None:
@@ -187,9 +191,9 @@ def _collect_rows(columns: ColumnPages | None) -> None:
             log.error("a page of the schema tables is damaged: %s", error)
 
 
-def _mask(row: Mapping[str, Any]) -> ColumnMask:
+def _build_mask(row: Mapping[str, Any]) -> ColumnMask:
     """Return the mask that a row of system_schema.column_masks describes."""
-    _row_checked(row)
+    _check_row(row)
     nulls = row.get("function_argument_nulls") or ()
     kinds = row.get("function_argument_types") or ()
     values = row.get("function_argument_values") or ()
@@ -228,11 +232,12 @@ def _literal_of(parsed_type: Sequence[Any], value: str) -> str:
     if len(parsed_type) > 1:
         # Collections and vectors are stored as hex digits of their wire format.
         return _ENCODER.cql_encode_all_types(
-            _types(parsed_type)[0].from_binary(bytes.fromhex(value), _ANY_VERSION)
+            _parse_types(parsed_type)[0].from_binary(bytes.fromhex(value), _ANY_VERSION)
         )
-    _types(parsed_type)  # raises ValueError for a user-defined type
+    _parse_types(parsed_type)  # raises ValueError for a user-defined type
     if name == "blob":
         return f"0x{value.removeprefix('0x')}"
+    # Numbers and UUIDs are stored as they are written in CQL; strings lack their quotes.
     return cql_string(value) if name in _QUOTED else value
 
 
@@ -258,23 +263,23 @@ def _unescaped(text: str) -> str:
 _ANY_VERSION = 4  # the wire format of values is the same in all versions
 
 
-def _types(nodes: Sequence[Any]) -> list[Any]:
+def _parse_types(nodes: Sequence[Any]) -> list[Any]:
     """Return the types for CQL type names with their parameters.
 
     Raises ValueError for a user-defined type, whose fields are not known here.
     """
     types = []
-    for name, *parameters in _group_parameters(nodes):
+    for type_name, *parameters in _group_parameters(nodes):
         try:
-            cqltype = lookup_cqltype(name)
+            cqltype = lookup_cqltype(type_name)
         except KeyError:
-            raise ValueError(f"a literal of type {name} cannot be made") from None
-        if name == "vector":
+            raise ValueError(f"a literal of type {type_name} cannot be made") from None
+        if type_name == "vector":
             # The second parameter of a vector is a number, not a type.
             (element, size) = _group_parameters(parameters[0])
-            cqltype = cqltype.apply_parameters([*_types(element), *size])
+            cqltype = cqltype.apply_parameters([*_parse_types(element), *size])
         elif parameters:
-            cqltype = cqltype.apply_parameters(_types(parameters[0]))
+            cqltype = cqltype.apply_parameters(_parse_types(parameters[0]))
         types.append(cqltype)
     return types
 
@@ -292,8 +297,9 @@ def _set_flags(table_metadata: TableMetadataV3, source: TableSource) -> None:
     if index is None or source.virtual:
         return
     flags = source.row[index] or _NO_FLAGS
-    _checked(flags, frozenset, "flags")
+    _check_type(flags, frozenset, "flags")
     if flags:
+        # A table of CQL has only the flag "compound".
         table_metadata.is_compact_storage = "compound" not in flags or bool(
             flags & {"dense", "super"}
         )
@@ -304,14 +310,15 @@ def _set_flags(table_metadata: TableMetadataV3, source: TableSource) -> None:
     table_metadata.is_cql_compatible = "super" not in flags
     if not table_metadata.is_compact_storage or not table_metadata.is_cql_compatible:
         return
+    # Neither flag: a static compact table, which has one row per partition.
     if not flags & {"dense", "compound"}:
         _hide_static_compact(table_metadata)
     elif "dense" in flags:
         # A dense table without a value column has one of type "empty" in its storage.
         for column in [
-            c
-            for c in table_metadata.columns.values()
-            if c.cql_type in _EMPTY_TYPES and c not in table_metadata.primary_key
+            column
+            for column in table_metadata.columns.values()
+            if column.cql_type in _EMPTY_TYPES and column not in table_metadata.primary_key
         ]:
             del table_metadata.columns[column.name]
 
@@ -341,18 +348,18 @@ def _hide_static_compact(table_metadata: TableMetadataV3) -> None:
 
 def _set_other_parts(table_metadata: TableMetadataV3, source: TableSource) -> None:
     """Set the indexes, the triggers and the dropped columns."""
-    table_metadata.indexes = _indexes_of(source, table_metadata)
+    table_metadata.indexes = _table_indexes(source, table_metadata)
     if source.triggers:
         table_metadata.triggers = {}
     for row in source.triggers:
-        name = _row_checked(row)["trigger_name"]
+        name = _check_row(row)["trigger_name"]
         table_metadata.triggers[name] = TriggerMetadata(
             table_metadata, name, dict(row["options"] or {})
         )
     if source.dropped:
         table_metadata.dropped_columns = {}
     for row in source.dropped:
-        name = _row_checked(row)["column_name"]
+        name = _check_row(row)["column_name"]
         table_metadata.dropped_columns[name] = DroppedColumn(
             name, row["type"], row["dropped_time"], row.get("kind") == "static"
         )
@@ -360,22 +367,23 @@ def _set_other_parts(table_metadata: TableMetadataV3, source: TableSource) -> No
         raise ValueError("no column is of the partition key")
 
 
-def _indexes_of(source: TableSource, table_metadata: TableMetadataV3) -> Any:
+def _table_indexes(source: TableSource, table_metadata: TableMetadataV3) -> Any:
     return (
-        {row[0]: _index(row, table_metadata) for row in source.indexes}
+        {row[0]: _build_index(row, table_metadata) for row in source.indexes}
         if source.indexes
         else NOTHING
     )
 
 
-def _index(row: IndexRow, table_metadata: TableMetadataV3) -> IndexMetadata:
+def _build_index(row: IndexRow, table_metadata: TableMetadataV3) -> IndexMetadata:
     """Return the index of a row. If the row is damaged, the table keeps the error."""
     name, kind, options = row
     if type(name) is not str or type(kind) is not str or type(options) is not dict:
+        # One of the checks raises the error that says which value is damaged.
         try:
-            _checked(name, str, "an index's name")
-            _checked(kind, str, f"the kind of index {name!r}")
-            _checked(options, Mapping, f"the options of index {name!r}")
+            _check_type(name, str, "an index's name")
+            _check_type(kind, str, f"the kind of index {name!r}")
+            _check_type(options, Mapping, f"the options of index {name!r}")
         except Exception as error:
             table_metadata.fail(error)
             return IndexMetadata(
@@ -435,13 +443,14 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
     """Build the keyspace of `source`. Its tables and views are built on first access."""
     replication = source.row.get("replication")
     options = dict(replication) if isinstance(replication, Mapping) else {}
+    # The rest of the map are the options of the class.
     strategy = options.pop("class", "")
     keyspace_metadata = KeyspaceMetadata(
         source.name, source.row.get("durable_writes", True), strategy, options
     )
     keyspace_metadata.virtual = source.virtual
     try:
-        _row_checked(source.row)
+        _check_row(source.row)
         # Virtual keyspaces have no replication, because each node computes their rows itself.
         if not source.virtual and not strategy:
             raise ValueError(f"the replication of the keyspace is {replication!r}")
@@ -449,22 +458,24 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
         keyspace_metadata.fail(error)
     keyspace_metadata.tables = LazyMapping(source.tables, object_of)
     keyspace_metadata.views = LazyMapping(source.views, object_of)
-    keyspace_metadata.indexes = _indexes(source)
-    types = {
+    keyspace_metadata.indexes = _keyspace_indexes(source)
+    user_types = {
         user_type.name: user_type
-        for user_type in _each(keyspace_metadata, "type", _user_type, source.types)
+        for user_type in _build_each(keyspace_metadata, "type", _build_user_type, source.types)
     }
-    keyspace_metadata.user_types = LazyMapping(types, _identity)
+    keyspace_metadata.user_types = LazyMapping(user_types, _identity)
     # Sort by signature, so that exports of equal schemas are equal: servers send these rows in any
     # order.
     functions = sorted(
-        _each(keyspace_metadata, "function", _function, source.functions), key=_signature
+        _build_each(keyspace_metadata, "function", _build_function, source.functions),
+        key=_signature,
     )
     keyspace_metadata.functions = LazyMapping(
         {function.signature: function for function in functions}, _identity
     )
     aggregates = sorted(
-        _each(keyspace_metadata, "aggregate", _aggregate, source.aggregates), key=_signature
+        _build_each(keyspace_metadata, "aggregate", _build_aggregate, source.aggregates),
+        key=_signature,
     )
     keyspace_metadata.aggregates = LazyMapping(
         {aggregate.signature: aggregate for aggregate in aggregates}, _identity
@@ -472,7 +483,7 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
     if source.scylla is not None and not isinstance(
         keyspace_metadata.replication_strategy, LocalStrategy
     ):
-        keyspace_metadata.tablets = _tablets(source.scylla)
+        keyspace_metadata.tablets = _tablets_option(source.scylla)
     return keyspace_metadata
 
 
@@ -487,7 +498,7 @@ def renewed_keyspace(
     """
     # Tables are built on first access, so this is cheap.
     new_keyspace = keyspace(source)
-    is_altered = _settings(new_keyspace) != _settings(keyspace_metadata)
+    is_altered = _alterable_settings(new_keyspace) != _alterable_settings(keyspace_metadata)
     for slot in KeyspaceMetadata.__slots__:
         # Copy attributes that the application has set.
         if slot == "__dict__":
@@ -499,12 +510,13 @@ def renewed_keyspace(
         if type(old_value) is LazyMapping and type(new_value) is LazyMapping:
             old_value.show(new_value._names)
             setattr(new_keyspace, slot, old_value)
+        # Otherwise the old object keeps its settings.
         elif not is_altered:
             setattr(keyspace_metadata, slot, new_value)
     return new_keyspace if is_altered else keyspace_metadata
 
 
-def _settings(keyspace_metadata: KeyspaceMetadata) -> tuple[object, ...]:
+def _alterable_settings(keyspace_metadata: KeyspaceMetadata) -> tuple[object, ...]:
     """Return the settings of a keyspace that ALTER KEYSPACE can change."""
     return (
         keyspace_metadata.durable_writes,
@@ -523,7 +535,7 @@ def _index_of(location: tuple[TableSource, str]) -> Any:
     return source.object().indexes[name]
 
 
-def _indexes(source: KeyspaceSource) -> LazyMapping[Any]:
+def _keyspace_indexes(source: KeyspaceSource) -> LazyMapping[Any]:
     """Return the indexes of all tables, by name."""
     return LazyMapping(
         {name: (table, name) for table in source.tables.values() for name in table.index_names()},
@@ -531,7 +543,7 @@ def _indexes(source: KeyspaceSource) -> LazyMapping[Any]:
     )
 
 
-def _each(
+def _build_each(
     keyspace_metadata: KeyspaceMetadata,
     part: str,
     make: Callable[[Mapping[str, Any]], Any],
@@ -543,7 +555,7 @@ def _each(
     """
     for row in rows:
         try:
-            yield make(_row_checked(row))
+            yield make(_check_row(row))
         except Exception as error:
             log.exception(
                 "the metadata of a %s in keyspace %s is damaged", part, keyspace_metadata.name
@@ -555,13 +567,13 @@ def _signature(function: Function | Aggregate) -> str:
     return function.signature
 
 
-def _user_type(row: Mapping[str, Any]) -> UserType:
+def _build_user_type(row: Mapping[str, Any]) -> UserType:
     return UserType(
         row["keyspace_name"], row["type_name"], row["field_names"] or (), row["field_types"] or ()
     )
 
 
-def _function(row: Mapping[str, Any]) -> Function:
+def _build_function(row: Mapping[str, Any]) -> Function:
     return Function(
         row["keyspace_name"],
         row["function_name"],
@@ -577,7 +589,7 @@ def _function(row: Mapping[str, Any]) -> Function:
     )
 
 
-def _aggregate(row: Mapping[str, Any]) -> Aggregate:
+def _build_aggregate(row: Mapping[str, Any]) -> Aggregate:
     return Aggregate(
         row["keyspace_name"],
         row["aggregate_name"],
@@ -592,7 +604,7 @@ def _aggregate(row: Mapping[str, Any]) -> Aggregate:
     )
 
 
-def _tablets(row: Mapping[str, Any]) -> dict[str, Any] | None:
+def _tablets_option(row: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the value of the keyspace's option ``tablets``; None if the server has no tablets.
 
     If the keyspace has no tablets, the option says so: without it, a keyspace that is created from
@@ -603,6 +615,8 @@ def _tablets(row: Mapping[str, Any]) -> dict[str, Any] | None:
     if "initial_tablets" not in row:
         return None
     initial = row["initial_tablets"]
+    # The server supports tablets, but this keyspace has none.
     if not isinstance(initial, int):
         return {"enabled": False}
+    # 0 means that the server chooses the number, as without the option.
     return {"enabled": True, **({"initial": initial} if initial else {})}

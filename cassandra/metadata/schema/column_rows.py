@@ -53,6 +53,7 @@ class Texts:
         """Decode a cell: a name, or the type of the column `name`."""
         if cell is None:
             raise bad_text(None, name)
+        # Equal names and types become one string.
         text = self._cached.get(cell)
         if text is None:
             try:
@@ -75,22 +76,23 @@ def note_runs(rows_of: RowsOf, body: bytes, offset: int, count: int) -> None:
     # The current run: the bytes of the table's names, the offset and number of its rows, and the
     # decoded names.
     raw_names: bytes | None = None
-    begin = rows = 0
+    run_offset = row_count = 0
     names: tuple[str, str] | None = None
+    # Local names are faster in the loop below.
     size_at, other_cells = _int32_at, range(_CELLS - 2)
     try:
         for _ in range(count):
             # Skip the first two cells, keyspace and table. A null has a negative size.
-            start = offset
+            row_offset = offset
             keyspace_end = offset + 4 + max(size_at(body, offset)[0], 0)
             offset = keyspace_end + 4 + max(size_at(body, keyspace_end)[0], 0)
             # Compare bytes: rows of one table are adjacent, so we decode the table's names once.
-            if body[start:offset] != raw_names:
+            if body[row_offset:offset] != raw_names:
                 if names is not None:
-                    _add_run(rows_of, names, (body, begin, rows))
-                raw_names, begin, rows = body[start:offset], start, 0
-                names = _names(body[start + 4 : keyspace_end], body[keyspace_end + 4 : offset])
-            rows += 1
+                    _add_run(rows_of, names, (body, run_offset, row_count))
+                raw_names, run_offset, row_count = body[row_offset:offset], row_offset, 0
+                names = _names(body[row_offset + 4 : keyspace_end], body[keyspace_end + 4 : offset])
+            row_count += 1
             for _ in other_cells:
                 size = size_at(body, offset)[0]
                 offset += size + 4 if size > 0 else 4
@@ -100,7 +102,7 @@ def note_runs(rows_of: RowsOf, body: bytes, offset: int, count: int) -> None:
     if offset > len(body):
         raise _past_the_end()
     if names is not None:
-        _add_run(rows_of, names, (body, begin, rows))
+        _add_run(rows_of, names, (body, run_offset, row_count))
 
 
 def _add_run(rows_of: RowsOf, names: tuple[str, str], run: Runs) -> None:
@@ -158,6 +160,7 @@ def columns_of(
     # Each run has three items in `runs`.
     for index in range(0, len(runs), 3):
         body, offset, count = runs[index : index + 3]
+        # The first two cells are the names of the keyspace and the table.
         for _, _, name_cell, order, kind, position_cell, type_cell in _rows(body, offset, count):
             name = texts._text(name_cell, None)
             position = _position(position_cell, name)
@@ -226,6 +229,7 @@ def plain_table(source: TableSource) -> TableMetadataV3 | None:
     damaged. Call `note_runs` for all pages before.
     """
     names, row, pages = source.names, source.row, source.columns
+    # Any of these features needs the general code in `build`.
     if (
         pages is None
         or names.flags is None
@@ -240,6 +244,7 @@ def plain_table(source: TableSource) -> TableMetadataV3 | None:
     ):
         return None
     tables = pages.rows_of.get(source.keyspace, {})
+    # Take the runs out: a page is freed after its last table is built.
     runs = tables.pop(source.name, None)
     if runs is None:
         return None

@@ -54,6 +54,7 @@ def _target_as_cql(target: str) -> str:
         return target
     # Import json only here: this is rarely needed, and takes as long as building a hundred tables.
     columns = import_module("json").loads(target)
+    # "pk" are the columns of the partition key, "ck" is the indexed column.
     partition_key, column = (", ".join(protect_names(columns[part])) for part in ("pk", "ck"))
     return f"({partition_key}), {column}"
 
@@ -179,15 +180,17 @@ class IndexMetadata:
         # Copy the options, because `pop` must not remove the target from the metadata.
         options = dict(self.index_options)
         target = _target_as_cql(options.pop("target", ""))
-        where = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.table_name)}"
+        table_name = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.table_name)}"
         # The name needs no keyspace: an index is always in the keyspace of its table.
         name = maybe_escape_name(self.name)
         # KEYS and COMPOSITES describe how the server stores the index. CREATE INDEX has no syntax
         # for them.
         if self.kind != "CUSTOM":
-            return f"CREATE INDEX {name} ON {where} ({target})"
+            return f"CREATE INDEX {name} ON {table_name} ({target})"
         class_name = options.pop("class_name", "")
-        query = f"CREATE CUSTOM INDEX {name} ON {where} ({target}) USING {cql_string(class_name)}"
+        query = (
+            f"CREATE CUSTOM INDEX {name} ON {table_name} ({target}) USING {cql_string(class_name)}"
+        )
         if options:
             query += f" WITH OPTIONS = {cql_map(options)}"
         return query
@@ -275,8 +278,8 @@ class UserType:
         ]
         newline, indent = ("\n", "    ") if formatted else ("", "")
         separator = f",{newline}{indent}" if formatted else ", "
-        where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
-        return f"CREATE TYPE {where} ({newline}{indent}{separator.join(fields)}{newline})"
+        type_name = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
+        return f"CREATE TYPE {type_name} ({newline}{indent}{separator.join(fields)}{newline})"
 
     def export_as_string(self) -> str:
         """Return the formatted CREATE TYPE statement with its semicolon."""
@@ -333,8 +336,8 @@ class Function:
         monotonic_on: Sequence[str] = (),
     ) -> None:
         if len(argument_names) != len(argument_types):
-            count = f"{len(argument_names)} argument names and {len(argument_types)} types"
-            raise ValueError(f"function {keyspace}.{name} has {count}")
+            counts = f"{len(argument_names)} argument names and {len(argument_types)} types"
+            raise ValueError(f"function {keyspace}.{name} has {counts}")
         self.keyspace = keyspace
         self.name = name
         self.argument_types = list(argument_types)
@@ -363,12 +366,12 @@ class Function:
             f"{name} {_thawed(cql_type)}"
             for name, cql_type in zip(names, self.argument_types, strict=True)
         ]
-        where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
+        function_name = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         # A string between $$ needs no escapes, but cannot contain $$ or end in $.
         fits_dollars = "$$" not in self.body and not self.body.endswith("$")
         body = f"$${self.body}$$" if fits_dollars else cql_string(self.body)
         clauses = [
-            f"CREATE FUNCTION {where}({', '.join(arguments)})",
+            f"CREATE FUNCTION {function_name}({', '.join(arguments)})",
             "CALLED ON NULL INPUT" if self.called_on_null_input else "RETURNS NULL ON NULL INPUT",
             f"RETURNS {_thawed(self.return_type)}",
             *(["DETERMINISTIC"] if self.deterministic else []),
@@ -378,6 +381,7 @@ class Function:
                 if self.monotonic_on
                 else []
             ),
+            # Without the name of an argument, the function is monotonic in all of them.
             *(["MONOTONIC"] if self.monotonic and not self.monotonic_on else []),
             f"LANGUAGE {self.language}",
             f"AS {body}",
@@ -456,9 +460,9 @@ class Aggregate:
 
         :param formatted: write each clause on its own line.
         """
-        where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
+        aggregate_name = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         clauses = [
-            f"CREATE AGGREGATE {where}({', '.join(map(_thawed, self.argument_types))})",
+            f"CREATE AGGREGATE {aggregate_name}({', '.join(map(_thawed, self.argument_types))})",
             # The grammar requires this order. Function names have no keyspace, because they are in
             # the keyspace of the aggregate.
             f"SFUNC {protect_type_or_function(self.state_func)}",

@@ -35,8 +35,8 @@ class Grouping:
         self._columns = ColumnPages()
         self._indexes: dict[str, dict[str, list[IndexRow]]] = {}
         # The rows of other schema tables: by schema table, then by the table or the keyspace.
-        self._by_table: dict[str, dict[Key, list[dict[str, Any]]]] = {}
-        self._by_keyspace: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        self._rows_by_table: dict[str, dict[Key, list[dict[str, Any]]]] = {}
+        self._rows_by_keyspace: dict[str, dict[str, list[dict[str, Any]]]] = {}
         self._virtual: set[str] = set()  # the names of virtual keyspaces
 
     # -- adding pages ------------------------------------------------------------------------------
@@ -57,6 +57,7 @@ class Grouping:
         virtual = part.startswith("virtual_")
         part = part.removeprefix("virtual_")
         if part == "columns":
+            # This is by far the largest schema table. Its rows are decoded when a table is built.
             self._columns.add(message)
             return
         names = tuple(message.column_names or ())
@@ -77,16 +78,16 @@ class Grouping:
             )
         # Triggers, dropped columns and other parts of tables.
         elif "table_name" in names:
-            by_table = self._by_table.setdefault(part, {})
+            rows_by_table = self._rows_by_table.setdefault(part, {})
             for row_dict in _dicts(names, rows):
-                by_table.setdefault((row_dict["keyspace_name"], row_dict["table_name"]), []).append(
-                    row_dict
-                )
+                rows_by_table.setdefault(
+                    (row_dict["keyspace_name"], row_dict["table_name"]), []
+                ).append(row_dict)
         # Types, functions and aggregates.
         else:
-            by_keyspace = self._by_keyspace.setdefault(part, {})
+            rows_by_keyspace = self._rows_by_keyspace.setdefault(part, {})
             for row_dict in _dicts(names, rows):
-                by_keyspace.setdefault(row_dict["keyspace_name"], []).append(row_dict)
+                rows_by_keyspace.setdefault(row_dict["keyspace_name"], []).append(row_dict)
 
     def _add_indexes(
         self, keyspaces: Sequence[Any], tables: Sequence[Any], *columns: Sequence[Any]
@@ -120,10 +121,12 @@ class Grouping:
     def sources(self) -> dict[str, KeyspaceSource]:
         """Return a source for each keyspace that has a row, by name."""
         self._complete_tables()
-        by_name: dict[str, KeyspaceSource] = {}
+        sources_by_name: dict[str, KeyspaceSource] = {}
         # Sort by name, so that exports of equal schemas are equal.
         for name, keyspace_row in sorted(self.keyspaces.items(), key=_name_of):
-            source = by_name[name] = KeyspaceSource(name, keyspace_row, name in self._virtual)
+            source = sources_by_name[name] = KeyspaceSource(
+                name, keyspace_row, name in self._virtual
+            )
             source.tables, source.views = self._tables.get(name, {}), self._views.get(name, {})
             # Add each view to its base table.
             for view in source.views.values():
@@ -133,10 +136,11 @@ class Grouping:
             source.types = self.of_keyspace("types", name)
             source.functions = self.of_keyspace("functions", name)
             source.aggregates = self.aggregates(name)
+            # Without a row in scylla_keyspaces, the keyspace has no tablets.
             source.scylla = self._scylla_keyspaces.get(
                 name, {"initial_tablets": None} if self._has_tablets else None
             )
-        return by_name
+        return sources_by_name
 
     def tablet_keyspaces(self) -> tuple[set[str], set[str]]:
         """Return the names of the keyspaces with tablets, and of those whose tablets have leaders.
@@ -167,11 +171,12 @@ class Grouping:
     def _complete_tables(self) -> None:
         """Add the rows of other schema tables to the tables and views that they belong to."""
         for sources in (self._tables, self._views):
-            for keyspace, by_name in self._indexes.items():
-                for name in by_name.keys() & sources.get(keyspace, {}).keys():
-                    sources[keyspace][name].indexes = by_name[name]
-            for part, by_table in self._by_table.items():
-                for (keyspace, name), rows in by_table.items():
+            for keyspace, indexes_by_table in self._indexes.items():
+                # Indexes of tables that were not read are left out.
+                for name in indexes_by_table.keys() & sources.get(keyspace, {}).keys():
+                    sources[keyspace][name].indexes = indexes_by_table[name]
+            for part, rows_by_table in self._rows_by_table.items():
+                for (keyspace, name), rows in rows_by_table.items():
                     # The table may be missing: each schema table is read by its own query, and the
                     # table may have been dropped between two queries.
                     source = sources.get(keyspace, {}).get(name)
@@ -180,7 +185,7 @@ class Grouping:
 
     def of_keyspace(self, part: str, keyspace: str) -> Sequence[Mapping[str, Any]]:
         """Return the rows of types, functions or aggregates of one keyspace."""
-        return tuple(self._by_keyspace.get(part, {}).get(keyspace, ()))
+        return tuple(self._rows_by_keyspace.get(part, {}).get(keyspace, ()))
 
     def aggregates(self, keyspace: str) -> Sequence[Mapping[str, Any]]:
         """Return the rows of aggregates of one keyspace, each with the value of "reduce_func".
@@ -188,9 +193,11 @@ class Grouping:
         ScyllaDB stores "reduce_func" in the separate table scylla_aggregates; for other servers it
         is None.
         """
-        reducers = {_signature(row): row for row in self.of_keyspace("scylla_aggregates", keyspace)}
+        scylla_rows = {
+            _signature(row): row for row in self.of_keyspace("scylla_aggregates", keyspace)
+        }
         return tuple(
-            {**row, "reduce_func": reducers.get(_signature(row), {}).get("reduce_func")}
+            {**row, "reduce_func": scylla_rows.get(_signature(row), {}).get("reduce_func")}
             for row in self.of_keyspace("aggregates", keyspace)
         )
 

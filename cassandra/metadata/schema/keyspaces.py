@@ -128,23 +128,23 @@ class KeyspaceMetadata(Faulty):
 
     def _types_in_order(self) -> list[UserType]:
         """Return the user-defined types, each after the types that its fields use."""
-        ordered: dict[str, UserType] = {}
+        types_in_order: dict[str, UserType] = {}
 
-        def add(name: str, users: tuple[str, ...]) -> None:
-            """Add the types that `name` uses, then `name`. `users` are the types that led here."""
+        def add_type(name: str, using_types: tuple[str, ...]) -> None:
+            """Add the types that `name` uses, then `name`; `using_types` led to `name`."""
             user_type = self.user_types.get(name)
             # In damaged rows, types may use each other: stop, because this would never end.
-            if user_type is None or name in ordered or name in users:
+            if user_type is None or name in types_in_order or name in using_types:
                 return
             for field_type in user_type.field_types:
                 for used_name in cql_types_from_string(field_type):
-                    add(_unquoted(used_name), (*users, name))
-            ordered[name] = user_type
+                    add_type(_unquoted(used_name), (*using_types, name))
+            types_in_order[name] = user_type
 
         # Sort, so that the export does not depend on the order of the rows.
         for name in sorted(self.user_types):
-            add(name, ())
-        return list(ordered.values())
+            add_type(name, ())
+        return list(types_in_order.values())
 
     def __repr__(self) -> str:
         return f"<KeyspaceMetadata: {self.name}>"

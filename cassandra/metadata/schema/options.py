@@ -17,7 +17,7 @@ from cassandra.util.cql_text import maybe_escape_name, protect_value
 __all__ = ["options_as_cql", "scylla_options", "table_options"]
 
 # Columns that are not options: names, flags, and what is an attribute of the metadata classes.
-_NO_OPTIONS = frozenset(
+_NOT_OPTIONS = frozenset(
     (
         "base_table_id",
         "base_table_name",
@@ -33,10 +33,10 @@ _NO_OPTIONS = frozenset(
 )
 # Cassandra 4.0 still has these columns, but its CREATE TABLE rejects the options. A server that has
 # the column `additional_write_policy` is 4.0 or later.
-_GONE_IN_4_0 = ("dclocal_read_repair_chance", "read_repair_chance")
+_REMOVED_IN_4_0 = ("dclocal_read_repair_chance", "read_repair_chance")
 # Options that CREATE MATERIALIZED VIEW rejects. The data of a view expire with those of its base
 # table.
-_NOT_OF_VIEWS = frozenset(("default_time_to_live", "cdc"))
+_REJECTED_FOR_VIEWS = frozenset(("default_time_to_live", "cdc"))
 
 
 def table_options(names: RowNames, row: Sequence[Any]) -> dict[str, Any]:
@@ -58,11 +58,12 @@ def table_options(names: RowNames, row: Sequence[Any]) -> dict[str, Any]:
 @lru_cache(maxsize=32)
 def _option_positions(names: RowNames) -> dict[str, int]:
     """Return the position of each option in a row with these columns."""
-    removed = _GONE_IN_4_0 if "additional_write_policy" in names.positions else ()
+    # A server with the column additional_write_policy is Cassandra 4.0 or later.
+    removed = _REMOVED_IN_4_0 if "additional_write_policy" in names.positions else ()
     return {
         name: index
         for name, index in names.positions.items()
-        if name not in _NO_OPTIONS and name not in removed
+        if name not in _NOT_OPTIONS and name not in removed
     }
 
 
@@ -72,7 +73,7 @@ def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[st
         f"{maybe_escape_name(name)} = {protect_value(value)}"
         # Sort, so that the result does not depend on the order of the server's columns.
         for name, value in sorted(options.items())
-        if value is not None and not (is_view and name in _NOT_OF_VIEWS)
+        if value is not None and not (is_view and name in _REJECTED_FOR_VIEWS)
     ]
 
 
@@ -95,9 +96,11 @@ def read_scylla_map(data: bytes) -> dict[str, str] | None:
     The format is the number of entries, then for each entry its key and its value, each after its
     length. All numbers are little-endian with 32 bits.
     """
+    # The first 4 bytes are the number of entries.
     offset = 4
     texts: list[str] = []
     try:
+        # Two strings per entry, the key and the value.
         for _ in range(2 * int.from_bytes(data[:4], "little")):
             end = offset + 4 + int.from_bytes(data[offset : offset + 4], "little")
             # Slicing past the end does not raise, so check the lengths.
@@ -110,6 +113,7 @@ def read_scylla_map(data: bytes) -> dict[str, str] | None:
     # If bytes are left over, the data has another format that only begins like a map.
     if offset != len(data):
         return None
+    # Keys and values alternate.
     return dict(zip(texts[::2], texts[1::2], strict=True))
 
 

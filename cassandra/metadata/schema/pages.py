@@ -30,7 +30,7 @@ Page = tuple[bytes, int, int]  # (bytes, offset of the first row, number of rows
 
 
 # The values of these columns differ from row to row, so they are not cached.
-_DIFFERENT = frozenset(("table_name", "view_name", "index_name"))
+_UNIQUE_NAMES = frozenset(("table_name", "view_name", "index_name"))
 
 
 class Pages:
@@ -60,8 +60,10 @@ class Pages:
         """Return a function that decodes the cells of one column."""
         if issubclass(cql_type, UUIDType):
             return bytes  # not decoded: applications rarely read the ids of tables
-        if cql_type is UTF8Type and name in _DIFFERENT:
+        # The names of tables and indexes rarely occur twice, so a cache would not help.
+        if cql_type is UTF8Type and name in _UNIQUE_NAMES:
             return self._text
+        # All columns of a type share their values.
         cached = self._cached.setdefault(cql_type, {})
 
         def read(data: bytes) -> Any:

@@ -59,14 +59,14 @@ IndexRow = tuple[Any, ...]  # (index_name, kind, options)
 
 # Held while an object is built, so that all threads get the same object. Building is quick and
 # happens once, so one lock for all sources is enough.
-_building = RLock()
+_build_lock = RLock()
 
 
 @renew_in_child
 def _renew_lock() -> None:
     """Replace the lock in a forked child, where the thread that held the lock does not exist."""
-    global _building
-    _building = RLock()
+    global _build_lock
+    _build_lock = RLock()
 
 
 def _refused(mapping: object, *arguments: object, **named: object) -> NoReturn:
@@ -77,20 +77,24 @@ def _refused(mapping: object, *arguments: object, **named: object) -> NoReturn:
 MAX_LISTED_NAMES = 10  # maximum number of names listed in an error
 
 
-def _note_names(
+def _with_names_note(
     error: KeyError, name: object, names: Mapping[str, Any], if_empty: str = "there are none"
 ) -> KeyError:
     """Add a note that lists the existing names to `error`, and return `error`.
 
     The arguments of the error stay the same: the only one is the key that was not found.
     """
-    similar = nearest(name, names, 0.6) if isinstance(name, str) else None
-    listed = [*names][:MAX_LISTED_NAMES]
-    rest = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
-    hint = f"did you mean {similar!r}? " if similar else ""
+    similar_name = nearest(name, names, 0.6) if isinstance(name, str) else None
+    listed_names = [*names][:MAX_LISTED_NAMES]
+    more_note = (
+        f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    )
+    hint = f"did you mean {similar_name!r}? " if similar_name else ""
     # Tracebacks show notes since Python 3.11.
     vars(error).setdefault("__notes__", []).append(
-        f"({hint}there are {', '.join(map(repr, listed))}{rest})" if names else f"({if_empty})"
+        f"({hint}there are {', '.join(map(repr, listed_names))}{more_note})"
+        if names
+        else f"({if_empty})"
     )
     return error
 
@@ -104,7 +108,7 @@ class NamedColumns(dict[str, V]):
     __slots__ = ()
 
     def __missing__(self, name: object) -> NoReturn:
-        raise _note_names(KeyError(name), name, self)
+        raise _with_names_note(KeyError(name), name, self)
 
     def __reduce__(self) -> Any:
         return dict, (dict(self),)
@@ -144,7 +148,7 @@ class LazyMapping(dict[str, V]):
         try:
             source = self._names[name]
         except KeyError as error:
-            raise _note_names(error, name, self._names, self._if_empty)  # noqa: B904  # it is the same error
+            raise _with_names_note(error, name, self._names, self._if_empty)  # noqa: B904  # it is the same error
         return self._make(source)
 
     def get(self, name: str, default: object = None) -> Any:
@@ -259,10 +263,11 @@ class _Source:
         # Check without the lock first: once the object is built, no thread needs to wait.
         instance = self._object
         if instance is None:
-            with _building:
+            with _build_lock:
                 instance = self._object
                 if instance is None:
                     instance = self._object = getattr(build, self.builder)(self)
+                    # The object has everything that it needs from the rows.
                     self.forget_rows()
         return instance
 
@@ -364,7 +369,7 @@ class TableSource(_Source):
     def index_names(self) -> list[str]:
         """Return the names of the table's indexes; damaged names are left out."""
         # Wait if another thread is building the object: it drops the rows afterwards.
-        with _building:
+        with _build_lock:
             names = (
                 self._object.indexes
                 if self._object is not None
@@ -377,11 +382,11 @@ class TableSource(_Source):
 
         The copy has the same object, because the application may hold it: it shows the new views.
         """
-        other = TableSource(self.keyspace, self.name, self.names, self.row, self.virtual)
-        other.views = views
+        copy = TableSource(self.keyspace, self.name, self.names, self.row, self.virtual)
+        copy.views = views
         # The copy could not build an object: the first object has taken the rows from the pages.
-        other._object = build.with_views(self.object(), views)
-        return other
+        copy._object = build.with_views(self.object(), views)
+        return copy
 
 
 class KeyspaceSource(_Source):
@@ -423,7 +428,7 @@ class KeyspaceSource(_Source):
     def object(self) -> Any:
         """Return the keyspace's object, which later sources share."""
         if self._object is None:
-            with _building:
+            with _build_lock:
                 # This source has been replaced in the meantime. Return the object of its successor,
                 # which shows later changes.
                 if self._object is None and self.successor is not None:
@@ -432,8 +437,11 @@ class KeyspaceSource(_Source):
 
     def pass_object_on(self, successor: KeyspaceSource) -> None:
         """Pass the object on to `successor`; it shows the content of `successor` from now on."""
-        with _building:
+        with _build_lock:
+            # `object` checks this under the same lock: an object that is built later is the
+            # successor's.
             self.successor = successor
+            # Nobody holds an object yet, or the successor has one already.
             if self._object is None or successor._object is not None:
                 return
             try:
@@ -449,10 +457,10 @@ class KeyspaceSource(_Source):
         :param parts: attributes of the source: row, scylla, tables, views, types, functions or
             aggregates.
         """
-        other = KeyspaceSource(self.name, self.row, self.virtual)
+        copy = KeyspaceSource(self.name, self.row, self.virtual)
         for slot in ("row", "scylla", "tables", "views", "types", "functions", "aggregates"):
-            setattr(other, slot, parts.get(slot, getattr(self, slot)))
-        return other
+            setattr(copy, slot, parts.get(slot, getattr(self, slot)))
+        return copy
 
 
 class Schema:

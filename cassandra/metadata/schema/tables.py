@@ -208,7 +208,7 @@ class TableMetadata(_Columnar, bases.TableBase):
         parts += [
             view.export_as_string()
             for name, view in self.views.items()
-            if not self._is_of_index(name)
+            if not self._is_index_view(name)
         ]
         parts += after_table_cql(self)
         return "\n\n".join(parts)
@@ -217,6 +217,7 @@ class TableMetadata(_Columnar, bases.TableBase):
         """Return a comment about what the export lacks, because it is not in the schema tables."""
         # Cassandra 6.0-alpha2 stores the option `fast_path` of its transactions in system_schema,
         # but the transactional mode only in its metadata log. So the option shows the version.
+        # With `transactional_mode` in the options, the server does store it here.
         if "fast_path" not in self.options or "transactional_mode" in self.options:
             return ""
         return (
@@ -224,7 +225,7 @@ class TableMetadata(_Columnar, bases.TableBase):
             f"has them,\n-- DESCRIBE TABLE {self._qualified_name()} shows them.\n"
         )
 
-    def _is_of_index(self, view: str) -> bool:
+    def _is_index_view(self, view: str) -> bool:
         """Return True if `view` belongs to an index of ScyllaDB.
 
         The server creates such a view with the index; no statement can create it.
@@ -247,6 +248,7 @@ class TableMetadata(_Columnar, bases.TableBase):
             and self.partition_key[0].name in self.columns
         ):
             # A key of one column is written at the end of the column's definition.
+            # The definitions have the order of the columns.
             lines[list(self.columns).index(self.partition_key[0].name)] += " PRIMARY KEY"
         # A damaged table may have no key: the export is then a comment with the rest.
         elif self.partition_key:
