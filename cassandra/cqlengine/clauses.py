@@ -355,6 +355,7 @@ class SetUpdateClause(ContainerUpdateClause):
     col_type = "set"
 
     def parts(self) -> list[tuple[str, list[Any]]]:
+        # Each part is the CQL of an assignment, with {} for each marker, and its values.
         name = self._name()
         if self.operation in ("add", "remove"):
             sign = "+" if self.operation == "add" else "-"
@@ -381,6 +382,7 @@ class ListUpdateClause(ContainerUpdateClause):
     col_type = "list"
 
     def parts(self) -> list[tuple[str, list[Any]]]:
+        # Each part is the CQL of an assignment, with {} for each marker, and its values.
         name = self._name()
         if self.operation == "append":
             return [(f"{name} = {name} + {{}}", [self.value])]
@@ -393,20 +395,21 @@ class ListUpdateClause(ContainerUpdateClause):
         # CQL can add at both ends. Any other change assigns the whole list.
         if previous and value and len(previous) < len(value):
             old, new = list(previous), list(value)
+            # Find the position of the old list in the new one.
             for index in range(len(new) - len(old) + 1):
                 if not are_different(new[index : index + len(old)], old):
                     return self._extend_both_ends(name, new[:index], new[index + len(old) :])
         return [(f"{name} = {{}}", [value])]
 
     def _extend_both_ends(
-        self, name: str, before: list[Any], behind: list[Any]
+        self, name: str, elements_before: list[Any], elements_after: list[Any]
     ) -> list[tuple[str, list[Any]]]:
         """Return the assignments that add elements before and after the old elements."""
         clauses = []
-        if before:
-            clauses.append((f"{name} = {{}} + {name}", [before]))
-        if behind:
-            clauses.append((f"{name} = {name} + {{}}", [behind]))
+        if elements_before:
+            clauses.append((f"{name} = {{}} + {name}", [elements_before]))
+        if elements_after:
+            clauses.append((f"{name} = {name} + {{}}", [elements_after]))
         return clauses
 
 
@@ -417,6 +420,7 @@ class MapUpdateClause(ContainerUpdateClause):
     col_type = "map"
 
     def parts(self) -> list[tuple[str, list[Any]]]:
+        # Each part is the CQL of an assignment, with {} for each marker, and its values.
         name = self._name()
         value, previous = self.value, self.previous
         if self.operation == "remove":

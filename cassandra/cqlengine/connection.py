@@ -89,7 +89,7 @@ session: Any = None
 udt_by_keyspace: dict[str | None, dict[str, Any]] = defaultdict(dict)
 
 _connections: dict[Any, Connection] = {}
-# The lock of `_connections`. Reentrant, because `_add` holds it while it calls
+# The lock of `_connections`. Reentrant, because `_add_to_registry` holds it while it calls
 # `set_default_connection`.
 _registry_lock = threading.RLock()
 
@@ -133,8 +133,10 @@ class Connection:
         self.lazy_connect = lazy_connect
         self.retry_connect = retry_connect
         self.cluster_options = dict(cluster_options or {})
+        # It may have a password, and error reports may show local variables.
         del cluster_options
         self.lazy_connect_lock = threading.RLock()
+        # A child process gets a new lock: another thread may hold this one at the fork.
         renewed(self)
         self.cluster: Any = None
         self.session: Any = None
@@ -189,6 +191,7 @@ class Connection:
         if len(self.prepared) >= MOST_PREPARED:
             self.prepared = {}
         self.prepared[text] = prepared
+        # A weak reference, because the statement may live longer than this connection.
         prepared.when_changed = partial(forget, weakref.ref(self), text)
         return prepared
 
@@ -234,6 +237,7 @@ class Connection:
                     await cluster.register_user_type(
                         keyspace or self.default_keyspace or "", type_name, klass
                     )
+                # `sync_type` registers the class when it creates the type.
                 except UserTypeDoesNotExist:
                     pass
 
@@ -253,7 +257,7 @@ class Connection:
         # Copy the items, because other threads may declare types at the same time.
         for keyspace, types in list(udt_by_keyspace.items()):
             for type_name, klass in types.items():
-                _register(self, keyspace, type_name, klass)
+                _register_user_type(self, keyspace, type_name, klass)
 
     def handle_lazy_connect(self) -> None:
         """Connect now if the connection connects on first use.
@@ -280,6 +284,8 @@ class Connection:
             except BaseException:
                 self.lazy_connect = True
                 raise
+            # If this is the default connection, set the module's attributes `cluster` and
+            # `session`.
             _show_default(self)
 
     def _is_connected(self) -> bool:
@@ -377,10 +383,10 @@ def register_connection(
             # use tries again.
             if not retry_connect:
                 raise
-    return _add(name, connection, default)
+    return _add_to_registry(name, connection, default)
 
 
-def _add(name: Hashable, connection: Connection, default: bool) -> Connection:
+def _add_to_registry(name: Hashable, connection: Connection, default: bool) -> Connection:
     """Add a connection to the registry and return it."""
     with _registry_lock:
         if name in _connections:
@@ -411,7 +417,7 @@ async def aregister_connection(
     connection = Connection(name, hosts, consistency, cluster_options=cluster_options)
     del cluster_options  # error reports may show local variables
     await connection.asetup()
-    return _add(name, connection, default)
+    return _add_to_registry(name, connection, default)
 
 
 def unregister_connection(name: Hashable) -> None:
@@ -421,7 +427,7 @@ def unregister_connection(name: Hashable) -> None:
 
     :param name: the name in the registry.
     """
-    connection = _remove(name)
+    connection = _remove_from_registry(name)
     if connection is not None:
         connection.close()
 
@@ -431,7 +437,7 @@ async def aunregister_connection(name: Hashable = None) -> None:
 
     :param name: the name in the registry; None for the default connection.
     """
-    connection = _remove(DEFAULT_CONNECTION if name is None else name)
+    connection = _remove_from_registry(DEFAULT_CONNECTION if name is None else name)
     if connection is None:
         return
     cluster = connection.cluster
@@ -443,7 +449,7 @@ async def aunregister_connection(name: Hashable = None) -> None:
         connection.close()
 
 
-def _remove(name: Hashable) -> Connection | None:
+def _remove_from_registry(name: Hashable) -> Connection | None:
     """Remove a connection from the registry, with all its names, and return it."""
     global cluster, session
     with _registry_lock:
@@ -453,8 +459,10 @@ def _remove(name: Hashable) -> Connection | None:
         if _connections.get(DEFAULT_CONNECTION) is connection:
             del _connections[DEFAULT_CONNECTION]
         # Remove its other names too, because the caller will close it.
-        for key in [key for key, value in _connections.items() if value is connection]:
-            del _connections[key]
+        for other_name in [
+            other_name for other_name, other in _connections.items() if other is connection
+        ]:
+            del _connections[other_name]
         if DEFAULT_CONNECTION not in _connections:
             cluster = session = None
         return connection
@@ -487,6 +495,7 @@ def _replace_default(connection: Connection, connect: bool = True) -> None:
     with _registry_lock:
         previous = _connections.pop(DEFAULT_CONNECTION, None)
         if previous is not None:
+            # The default connection is also registered as "default"; see below.
             if _connections.get("default") is previous:
                 del _connections["default"]
             log.debug("the default connection is replaced")
@@ -557,6 +566,7 @@ def setup(
     connection = Connection(
         DEFAULT_CONNECTION, hosts, consistency, lazy_connect, retry_connect, kwargs
     )
+    # They may have a password, and error reports may show local variables.
     del kwargs
     connection.default_keyspace = default_keyspace
     _replace_default(connection)
@@ -578,6 +588,7 @@ async def asetup(
     """
     set_default_keyspace(default_keyspace)
     connection = Connection(DEFAULT_CONNECTION, hosts, consistency, cluster_options=kwargs)
+    # They may have a password, and error reports may show local variables.
     del kwargs
     connection.default_keyspace = default_keyspace
     await connection.asetup()
@@ -601,14 +612,15 @@ def get_cluster(connection: Hashable | None = None) -> Any:
     return get_connection(connection).cluster
 
 
-def _executable(
+def _statement_and_params(
     connection: Connection,
     query: str | Statement | PreparedStatement | BaseCQLStatement,
     params: object,
     consistency_level: int | None,
 ) -> tuple[Any, Any]:
     """Return a statement with its consistency level, and its parameters, for `Session.execute`."""
-    is_shared = False  # True if `query` itself is the statement, which the application owns
+    # True if `query` itself is the statement.
+    is_owned_by_application = False
     if isinstance(query, BaseCQLStatement):
         params = query.get_context()
         query = SimpleStatement(text_of(query, params), fetch_size=query.fetch_size)
@@ -619,11 +631,11 @@ def _executable(
     elif not isinstance(query, Statement):
         raise CQLEngineException(f"a query is a str or a statement, not {query!r}")
     else:
-        is_shared = True
+        is_owned_by_application = True
     level = connection.consistency if consistency_level is None else consistency_level
     # The level of this call comes first, then the level of the statement, then the connection's.
     if level is not None and (consistency_level is not None or query.consistency_level is None):
-        if is_shared:
+        if is_owned_by_application:
             # Copy the statement, because the application may execute it elsewhere.
             query = copy.copy(query)
         query.consistency_level = level
@@ -653,7 +665,7 @@ def execute(
             f"the connection {target.label} has a session of cassandra.aio: await "
             "connection.aexecute(...)"
         )
-    statement, params = _executable(target, query, params, consistency_level)
+    statement, params = _statement_and_params(target, query, params, consistency_level)
     if log.isEnabledFor(logging.DEBUG):
         hooks.log_statement(log, target, getattr(statement, "query_string", statement), params)
     result = target.session.execute(statement, params, timeout=timeout)
@@ -684,10 +696,11 @@ async def aexecute(
         raise CQLEngineException(
             f"the connection {target.label} has a blocking session: use connection.execute(...)"
         )
-    statement, params = _executable(target, query, params, consistency_level)
+    statement, params = _statement_and_params(target, query, params, consistency_level)
     if log.isEnabledFor(logging.DEBUG):
         hooks.log_statement(log, target, getattr(statement, "query_string", statement), params)
     future = target.session.execute(statement, params, timeout=timeout)
+    # Set it on this request only: other code may use the session too, with other rows.
     future.row_factory = dict_factory
     return await future
 
@@ -706,11 +719,14 @@ def register_udt(
     target = _connections.get(DEFAULT_CONNECTION if connection is None else connection)
     # On `cassandra.aio` registering has to be awaited, which this function cannot do.
     if target is not None and target.session is not None and not target.is_async:
-        _register(target, keyspace, type_name, klass)
+        _register_user_type(target, keyspace, type_name, klass)
 
 
-def _register(connection: Connection, keyspace: str | None, type_name: str, klass: type) -> None:
+def _register_user_type(
+    connection: Connection, keyspace: str | None, type_name: str, klass: type
+) -> None:
     """Register the class of a user-defined type with the cluster, if its keyspace is known."""
+    # A class without a keyspace belongs to the default keyspace.
     keyspace = keyspace or _default_keyspace[0]
     if keyspace is None:
         return
@@ -725,7 +741,8 @@ def __getattr__(name: str) -> Any:
 
     These are attributes of cassandra-driver's module.
     """
-    lookups = {"cql_cluster": cluster, "cql_session": session}
-    if name in lookups:
-        return lookups[name]
+    # Read the globals now: another default connection changes them.
+    default_objects = {"cql_cluster": cluster, "cql_session": session}
+    if name in default_objects:
+        return default_objects[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -31,6 +31,7 @@ def is_immutable(value: object) -> bool:
     if cls in IMMUTABLE_CLASSES or isinstance(value, Enum):
         return True
     return (cls is tuple or cls is frozenset) and all(
+        # A tuple may contain a list, for example.
         map(is_immutable, value)  # type: ignore[call-overload]
     )
 
@@ -55,14 +56,14 @@ def are_different(value: object, before: object) -> bool:
         return bool(value != before)
     except ValueError:
         # NumPy compares element by element, and refuses to say whether that is true.
-        return bool(_plain(value) != _plain(before))
+        return bool(_with_lists(value) != _with_lists(before))
 
 
-def _plain(value: object) -> object:
+def _with_lists(value: object) -> object:
     """Return `value` with lists in place of arrays."""
     if isinstance(value, (list, tuple)):
-        return list(map(_plain, value))
+        return list(map(_with_lists, value))
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _with_lists(item) for key, item in value.items()}
     to_list = getattr(value, "tolist", None)
     return value if to_list is None else to_list()

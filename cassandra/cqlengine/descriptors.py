@@ -119,12 +119,14 @@ class _AnyValueDescriptor(_MutableDescriptor):
         return self.column._copier() or snapshot
 
     def __get__(self, instance: BaseModel | None, owner: type) -> Any:
+        # `Model.column` builds filters, such as ``Model.age > 5``.
         if instance is None:
             return self.query_evaluator
         value = instance._row[self.position]
         # Most values are numbers or strings: check the exact class first, which is fast.
         if type(value) in IMMUTABLE_CLASSES or is_immutable(value):
             return value
+        # The value may change in place. Return an object that belongs to this instance alone.
         return values_read(values_of(instance), self.position, self.isolated)
 
 
@@ -168,6 +170,7 @@ class PartitionKeyDescriptor:
         return values[0] if len(values) == 1 else values
 
     def __set__(self, instance: BaseModel, value: object) -> None:
+        # `instance.pk = value` sets the only column of the partition key.
         names = tuple(type(instance).__mapping__.partition_keys)
         if len(names) != 1:
             raise AttributeError(
@@ -255,9 +258,11 @@ class _OptionDescriptor:
         def set_option(*args: Any, **kwargs: Any) -> Any:
             changes = self.changes(instance, *args, **kwargs)
             values = values_of(instance)
+            # The options apply to the writes of this instance only.
             values.options = values.options.with_changes(**changes)
             return instance
 
+        # Look like the method of this name, for error messages and `help`.
         set_option.__name__ = self.name
         set_option.__doc__ = self.__doc__
         return set_option

@@ -21,8 +21,8 @@ def format_log_context(
     :param keyspace: the keyspace's name; None to leave it out.
     """
     name = "DEFAULT_CONNECTION" if connection is None else connection
-    where = f"Connection: {name}" + (f", Keyspace: {keyspace}" if keyspace else "")
-    return f"[{where}] {msg}"
+    context = f"Connection: {name}" + (f", Keyspace: {keyspace}" if keyspace else "")
+    return f"[{context}] {msg}"
 
 
 def log_statement(log: logging.Logger, connection: Any, text: object, values: object) -> None:

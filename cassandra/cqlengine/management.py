@@ -75,11 +75,12 @@ def _check_environment() -> None:
             "this variable to enable management functions."
         )
         # As cassandra-driver, only warn, so that applications without the variable keep working.
+        # Level 4 is the caller of the public function, such as `sync_table`.
         warnings.warn(message, stacklevel=4)
         log.warning(message)
 
 
-def _names(names: Sequence[str] | None, argument: str) -> list[str | None]:
+def _names_to_visit(names: Sequence[str] | None, argument: str) -> list[str | None]:
     """Return the names of keyspaces or connections to iterate over.
 
     If no names are given, return [None]: None stands for the model's keyspace or the default
@@ -98,7 +99,7 @@ def _names(names: Sequence[str] | None, argument: str) -> list[str | None]:
 # -- keyspaces -------------------------------------------------------------------------------------
 
 
-def _create_keyspace(name: str, replication: Mapping[str, Any], durable_writes: bool) -> str:
+def _create_keyspace_cql(name: str, replication: Mapping[str, Any], durable_writes: bool) -> str:
     """Return a CREATE KEYSPACE statement."""
     # CQL accepts numbers as strings too, so quote all values.
     pairs = ", ".join(
@@ -115,13 +116,14 @@ def _on_each_connection(
 ) -> Operation[list[str]]:
     """Execute a statement on each connection; return it once for each of them."""
     _check_environment()
-    names = _names(connections, "connections")
+    names = _names_to_visit(connections, "connections")
     for connection in names:
         if dry_run:
             print(f"{text};")
             continue
         log.info(format_log_context(text, connection))
         yield simple_request(text, connection, DDL_TIMEOUT)
+    # The statement is the same on each connection.
     return [text] * len(names)
 
 
@@ -129,7 +131,9 @@ def _create_simple(
     name: str, factor: int, durable: bool, connections: Connections, dry_run: bool
 ) -> Operation[list[str]]:
     replication = {"class": "SimpleStrategy", "replication_factor": factor}
-    return _on_each_connection(_create_keyspace(name, replication, durable), connections, dry_run)
+    return _on_each_connection(
+        _create_keyspace_cql(name, replication, durable), connections, dry_run
+    )
 
 
 def _create_network(
@@ -139,8 +143,11 @@ def _create_network(
     connections: Connections,
     dry_run: bool,
 ) -> Operation[list[str]]:
+    """Create a keyspace with NetworkTopologyStrategy on each connection."""
     replication = {"class": "NetworkTopologyStrategy", **factors}
-    return _on_each_connection(_create_keyspace(name, replication, durable), connections, dry_run)
+    return _on_each_connection(
+        _create_keyspace_cql(name, replication, durable), connections, dry_run
+    )
 
 
 def _drop(name: str, connections: Connections) -> Operation[list[str]]:
@@ -251,7 +258,9 @@ async def adrop_keyspace(name: str, connections: Connections = None) -> None:
 # -- reading the schema ----------------------------------------------------------------------------
 
 
-def _rows(table: str, connection: str | None, **keys: str) -> Generator[Request, Any, list[Any]]:
+def _schema_rows(
+    table: str, connection: str | None, **keys: str
+) -> Generator[Request, Any, list[Any]]:
     """Read rows of a schema table, as dicts.
 
     :param keys: the columns of the WHERE clause, with their values.
@@ -266,11 +275,11 @@ def _rows(table: str, connection: str | None, **keys: str) -> Generator[Request,
     return rows
 
 
-def _columns(
+def _server_columns(
     keyspace: str, table: str, connection: str | None
 ) -> Generator[Request, Any, dict[str, ServerColumn]]:
     """Read the columns of a table, by name; an empty dict if the table does not exist."""
-    rows = yield from _rows("columns", connection, keyspace_name=keyspace, table_name=table)
+    rows = yield from _schema_rows("columns", connection, keyspace_name=keyspace, table_name=table)
     return {
         row["column_name"]: ServerColumn(
             row["column_name"],
@@ -283,11 +292,11 @@ def _columns(
     }
 
 
-def _fields(
+def _server_fields(
     keyspace: str, name: str, connection: str | None
 ) -> Generator[Request, Any, dict[str, str] | None]:
     """Read the fields of a user-defined type: (name: CQL type); None if it does not exist."""
-    rows = yield from _rows("types", connection, keyspace_name=keyspace, type_name=name)
+    rows = yield from _schema_rows("types", connection, keyspace_name=keyspace, type_name=name)
     if not rows:
         return None
     return dict(zip(rows[0]["field_names"], rows[0]["field_types"], strict=True))
@@ -305,7 +314,7 @@ class _Changes:
         self.dry_run = dry_run
         self.texts: list[str] = []
 
-    def make(self, text: str) -> Operation[bool]:
+    def execute(self, text: str) -> Operation[bool]:
         """Execute a statement that changes the schema.
 
         Return False if another process has just made the same change: the caller then reads the
@@ -370,30 +379,31 @@ def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
     _check_class(type_model, UserType, "sync_type")
     if not isinstance(type_model, type) or not issubclass(type_model, UserType):
         raise CQLEngineException(f"Types must be derived from base UserType, not {type_model!r}.")
-    needed: list[type[UserType]] = []
+    field_types: list[type[UserType]] = []
     for column in type_model.fields().values():
-        resolve_udts(column, needed)
+        # Appends the types that the column needs, also those of its elements.
+        resolve_udts(column, field_types)
     # The types of the fields first, because servers refuse a field whose type does not exist yet.
-    for inner in dict.fromkeys(needed):
-        yield from _sync_type(inner, changes)
+    for field_type in dict.fromkeys(field_types):
+        yield from _sync_type(field_type, changes)
     keyspace, connection = changes.keyspace, changes.connection
-    existing = yield from _fields(keyspace, type_model.type_name(), connection)
+    existing = yield from _server_fields(keyspace, type_model.type_name(), connection)
     if existing is None:
-        is_created = yield from changes.make(get_create_type(type_model, keyspace))
+        is_created = yield from changes.execute(get_create_type(type_model, keyspace))
         # Another process has created the type, perhaps with other fields: read them.
         if not is_created:
-            existing = yield from _fields(keyspace, type_model.type_name(), connection)
+            existing = yield from _server_fields(keyspace, type_model.type_name(), connection)
     if existing is not None:
         alters, warnings = schema_changes.add_fields(type_model, keyspace, existing)
         for message in warnings:
             changes.warn(message)
         for text in alters:
-            yield from changes.make(text)
+            yield from changes.execute(text)
     # Register the class, but not in a dry run, in which the type may not exist.
     if not changes.dry_run:
         name = type_model.type_name()
         yield Call(
-            lambda registered: registered.cluster.register_user_type(keyspace, name, type_model),
+            lambda connected: connected.cluster.register_user_type(keyspace, name, type_model),
             connection,
         )
 
@@ -475,24 +485,26 @@ def _sync_operation(
         raise CQLEngineException(f"cannot create table from abstract model {model.__name__}")
     schema_changes.check_options(model)
     texts: list[str] = []
-    for connection in _names(connections, "connections"):
-        for keyspace in _names(keyspaces, "keyspaces"):
+    for connection in _names_to_visit(connections, "connections"):
+        for keyspace in _names_to_visit(keyspaces, "keyspaces"):
             table = model.__mapping__.table_name(keyspace)
             # The keyspace's name without quotes, as it is in the schema tables.
-            name = keyspace or model.__keyspace__ or default_keyspace() or ""
-            changes = _Changes(connection or model.__connection__, name, dry_run)
-            yield from _sync_one(model, table, changes)
+            keyspace_name = keyspace or model.__keyspace__ or default_keyspace() or ""
+            changes = _Changes(connection or model.__connection__, keyspace_name, dry_run)
+            yield from _sync_table_in_keyspace(model, table, changes)
             texts += changes.texts
     return texts
 
 
-def _sync_one(model: type[BaseModel], table: str, changes: _Changes) -> Operation[None]:
+def _sync_table_in_keyspace(
+    model: type[BaseModel], table: str, changes: _Changes
+) -> Operation[None]:
     """Create or extend the table of a model in one keyspace.
 
     :param table: the table's name in CQL, with the keyspace.
     """
     keyspace, connection = changes.keyspace, changes.connection
-    keyspaces = yield from _rows("keyspaces", connection, keyspace_name=keyspace)
+    keyspaces = yield from _schema_rows("keyspaces", connection, keyspace_name=keyspace)
     # Do not create the keyspace: only the application knows which replication it needs.
     if not keyspaces:
         raise CQLEngineException(f"Keyspace '{keyspace}' for model {model.__name__} does not exist")
@@ -503,29 +515,33 @@ def _sync_one(model: type[BaseModel], table: str, changes: _Changes) -> Operatio
             f"{model.__name__}.__default_ttl__ = {model.__default_ttl__!r} has no effect: say "
             f'__options__ = {{"default_time_to_live": {model.__default_ttl__!r}}}'
         )
-    types: list[type[UserType]] = []
+    user_types: list[type[UserType]] = []
     for column in model.__mapping__.order:
-        resolve_udts(column, types)
+        resolve_udts(column, user_types)
     # Sync the types first, because CREATE TABLE refuses columns of types that do not exist.
-    for type_model in dict.fromkeys(types):
+    for type_model in dict.fromkeys(user_types):
         yield from _sync_type(type_model, changes)
-    quoted = model.column_family_name(include_keyspace=False)
-    name = model._table_name()
-    existing = yield from _columns(keyspace, name, connection)
+    # The table's name as CQL, and as it is in the schema tables.
+    quoted_name = model.column_family_name(include_keyspace=False)
+    stored_name = model._table_name()
+    existing = yield from _server_columns(keyspace, stored_name, connection)
     if not existing:
-        yield from changes.make(schema_changes.create_table(model, table))
+        yield from changes.execute(schema_changes.create_table(model, table))
         # Another process may have created the table at the same time, with fewer columns.
-        existing = yield from _columns(keyspace, name, connection)
+        existing = yield from _server_columns(keyspace, stored_name, connection)
     if existing:  # false in a dry run if the table does not exist
-        yield from _alter(model, table, name, existing, changes)
+        yield from _alter_table(model, table, stored_name, existing, changes)
     # Create indexes last, because their columns may have been added just now.
-    indexes = yield from _rows("indexes", connection, keyspace_name=keyspace, table_name=name)
+    indexes = yield from _schema_rows(
+        "indexes", connection, keyspace_name=keyspace, table_name=stored_name
+    )
+    # The target of an index says which column it is for.
     targets = [(row["options"] or {}).get("target", "") for row in indexes]
-    for text in schema_changes.missing_indexes(model, table, quoted, targets):
-        yield from changes.make(text)
+    for text in schema_changes.missing_indexes(model, table, quoted_name, targets):
+        yield from changes.execute(text)
 
 
-def _alter(
+def _alter_table(
     model: type[BaseModel],
     table: str,
     name: str,
@@ -542,17 +558,18 @@ def _alter(
     for message in warnings:
         changes.warn(message)
     for text in alters:
-        if not (yield from changes.make(text)):
-            columns = yield from _columns(changes.keyspace, name, changes.connection)
+        # `execute` returns False if another process seems to have made the same change.
+        if not (yield from changes.execute(text)):
+            columns = yield from _server_columns(changes.keyspace, name, changes.connection)
             # The server refused the column, but no other process has added one: report the refusal.
             if len(columns) <= len(existing):
                 raise CQLEngineException(f"{text} was refused, and the column is not there")
-    rows = yield from _rows(
+    rows = yield from _schema_rows(
         "tables", changes.connection, keyspace_name=changes.keyspace, table_name=name
     )
     if rows:
         for text in schema_changes.option_changes(model, table, rows[0]):
-            yield from changes.make(text)
+            yield from changes.execute(text)
 
 
 def sync_table(
@@ -601,8 +618,8 @@ def _drop_operation(
     """Drop the table of a model in each keyspace, on each connection."""
     _check_environment()
     _check_model(model, "drop_table")
-    for connection in _names(connections, "connections"):
-        for keyspace in _names(keyspaces, "keyspaces"):
+    for connection in _names_to_visit(connections, "connections"):
+        for keyspace in _names_to_visit(keyspaces, "keyspaces"):
             table = model.__mapping__.table_name(keyspace)
             yield simple_request(
                 f"DROP TABLE IF EXISTS {table}", connection or model.__connection__, DDL_TIMEOUT

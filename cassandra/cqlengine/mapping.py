@@ -176,6 +176,7 @@ class Mapping:
     def new_row(self, arguments: dict[str, Any]) -> Values:
         """Return the values of a new instance; names without a column are ignored."""
         row = Values(self.blank)
+        # The positions that are set, as bits.
         explicit = 0
         for name, value in arguments.items():
             initializer = self.init.get(name)
@@ -186,6 +187,7 @@ class Mapping:
             if value is None:
                 continue
             row[position] = value if to_python is None else to_python(value)
+            # The application has the object that it has passed, and may change it in place.
             if mutable:
                 row.exposed |= bit
         row.explicit = explicit
@@ -198,6 +200,7 @@ class Mapping:
         validation does.
         """
         row = Values(self.blank)
+        # The positions that are set, as bits.
         explicit = 0
         for name, value in arguments.items():
             initializer = self.init.get(name)
@@ -208,6 +211,7 @@ class Mapping:
             if value is None:
                 continue
             row[position] = value if to_python is None else to_python(value)
+            # The application has the object that it has passed, and may change it in place.
             if mutable:
                 row.exposed |= bit
         row.explicit = explicit
@@ -251,6 +255,7 @@ class Mapping:
             of this class.
         """
         name = self.model.__name__
+        # Null names no class. Take the class that is queried, unless it has no value either.
         if value is None:
             if self.model.__discriminator_value__ is None:
                 raise PolymorphicModelException(
@@ -266,8 +271,10 @@ class Mapping:
             )
         if value == self.model.__discriminator_value__:
             return self.model
-        origin = getattr(self.model, "__context_of__", self.model)
-        if not issubclass(cls, origin):
+        # A class for another keyspace or connection is a subclass of the model: compare with the
+        # model itself.
+        original_model = getattr(self.model, "__context_of__", self.model)
+        if not issubclass(cls, original_model):
             raise PolymorphicModelException(f"{cls.__name__} is not a subclass of {name}")
         return cls
 
@@ -276,6 +283,7 @@ class Mapping:
         if self.discriminator is None:
             return False
         return any(
+            # A class for another keyspace stands for the model that it was created from.
             issubclass(model, getattr(self.model, "__context_of__", self.model))
             and not self.columns.keys() >= model.__mapping__.columns.keys()
             for model in self.base.classes.values()
@@ -292,6 +300,7 @@ class Mapping:
         if plan is None:
             plan = build()
             with _lock:
+                # If there are too many, drop all, as `Connection.keep` does.
                 if len(self.statement_plans) >= MOST_SHAPES:
                     self.statement_plans.clear()
                 self.statement_plans[key] = plan
@@ -353,39 +362,41 @@ def context_class(
     :param is_private: True to create a new class, which only the caller uses.
     """
     # `model` may already be such a class: begin with the model that it was created from.
-    origin, context = vars(model).get("__context_of__", model), (None, None)
-    if origin is not model:
+    original_model, context = vars(model).get("__context_of__", model), (None, None)
+    if original_model is not model:
         context = vars(model)["__context__"]
     context_key = (keyspace or context[0], context[1] if connection is None else connection)
     if context_key == context and not is_private:
         return model
-    contexts = origin.__mapping__.contexts
+    contexts = original_model.__mapping__.contexts
     context_model = None if is_private else contexts.get(context_key)
     if context_model is None:
-        context_model = _context_class(origin, *context_key)
+        context_model = _context_class(original_model, *context_key)
         if not is_private:
             if len(contexts) >= MOST_SHAPES:
                 contexts.clear()
+            # Two threads may have created a class: both use the one that was stored first.
             context_model = contexts.setdefault(context_key, context_model)
     return context_model
 
 
-def _context_class(origin: Any, keyspace: str | None, connection: Hashable | None) -> Any:
+def _context_class(original_model: Any, keyspace: str | None, connection: Hashable | None) -> Any:
     """Create a subclass of the model for another keyspace or connection."""
-    names: dict[str, Any] = {
-        "__module__": origin.__module__,
-        "__qualname__": origin.__qualname__,
-        "__context_of__": origin,
+    attributes: dict[str, Any] = {
+        "__module__": original_model.__module__,
+        "__qualname__": original_model.__qualname__,
+        "__context_of__": original_model,
         "__context__": (keyspace, connection),
     }
     if keyspace is not None:
-        names["__keyspace__"] = keyspace
+        attributes["__keyspace__"] = keyspace
     if connection is not None:
-        names["__connection__"] = connection
-    names["__table_name__"] = origin._table_name()
-    names["__table_name_case_sensitive__"] = origin.__table_name_case_sensitive__
-    names["__discriminator_value__"] = origin.__discriminator_value__
-    return type(origin)(origin.__name__, (origin,), names)
+        attributes["__connection__"] = connection
+    # Use the model's table. The metaclass does not inherit the discriminator value.
+    attributes["__table_name__"] = original_model._table_name()
+    attributes["__table_name_case_sensitive__"] = original_model.__table_name_case_sensitive__
+    attributes["__discriminator_value__"] = original_model.__discriminator_value__
+    return type(original_model)(original_model.__name__, (original_model,), attributes)
 
 
 _lock = threading.Lock()
@@ -458,29 +469,32 @@ def layout(mapping: Mapping, names: tuple[str, ...], filled: tuple[str, ...]) ->
         for index, name in enumerate(columns)
         if name in mapping.db_index
     }
-    picks = [sources.get(position, len(columns)) for position in range(len(mapping.order))]
-    converts = [
+    # A column that was not read gets the last item of the tail, None.
+    source_indexes = [sources.get(position, len(columns)) for position in range(len(mapping.order))]
+    converted_columns = [
         (position, column)
         for position, column in enumerate(mapping.order)
         if column.converts and not column.mutable and position in sources
     ]
     # `itemgetter` runs in C, and is called for each row.
-    pick: Any = itemgetter(*picks) if len(picks) > 1 else _single(picks[0])
-    is_in_order = picks == list(range(len(names))) and not filled
+    pick_values: Any = (
+        itemgetter(*source_indexes) if len(source_indexes) > 1 else _single(source_indexes[0])
+    )
+    is_in_order = source_indexes == list(range(len(names))) and not filled
 
     def arrange(rows: Sequence[Any], tail: tuple[Any, ...]) -> Sequence[Any]:
-        return rows if is_in_order else [pick(row + tail) for row in rows]
+        return rows if is_in_order else [pick_values(row + tail) for row in rows]
 
     def arrange_and_convert(rows: Sequence[Any], tail: tuple[Any, ...]) -> Sequence[Any]:
         converted_rows = []
         for row in arrange(rows, tail):
             values = list(row)
-            for position, column in converts:
+            for position, column in converted_columns:
                 values[position] = column.to_python(values[position])
             converted_rows.append(tuple(values))
         return converted_rows
 
-    return arrange_and_convert if converts else arrange
+    return arrange_and_convert if converted_columns else arrange
 
 
 def _single(index: int) -> Callable[[Sequence[Any]], tuple[Any]]:
@@ -507,17 +521,19 @@ class InstanceRows:
     def __call__(self, names: Sequence[str], rows: Sequence[Any]) -> list[BaseModel]:
         model = self._model
         mapping = model.__mapping__
+        # `rows` returns a (cached) function that brings the values into the model's order.
         arranged = mapping.rows(names, self._filled)(rows, self._tail)
         if mapping.discriminator is not None:
             field = mapping.columns[mapping.discriminator].db_field_name
             # A select with DISTINCT does not read the discriminator.
             if field in names or field in self._filled:
                 return self._polymorphic(names, rows, arranged)
-        # Do not call __init__: it would set defaults where the row has null.
+        # Local names are faster in this loop, which runs for each row.
         new = model.__new__
         instances: list[BaseModel] = []
         append = instances.append
         for row in arranged:
+            # Do not call __init__: it would set defaults where the row has null.
             instance = new(model)
             instance._row = row
             append(instance)
@@ -538,6 +554,7 @@ class InstanceRows:
             model = mapping.class_of(row[position])
             if model is not self._model:
                 if context is not None:
+                    # Read rows of another class with the keyspace and connection of this one.
                     model = context_class(model, *context)
                 # The other class has other columns, in another order.
                 (row,) = model.__mapping__.rows(names, self._filled)((raw,), self._tail)

@@ -102,7 +102,13 @@ def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Colum
             if mapping is not None:
                 columns.update(mapping.columns)
             else:  # a plain class, whose columns several models share
-                columns.update({n: c for n, c in vars(parent).items() if isinstance(c, Column)})
+                columns.update(
+                    {
+                        column_name: column
+                        for column_name, column in vars(parent).items()
+                        if isinstance(column, Column)
+                    }
+                )
     declared = {name: value for name, value in attrs.items() if isinstance(value, Column)}
     columns.update(sorted(declared.items(), key=lambda item: item[1].instance_counter))
     # Copy the columns: naming a column changes it, and a base's column belongs to the base.
@@ -130,7 +136,7 @@ def _check_names(name: str, columns: dict[str, Column[Any]]) -> None:
             )
 
 
-def _no_columns(attrs: dict[str, Any]) -> str:
+def _missing_key_advice(attrs: dict[str, Any]) -> str:
     """Return advice for the error of a class without a key, or "".
 
     A usual mistake is ``id = columns.Integer``, the class of a column in place of a column.
@@ -157,7 +163,7 @@ def _check_keys(
         if abstract:
             return
         raise ModelDefinitionException(
-            f"At least 1 primary key is required: {name} has none.{_no_columns(attrs)}"
+            f"At least 1 primary key is required: {name} has none.{_missing_key_advice(attrs)}"
         )
     for column in keys:
         if column.is_counter:
@@ -182,9 +188,11 @@ def _check_keys(
             )
 
 
-def _check_kinds(name: str, columns: dict[str, Column[Any]]) -> None:
+def _check_counters_and_discriminator(name: str, columns: dict[str, Column[Any]]) -> None:
     """Check the discriminator column, and that counters are in a table of their own."""
-    discriminators = [n for n, column in columns.items() if column.discriminator_column]
+    discriminators = [
+        column_name for column_name, column in columns.items() if column.discriminator_column
+    ]
     if len(discriminators) > 1:
         raise ModelDefinitionException(
             f"only one discriminator_column can be defined in a model, {len(discriminators)} found"
@@ -195,8 +203,10 @@ def _check_kinds(name: str, columns: dict[str, Column[Any]]) -> None:
             raise ModelDefinitionException(
                 f"the discriminator column '{column_name}' must not be a counter or a collection"
             )
-    data = [column for column in columns.values() if not column.primary_key]
-    if any(column.is_counter for column in data) and not all(column.is_counter for column in data):
+    data_columns = [column for column in columns.values() if not column.primary_key]
+    if any(column.is_counter for column in data_columns) and not all(
+        column.is_counter for column in data_columns
+    ):
         raise ModelDefinitionException("counter models may not have data columns")
 
 
@@ -209,7 +219,7 @@ _SETTINGS = {
     "options": "__options__",
     "table_name": "__table_name__",
 }
-_KNOWN = frozenset(
+_KNOWN_ATTRIBUTES = frozenset(
     (
         *_SETTINGS.values(),
         "__compute_routing_key__",
@@ -225,11 +235,15 @@ def _warn_of_settings(name: str, attrs: dict[str, Any]) -> None:
     # Python changes the name `__keyspace` in a class to `_Class__keyspace`.
     prefix = f"_{name.lstrip('_')}__"
     for attribute, value in attrs.items():
-        if not attribute.startswith(("__", prefix)) or attribute in _KNOWN or callable(value):
+        if (
+            not attribute.startswith(("__", prefix))
+            or attribute in _KNOWN_ATTRIBUTES
+            or callable(value)
+        ):
             continue
-        core = attribute.removeprefix(prefix).strip("_")
+        bare_name = attribute.removeprefix(prefix).strip("_")
         # `__table__`, as in SQLAlchemy, is not similar enough to `__table_name__`.
-        similar = "table_name" if core == "table" else nearest(core, _SETTINGS, ALIKE)
+        similar = "table_name" if bare_name == "table" else nearest(bare_name, _SETTINGS, ALIKE)
         if similar is not None:
             log.warning(
                 "%s: %s is not a setting and is not read: write %s",
@@ -281,23 +295,26 @@ class ModelMetaClass(ABCMeta):
             column.set_column_name(column_name)
         _check_names(name, columns)
         _check_keys(name, columns, abstract, attrs)
-        _check_kinds(name, columns)
+        _check_counters_and_discriminator(name, columns)
         _warn_of_key_defaults(name, columns, parents)
         # Replace the columns by descriptors.
         mapping = attrs["__mapping__"] = Mapping(columns)
         for position, (column_name, column) in enumerate(columns.items()):
             attrs[column_name] = descriptor_of(column, position)
+        # Set it to None if the class has none: a subclass must not inherit the value of its base.
         attrs["__discriminator_value__"] = attrs.get("__discriminator_value__")
         # Give the class its own errors. They derive from the errors of the bases, so that a handler
         # for a base's error also catches the errors of subclasses.
-        for error in ("DoesNotExist", "MultipleObjectsReturned"):
-            base_errors = tuple(vars(p)[error] for p in parents if error in vars(p))
-            attrs[error] = type(
-                error,
-                base_errors or (getattr(query_errors, error),),
+        for error_name in ("DoesNotExist", "MultipleObjectsReturned"):
+            base_errors = tuple(
+                vars(parent)[error_name] for parent in parents if error_name in vars(parent)
+            )
+            attrs[error_name] = type(
+                error_name,
+                base_errors or (getattr(query_errors, error_name),),
                 {
                     "__module__": attrs.get("__module__"),
-                    "__qualname__": f"{attrs.get('__qualname__', name)}.{error}",
+                    "__qualname__": f"{attrs.get('__qualname__', name)}.{error_name}",
                 },
             )
         # Create the class, and set what depends on it.
@@ -306,6 +323,7 @@ class ModelMetaClass(ABCMeta):
         ttl = (model.__options__ or {}).get("default_time_to_live")
         if ttl is not None:
             model.__default_ttl__ = ttl
+        # The classes of this module do not count, nor does `object`, which is last.
         mapping.has_own_init = any(
             "__init__" in vars(cls) for cls in model.__mro__[:-1] if cls.__module__ != __name__
         )
@@ -320,7 +338,7 @@ class ModelMetaClass(ABCMeta):
         super().__init__(name, bases, attrs)
         # An application's metaclass may create the class without calling `__new__` above.
         if "__mapping__" not in vars(cls):
-            _complete(cls)
+            _complete_mapping(cls)
 
 
 def _parent_with_table(columns: dict[str, Column[Any]], parents: Sequence[Any]) -> Any:
@@ -334,7 +352,7 @@ def _parent_with_table(columns: dict[str, Column[Any]], parents: Sequence[Any]) 
     return tables[0]
 
 
-def _complete(model: type[Any]) -> None:
+def _complete_mapping(model: type[Any]) -> None:
     """Add the mapping to a model whose metaclass has a `__new__` of its own.
 
     Such a metaclass has already replaced the columns by descriptors.
@@ -366,11 +384,13 @@ def _join_family(
         return
     for parent in parents:
         if parent.__mapping__.discriminator is not None and not parent.__abstract__:
+            # The first class of a family has the classes of all values.
             mapping.base = parent.__mapping__.base
     value = model.__discriminator_value__
     if value is None or abstract or "__context_of__" in vars(model):
         return
     other = mapping.base.classes.get(value)
+    # The same class may be defined twice, by a reload of its module.
     if other is not None and (other.__module__, other.__qualname__) != (
         model.__module__,
         model.__qualname__,
@@ -482,6 +502,7 @@ class BaseModel(metaclass=ModelMetaClass):
 
     def __reduce__(self) -> tuple[Any, ...]:
         row = self._row
+        # An instance that was only read has a tuple; one that was changed has a `Values`.
         saved_state = None
         if type(row) is not tuple:
             saved_state = (row.stored, row.explicit, row.exposed, row.unknown)
@@ -513,15 +534,16 @@ class BaseModel(metaclass=ModelMetaClass):
         # Do not check collections that the application has neither read nor set: they cannot have
         # changed, and checking would copy each of them.
         untouched = 0 if row.stored is None else ~(row.exposed | row.explicit)
-        for position, check, takes_none, mutable in self.__mapping__.checks:
+        for position, check, accepts_none, mutable in self.__mapping__.checks:
             value = row[position]
-            if value is None and takes_none:
+            if value is None and accepts_none:
                 continue
+            # Positions are bits in `untouched`.
             if mutable and untouched >> position & 1:
                 continue
-            valid = check(value)
-            if valid is not value:
-                row[position] = valid
+            converted = check(value)
+            if converted is not value:
+                row[position] = converted
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -550,6 +572,7 @@ class BaseModel(metaclass=ModelMetaClass):
         :raises ValidationError: if a column cannot hold its value, or the key is not complete.
         :raises LWTException: if the write is conditional and was not applied.
         """
+        # The application may have its own class for writes.
         if not dml.run_custom_dmlquery(self, "save"):
             run(self._write(dml.save(self)))
         return self
@@ -569,6 +592,7 @@ class BaseModel(metaclass=ModelMetaClass):
             columns cannot hold.
         :raises LWTException: if the update is conditional and was not applied.
         """
+        # Without a class of the application for writes, the mapper itself writes.
         if self.__dmlquery__ is dml.DMLQuery:
             run(self._write(dml.update(self, values)))
             return self
@@ -617,6 +641,7 @@ class BaseModel(metaclass=ModelMetaClass):
             raise CQLEngineException("Cannot specify a connection on model in batch mode.")
         row.options = row.options.with_changes(batch=batch)
         if batch is not None:
+            # The batch takes itself out of the options when it is executed.
             batch.hold(row)
         return self
 

@@ -43,6 +43,7 @@ class OpMapMeta(type):
             cls.opmap = {}
         symbol = dct.get("symbol")
         if symbol is not None:
+            # Classes without a symbol are bases only.
             cls.opmap[symbol] = cls
 
 

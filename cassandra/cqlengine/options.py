@@ -46,12 +46,12 @@ class Options:
     def with_changes(self, **changes: Any) -> Options:
         """Return a copy with some options changed."""
         # Do not call __init__: all its defaults would be overwritten.
-        result = Options.__new__(Options)
+        options = Options.__new__(Options)
         for name in Options.__slots__:
-            setattr(result, name, getattr(self, name))
+            setattr(options, name, getattr(self, name))
         for name, value in changes.items():
-            setattr(result, name, value)
-        return result
+            setattr(options, name, value)
+        return options
 
     def with_defaults(self, other: Options) -> Options:
         """Return these options, with the values of `other` for those that are not set here."""
@@ -63,6 +63,7 @@ class Options:
             **{
                 name: getattr(other, name)
                 for name in Options.__slots__
+                # An option with the default value counts as not set.
                 if getattr(self, name) == getattr(DEFAULTS, name)
             }
         )

@@ -86,6 +86,7 @@ class Request:
         statement = prepared[self.text]
         if self.consistency is None and level is None and self.fetch_size is FETCH_SIZE_UNSET:
             return statement, self.values  # the fastest path through the session
+        # The level and the fetch size are attributes of a bound statement.
         bound = statement.bind(self.values)
         if self.consistency is not None or level is not None:
             bound.consistency_level = level if self.consistency is None else self.consistency
@@ -201,6 +202,7 @@ def blocking(request: Request) -> Any:
         pairs = request.pairs(prepared, connection.consistency)
         outcomes = execute_concurrent(connection.session, pairs, request.concurrency, False)
         for _, outcome in outcomes:
+            # Conditional writes return a row, which `check_applied` reads as a dict.
             with_rows_of(outcome, dict_factory)
         return outcomes
     statement, values = request.statement(prepared, connection.consistency)
@@ -209,6 +211,7 @@ def blocking(request: Request) -> Any:
     # Call `Session.execute`, because applications wrap it to see or refuse each statement.
     result = connection.session.execute(statement, values, timeout=request.timeout)
     with_rows_of(result, request.factory)
+    # It has changed the schema, so prepared statements may be outdated.
     if type(request) is SimpleRequest:
         forget_prepared(connection)
     return result.all() if request.all_pages else result
@@ -259,6 +262,7 @@ async def awaited(request: Request) -> Any:
     future = connection.session.execute(statement, values, request.timeout)
     future.row_factory = request.factory
     result = await future
+    # It has changed the schema, so prepared statements may be outdated.
     if type(request) is SimpleRequest:
         forget_prepared(connection)
     return await result.fetch_all() if request.all_pages else result

@@ -55,7 +55,7 @@ class ServerColumn(NamedTuple):
 # -- types -----------------------------------------------------------------------------------------
 
 
-def _bare(type_text: str) -> str:
+def _normal_type(type_text: str) -> str:
     """Return the CQL of a type without ``frozen``, spaces and quotes, in lower case.
 
     ``frozen<map<text, frozen<"Address">>>`` becomes ``map<text,address>``.
@@ -75,19 +75,20 @@ def _bare(type_text: str) -> str:
                     break
                 depth -= 1
             position += 1
+        # Take out `frozen<` and its `>`.
         text = text[:start] + text[start + len("frozen<") : position] + text[position + 1 :]
     return text
 
 
-def same_type(first: str, second: str) -> bool:
+def same_type(first_type: str, second_type: str) -> bool:
     """Return True if the CQL of two types means the same type.
 
     For a collection, this also compares if it is frozen: other types are frozen anyway.
     """
-    if _bare(first) != _bare(second):
+    if _normal_type(first_type) != _normal_type(second_type):
         return False
-    collection = _bare(first).startswith(("list<", "set<", "map<"))
-    return not collection or _frozen(first) == _frozen(second)
+    is_collection = _normal_type(first_type).startswith(("list<", "set<", "map<"))
+    return not is_collection or _frozen(first_type) == _frozen(second_type)
 
 
 def _frozen(type_text: str) -> bool:
@@ -208,6 +209,7 @@ def add_columns(
 def _check_key(model: type[BaseModel], table: str, existing: Mapping[str, ServerColumn]) -> None:
     """Raise CQLEngineException if the primary key of the table differs from the model's."""
     mapping = model.__mapping__
+    # As `kind` is in system_schema.columns.
     for kind, keys in (
         ("partition_key", mapping.partition_keys),
         ("clustering", mapping.clustering_keys),
@@ -283,7 +285,7 @@ def check_options(model: type[BaseModel]) -> None:
         )
 
 
-def _literal(name: str, value: object) -> str:
+def _option_literal(name: str, value: object) -> str:
     """Return the CQL literal of an option's value."""
     if isinstance(value, Mapping):
         pairs = ", ".join(f"{_quoted(key)}: {_quoted(item)}" for key, item in value.items())
@@ -306,10 +308,10 @@ def _quoted(value: object) -> str:
 
 
 def _option_texts(options: Mapping[str, Any]) -> list[str]:
-    return [f"{name} = {_literal(name, value)}" for name, value in options.items()]
+    return [f"{name} = {_option_literal(name, value)}" for name, value in options.items()]
 
 
-def _short(value: object) -> str:
+def _comparable_option(value: object) -> str:
     """Return a value in a normal form for comparison.
 
     Class names have no package, and numbers are the repr of a float.
@@ -337,10 +339,17 @@ def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, An
         existing_value = existing.get(name)
         if isinstance(value, Mapping):
             # Compare only the model's keys, because servers add defaults to these maps.
-            existing_items = {key: _short(item) for key, item in (existing_value or {}).items()}
-            if any(existing_items.get(key) != _short(item) for key, item in value.items()):
+            existing_items = {
+                key: _comparable_option(item) for key, item in (existing_value or {}).items()
+            }
+            if any(
+                existing_items.get(key) != _comparable_option(item) for key, item in value.items()
+            ):
                 different[name] = value
-        elif existing_value is None or _short(existing_value) != _short(value):
+        # The server has no such option yet, or another value.
+        elif existing_value is None or _comparable_option(existing_value) != _comparable_option(
+            value
+        ):
             different[name] = value
     if not different:
         return []

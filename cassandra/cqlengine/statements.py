@@ -189,7 +189,7 @@ class BaseCQLStatement(UnicodeMixin):
         for condition in conditionals or ():
             self.add_conditional_clause(condition)
 
-    def _number(self, clause: BaseClause) -> None:
+    def _number_markers(self, clause: BaseClause) -> None:
         """Give the markers of a clause the next numbers."""
         clause.set_context_id(self.context_counter)
         self.context_counter += clause.get_context_size()
@@ -210,13 +210,14 @@ class BaseCQLStatement(UnicodeMixin):
         :raises StatementException: if `clause` is neither a `WhereClause` nor a column.
         """
         if operator is not None and not isinstance(clause, WhereClause):
-            wire = value if isinstance(value, QueryValue) else clause.to_database(value)
-            clause = WhereClause(clause.db_field_name, operator, wire, quote_field)
+            # A function, such as MaxTimeUUID, converts its own argument.
+            bound_value = value if isinstance(value, QueryValue) else clause.to_database(value)
+            clause = WhereClause(clause.db_field_name, operator, bound_value, quote_field)
         if not isinstance(clause, WhereClause):
             raise StatementException(
                 f"only instances of WhereClause can be added to WHERE, got {clause!r}"
             )
-        self._number(clause)
+        self._number_markers(clause)
         self.where_clauses.append(clause)
 
     def add_conditional_clause(self, clause: ConditionalClause) -> None:
@@ -228,7 +229,7 @@ class BaseCQLStatement(UnicodeMixin):
             raise StatementException(
                 f"only instances of ConditionalClause can be added to IF, got {clause!r}"
             )
-        self._number(clause)
+        self._number_markers(clause)
         self.conditionals.append(clause)
 
     def clauses(self) -> list[BaseClause]:
@@ -341,7 +342,7 @@ class SelectStatement(BaseCQLStatement):
         super().__init__(table, where=where, fetch_size=fetch_size)
         self.ann = ann
         if ann is not None:
-            self._number(ann)
+            self._number_markers(ann)
         self.fields = [fields] if isinstance(fields, str) else list(fields or ())
         self.distinct_fields = distinct_fields
         self.count = count
@@ -360,6 +361,7 @@ class SelectStatement(BaseCQLStatement):
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
         parts = [f"SELECT {self._selection()} FROM {self.table}", *self._where(show)]
+        # ORDER BY a vector's distance has a value; any other ordering has only names.
         if self.ann is not None:
             parts.append(f"ORDER BY {show(self.ann)}")
         elif self.order_by and not self.count:
@@ -424,7 +426,7 @@ class AssignmentStatement(BaseCQLStatement):
             raise StatementException(
                 f"only instances of AssignmentClause can be assigned, got {clause!r}"
             )
-        self._number(clause)
+        self._number_markers(clause)
         self.assignments.append(clause)
 
     @property
@@ -549,6 +551,7 @@ class UpdateStatement(AssignmentStatement):
             to change it to `value`.
         :param previous: the value that the column has in the database; None if it is not known.
         """
+        # Columns of collections have a clause of their own.
         clause_class = getattr(column, "update_clause", None)
         clause: AssignmentClause
         if clause_class is not None:
@@ -599,6 +602,7 @@ class DeleteStatement(BaseCQLStatement):
         super().__init__(table, timestamp=timestamp, where=where, conditionals=conditionals)
         self.if_exists = if_exists
         self.fields: list[BaseDeleteClause] = []
+        # A single name may be passed without a list.
         for field in [fields] if isinstance(fields, str) else fields or ():
             self.add_field(field)
 
@@ -612,7 +616,7 @@ class DeleteStatement(BaseCQLStatement):
             field = FieldDeleteClause(field)
         if not isinstance(field, BaseDeleteClause):
             raise StatementException(f"only columns can be deleted, got {field!r}")
-        self._number(field)
+        self._number_markers(field)
         self.fields.append(field)
 
     def clauses(self) -> list[BaseClause]:

@@ -73,12 +73,14 @@ class UserTypeMetaClass(type):
         # in Python's attribute lookup, so it comes last.
         for base in reversed(bases):
             fields.update(getattr(base, "__fields__", {}))
-        declared = {n: v for n, v in attrs.items() if isinstance(v, Column)}
+        declared = {
+            attribute: value for attribute, value in attrs.items() if isinstance(value, Column)
+        }
         # In the order of declaration, which CREATE TYPE and the tuples of `from_value` follow.
         fields.update(sorted(declared.items(), key=lambda item: item[1].instance_counter))
         # Copy the columns: naming a column changes it, and a base's column belongs to the base.
-        fields = {n: copy.copy(column) for n, column in fields.items()}
-        names: set[str] = set()
+        fields = {attribute: copy.copy(column) for attribute, column in fields.items()}
+        database_names: set[str] = set()
         for field_name, column in fields.items():
             # A field called `values` or `fields` would hide the method of that name.
             if any(hasattr(base, field_name) and not field_name.startswith("_") for base in bases):
@@ -94,11 +96,11 @@ class UserTypeMetaClass(type):
                 )
             column.owner = name
             column.set_column_name(field_name)
-            if column.db_field_name in names:
+            if column.db_field_name in database_names:
                 raise UserTypeDefinitionException(
                     f"{name} defines the field '{column.db_field_name}' more than once"
                 )
-            names.add(column.db_field_name)
+            database_names.add(column.db_field_name)
             attrs[field_name] = _FieldDescriptor(field_name, column)
         # The name in the database is an attribute too, unless there is another attribute with that
         # name.
@@ -122,7 +124,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
     __type_name__: ClassVar[str | None] = None
 
     _values: dict[str, Any]
-    _before: dict[str, Any] | None
+    _previous_values: dict[str, Any] | None
 
     def __init__(self, **values: Any) -> None:
         row: dict[str, Any] = {}
@@ -135,7 +137,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
                 value = column.get_default() if column.has_default else None
             row[name] = None if value is None else column.to_python(value)
         self._values = row
-        self._before = None
+        # A new instance counts as changed.
+        self._previous_values = None
 
     @classmethod
     def fields(cls) -> dict[str, Column[Any]]:
@@ -170,6 +173,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         if isinstance(value, tuple):
             # Not strict: a value that was written before ALTER TYPE added a field is shorter.
             return cls(**dict(zip(cls.__fields__, value, strict=False)))
+        # An object of another class, with the fields as attributes. A type without fields fits no
+        # object.
         if all(hasattr(value, name) for name in cls.__fields__) and cls.__fields__:
             return cls(**{name: getattr(value, name) for name in cls.__fields__})
         return None
@@ -207,11 +212,13 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
         Also return True if that method was never called.
         """
-        before = self._before
-        if before is None:
+        previous = self._previous_values
+        if previous is None:
             return True
         return any(
-            value != before[name] and not (column.is_null(value) and column.is_null(before[name]))
+            # None and an empty collection are both stored as null.
+            value != previous[name]
+            and not (column.is_null(value) and column.is_null(previous[name]))
             for (name, column), value in zip(
                 self.__fields__.items(), self._values.values(), strict=True
             )
@@ -220,7 +227,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
     def reset_changed_fields(self) -> None:
         """Make `has_changed_fields` compare with the current values from now on."""
         # Copy the values, because applications change lists and maps of a field in place.
-        self._before = {name: snapshot(value) for name, value in self._values.items()}
+        self._previous_values = {name: snapshot(value) for name, value in self._values.items()}
 
     def _copy(self, copiers: Mapping[str, Callable[[Any], Any] | None]) -> Any:
         """Return a copy whose fields change independently of this instance.
@@ -237,8 +244,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
             # An instance of a subclass may have fields that are not in `copiers`.
             copier = copiers.get(name, snapshot)
             values[name] = value if value is None or copier is None else copier(value)
-        duplicate._before = self._values
-        self._before = values
+        duplicate._previous_values = self._values
+        self._previous_values = values
         return duplicate
 
     # -- as mapping -----------------------------------------------------------------------------

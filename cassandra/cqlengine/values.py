@@ -76,6 +76,7 @@ def values_read(values: Values, position: int, isolated: Callable[[Any], Any]) -
     :param isolated: makes the object from the stored value. The two must share nothing that may
         change in place, because `changed_positions` compares them later.
     """
+    # Positions are bits in `exposed`.
     bit = 1 << position
     # Make the object only once: later reads return the same one, with the application's changes.
     if not values.exposed & bit:
@@ -90,22 +91,24 @@ def changed_positions(values: Values, mapping: Mapping) -> list[int]:
     if stored is None:
         # The row was never saved or read. Only what the application has set or changed in place is
         # a change, and not the defaults. A null that it has set is one, because the row may exist.
-        touched = values.explicit | values.exposed
+        touched_bits = values.explicit | values.exposed
         return [
             position
             for position, column in enumerate(mapping.order)
-            if touched >> position & 1
+            if touched_bits >> position & 1
+            # A null counts only if the application has set it.
             and (values.explicit >> position & 1 or not column.is_null(values[position]))
+            # A counter of 0 needs no write: it would add nothing.
             and not (column.is_counter and not values[position])
         ]
     positions = []
     for position, value in enumerate(values):
-        before = stored[position]
-        explicit = values.explicit >> position & 1
-        if value is before and not explicit:
+        old_value = stored[position]
+        is_explicit = values.explicit >> position & 1
+        if value is old_value and not is_explicit:
             continue
         column = mapping.order[position]
-        is_unknown = explicit and (column.is_null(value) or values.unknown >> position & 1)
+        is_unknown = is_explicit and (column.is_null(value) or values.unknown >> position & 1)
         if is_unknown and not column.is_counter:
             # The application has set a null, or a value whose old value is not known: write it even
             # if it equals `stored`. Another client may have written the column in the meantime, or
@@ -113,20 +116,20 @@ def changed_positions(values: Values, mapping: Mapping) -> list[int]:
             positions.append(position)
             continue
         if column.mutable:
-            if _differs(column, value, before):
+            if _differs(column, value, old_value):
                 positions.append(position)
-        elif are_different(value, before) and not (
-            column.is_counter and (value or 0) == (before or 0)
+        elif are_different(value, old_value) and not (
+            column.is_counter and (value or 0) == (old_value or 0)
         ):
             positions.append(position)
     return positions
 
 
-def _differs(column: Column[Any], value: object, before: object) -> bool:
+def _differs(column: Column[Any], value: object, old_value: object) -> bool:
     """Compare two values of a column whose values may change in place."""
-    if column.is_null(value) and column.is_null(before):
+    if column.is_null(value) and column.is_null(old_value):
         return False
-    return are_different(column.to_python(value), column.to_python(before))
+    return are_different(column.to_python(value), column.to_python(old_value))
 
 
 def commit(values: Values, mapping: Mapping, *, is_insert: bool) -> None:

@@ -61,9 +61,11 @@ def columns_of_annotations(
         if attribute in attrs:
             continue
         if isinstance(annotation, str):
+            # Evaluate only strings that mention Mapped: other annotations may not be importable
+            # here.
             if not _MENTIONED.search(annotation):
                 continue
-            annotation = _evaluated(annotation, f"{name}.{attribute}", attrs, error)
+            annotation = _evaluate_annotation(annotation, f"{name}.{attribute}", attrs, error)
         if typing.get_origin(annotation) is not Mapped:
             continue
         (annotated_type,) = typing.get_args(annotation)
@@ -90,7 +92,7 @@ def _annotations(attrs: AnyMapping[str, Any]) -> AnyMapping[str, Any]:
     return annotations or {}
 
 
-def _evaluated(
+def _evaluate_annotation(
     annotation: str, label: str, attrs: AnyMapping[str, Any], error: type[Exception]
 ) -> Any:
     """Return the object for an annotation that is a string.
@@ -100,14 +102,15 @@ def _evaluated(
     module = sys.modules.get(attrs.get("__module__", ""))
     # The module's names come last and have precedence over the attributes, because a column may be
     # called `uuid`.
-    names = {"Mapped": Mapped, **attrs, **vars(module or types)}
+    namespace = {"Mapped": Mapped, **attrs, **vars(module or types)}
     try:
-        return eval(annotation, names)
-    except Exception as fault:
+        # The annotation is code of the application's own class.
+        return eval(annotation, namespace)
+    except Exception as failure:
         raise error(
-            f"the annotation {annotation!r} of {label} cannot be read here ({fault}): assign the "
+            f"the annotation {annotation!r} of {label} cannot be read here ({failure}): assign the "
             "column too"
-        ) from fault
+        ) from failure
 
 
 def _column_of(annotated_type: Any, label: str, error: type[Exception]) -> Any:
@@ -117,9 +120,12 @@ def _column_of(annotated_type: Any, label: str, error: type[Exception]) -> Any:
     """
     origin = typing.get_origin(annotated_type)
     if origin is typing.Union or origin is types.UnionType:
-        others = [argument for argument in typing.get_args(annotated_type) if argument is not _NONE]
-        if len(others) == 1:
-            return _build_column(others[0], label, error)
+        other_types = [
+            argument for argument in typing.get_args(annotated_type) if argument is not _NONE
+        ]
+        # A union of several types has no column: `_build_column` raises the error.
+        if len(other_types) == 1:
+            return _build_column(other_types[0], label, error)
     return _build_column(annotated_type, label, error, required=True)
 
 

@@ -184,10 +184,12 @@ class Column(Mapped[T]):
         self.static = static
         self.column_name: str | None = None
         self.owner: str = ""
+        # The order in which columns were created is their order in the model.
         self.instance_counter = next(counter)
 
     def _unknown_option(self, name: str) -> TypeError:
         """Return the error for an option that the column does not have."""
+        # Import it here only: it is slow, and only needed for the error.
         signature = import_module("inspect").signature
         options = {
             option: None
@@ -196,8 +198,12 @@ class Column(Mapped[T]):
             for option, parameter in signature(vars(cls)["__init__"]).parameters.items()
             if option != "self" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
         }
-        near = nearest(name, options, ALIKE_COLUMNS)
-        hint = f"it has {', '.join(options)}" if near is None else f"did you mean {near!r}?"
+        similar_name = nearest(name, options, ALIKE_COLUMNS)
+        hint = (
+            f"it has {', '.join(options)}"
+            if similar_name is None
+            else f"did you mean {similar_name!r}?"
+        )
         return TypeError(f"{type(self).__name__} has no option {name!r}; {hint}")
 
     if TYPE_CHECKING:
@@ -316,6 +322,7 @@ class Column(Mapped[T]):
         The result then shares nothing mutable with the argument.
         """
         copy_value = self._copier()
+        # The values cannot change in place, or `to_python` makes new objects anyway.
         if copy_value is None or self._isolates():
             return self.to_python
         to_python = self.to_python

@@ -199,10 +199,11 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
         value = super().validate(value)
         if value is None:
             return None
-        accepted: tuple[type, ...] = (set, frozenset)
+        # `_is_set` also accepts the driver's own set classes.
+        accepted_types: tuple[type, ...] = (set, frozenset)
         if not self.strict:
-            accepted += (list, tuple)
-        if not isinstance(value, accepted) and not _is_set(value):
+            accepted_types += (list, tuple)
+        if not isinstance(value, accepted_types) and not _is_set(value):
             _refuse_string(self, value, self.cql_name, self.example)
             problem = "is not a set object" if self.strict else "cannot be coerced to a set object"
             raise ValidationError(f"{self.label} {value!r} {problem}")
@@ -376,6 +377,7 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
     def _stock_copier(self) -> Callable[[Any], Any]:
         copy_item = self.value_col._copier()
         if copy_item is None:
+            # Items that cannot change in place need no copy.
             return dict
         # Keys need no copy: they are hashed, so they do not change in place.
         return lambda value: {
@@ -405,7 +407,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
     def element_type(self) -> str:
         return f"frozen<{self.db_type}>"
 
-    def _checked(self, value: object) -> Any:
+    def _checked_tuple(self, value: object) -> Any:
         """Return `value` if it is a collection with at most as many elements as the type."""
         _refuse_string(self, value, "tuple", "({},)")
         if not isinstance(value, Collection):
@@ -422,13 +424,13 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         value = super().validate(value)
         if value is None:
             return None
-        pairs = zip(self.types, self._checked(value), strict=False)
+        pairs = zip(self.types, self._checked_tuple(value), strict=False)
         return tuple(None if item is None else column.validate(item) for column, item in pairs)
 
     def to_python(self, value: object) -> Any:
         if value is None:
             return None
-        pairs = zip(self.types, self._checked(value), strict=False)
+        pairs = zip(self.types, self._checked_tuple(value), strict=False)
         # As in a column, null is read as an empty collection.
         return tuple(
             None
@@ -443,7 +445,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         # again stays the same.
         if value is None or not len(value):
             return None
-        pairs = zip(self.types, self._checked(value), strict=False)
+        pairs = zip(self.types, self._checked_tuple(value), strict=False)
         return tuple(None if item is None else column.to_database(item) for column, item in pairs)
 
     def is_null(self, value: Any) -> bool:
@@ -451,6 +453,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
 
     def _stock_copier(self) -> Callable[[Any], Any] | None:
         copiers = [column._copier() for column in self.types]
+        # No element can change in place, so tuples need no copy.
         if all(copier is None for copier in copiers):
             return None
 
@@ -504,7 +507,10 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         self.value_col = self.types[0]
         # True if the codec checks the elements, all at once. Checking each of them here would take
         # longer than everything else.
-        self._numbers = type(self.value_col).validate in (Integer.validate, BaseFloat.validate)
+        self._codec_checks_elements = type(self.value_col).validate in (
+            Integer.validate,
+            BaseFloat.validate,
+        )
 
     def index_options(self) -> str:
         if self.similarity is None:
@@ -524,9 +530,10 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
             raise ValidationError(
                 f"{self.label} has {len(value)} elements, but its dimension is {self.dimension}"
             )
-        if not self._numbers:
+        if not self._codec_checks_elements:
             return [self._element(self.value_col, element) for element in value]
         if isinstance(value, (list, tuple)):
+            # Numbers are checked without `_element`, which would take longer than everything else.
             validate = self.value_col.validate
             return [
                 self._element(self.value_col, element) if element is None else validate(element)
@@ -540,7 +547,7 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
 
     @by_elements
     def to_database(self, value: Any) -> Any:
-        if value is None or self._numbers:
+        if value is None or self._codec_checks_elements:
             return value
         return [self.value_col.to_database(element) for element in value]
 

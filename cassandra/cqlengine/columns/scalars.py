@@ -75,6 +75,7 @@ class Text(Column[str]):
         value = super().validate(value)
         if value is not None and not isinstance(value, (str, bytearray)):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not a string")
+        # None is shorter than any minimum, so it is refused too.
         if self.min_length and (value is None or len(value) < self.min_length):
             raise ValidationError(
                 f"{self.label} {value!r} is shorter than {self.min_length} characters"
@@ -98,8 +99,9 @@ class Text(Column[str]):
         # Do not check the length: with LIKE, the string may be a part of the value to find.
         if not isinstance(value, str):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not a string")
-        wire = self.wire
-        return value if wire is None else wire(value)
+        # None if the value is bound as it is.
+        to_bound = self.wire
+        return value if to_bound is None else to_bound(value)
 
 
 class Ascii(Text):
@@ -178,6 +180,7 @@ class Integer(_ConvertedColumn[int]):
 
     def validate(self, value: Any) -> Any:
         if value is None:
+            # It raises the error for a required column.
             return super().validate(value)
         if type(value) is not int:
             try:
@@ -350,9 +353,11 @@ class Inet(Column[str]):
             # Store the normal form: an IPv6 address can be written in several ways, and another
             # spelling must not count as a change.
             address = ipaddress.ip_address(value)
-            mapped = getattr(address, "ipv4_mapped", None)
+            ipv4_address = getattr(address, "ipv4_mapped", None)
             # A string with an IPv4-mapped address is stored as the four bytes of the IPv4 address.
-            return str(mapped if mapped is not None and isinstance(value, str) else address)
+            return str(
+                ipv4_address if ipv4_address is not None and isinstance(value, str) else address
+            )
         except ValueError:
             raise ValidationError(f"{self.label} {value!r} is not an IP address") from None
 

@@ -69,6 +69,7 @@ class DateTime(Column[datetime.datetime]):
         """Return milliseconds since 1970."""
         if value is None:
             return None
+        # A datetime is a date too.
         if not isinstance(value, datetime.date):
             raise ValidationError(f"{self.label} {value!r} is not a datetime object")
         moment = self.validate(value)

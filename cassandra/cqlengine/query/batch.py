@@ -154,6 +154,7 @@ class BatchQuery:
         self.timeout = timeout
         self._consistency = consistency
         self._connection = connection
+        # Otherwise the batch gets the connection of its first statement.
         self._has_connection = connection is not None
         self._execute_on_exception = execute_on_exception
         self._entries: list[tuple[str, Sequence[Any]]] = []
@@ -187,6 +188,7 @@ class BatchQuery:
             )
         if query.timestamp is None and self.timestamp is not None:
             query.timestamp = self.timestamp
+        # `prepared` is the CQL, `bound` the values.
         self.add_bound(query.prepared(), query.bound(), bool(query.conditionals))
 
     def add_bound(
@@ -300,6 +302,7 @@ class BatchQuery:
             try:
                 result = yield request
                 if self._conditional:
+                    # One condition of a batch applies to all its statements.
                     check_applied(result)
             except BaseException:
                 self._failed = True

@@ -37,7 +37,7 @@ def creations(
     writes: list[dml.Write] = []
     for number, row in enumerate(rows):
         try:
-            instance = _instance(model, row)
+            instance = _instance_of_row(model, row)
             values = values_of(instance)
             # Options of the instance itself apply too, as when it is saved.
             if options is not DEFAULTS:
@@ -79,7 +79,7 @@ def creations(
         request = ManyRequests(
             [writes[number] for number in numbers], connection, level, concurrency
         )
-        failed += yield from _send(instances, numbers, request)
+        failed += yield from _insert_rows(instances, numbers, request)
     if failed:
         number, first_error = min(failed, key=itemgetter(0))
         numbered: Any = _numbered(first_error, number)
@@ -88,7 +88,7 @@ def creations(
     return instances
 
 
-def _instance(model: Any, row: object) -> Any:
+def _instance_of_row(model: Any, row: object) -> Any:
     """Return the instance for a row, which is an instance already or a mapping of values.
 
     :raises ValidationError: if the mapping has a name without a column.
@@ -114,7 +114,7 @@ def _instance(model: Any, row: object) -> Any:
     return instance
 
 
-def _send(
+def _insert_rows(
     instances: list[Any], numbers: list[int], request: ManyRequests
 ) -> Operation[list[tuple[int, BaseException]]]:
     """Insert the rows with these numbers; return (number, error) for each row that failed."""
@@ -126,8 +126,8 @@ def _send(
         if succeeded and values.options is not DEFAULTS and values.options.is_conditional:
             try:
                 check_applied(outcome)
-            except CQLEngineException as refused:
-                error = refused
+            except CQLEngineException as refusal:
+                error = refusal
         if error is None:
             commit(values, instances[number].__mapping__, is_insert=True)
         else:

@@ -58,10 +58,11 @@ class ColumnarReads:
 
     def _listing(self: Any) -> tuple[ModelQuerySet[Any], list[str]]:
         """Return a queryset that selects the columns explicitly, and their attributes' names."""
+        # A DISTINCT selects its columns explicitly already.
         if self._distinct:
             columns = self.model.__mapping__.columns.values()
-            by_field = {column.db_field_name: column.column_name for column in columns}
-            return self, [by_field[field] for field in self._distinct]
+            names_by_field = {column.db_field_name: column.column_name for column in columns}
+            return self, [names_by_field[field] for field in self._distinct]
         names = list(self._listed or self._only_fields or self.model.__mapping__.names)
         names = [name for name in names if name not in self._defer_fields]
         # `values_list` also selects columns that a filter fixes. An instance gets their values from

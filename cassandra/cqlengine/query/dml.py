@@ -100,13 +100,13 @@ def save(instance: BaseModel) -> Operation[BaseModel]:
     instance.validate()
     stored = values.stored
     # If the key has changed, the instance is another row: insert it. The old row stays.
-    is_new = stored is None
+    is_new_row = stored is None
     if stored is not None:
         for position in mapping.key_positions:
             if values[position] != stored[position]:
-                is_new = True
+                is_new_row = True
     # CQL has no INSERT for counters: only UPDATE changes them.
-    is_insert = is_new and not mapping.has_counter
+    is_insert = is_new_row and not mapping.has_counter
     write = insertion(mapping, values) if is_insert else _update(mapping, values)
     if write is not None:
         yield from execute_and_commit(instance, values, write, is_insert=is_insert)
@@ -122,6 +122,7 @@ def execute_and_commit(
     :param is_insert: True if the write has all values, False if it has only the changed values.
     """
     options = values.options
+    # A batch that fails restores this state.
     saved_state = None if options.batch is None else SavedState(values)
     yield from execute_write(type(instance), options, *write, saved_state, instance)
     commit(values, instance.__mapping__, is_insert=is_insert)
@@ -133,28 +134,37 @@ def insertion(mapping: Mapping, values: Values) -> Write:
     Other nulls are not written, because each null leaves a tombstone.
     """
     options = values.options
-    wires, null_checks = mapping.wires, mapping.null_checks
-    explicit = values.explicit if values.stored is None else 0
-    mask = 0  # the positions of the written columns, as bits
+    to_bound_functions, null_checks = mapping.wires, mapping.null_checks
+    # Only the nulls of a new instance are written, not those of a row whose key has changed.
+    explicit_bits = values.explicit if values.stored is None else 0
+    written_bits = 0  # the positions of the written columns, as bits
     bound: list[Any] = []
     for position, value in enumerate(values):
         is_null = null_checks[position]
         if not (value is None or (is_null is not None and is_null(value))):
-            wire = wires[position]
-            bound.append(value if wire is None else wire(value))
-            mask |= 1 << position
+            to_bound = to_bound_functions[position]
+            bound.append(value if to_bound is None else to_bound(value))
+            written_bits |= 1 << position
         # A null that the application has set deletes the value in the database.
-        elif explicit >> position & 1 and not mapping.order[position].primary_key:
+        elif explicit_bits >> position & 1 and not mapping.order[position].primary_key:
             bound.append(None)
-            mask |= 1 << position
-    _check_keys(mapping, values, mask)
+            written_bits |= 1 << position
+    _check_keys(mapping, values, written_bits)
     table = mapping.table_name(options.keyspace)
     timestamp = timestamp_of(options)
-    key = ("insert", table, mask, options.ttl is None, timestamp is None, options.if_not_exists)
-    plan = mapping.statement_plans.get(key)
+    # The CQL depends on these only. It is cached with this key.
+    plan_key = (
+        "insert",
+        table,
+        written_bits,
+        options.ttl is None,
+        timestamp is None,
+        options.if_not_exists,
+    )
+    plan = mapping.statement_plans.get(plan_key)
     if plan is None:
         plan = mapping.statement_plan(
-            key, lambda: _insert_plan(mapping, table, mask, options, timestamp)
+            plan_key, lambda: _insert_plan(mapping, table, written_bits, options, timestamp)
         )
     if options.ttl is not None:
         bound.append(options.ttl)
@@ -164,13 +174,16 @@ def insertion(mapping: Mapping, values: Values) -> Write:
 
 
 def _insert_plan(
-    mapping: Mapping, table: str, mask: int, options: Options, timestamp: int | None
+    mapping: Mapping, table: str, written_bits: int, options: Options, timestamp: int | None
 ) -> StatementPlan:
-    """Build the plan of an INSERT of the columns in `mask`."""
+    """Build the plan of an INSERT of the columns in `written_bits`.
+
+    :param written_bits: the positions of the written columns, as bits.
+    """
     assignments = [
         AssignmentClause(column.db_field_name, None)
         for position, column in enumerate(mapping.order)
-        if mask >> position & 1
+        if written_bits >> position & 1
     ]
     return StatementPlan(
         InsertStatement(
@@ -183,20 +196,24 @@ def _insert_plan(
     )
 
 
-def _check_keys(mapping: Mapping, values: Values, mask: int) -> None:
+def _check_keys(mapping: Mapping, values: Values, written_bits: int) -> None:
     """Raise ValidationError for a key column without a value.
 
-    :param mask: the positions of the written columns, as bits.
+    :param written_bits: the positions of the written columns, as bits.
     """
     for key_position, column in mapping.key_checks:
         if values[key_position] is not None:
             continue
-        others = [
-            c
-            for position, c in enumerate(mapping.order)
-            if mask >> position & 1 and not c.primary_key
+        written_columns = [
+            written_column
+            for position, written_column in enumerate(mapping.order)
+            if written_bits >> position & 1 and not written_column.primary_key
         ]
-        if not column.partition_key and others and all(c.static for c in others):
+        if (
+            not column.partition_key
+            and written_columns
+            and all(written_column.static for written_column in written_columns)
+        ):
             continue  # only static columns are written, which belong to no clustering key
         raise ValidationError(f"{column.label} - None values are not allowed in the primary key")
 
@@ -243,10 +260,10 @@ def _is_plain(mapping: Mapping, values: Values, position: int) -> bool:
 
 def _to_bind(mapping: Mapping, position: int, value: object) -> Any:
     """Return a value of the column at `position` in the form that is bound."""
-    wire = mapping.wires[position]
-    if value is None or wire is None:
+    to_bound = mapping.wires[position]
+    if value is None or to_bound is None:
         return value
-    return wire(value)
+    return to_bound(value)
 
 
 def _plain_update(
@@ -260,11 +277,12 @@ def _plain_update(
 ) -> tuple[str, list[Any]]:
     """Return the CQL and the values of an update whose changes are all plain assignments."""
     conditions = tuple((clause.field, type(clause.operator)) for clause in options.conditionals)
-    key = (
+    # The CQL depends on these only. It is cached with this key.
+    plan_key = (
         "update", table, tuple(changed), keys, options.ttl is None, timestamp is None,
         options.if_exists, conditions,
     )  # fmt: skip
-    plan = mapping.statement_plans.get(key)
+    plan = mapping.statement_plans.get(plan_key)
     if plan is None:
         statement = UpdateStatement(
             table, ttl=options.ttl, timestamp=timestamp, if_exists=options.if_exists
@@ -273,7 +291,8 @@ def _plain_update(
             statement.add_assignment(AssignmentClause(mapping.order[position].db_field_name, None))
         _add_where_and_conditions(statement, mapping, values, keys, options)
         text = statement.prepared()
-        plan = mapping.statement_plan(key, lambda: StatementPlan(text))
+        plan = mapping.statement_plan(plan_key, lambda: StatementPlan(text))
+    # The values in the order of the markers: USING, SET, WHERE, IF.
     bound: list[Any] = [] if options.ttl is None else [options.ttl]
     if timestamp is not None:
         bound.append(timestamp)
@@ -367,7 +386,12 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
     mapping = instance.__mapping__
     values = values_of(instance)
     check_changes(instance, changes)
-    before, explicit, exposed = list(values), values.explicit, values.exposed
+    # Remember the state, to restore it after an error.
+    previous_values, previous_explicit, previous_exposed = (
+        list(values),
+        values.explicit,
+        values.exposed,
+    )
     try:
         assign(instance, changes, checked=True)
         if mapping.discriminator is not None:
@@ -377,8 +401,8 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
         if write is not None:
             yield from execute_and_commit(instance, values, write)
     except BaseException:
-        values[:] = before
-        values.explicit, values.exposed = explicit, exposed
+        values[:] = previous_values
+        values.explicit, values.exposed = previous_explicit, previous_exposed
         raise
     return instance
 
@@ -389,17 +413,19 @@ def delete(instance: BaseModel) -> Operation[None]:
     mapping = model.__mapping__
     values = values_of(instance)
     options = values.options
+    # No columns are written, so each key column needs a value.
     _check_keys(mapping, values, 0)
     timestamp = timestamp_of(options, mapping.has_counter)
     table = mapping.table_name(options.keyspace)
     conditions = tuple((clause.field, type(clause.operator)) for clause in options.conditionals)
-    key = ("delete", table, timestamp is None, options.if_exists, conditions)
-    plan = mapping.statement_plans.get(key)
+    # The CQL depends on these only. It is cached with this key.
+    plan_key = ("delete", table, timestamp is None, options.if_exists, conditions)
+    plan = mapping.statement_plans.get(plan_key)
     if plan is None:
         statement = DeleteStatement(table, timestamp=timestamp, if_exists=options.if_exists)
         _add_where_and_conditions(statement, mapping, values, mapping.key_positions, options)
         text = statement.prepared()
-        plan = mapping.statement_plan(key, lambda: StatementPlan(text))
+        plan = mapping.statement_plan(plan_key, lambda: StatementPlan(text))
     bound: list[Any] = [] if timestamp is None else [timestamp]
     bound += [_to_bind(mapping, position, values[position]) for position in mapping.key_positions]
     bound += [clause.value for clause in options.conditionals]
@@ -497,15 +523,15 @@ class DMLQuery:
         if self.instance is None:
             raise ValidationError(f"there is no instance of {self.model.__name__} to write")
         values = values_of(self.instance)
-        before = values.options
+        previous_options = values.options
         # Use the options of this object, but the keyspace and the connection of the instance.
         values.options = self._options.with_changes(
-            keyspace=before.keyspace, connection=before.connection
+            keyspace=previous_options.keyspace, connection=previous_options.connection
         )
         try:
             run(operation(self.instance))
         finally:
-            values.options = before
+            values.options = previous_options
 
     def save(self) -> None:
         """Insert or update the instance."""

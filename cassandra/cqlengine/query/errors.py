@@ -59,8 +59,10 @@ def check_applied(result: Any) -> None:
     :param result: a result whose rows are dicts.
     """
     names = getattr(result, "column_names", None) or ()
+    # Only the result of a conditional write has this column.
     if "[applied]" not in names or result.was_applied:
         return
+    # The existing row, which the condition did not match.
     existing = result.one()
     if existing is None:
         raise LWTException({"[applied]": False})

@@ -87,7 +87,7 @@ def split_operator(name: str) -> tuple[str, BaseWhereOperator]:
     return column, BaseWhereOperator.get_operator(symbol)()
 
 
-def _quick_check(column: Any, operator: BaseWhereOperator) -> Callable[[Any], Any] | None:
+def _value_converter(column: Any, operator: BaseWhereOperator) -> Callable[[Any], Any] | None:
     """Return a function that checks a filter's value and converts it to the form that is bound.
 
     It serves for values other than None and functions. None if the operator needs more checks.
@@ -102,7 +102,7 @@ def _quick_check(column: Any, operator: BaseWhereOperator) -> Callable[[Any], An
 class SimpleQuerySet(AbstractQuerySet[ResultObject]):
     """The queryset of a named table, whose columns are not known."""
 
-    def _terms_of(self, name: str, value: object) -> WhereClause:
+    def _where_clause_for(self, name: str, value: object) -> WhereClause:
         column, operator = split_operator(name)
         if isinstance(value, Token):
             if column != _PK_TOKEN:
@@ -147,18 +147,19 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
     # -- filters --------------------------------------------------------------------------------
 
-    def _terms_of(self, name: str, value: object) -> WhereClause:
+    def _where_clause_for(self, name: str, value: object) -> WhereClause:
         mapping = self.model.__mapping__
         # Cached, because applications use the same few names.
-        term = mapping.terms.get(name)
-        if term is None:
+        parsed = mapping.terms.get(name)
+        if parsed is None:
             column, operator = self._column_and_operator(name)
-            term = mapping.terms[name] = (column, operator, _quick_check(column, operator))
-        column, operator, check = term
-        if check is not None and value is not None and not isinstance(value, QueryValue):
-            return WhereClause(column.db_field_name, operator, check(value))
+            parsed = mapping.terms[name] = (column, operator, _value_converter(column, operator))
+        column, operator, convert = parsed
+        if convert is not None and value is not None and not isinstance(value, QueryValue):
+            return WhereClause(column.db_field_name, operator, convert(value))
+        # The other values are functions, tokens, and lists for IN.
         if isinstance(value, Token):
-            return self._token(column, operator, value)
+            return self._token_clause(column, operator, value)
         if column is _PK_TOKEN:
             raise QueryException(f"'{_PK_TOKEN}' is compared with a Token(...), not with {value!r}")
         return WhereClause(column.db_field_name, operator, filter_value(column, operator, value))
@@ -191,7 +192,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             )
         return column, operator
 
-    def _token(self, column: Any, operator: BaseWhereOperator, value: Token) -> WhereClause:
+    def _token_clause(self, column: Any, operator: BaseWhereOperator, value: Token) -> WhereClause:
         """Return the filter ``token(partition key) operator token(values)``."""
         if column is not _PK_TOKEN:
             raise QueryException(
@@ -205,15 +206,17 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             )
         # Copy the Token, because the application may use it for other models too.
         token = Token(*value.value)
+        # Convert each value by the column that it belongs to.
         token.value = tuple(key.validate(part) for key, part in zip(keys, value.value, strict=True))
         token.set_columns(keys)
         names = ", ".join(key.cql for key in keys)
         return WhereClause(f"token({names})", operator, token, quote_field=False)
 
-    def _checked(self, clause: WhereClause) -> WhereClause:
+    def _checked_clause(self, clause: WhereClause) -> WhereClause:
         mapping = self.model.__mapping__
         if isinstance(clause, IsNotNullClause) and clause.field in mapping.columns:
             return type(clause)(mapping.columns[clause.field].db_field_name)
+        # Without quotes, the field is an expression such as token("id").
         if clause.quote_field and clause.field not in mapping.db_index:
             raise QueryException(
                 f"Can't resolve column name: '{clause.field}' in {self.model.__name__}"
@@ -258,7 +261,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
     # -- what is selected -----------------------------------------------------------------------
 
-    def _fixed(self) -> list[tuple[int, Column[Any]]]:
+    def _fixed_columns(self) -> list[tuple[int, Column[Any]]]:
         """Return (index of the filter, column) for each column that is fixed by a filter.
 
         These columns are not selected (see `cassandra.cqlengine.mapping`).
@@ -267,10 +270,10 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return [
             (index, mapping.order[mapping.db_index[clause.field]])
             for index, clause in enumerate(self._where)
-            if self._fixes(clause)
+            if self._fixes_column(clause)
         ]
 
-    def _fixes(self, clause: WhereClause) -> bool:
+    def _fixes_column(self, clause: WhereClause) -> bool:
         """Return True if the column need not be selected, because instances get its value from the
         filter.
 
@@ -290,10 +293,12 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         # Rows of subclasses have columns that this class does not have: select all.
         if not is_narrowed and mapping.has_other_columns():
             return []
-        fixed = {clause.field for clause in self._where if self._fixes(clause)}
+        fixed = {clause.field for clause in self._where if self._fixes_column(clause)}
         if not is_narrowed and not fixed:
             return []
-        names = [n for n in self._only_fields or mapping.names if n not in self._defer_fields]
+        names = [
+            name for name in self._only_fields or mapping.names if name not in self._defer_fields
+        ]
         # Always select the discriminator, from which the class of a row follows.
         if mapping.discriminator is not None and mapping.discriminator not in names:
             names.append(mapping.discriminator)
@@ -323,7 +328,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         if plan is None:
             self._check_filters()
             plan = mapping.statement_plan(
-                key, lambda: StatementPlan(self._statement(count).prepared(), self._fixed())
+                key, lambda: StatementPlan(self._statement(count).prepared(), self._fixed_columns())
             )
         return plan
 
@@ -477,6 +482,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         else:
             instance = model.__new__(model)
             instance._row = mapping.row_to_insert(values)
+        # A new instance always has a `Values`.
         row = instance._row
         if options is not DEFAULTS:
             row.options = options
@@ -557,20 +563,24 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         options, mapping = self._options, self.model.__mapping__
         statement = UpdateStatement(
             self.column_family_name,
-            where=[WhereClause(c.field, c.operator, c.value, c.quote_field) for c in self._where],
+            # Copies, because a statement numbers the markers of its clauses.
+            where=[
+                WhereClause(clause.field, clause.operator, clause.value, clause.quote_field)
+                for clause in self._where
+            ],
             ttl=options.ttl,
             timestamp=timestamp_of(options, mapping.has_counter),
             conditionals=options.conditionals,
             if_exists=options.if_exists,
         )
         for name, value in values.items():
-            column, operation = self._assigned(name)
+            column, operation = self._assigned_column(name)
             _assign(statement, column, operation, value)
         if statement.is_empty:
             return
         yield from execute_write(self.model, options, statement.prepared(), statement.bound())
 
-    def _assigned(self, name: str) -> tuple[Column[Any], str | None]:
+    def _assigned_column(self, name: str) -> tuple[Column[Any], str | None]:
         """Return the column and the operation of a keyword of `update`, such as ``tags__add``."""
         mapping = self.model.__mapping__
         column = mapping.columns.get(name)
@@ -588,9 +598,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         if operation is not None:
             allowed = _OPERATIONS.get(column.update_clause, ())
             if operation not in allowed:
-                takes = ", ".join(allowed) or "no operation"
+                allowed_text = ", ".join(allowed) or "no operation"
                 raise ValidationError(
-                    f"{column.label} ({column.db_type}) takes {takes}, not '{operation}'"
+                    f"{column.label} ({column.db_type}) takes {allowed_text}, not '{operation}'"
                 )
         return column, operation
 
@@ -612,8 +622,8 @@ def _assign(
         value = _map_change(column, operation, value)
     else:
         value = column.validate(value)
-        wire = column.wire
-        value = value if wire is None else wire(value)
+        to_bound = column.wire
+        value = value if to_bound is None else to_bound(value)
     if operation is not None and not value:
         return  # nothing is added or removed
     statement.add_update(column, value, operation=operation)
@@ -624,14 +634,17 @@ def _map_change(column: Any, operation: str | None, value: Any) -> Any:
 
     In the dict, a value of None deletes the key.
     """
-    key_of, value_of = column.key_col.to_filter, column.value_col.to_filter
+    bind_key, bind_value = column.key_col.to_filter, column.value_col.to_filter
     if operation == "remove":
-        return {key_of(key) for key in value}
+        return {bind_key(key) for key in value}
     if not hasattr(value, "items"):
         raise ValidationError(f"{column.label} {value!r} is not a dict object")
+    # A whole map is assigned: check it as a value of the column.
     if operation is None:
         column.validate(value)
-    return {key_of(key): None if item is None else value_of(item) for key, item in value.items()}
+    return {
+        bind_key(key): None if item is None else bind_value(item) for key, item in value.items()
+    }
 
 
 class _ListRows:
@@ -640,13 +653,13 @@ class _ListRows:
     :param fixed: the values of the columns that are not selected, because a filter fixes them.
     """
 
-    __slots__ = ("_fixed", "_flat", "_model", "_names")
+    __slots__ = ("_fixed_values", "_flat", "_model", "_names")
 
     def __init__(self, model: Any, names: Sequence[str], flat: bool, fixed: dict[str, Any]) -> None:
         self._model = model
         self._names = names
         self._flat = flat
-        self._fixed = fixed
+        self._fixed_values = fixed
 
     def __call__(self, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Any]:
         mapping = self._model.__mapping__
@@ -658,7 +671,9 @@ class _ListRows:
             for column in columns:
                 field = column.db_field_name
                 # Do not call `to_python`: applications expect the database's form here.
-                values.append(row[index_of[field]] if field in index_of else self._fixed.get(field))
+                values.append(
+                    row[index_of[field]] if field in index_of else self._fixed_values.get(field)
+                )
             lists.append(values[0] if self._flat else values)
         return lists
 

@@ -77,12 +77,12 @@ class AbstractQuerySet(Generic[T]):
 
     # -- implemented by subclasses --------------------------------------------------------------
 
-    def _terms_of(self, name: str, value: object) -> WhereClause:
+    def _where_clause_for(self, name: str, value: object) -> WhereClause:
         """Return the relation for a keyword of `filter` and its value."""
         raise NotImplementedError
 
     def _condition_of(self, name: str, value: object) -> ConditionalClause:
-        clause = self._terms_of(name, value)
+        clause = self._where_clause_for(name, value)
         return ConditionalClause(clause.field, clause.value, clause.operator)
 
     def _factory(self, select: StatementPlan) -> Any:
@@ -116,6 +116,7 @@ class AbstractQuerySet(Generic[T]):
         """Return a copy of the query, without the rows that were read."""
         queryset = object.__new__(type(self))
         queryset.__dict__.update(self.__dict__)
+        # These are set together, when the rows are read.
         if self._cache is not None:
             queryset._cache = queryset._pending = queryset._result = None
         if self._count is not None:
@@ -134,14 +135,14 @@ class AbstractQuerySet(Generic[T]):
         return (
             type(other) is type(self)
             and self.model is other.model
-            and self._state() == other._state()
+            and self._comparison_state() == other._comparison_state()
         )
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _state(self) -> tuple[Any, ...]:
+    def _comparison_state(self) -> tuple[Any, ...]:
         """Return what ``==`` compares, besides the model."""
-        where = [(c.field, str(c.operator), c.value) for c in self._where]
+        where = [(clause.field, str(clause.operator), clause.value) for clause in self._where]
         return (
             where,
             tuple(self._order),
@@ -166,6 +167,7 @@ class AbstractQuerySet(Generic[T]):
             allow_filtering=self._allow_filtering,
             distinct_fields=self._distinct or None,
             fetch_size=self._fetch_size,
+            # A copy, like the filters: a statement numbers the markers of its clauses.
             ann=self._ann and AnnClause(self._ann.field, self._ann.value),
         )
 
@@ -241,13 +243,13 @@ class AbstractQuerySet(Generic[T]):
         for clause in args:
             if not isinstance(clause, WhereClause):
                 raise QueryException(f"{clause!r} is not a valid query operator")
-            clauses.append(self._checked(clause))
+            clauses.append(self._checked_clause(clause))
         for name, value in kwargs.items():
-            clauses.append(self._terms_of(name, value))
+            clauses.append(self._where_clause_for(name, value))
         queryset._where = tuple(clauses)
         return queryset
 
-    def _checked(self, clause: WhereClause) -> WhereClause:
+    def _checked_clause(self, clause: WhereClause) -> WhereClause:
         """Return a filter that was passed as an expression, after a check of its column."""
         return clause
 
@@ -358,6 +360,7 @@ class AbstractQuerySet(Generic[T]):
             partition key.
         """
         queryset = self._copy()
+        # CQL only has DISTINCT for whole partitions.
         queryset._distinct = tuple(distinct_fields or self._partition_columns())
         return queryset
 
@@ -458,6 +461,7 @@ class AbstractQuerySet(Generic[T]):
             # The iterator has ended with the error. A new one continues at the next row.
             self._pending = iter(self._result)
             raise
+        # The iterator has ended.
         if count is not None and len(rows) < count:
             self._pending = None
         return rows
@@ -494,8 +498,8 @@ class AbstractQuerySet(Generic[T]):
         if isinstance(s, slice):
             # Negative indexes count from the end, so they need all rows.
             is_negative = any(end is not None and end < 0 for end in (s.start, s.stop, s.step))
-            needed = None if is_negative or s.stop is None else s.stop
-            return self._fill(needed)[s]
+            row_count = None if is_negative or s.stop is None else s.stop
+            return self._fill(row_count)[s]
         index = int(s)
         rows = self._fill(None if index < 0 else index + 1)
         try:
@@ -518,6 +522,7 @@ class AbstractQuerySet(Generic[T]):
         rows = self.filter(*args, **kwargs) if args or kwargs else self
         row: T
         if rows._cache is not None:
+            # A second row is enough to raise MultipleObjectsReturned.
             row = rows._single(rows._fill(2))
         else:
             row = run(rows._get())
@@ -539,6 +544,7 @@ class AbstractQuerySet(Generic[T]):
         connection = self._options.connection or self.model.__connection__
         rows = list(result.current_rows)
         while len(rows) < count and result.has_more_pages:
+            # `fetch_next_page` replaces the rows of the current page.
             yield Call(lambda _: result.fetch_next_page(), connection)
             rows += result.current_rows
         return rows
