@@ -51,6 +51,7 @@ class ControlConnection:
         token_meta_enabled: bool = True,
         schema_meta_page_size: int = 1000,
     ) -> None:
+        # The engine does the work, so the other arguments have no effect.
         self._cluster: Any = cluster
 
     def _core(self) -> Core:
@@ -100,9 +101,9 @@ class ControlConnection:
         :raises ConnectionException: if the cluster is not connected.
         """
         core = self._core()
-        through: Any = connection if connection is not None else core.control.required()
-        agreed: bool = self._cluster._run(core.agreement.wait(through, wait_time))
-        return agreed
+        query_connection: Any = connection if connection is not None else core.control.required()
+        is_agreed: bool = self._cluster._run(core.agreement.wait(query_connection, wait_time))
+        return is_agreed
 
     def refresh_schema(self, force: bool = False, **kwargs: object) -> bool:
         """Read the whole schema again, immediately. Returns True."""

@@ -27,7 +27,7 @@ _LOOP_ONLY = "it belongs to the driver's event loop: use Session.execute or Sess
 
 # Set while an application's own `factory` runs: the function by which the engine opens a
 # connection.
-_opening: contextvars.ContextVar[Callable[[EndPoint], Connection]] = contextvars.ContextVar(
+_current_opener: contextvars.ContextVar[Callable[[EndPoint], Connection]] = contextvars.ContextVar(
     "cassandra_opening"
 )
 
@@ -57,7 +57,8 @@ class CompatConnection:
         :param kwargs: accepted for compatibility; without effect.
         :raises ConnectionException: if no cluster is opening a connection.
         """
-        opener = _opening.get(None)
+        # `open_by_factory` has set it in the context of this thread.
+        opener = _current_opener.get(None)
         if opener is None:
             raise ConnectionException(
                 f"{cls.__name__}.factory() was called outside of a Cluster, which opens connections"
@@ -111,7 +112,7 @@ _OWN_FACTORY = vars(CompatConnection)["factory"].__func__  # the factory that is
 
 
 async def open_by_factory(
-    open_one: Callable[..., Coroutine[Any, Any, Connection]],
+    open_connection: Callable[..., Coroutine[Any, Any, Connection]],
     settings: Settings,
     endpoint: EndPoint,
     *details: Any,
@@ -120,21 +121,22 @@ async def open_by_factory(
 
     The factory may block, so it runs in a thread.
 
-    :param open_one: opens a connection; called with the end point and `details`.
+    :param open_connection: opens a connection; called with the end point and `details`.
     :raises ConnectionException: if the factory returns something other than a connection, or raises
         OSError.
     """
     factory = getattr(settings.connection_class, "factory", None)
+    # Without a factory of the application, no thread is needed.
     if factory is None or getattr(factory, "__func__", None) is _OWN_FACTORY:
-        return await open_one(endpoint, *details)
+        return await open_connection(endpoint, *details)
     loop = asyncio.get_running_loop()
 
     # The factory calls this in its thread, and waits there while the event loop opens a connection.
-    def opener(endpoint: EndPoint) -> Connection:
-        return asyncio.run_coroutine_threadsafe(open_one(endpoint, *details), loop).result()
+    def open_from_thread(endpoint: EndPoint) -> Connection:
+        return asyncio.run_coroutine_threadsafe(open_connection(endpoint, *details), loop).result()
 
     # This sets it for this task and, because to_thread copies the context, for the thread.
-    _opening.set(opener)
+    _current_opener.set(open_from_thread)
     try:
         connection = await asyncio.to_thread(factory, endpoint, settings.connect_timeout)
     # The engine handles a socket error of the factory as a failed connection.

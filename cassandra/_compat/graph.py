@@ -90,20 +90,23 @@ def hand_over(public: str) -> Callable[[str], Any]:
     :param public: the ``__name__`` of the public module, which imports this function.
     """
     # These two have the names of all modules for graphs.
-    is_whole = public in ("cassandra.graph", "cassandra.datastax.graph")
-    homes = [_DATASTAX + module_name for module_name in _GRAPH] if is_whole else [public]
+    has_all_names = public in ("cassandra.graph", "cassandra.datastax.graph")
+    defining_modules = (
+        [_DATASTAX + module_name for module_name in _GRAPH] if has_all_names else [public]
+    )
     public_names = {
         name: value
         for name, value in globals().items()
-        if name[0] != "_" and getattr(value, "__module__", None) in homes
+        if name[0] != "_" and getattr(value, "__module__", None) in defining_modules
     }
     module = vars(sys.modules[public])
     module.update(public_names, __all__=sorted(public_names))
 
-    def find(name: str) -> NoReturn:
+    def raise_attribute_error(name: str) -> NoReturn:
         raise AttributeError(f"module {public!r} has no attribute {name!r}")
 
-    return find
+    # The `__getattr__` of the module: any other name is missing.
+    return raise_attribute_error
 
 
 class Element:
@@ -354,10 +357,13 @@ to_int = to_smallint = to_double = to_float = to_bigint
 
 def _create_classes() -> None:
     """Create the classes of `_CLASSES`, and set each ``__module__`` to the public module."""
-    names = globals()
+    module_globals = globals()
     for module, rows in _CLASSES.items():
-        for name, base, parameters, refused in rows:
-            names[name] = cls = holder(name, parameters, refused, base=names.get(base, object))
+        for name, base, parameters, refused_methods in rows:
+            # The classes are global variables of this module, in which `hand_over` finds them.
+            module_globals[name] = cls = holder(
+                name, parameters, refused_methods, base=module_globals.get(base, object)
+            )
             cls.__module__ = _DATASTAX + module
             if base == "Element":
                 cls.element_type = name.lower()
@@ -373,6 +379,7 @@ def _create_classes() -> None:
         "insights.reporter": (MonitorReporter,),
         "insights.util": (version_supports_insights,),
     }.items():  # fmt: skip
+        # These are defined below, as classes with code of their own.
         for cls in classes:
             cls.__module__ = _DATASTAX + module
 

@@ -58,11 +58,11 @@ def holder(
     }
     body["__doc__"] = "Stores its parameters. Its methods, if any, raise NotImplementedError."
     if attributes:
-        kind = Parameter.POSITIONAL_OR_KEYWORD
+        by_position_or_name = Parameter.POSITIONAL_OR_KEYWORD
         parameters = [
             Parameter(
                 attribute.rstrip("="),
-                kind,
+                by_position_or_name,
                 default=None if attribute[-1] == "=" else Parameter.empty,
             )
             for attribute in attributes.split()
@@ -70,13 +70,14 @@ def holder(
         signature = Signature(parameters)
 
         def __init__(self: object, *args: Any, **kwargs: Any) -> None:
+            # Raises TypeError for other arguments, as a written constructor would.
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             vars(self).update(bound.arguments)
 
         # `inspect` and editors then show the parameters.
         __init__.__signature__ = Signature(  # type: ignore[attr-defined]
-            [Parameter("self", kind), *parameters]
+            [Parameter("self", by_position_or_name), *parameters]
         )
         body["__init__"] = __init__
         body["__annotations__"] = dict.fromkeys(signature.parameters, Any)

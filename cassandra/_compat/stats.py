@@ -33,20 +33,22 @@ class Stat:
         """Return the initial value."""
         return None
 
-    def __get__(self, holder: object, owner: type | None = None) -> Any:
-        if holder is None:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        # Read from the class: return the descriptor itself.
+        if instance is None:
             return self
         if self.func is not None:
             return self.func()
-        values = vars(holder)
+        values = vars(instance)
         if self.name not in values:
+            # The initial value is set at the first access.
             values[self.name] = self.first()
         return values[self.name]
 
-    def __set__(self, holder: object, value: object) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         if self.func is not None:
             raise AttributeError(f"the stat {self.name!r} is computed, and cannot be set")
-        vars(holder)[self.name] = value
+        vars(instance)[self.name] = value
 
 
 class IntStat(Stat):
@@ -132,7 +134,7 @@ def collection(name: str, *stats: Stat) -> StatsCollection:
     return StatsCollection(name, *stats)
 
 
-class _OfObject:
+class _ObjectStats:
     """The stats that the class of an object declares."""
 
     def __init__(self, holder: object) -> None:
@@ -155,7 +157,7 @@ def init(obj: object, path: str | None = None) -> None:
     :param obj: an object with a ``__dict__``.
     :param path: the key in `getStats`; None for the name of the class.
     """
-    stats = _OfObject(obj)
+    stats = _ObjectStats(obj)
     # The registry has only a weak reference, so store the stats on the object to keep them alive.
     vars(obj)["_stats_of_object"] = stats
     metrics.register((path or type(obj).__name__).strip("/"), stats)

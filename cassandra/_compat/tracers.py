@@ -26,6 +26,7 @@ def set_final_result(self: ResponseFuture, response: Any) -> None:
     """
     if self._done:
         return
+    # These are not the rows that `finish_wrapped` has passed.
     if response is not self._handed_rows:
         message = self._response
         self._col_names = getattr(message, "column_names", None)
@@ -51,9 +52,10 @@ def finish_wrapped(future: ResponseFuture) -> None:
     future._handed_rows = None
     if error is None:
         try:
+            # The wrapper gets the rows, as in cassandra-driver. Making them may fail.
             future._handed_rows = future._rows(future._response)
-        except BaseException as fault:
-            error = future._error = failure_of(fault)
+        except BaseException as failure:
+            error = future._error = failure_of(failure)
     try:
         if error is None:
             future._set_final_result(future._handed_rows)
@@ -63,5 +65,6 @@ def finish_wrapped(future: ResponseFuture) -> None:
     # other requests.
     except BaseException:
         log.exception("a wrapper of the completion of %r failed", future)
+    # The wrapper has not called the wrapped method.
     if not future._done:
         future._complete(None)

@@ -64,13 +64,13 @@ def check(paths: Iterable[Path]) -> Report:
     report = Report()
     program = Program()
     sources = []
-    seen: set[str] = set()
+    seen_paths: set[str] = set()
     # First read all files: whether a fact is a difference may depend on another file.
-    for root in paths:
-        for path in files.walk(root):
-            if os.path.realpath(path) in seen:
+    for requested_path in paths:
+        for path in files.walk(requested_path):
+            if os.path.realpath(path) in seen_paths:
                 continue
-            seen.add(os.path.realpath(path))
+            seen_paths.add(os.path.realpath(path))
             report.count += 1
             program.own_modules.update(_own_modules(path))
             for source in files.read(path):
@@ -94,6 +94,7 @@ def _own_modules(path: Path) -> list[str]:
     and cassandra.my.part.
     """
     parts = path.with_suffix("").parts
+    # The positions of folders named "cassandra" in the path.
     starts = [start for start, part in enumerate(parts[:-1]) if part == PACKAGE]
     return [
         ".".join(parts[start:end]) for start in starts for end in range(start + 2, len(parts) + 1)
@@ -108,6 +109,7 @@ def _findings(source: files.Source, program: Program) -> list[Finding]:
             finding = _finding(source, program, fact, difference)
             if finding is not None:
                 findings_by_key[
+                    # In this order findings are sorted.
                     finding.line, finding.column, finding.location, finding.code, difference.key
                 ] = finding
     return [findings_by_key[key] for key in sorted(findings_by_key)]
@@ -123,6 +125,7 @@ def _finding(
             continue
         cell = getattr(fact.node, "cell", None)  # set in notebooks only
         location = source.location if cell is None else f"{source.location}[{cell}]"
+        # The application handles the failure of this code itself.
         severity = NOTE if fact.is_guarded else matcher.severity
         return Finding(
             location, fact.node.lineno, fact.node.col_offset + 1, severity, code, difference

@@ -44,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     # If the user has left out `check`, argparse would only report the path as an invalid choice.
     if arguments and arguments[0] != "check" and _is_path(arguments[0]):
-        words = ["python", "-m", "cassandra.migrate", "check", *arguments]
-        parser.error(f"write {shlex.join(words)}")
+        command_line = ["python", "-m", "cassandra.migrate", "check", *arguments]
+        parser.error(f"write {shlex.join(command_line)}")
     options = parser.parse_args(arguments)
     if options.command is None or not options.paths:
         parser.error(
@@ -61,10 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(as_json(report) if options.format == "json" else as_text(report))
     if report.unread:
         # The check is not complete: there may be differences in these files.
-        number = len(report.unread)
-        files = "1 file was" if number == 1 else f"{number} files were"
+        unread_count = len(report.unread)
+        files = "1 file was" if unread_count == 1 else f"{unread_count} files were"
         print(f"{parser.prog}: {files} not read, so the exit code is 2", file=sys.stderr)
         return 2
+    # 1 if something breaks, 0 otherwise.
     return int(report.counts()[BREAKS] > 0)
 
 
@@ -94,9 +95,13 @@ def as_text(report: Report) -> str:
         lines += _wrapped(plain(finding.difference.what))
         if finding.difference.do:
             lines += _wrapped(f"To do: {plain(finding.difference.do)}")
-    for bad in report.unread:
-        location = f"{bad.location}:{bad.line}" if bad.line else bad.location
-        lines.append(f"{location}: not read: {bad.reason}")
+    for unread_file in report.unread:
+        location = (
+            f"{unread_file.location}:{unread_file.line}"
+            if unread_file.line
+            else unread_file.location
+        )
+        lines.append(f"{location}: not read: {unread_file.reason}")
     counts = report.counts()
     unread = f", {len(report.unread)} not read" if report.unread else ""
     files = "1 file" if report.count == 1 else f"{report.count} files"

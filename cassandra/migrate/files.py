@@ -55,10 +55,11 @@ def walk(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    for folder, inside, files in os.walk(path):
-        inside[:] = sorted(
+    for folder, subfolders, files in os.walk(path):
+        # `os.walk` only enters the folders that remain in this list.
+        subfolders[:] = sorted(
             name
-            for name in inside
+            for name in subfolders
             if not name.startswith(".")
             and name not in SKIPPED
             and not os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
@@ -114,8 +115,10 @@ def _notebook(path: Path) -> Iterator[Source | Unread]:
     for number, text in enumerate(texts, 1):
         if text.startswith("%%"):
             continue  # a cell magic: such a cell is mostly in another language
+        # Replace magics, which are no Python, by `pass`.
         cell = _parsed(f"{location}[{number}]", MAGIC.sub(r"\1pass", text))
         if isinstance(cell, Unread):
+            # This cell cannot be parsed; the others are read all the same.
             yield cell
             continue
         for node in ast.walk(cell.tree):

@@ -55,30 +55,43 @@ def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iter
     :param scope: the scope of the call.
     """
     # Collect the functions that the call runs in another process.
-    functions = [word.value for word in node.keywords if word.arg in FUNCTION]
+    functions_to_run = [keyword.value for keyword in node.keywords if keyword.arg in FUNCTION]
     if isinstance(called, Named) and called.name in PROCESSES:
-        functions += node.args[1:2]
-        for word in node.keywords:
-            arguments = word.value.elts if isinstance(word.value, (ast.Tuple, ast.List)) else []
-            if word.arg == "args" and any(
+        # Process(group, target): the function is the second argument.
+        functions_to_run += node.args[1:2]
+        for keyword in node.keywords:
+            arguments = (
+                keyword.value.elts if isinstance(keyword.value, (ast.Tuple, ast.List)) else []
+            )
+            if keyword.arg == "args" and any(
                 _is_shared(scopes.value(argument, scope)) for argument in arguments
             ):
-                yield Noticed(node, False, FORK, f"Process(args={short(word.value)})")
+                yield Noticed(
+                    node, is_guarded=False, kind=FORK, code=f"Process(args={short(keyword.value)})"
+                )
                 return
     elif isinstance(called, Method) and called.name in STARTS.get(called.owner, ()):
-        functions += node.args[:1]
+        # Methods of pools take the function first.
+        functions_to_run += node.args[:1]
     else:
         # The constructor of a pool: each process calls its `initializer`.
         instance = scopes.value(node, scope)
         if not isinstance(instance, Instance) or instance.owner not in STARTS:
             return
-    name = ast.unparse(node.func).rpartition(".")[2]
-    for argument in functions:
-        function = scopes.value(argument, scope)
-        used = _used_by(function, scopes) if isinstance(function, UserDefined) else ""
-        if used:
-            start = "target=" if name == "Process" else ""
-            yield Noticed(node, False, FORK, f"{name}({start}{short(argument)}), which uses {used}")
+    called_name = ast.unparse(node.func).rpartition(".")[2]
+    for argument in functions_to_run:
+        function_value = scopes.value(argument, scope)
+        used_name = (
+            _used_by(function_value, scopes) if isinstance(function_value, UserDefined) else ""
+        )
+        if used_name:
+            start = "target=" if called_name == "Process" else ""
+            yield Noticed(
+                node,
+                is_guarded=False,
+                kind=FORK,
+                code=f"{called_name}({start}{short(argument)}), which uses {used_name}",
+            )
             return
 
 
@@ -94,9 +107,14 @@ def in_class(node: ast.ClassDef, scopes: Scopes, scope: Scope) -> Iterator[Notic
         return
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and method.name == "run":
-            used = _used_by(UserDefined(method), scopes)
-            if used:
-                yield Noticed(node, False, FORK, f"class {node.name}(Process), which uses {used}")
+            used_name = _used_by(UserDefined(method), scopes)
+            if used_name:
+                yield Noticed(
+                    node,
+                    is_guarded=False,
+                    kind=FORK,
+                    code=f"class {node.name}(Process), which uses {used_name}",
+                )
 
 
 def in_if(node: ast.If, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
@@ -117,11 +135,18 @@ def in_if(node: ast.If, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
     if not _is_fork(test, scopes, scope):
         return
     body = node.body if is_child else node.orelse
-    nodes = [child for statement in body for child in ast.walk(statement)]
-    stored = {child.id for child in nodes if isinstance(child, ast.Name) and _is_stored(child)}
-    for name, _ in _uses(nodes, scopes, scope):
-        if name not in stored:
-            yield Noticed(node, False, FORK, f"os.fork(), whose child uses {name}")
+    branch_nodes = [branch_node for statement in body for branch_node in ast.walk(statement)]
+    assigned_names = {
+        branch_node.id
+        for branch_node in branch_nodes
+        if isinstance(branch_node, ast.Name) and _is_stored(branch_node)
+    }
+    for name, _ in _uses(branch_nodes, scopes, scope):
+        # A name that the child assigns has an object of its own.
+        if name not in assigned_names:
+            yield Noticed(
+                node, is_guarded=False, kind=FORK, code=f"os.fork(), whose child uses {name}"
+            )
             return
 
 
@@ -130,8 +155,8 @@ def _is_fork(test: ast.expr, scopes: Scopes, scope: Scope) -> bool:
     if isinstance(test, ast.NamedExpr):
         test = test.value
     if isinstance(test, ast.Name):
-        holder = scope.holder(test.id)
-        bindings = holder.bindings[test.id] if holder is not None else []
+        owner_scope = scope.binding_scope(test.id)
+        bindings = owner_scope.bindings[test.id] if owner_scope is not None else []
         return bool(bindings) and all(
             isinstance(binding.node, ast.Call) and _is_fork(binding.node, scopes, binding.scope)
             for binding in bindings
@@ -145,13 +170,14 @@ def _used_by(function: UserDefined, scopes: Scopes) -> str:
 
     Return "" if there is none.
     """
+    # Constructors of classes are not examined.
     if isinstance(function.node, ast.ClassDef):
         return ""
-    inner = scopes.by_node[function.node]
-    for name, bindings in _uses(list(own_nodes(function.node)), scopes, inner):
+    function_scope = scopes.by_node[function.node]
+    for name, bindings in _uses(list(own_nodes(function.node)), scopes, function_scope):
         # Only if it is created in the module or in `__init__`, which have run before the fork. The
         # child itself may call other functions to create one.
-        if name not in inner.globals and all(
+        if name not in function_scope.globals and all(
             binding.scope is scopes.root or getattr(binding.scope.node, "name", "") == "__init__"
             for binding in bindings
         ):
@@ -171,18 +197,18 @@ def _uses(
     }
     # Look up the bindings of each name, and of each attribute of `self`.
     owner = scope.of_class()
-    for child in nodes:
-        if id(child) in harmless or not isinstance(child, (ast.Name, ast.Attribute)):
+    for node in nodes:
+        if id(node) in harmless or not isinstance(node, (ast.Name, ast.Attribute)):
             continue
-        if isinstance(child, ast.Name):
-            holder = scope.holder(child.id)
-            bindings = holder.bindings[child.id] if holder is not None else []
-        elif isinstance(child.value, ast.Name) and child.value.id == "self" and owner is not None:
-            bindings = owner.attributes.get(child.attr, [])
+        if isinstance(node, ast.Name):
+            owner_scope = scope.binding_scope(node.id)
+            bindings = owner_scope.bindings[node.id] if owner_scope is not None else []
+        elif isinstance(node.value, ast.Name) and node.value.id == "self" and owner is not None:
+            bindings = owner.attributes.get(node.attr, [])
         else:
             continue
-        if not _is_stored(child) and _is_shared(scopes.value(child, scope)):
-            yield ast.unparse(child), [binding for binding in bindings if not binding.is_none()]
+        if not _is_stored(node) and _is_shared(scopes.value(node, scope)):
+            yield ast.unparse(node), [binding for binding in bindings if not binding.is_none()]
 
 
 def _is_shared(value: Value) -> bool:

@@ -19,11 +19,11 @@ def arguments(node: ast.Call, scopes: Scopes, scope: Scope) -> dict[str, ast.exp
     :param scope: the scope of the call.
     """
     by_name: dict[str, ast.expr] = {}
-    for word in node.keywords:
-        if word.arg is not None:
-            by_name[word.arg] = word.value
+    for keyword in node.keywords:
+        if keyword.arg is not None:
+            by_name[keyword.arg] = keyword.value
         else:
-            by_name.update(content(word.value, scopes, scope))
+            by_name.update(content(keyword.value, scopes, scope))
     return by_name
 
 
@@ -38,10 +38,11 @@ def content(node: ast.expr, scopes: Scopes, scope: Scope) -> Mapping[str, ast.ex
         return _displayed(node)
     if isinstance(node, ast.Call):
         is_dict = isinstance(node.func, ast.Name) and node.func.id == "dict"
+        # dict(a=1), but not dict(other), whose entries we do not know.
         return arguments(node, scopes, scope) if is_dict and not node.args else {}
     if isinstance(node, ast.Name):
-        holder = scope.holder(node.id)
-        bindings = holder.bindings[node.id] if holder is not None else []
+        owner_scope = scope.binding_scope(node.id)
+        bindings = owner_scope.bindings[node.id] if owner_scope is not None else []
         definition = (
             bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
         )

@@ -100,6 +100,7 @@ class MissingName(Matcher):
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the name if it is missing."""
+        # `is_there` is None if we cannot know; only False counts.
         if not isinstance(fact, Name) or fact.is_there is not False or fact.name in self.besides:
             return ""
         parts = fact.name.split(".")
@@ -159,11 +160,13 @@ class PrivateAttribute(Matcher):
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the class and the attribute."""
+        # `is_there` is None if we cannot know; only False counts.
         if not isinstance(fact, Attribute) or fact.is_there is not False:
             return ""
         # Names with two leading and trailing underscores belong to Python.
         if not fact.name.startswith("_") or fact.name.endswith("__"):
             return ""
+        # The application itself sets or defines an attribute of this name.
         if fact.name in program.stored or fact.name in program.defined:
             return ""
         return f"{fact.owner.rpartition('.')[2]}.{fact.name}"
@@ -188,10 +191,12 @@ class MissingAttribute(Matcher):
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the class and the attribute."""
+        # `is_there` is None if we cannot know; only False counts.
         if not isinstance(fact, Attribute) or fact.is_there is not False or fact.is_own:
             return ""
         if fact.owner not in definition_names(self.owners) or OF_MOCKS.fullmatch(fact.name):
             return ""
+        # `PrivateAttribute` reports private names. The application may define others itself.
         if fact.name.startswith("_") or fact.name in program.stored | program.defined:
             return ""
         return f"{fact.owner.rpartition('.')[2]}.{fact.name}"
@@ -255,6 +260,7 @@ class Setting(Matcher):
                 type(value) is type(concerned) and value == concerned
                 for concerned in self.values
             )
+        # Without a list of values, all values count except harmless ones.
         return not any(value is harmless for harmless in self.harmless)
 
 
@@ -359,8 +365,12 @@ class DerivedFrom(Matcher):
         """Return the names of the classes."""
         if not isinstance(fact, Derived) or not isinstance(fact.node, ast.ClassDef):
             return ""
-        kind, base = names.find(fact.base), names.find(self.base)
-        if not isinstance(kind, type) or not isinstance(base, type) or not issubclass(kind, base):
+        derived_class, base_class = names.find(fact.base), names.find(self.base)
+        if (
+            not isinstance(derived_class, type)
+            or not isinstance(base_class, type)
+            or not issubclass(derived_class, base_class)
+        ):
             return ""
         return f"class {fact.node.name}({fact.base.rpartition('.')[2]})"
 

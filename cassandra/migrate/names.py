@@ -38,22 +38,22 @@ def find(name: str) -> object:
 
     :param name: a name in the driver's package.
     """
-    parent, _, last = name.rpartition(".")
+    parent, _, attribute_name = name.rpartition(".")
     if not parent:
         return _module(name)
-    holder = find(parent)
-    if not _is_found(holder):
-        return holder
+    parent_object = find(parent)
+    if not _is_found(parent_object):
+        return parent_object
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return getattr(holder, last)
+            return getattr(parent_object, attribute_name)
     except AttributeError:
-        if isinstance(holder, ModuleType):
+        if isinstance(parent_object, ModuleType):
             return _module(name)
-        # `holder` is a class or function with the same name as a module, which hides the module in
-        # its package: ``cassandra.util.sortedset``.
-        return getattr(_module(parent), last, MISSING)
+        # `parent_object` is a class or function with the same name as a module, which hides the
+        # module in its package: ``cassandra.util.sortedset``.
+        return getattr(_module(parent), attribute_name, MISSING)
     except Exception:  # the name is imported on demand, and its module needs a missing package
         return UNKNOWN
 
@@ -69,6 +69,7 @@ def _module(name: str) -> object:
             warnings.simplefilter("ignore")
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
+        # Another missing module means that this one exists, but cannot be imported here.
         return MISSING if error.name == name else UNKNOWN
     except Exception:  # for example, an optional package is too old
         return UNKNOWN
@@ -111,8 +112,12 @@ def public(module: str) -> list[str]:
     target = find(module) if is_ours(module) else None
     if not isinstance(target, ModuleType):
         return []
-    listed = getattr(target, "__all__", None)
-    return [*listed] if listed else [name for name in dir(target) if not name.startswith("_")]
+    exported_names = getattr(target, "__all__", None)
+    return (
+        [*exported_names]
+        if exported_names
+        else [name for name in dir(target) if not name.startswith("_")]
+    )
 
 
 @functools.cache
@@ -128,10 +133,11 @@ def has_attribute(owner: str, name: str) -> bool | None:
         return None
     # Search the dicts of the class and its bases. hasattr() would call descriptors, of which some
     # raise an error for a class.
-    line = [_python_twin(base) for base in cls.__mro__]
-    if any(name in vars(base) for base in line):
+    classes = [_python_twin(base) for base in cls.__mro__]
+    if any(name in vars(base) for base in classes):
         return True
-    driver_classes = [base for base in line if is_ours(base.__module__)]
+    driver_classes = [base for base in classes if is_ours(base.__module__)]
+    # Such a class may have any attribute.
     if any("__getattr__" in vars(base) for base in driver_classes):
         return None
     assigned = [_attributes_set_by(base) for base in driver_classes]
@@ -168,19 +174,19 @@ def _attributes_set_by(cls: type) -> frozenset[str] | None:
 
 
 def _attributes_set_in_method(method: object) -> frozenset[str] | None:
-    plain = inspect.unwrap(method)  # type: ignore[arg-type]
-    twin = TWINS.get(str(getattr(plain, "__module__", "")).removeprefix(COMPILED))
-    if twin is not None:
-        plain = find(f"{twin}.{getattr(plain, '__qualname__', '')}")
+    function = inspect.unwrap(method)  # type: ignore[arg-type]
+    twin_module = TWINS.get(str(getattr(function, "__module__", "")).removeprefix(COMPILED))
+    if twin_module is not None:
+        function = find(f"{twin_module}.{getattr(function, '__qualname__', '')}")
     # A compiled function has a code object, too, but its file is Cython source.
-    if not isinstance(plain, FunctionType):
+    if not isinstance(function, FunctionType):
         return None
-    file = plain.__code__.co_filename
+    file = function.__code__.co_filename
     if os.path.isfile(file):
         return _attributes_set_in_file(file)
     # The driver generates some methods at run time, which have no source. Return all names that the
     # code uses: they include the attributes that it assigns.
-    return frozenset(plain.__code__.co_names)
+    return frozenset(function.__code__.co_names)
 
 
 @functools.cache
@@ -215,6 +221,7 @@ def parameters(name: str) -> frozenset[str] | None:
     except (TypeError, ValueError):
         return None
     if any(
+        # A ``**_unknown`` parameter only refuses other arguments.
         parameter.kind is parameter.VAR_KEYWORD and parameter.name != _REFUSED
         for parameter in signature
     ):
@@ -256,12 +263,13 @@ def refuses(owner: str, name: str) -> bool:
     cls: Any = find(owner)
     if not isinstance(cls, type) or name.startswith("_") or has_attribute(owner, name):
         return False
+    # Only such a class can refuse an assignment.
     if not any("__setattr__" in vars(base) for base in cls.__mro__ if base is not object):
         return False
-    make: Any = cls.__new__
+    create_object: Any = cls.__new__
     try:
         # Try it with a new object, whose constructor is not called.
-        setattr(make(cls), name, None)
+        setattr(create_object(cls), name, None)
     except AttributeError as error:
         # The object is not initialized, so the error may also be about a missing attribute.
         return repr(name) in str(error) and "setting" in str(error)

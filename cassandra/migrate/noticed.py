@@ -65,13 +65,13 @@ def handled(handler: ast.ExceptHandler) -> list[str]:
     :param handler: the handler. If it ends with ``raise`` or ``exit()``, it does not recover, and
         the result is [].
     """
-    last = handler.body[-1]
-    if isinstance(last, ast.Raise) or "exit(" in ast.unparse(last):
+    last_statement = handler.body[-1]
+    if isinstance(last_statement, ast.Raise) or "exit(" in ast.unparse(last_statement):
         return []
     if handler.type is None:
         return ["BaseException"]
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return [ast.unparse(error).rpartition(".")[2] for error in kinds]
+    error_types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return [ast.unparse(error).rpartition(".")[2] for error in error_types]
 
 
 def struct_errors(node: ast.Try, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
@@ -86,19 +86,25 @@ def struct_errors(node: ast.Try, scopes: Scopes, scope: Scope) -> Iterator[Notic
     for handler in node.handlers:
         if handler.type is None or ast.unparse(handler.type) != "struct.error":
             continue
-        kinds = {word for other in node.handlers for word in _error_names(other.type)}
-        if kinds & {"", "Exception", "BaseException", "TypeError", "ValueError"}:
+        error_names = {
+            error_name
+            for other_handler in node.handlers
+            for error_name in _error_names(other_handler.type)
+        }
+        # "" is a handler without a class, which catches all errors.
+        if error_names & {"", "Exception", "BaseException", "TypeError", "ValueError"}:
             return
-        called = [
+        called_values = [
             scopes.value(call.func, scope)
             for statement in node.body
             for call in ast.walk(statement)
             if isinstance(call, ast.Call)
         ]
         if any(
-            isinstance(method, Method) and (method.owner, method.name) in SENDS for method in called
+            isinstance(method, Method) and (method.owner, method.name) in SENDS
+            for method in called_values
         ):
-            yield Noticed(handler, False, STRUCT, "except struct.error")  # type: ignore[arg-type]
+            yield Noticed(handler, is_guarded=False, kind=STRUCT, code="except struct.error")  # type: ignore[arg-type]
 
 
 def _error_names(error_type: ast.expr | None) -> list[str]:
@@ -120,7 +126,7 @@ def changes(node: ast.Subscript, scopes: Scopes, scope: Scope) -> Iterator[Notic
     if isinstance(base, Instance) and base.owner.startswith(MAPPING):
         prefix = "del " if isinstance(node.ctx, ast.Del) else ""
         suffix = "" if prefix else " = ..."
-        yield Noticed(node, False, CHANGE, f"{prefix}{short(node)}{suffix}")
+        yield Noticed(node, is_guarded=False, kind=CHANGE, code=f"{prefix}{short(node)}{suffix}")
 
 
 def forwarded_arguments(
@@ -149,13 +155,14 @@ def forwarded_arguments(
         and ast.unparse(call.func).endswith((".__init__", ".__new__"))
         and any(keyword.arg is None and keyword.value in uses for keyword in call.keywords)
     ]
+    # Otherwise the constructor may change the arguments.
     if len(uses) != 1 or len(calls) != 1:
         return None
-    consumed = {
+    consumed_names = {
         parameter.arg for parameter in (*constructor.args.args, *constructor.args.kwonlyargs)
     }
-    consumed.update(keyword.arg for keyword in calls[0].keywords if keyword.arg is not None)
-    return {name: value for name, value in keywords.items() if name not in consumed}
+    consumed_names.update(keyword.arg for keyword in calls[0].keywords if keyword.arg is not None)
+    return {name: value for name, value in keywords.items() if name not in consumed_names}
 
 
 def in_call(
@@ -174,31 +181,39 @@ def in_call(
     :param scope: the scope of the call.
     """
     if isinstance(called, Method):
-        yield from _of_method(node, called, scopes, scope)
+        yield from _in_method_call(node, called, scopes, scope)
     elif isinstance(called, Named):
         if called.name == "eventlet.monkey_patch":
-            yield Noticed(node, False, EVENTLET, "eventlet.monkey_patch()")
+            yield Noticed(node, is_guarded=False, kind=EVENTLET, code="eventlet.monkey_patch()")
     elif isinstance(node.func, ast.Attribute) and node.func.attr == "update":
         for name in keywords:
+            # A queryset's `update(tags__remove=...)`: `RemovedFromList` checks that the column is a
+            # list.
             if name.endswith("__remove"):
                 column = name.removesuffix("__remove")
-                yield Noticed(node, False, LIST_REMOVE + column, f"update({name}=...)")
+                yield Noticed(
+                    node, is_guarded=False, kind=LIST_REMOVE + column, code=f"update({name}=...)"
+                )
 
 
-def _of_method(node: ast.Call, called: Method, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
+def _in_method_call(
+    node: ast.Call, called: Method, scopes: Scopes, scope: Scope
+) -> Iterator[Noticed]:
     if called.owner == FUTURE and called.name in ADDS_CALLBACKS:
-        arguments = [*node.args, *(word.value for word in node.keywords)]
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
         for argument in arguments:
             function = scopes.value(argument, scope)
-            blocking = _blocking(function, scopes) if isinstance(function, UserDefined) else ""
-            if blocking:
-                code = f"{called.name}({short(argument)}): {blocking}()"
-                yield Noticed(node, False, CALLBACK, code)
+            blocking_call = (
+                _blocking_call_in(function, scopes) if isinstance(function, UserDefined) else ""
+            )
+            if blocking_call:
+                code = f"{called.name}({short(argument)}): {blocking_call}()"
+                yield Noticed(node, is_guarded=False, kind=CALLBACK, code=code)
     elif called.owner.startswith(MAPPING) and called.name in CHANGES:
-        yield Noticed(node, False, CHANGE, f"{short(node.func)}()")
+        yield Noticed(node, is_guarded=False, kind=CHANGE, code=f"{short(node.func)}()")
 
 
-def _blocking(function: UserDefined, scopes: Scopes) -> str:
+def _blocking_call_in(function: UserDefined, scopes: Scopes) -> str:
     """Return the first call in a function that waits for a response; "" if there is none."""
     scope = scopes.by_node.get(function.node)
     if scope is None or isinstance(function.node, ast.ClassDef):
@@ -208,17 +223,18 @@ def _blocking(function: UserDefined, scopes: Scopes) -> str:
             called = scopes.value(node.func, scope)
             if not isinstance(called, Method) or (called.owner, called.name) not in BLOCKS:
                 continue
-            if called.owner != FUTURE or _is_new(node.func, scope):
+            # `result` of a future only waits if the future was created in this function.
+            if called.owner != FUTURE or _is_created_here(node.func, scope):
                 return short(node.func)
     return ""
 
 
-def _is_new(method: ast.expr, scope: Scope) -> bool:
+def _is_created_here(method: ast.expr, scope: Scope) -> bool:
     """Return True if a future is created in this function.
 
     Only such a future makes `result` wait: a future that a callback gets from outside is done.
     """
     future = method.value if isinstance(method, ast.Attribute) else None
     if isinstance(future, ast.Name):
-        return scope.holder(future.id) is scope
+        return scope.binding_scope(future.id) is scope
     return isinstance(future, ast.Call)

@@ -109,40 +109,48 @@ class _Reader(ast.NodeVisitor):
         self.scope = self.scopes.root
         self.facts: list[Fact] = []
         self._guards: list[set[str]] = []  # for each enclosing ``try``, the errors that it handles
-        self._callees: dict[int, str] = {}  # by id of an argument's node, the called function
+        # By the id of an argument's node, the called function.
+        self._callee_of_argument: dict[int, str] = {}
 
-    def _is_saved(self, handlers: set[str]) -> bool:
+    def _is_guarded_against(self, handlers: set[str]) -> bool:
         """Return True if an enclosing ``try`` handles one of these errors."""
         return any(handlers & saved for saved in self._guards)
 
     # Imports.
 
-    def _name(self, node: ast.expr | ast.alias | ast.stmt, name: str, *, is_import: bool) -> None:
+    def _add_name(
+        self, node: ast.expr | ast.alias | ast.stmt, name: str, *, is_import: bool
+    ) -> None:
         saves = SAVES_IMPORTS if is_import else SAVES_NAMES
-        self.facts.append(Name(node, self._is_saved(saves), name, names.is_there(name), is_import))
+        self.facts.append(
+            Name(node, self._is_guarded_against(saves), name, names.is_there(name), is_import)
+        )
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
             if names.is_ours(alias.name):
-                self._name(alias, alias.name, is_import=True)
+                self._add_name(alias, alias.name, is_import=True)
             else:
-                self.facts.append(Module(alias, self._is_saved(SAVES_IMPORTS), alias.name))
+                self.facts.append(
+                    Module(alias, self._is_guarded_against(SAVES_IMPORTS), alias.name)
+                )
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        # A relative import is of the application's own package.
         if node.level or not node.module:
             return
         if not names.is_ours(node.module):
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
-                self.facts.append(Module(alias, self._is_saved(SAVES_IMPORTS), name))
+                self.facts.append(Module(alias, self._is_guarded_against(SAVES_IMPORTS), name))
         elif names.is_there(node.module) is False:
-            self._name(node, node.module, is_import=True)
+            self._add_name(node, node.module, is_import=True)
         else:
             for alias in node.names:
                 if alias.name == "*":
-                    self._name(node, node.module, is_import=True)
+                    self._add_name(node, node.module, is_import=True)
                 else:
-                    self._name(alias, f"{node.module}.{alias.name}", is_import=True)
+                    self._add_name(alias, f"{node.module}.{alias.name}", is_import=True)
 
     # Scopes and guards.
 
@@ -169,9 +177,9 @@ class _Reader(ast.NodeVisitor):
             if part is not None:
                 self.visit(part)
         # A ``try`` around a definition does not handle errors of the function, which runs later.
-        saved, self._guards = self._guards, []
+        outer_guards, self._guards = self._guards, []
         self._visit_in_scope(node, self._without_docstring(node.body))
-        self._guards = saved
+        self._guards = outer_guards
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
@@ -181,7 +189,7 @@ class _Reader(ast.NodeVisitor):
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for part in [*node.decorator_list, *node.bases, *node.keywords]:
             self.visit(part)
-        self._add(forks.in_class(node, self.scopes, self.scope))
+        self._add_facts(forks.in_class(node, self.scopes, self.scope))
         bases = [base for base in dict.fromkeys(self.scopes.bases(node)) if base]
         for base in bases:
             self.facts.append(Derived(node, False, base))
@@ -197,7 +205,7 @@ class _Reader(ast.NodeVisitor):
         for child in node.body:
             self.visit(child)
         self._guards.pop()
-        self._add(noticed.struct_errors(node, self.scopes, self.scope))
+        self._add_facts(noticed.struct_errors(node, self.scopes, self.scope))
         # This ``try`` does not handle errors in its handlers, ``else`` and ``finally``.
         for part in (node.handlers, node.orelse, node.finalbody):
             for statement in part:
@@ -206,13 +214,14 @@ class _Reader(ast.NodeVisitor):
     def visit_If(self, node: ast.If | ast.IfExp) -> None:
         # The body of ``if hasattr(...)`` or ``if TYPE_CHECKING`` counts as guarded.
         test = ast.unparse(node.test)
-        saves = SAVES_NAMES if "hasattr(" in test else set()
+        # The test takes the place of a handler of these errors.
+        handled_errors = SAVES_NAMES if "hasattr(" in test else set()
         if test.endswith("TYPE_CHECKING"):
-            saves = SAVES_IMPORTS | SAVES_NAMES
+            handled_errors = SAVES_IMPORTS | SAVES_NAMES
         if isinstance(node, ast.If):
-            self._add(forks.in_if(node, self.scopes, self.scope))
+            self._add_facts(forks.in_if(node, self.scopes, self.scope))
         self.visit(node.test)
-        self._guards.append(saves)
+        self._guards.append(handled_errors)
         for child in node.body if isinstance(node, ast.If) else [node.body]:
             self.visit(child)
         self._guards.pop()
@@ -242,20 +251,20 @@ class _Reader(ast.NodeVisitor):
         base = self.scopes.value(node.value, self.scope)
         if isinstance(base, Named) and names.is_ours(base.name):
             if names.is_there(base.name) and _is_module_or_class(base.name):
-                self._name(node, f"{base.name}.{node.attr}", is_import=False)
+                self._add_name(node, f"{base.name}.{node.attr}", is_import=False)
         elif isinstance(base, Instance):
             owner = base.owner.removeprefix(LIVE)
             if names.is_ours(owner):
                 exists = names.has_attribute(owner, node.attr)
-                self._attribute(node, owner, exists, is_own=base.user_class is not None)
+                self._add_attribute(node, owner, exists, is_own=base.user_class is not None)
         elif base is None and isinstance(node.value, ast.Name) and node.value.id == "self":
             self._own_attribute(node)
         self.generic_visit(node)
 
-    def _attribute(
+    def _add_attribute(
         self, node: ast.Attribute, owner: str, is_there: bool | None, *, is_own: bool
     ) -> None:
-        guarded = self._is_saved(SAVES_NAMES)
+        guarded = self._is_guarded_against(SAVES_NAMES)
         self.facts.append(Attribute(node, guarded, owner, node.attr, is_there, is_own))
 
     def _own_attribute(self, node: ast.Attribute) -> None:
@@ -267,61 +276,70 @@ class _Reader(ast.NodeVisitor):
         if not bases or "" in bases or node.attr in scope.bindings:
             return
         answers = [names.has_attribute(base, node.attr) for base in bases]
+        # One base suffices. None means that we cannot know.
         is_there = True if True in answers else None if None in answers else False
-        self._attribute(node, bases[0], is_there, is_own=True)
+        self._add_attribute(node, bases[0], is_there, is_own=True)
 
     # Assignments.
 
     def visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:
-            self._store(target, node.value)
+            self._add_stores(target, node.value)
         self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
-            self._store(node.target, node.value)
+            self._add_stores(node.target, node.value)
         self.generic_visit(node)
 
-    def _store(self, target: ast.expr, value: ast.expr | None) -> None:
+    def _add_stores(self, target: ast.expr, value: ast.expr | None) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
+            # (a.x, a.y) = (1, 2) assigns pairwise; any other value of a tuple is not known.
             values = value.elts if isinstance(value, ast.Tuple) else []
             is_pairwise = len(values) == len(target.elts)
             for index, element in enumerate(target.elts):
-                self._store(element, values[index] if is_pairwise else None)
+                self._add_stores(element, values[index] if is_pairwise else None)
         elif isinstance(target, ast.Attribute):
-            self._store_as(target, target.value, target.attr, value)
+            self._add_stored_attribute(target, target.value, target.attr, value)
 
-    def _store_as(
-        self, node: ast.expr, holder: ast.expr, name: str, value: ast.expr | None
+    def _add_stored_attribute(
+        self, node: ast.expr, target_object: ast.expr, name: str, value: ast.expr | None
     ) -> None:
-        """Add a fact for the assignment of an attribute, if `holder` is an object of the driver."""
-        base = self.scopes.value(holder, self.scope)
-        if isinstance(holder, ast.Name) and holder.id == "self":
+        """Add a fact for the assignment of an attribute, if `target_object` is the driver's."""
+        base = self.scopes.value(target_object, self.scope)
+        if isinstance(target_object, ast.Name) and target_object.id == "self":
             base = self.scopes.self_of(self.scope)
         if isinstance(base, Instance) and names.is_ours(base.owner):
             # A class of the application may have attributes of its own.
             is_refused = base.user_class is None and names.refuses(base.owner, name)
-            guarded = self._is_saved(SAVES_NAMES)
+            is_guarded = self._is_guarded_against(SAVES_NAMES)
             value = self.scopes.constant(value, self.scope) if value is not None else None
-            self.facts.append(Stored(node, guarded, base.owner, name, value, is_refused))
+            self.facts.append(Stored(node, is_guarded, base.owner, name, value, is_refused))
 
     def visit_Call(self, node: ast.Call) -> None:
         called = self.scopes.value(node.func, self.scope)
         keywords = arguments(node, self.scopes, self.scope)
-        dotted = self._call(node, node.func, called, node.args, keywords)
+        function_name = self._add_call(node, node.func, called, node.args, keywords)
         if isinstance(called, Named) and called.name == "functools.partial" and node.args:
-            first = node.args[0]
-            self._call(node, first, self.scopes.value(first, self.scope), node.args[1:], keywords)
-        elif dotted == "setattr" and len(node.args) == 3:
+            first_argument = node.args[0]
+            # partial(f, ...) calls the function with its further arguments.
+            self._add_call(
+                node,
+                first_argument,
+                self.scopes.value(first_argument, self.scope),
+                node.args[1:],
+                keywords,
+            )
+        elif function_name == "setattr" and len(node.args) == 3:
             for name in noticed.texts(node.args[1:2]):
-                self._store_as(node, node.args[0], name, node.args[2])
-        self._note_callees(node, dotted)
-        self._add(noticed.in_call(node, called, keywords, self.scopes, self.scope))
-        self._add(forks.in_call(node, called, self.scopes, self.scope))
-        self._add_looked_up_names(node, dotted)
+                self._add_stored_attribute(node, node.args[0], name, node.args[2])
+        self._note_callees(node, function_name)
+        self._add_facts(noticed.in_call(node, called, keywords, self.scopes, self.scope))
+        self._add_facts(forks.in_call(node, called, self.scopes, self.scope))
+        self._add_looked_up_names(node, function_name)
         self.generic_visit(node)
 
-    def _call(
+    def _add_call(
         self,
         node: ast.Call,
         function: ast.expr,
@@ -330,20 +348,20 @@ class _Reader(ast.NodeVisitor):
         keywords: dict[str, ast.expr],
     ) -> str:
         """Add a fact for the call of a function, and return the name of the function."""
-        callee, dotted = "", ast.unparse(function)
+        callee, function_name = "", ast.unparse(function)
         if isinstance(called, UserDefined) and isinstance(called.node, ast.ClassDef):
-            callee, arguments, keywords = self._forwarded(called.node, arguments, keywords)
+            callee, arguments, keywords = self._forwarded_call(called.node, arguments, keywords)
         elif isinstance(called, Named):
-            owner, _, last = called.name.rpartition(".")
-            if last in CONSTRUCTORS and names.is_ours(owner):  # Cluster.__init__(self, ...)
+            owner, _, last_part = called.name.rpartition(".")
+            if last_part in CONSTRUCTORS and names.is_ours(owner):  # Cluster.__init__(self, ...)
                 callee, arguments = names.home(owner), arguments[1:]
             else:
                 callee = names.home(called.name) if names.is_ours(called.name) else called.name
-            dotted = callee
+            function_name = callee
         elif isinstance(called, Method):  # includes super().__init__(...)
             callee = f"{called.owner}.{called.name}"
             if called.name in CONSTRUCTORS:
-                callee = dotted = called.owner
+                callee = function_name = called.owner
         unknown: list[str] = []
         if names.is_ours(callee):
             accepted = names.parameters(callee)
@@ -354,11 +372,11 @@ class _Reader(ast.NodeVisitor):
         keywords = {
             name: self.scopes.constant(argument, self.scope) for name, argument in keywords.items()
         }
-        method = dotted.rpartition(".")[2]
+        method = function_name.rpartition(".")[2]
         self.facts.append(Call(node, False, callee, method, arguments, keywords, unknown))
-        return dotted
+        return function_name
 
-    def _forwarded(
+    def _forwarded_call(
         self, node: ast.ClassDef, arguments: list[ast.expr], keywords: dict[str, ast.expr]
     ) -> tuple[str, list[ast.expr], dict[str, ast.expr]]:
         """Return what a call of an application's class passes to the driver's class.
@@ -373,51 +391,53 @@ class _Reader(ast.NodeVisitor):
             for statement in cls.body:
                 if getattr(statement, "name", "") not in CONSTRUCTORS:
                     continue
-                passed = noticed.forwarded_arguments(statement, keywords)
-                if passed is None:
+                passed_keywords = noticed.forwarded_arguments(statement, keywords)
+                if passed_keywords is None:
                     return "", arguments, keywords
-                arguments, keywords = [], passed
+                arguments, keywords = [], passed_keywords
         return bases.pop(), arguments, keywords
 
-    def _note_callees(self, node: ast.Call, dotted: str) -> None:
+    def _note_callees(self, node: ast.Call, function_name: str) -> None:
         """Record for each argument which function, and which keyword, it is passed to."""
         for argument in node.args:
-            self._callees[id(argument)] = dotted
-        for word in node.keywords:
-            value = word.value
+            self._callee_of_argument[id(argument)] = function_name
+        for keyword in node.keywords:
+            value = keyword.value
             for argument in value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]:
-                self._callees[id(argument)] = f"{dotted}:{word.arg}"
+                self._callee_of_argument[id(argument)] = f"{function_name}:{keyword.arg}"
 
-    def _add_looked_up_names(self, node: ast.Call, dotted: str) -> None:
+    def _add_looked_up_names(self, node: ast.Call, dotted_name: str) -> None:
         """Add facts for names in strings that a call resolves, such as ``mock.patch("...")``."""
         # With these arguments, the name need not exist.
-        if any(word.arg in ("create", "raising") for word in node.keywords):
+        if any(keyword.arg in ("create", "raising") for keyword in node.keywords):
             return
-        first = node.args[0] if node.args else None
-        name = first.value if isinstance(first, ast.Constant) else ""
-        target = self.scopes.value(first, self.scope)
+        first_argument = node.args[0] if node.args else None
+        name = first_argument.value if isinstance(first_argument, ast.Constant) else ""
+        target = self.scopes.value(first_argument, self.scope)
         if isinstance(target, Named):
             name = target.name
-        if first is None or not isinstance(name, str) or not names.is_ours(name):
+        if first_argument is None or not isinstance(name, str) or not names.is_ours(name):
             return
-        second = node.args[1] if len(node.args) > 1 else None
-        inside = second.value if isinstance(second, ast.Constant) else None
-        last = dotted.rpartition(".")[2]
-        if dotted.endswith(LOOK_INSIDE) and isinstance(inside, str):
-            self._name(node, f"{name}.{inside}", is_import=True)
-        elif isinstance(first, ast.Constant) and "." in name and last in LOOK_UP:
-            self._name(first, name, is_import=True)
+        second_argument = node.args[1] if len(node.args) > 1 else None
+        inner_name = second_argument.value if isinstance(second_argument, ast.Constant) else None
+        function_name = dotted_name.rpartition(".")[2]
+        if dotted_name.endswith(LOOK_INSIDE) and isinstance(inner_name, str):
+            self._add_name(node, f"{name}.{inner_name}", is_import=True)
+        elif isinstance(first_argument, ast.Constant) and "." in name and function_name in LOOK_UP:
+            self._add_name(first_argument, name, is_import=True)
 
     def visit_Constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, str):
-            guarded = self._is_saved(SAVES_VERSIONS)
-            self.facts.append(Text(node, guarded, node.value, self._callees.get(id(node), "")))
+            guarded = self._is_guarded_against(SAVES_VERSIONS)
+            self.facts.append(
+                Text(node, guarded, node.value, self._callee_of_argument.get(id(node), ""))
+            )
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        self._add(noticed.changes(node, self.scopes, self.scope))
+        self._add_facts(noticed.changes(node, self.scopes, self.scope))
         self.generic_visit(node)
 
-    def _add(self, facts: Iterable[Fact]) -> None:
+    def _add_facts(self, facts: Iterable[Fact]) -> None:
         self.facts.extend(facts)
 
 

@@ -178,7 +178,7 @@ class Scope:
         scope = self.module() if name in self.globals else self
         scope.bindings.setdefault(name, []).append(binding)
 
-    def holder(self, name: str) -> Scope | None:
+    def binding_scope(self, name: str) -> Scope | None:
         """Return the scope that binds a name which is used here; None if no scope does.
 
         :param name: the name.
@@ -276,12 +276,13 @@ class Scopes(ast.NodeVisitor):
         if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
             self._bind_target(target, Binding("each", self._scope, iterated))
             return
-        first, second = target.elts
-        self._bind_target(first, self._unknown())
+        first_target, second_target = target.elts
+        self._bind_target(first_target, self._unknown())
         if isinstance(iterated, ast.Call) and getattr(iterated.func, "id", "") == "enumerate":
-            self._bind_each(second, iterated.args[0] if iterated.args else iterated)
+            self._bind_each(second_target, iterated.args[0] if iterated.args else iterated)
         else:
-            self._bind_target(second, Binding("second", self._scope, iterated))
+            # Other pairs, such as those of `dict.items()`: the second item may be known.
+            self._bind_target(second_target, Binding("second", self._scope, iterated))
 
     def visit_withitem(self, node: ast.withitem) -> None:
         """Bind the name of a ``with``."""
@@ -307,15 +308,16 @@ class Scopes(ast.NodeVisitor):
             if alias.asname:
                 self._scope.bind(alias.asname, Binding("name", self._scope, name=alias.name))
             else:
-                top = alias.name.partition(".")[0]
-                self._scope.bind(top, Binding("name", self._scope, name=top))
+                top_package = alias.name.partition(".")[0]
+                # ``import a.b`` binds ``a``.
+                self._scope.bind(top_package, Binding("name", self._scope, name=top_package))
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         """Bind imported names."""
         for alias in node.names:
-            bound = alias.asname or alias.name
+            bound_name = alias.asname or alias.name
             if node.level or not node.module:
-                self._scope.bind(bound, self._unknown())
+                self._scope.bind(bound_name, self._unknown())
             elif alias.name == "*":
                 for name in names.public(node.module):
                     self._scope.bind(
@@ -323,7 +325,7 @@ class Scopes(ast.NodeVisitor):
                     )
             else:
                 name = f"{node.module}.{alias.name}"
-                self._scope.bind(bound, Binding("name", self._scope, name=name))
+                self._scope.bind(bound_name, Binding("name", self._scope, name=name))
 
     # Scopes.
 
@@ -342,6 +344,7 @@ class Scopes(ast.NodeVisitor):
     def visit_FunctionDef(self, node: Function) -> None:
         """Bind the function, its parameters and the names in it."""
         is_decorated = bool(node.decorator_list)
+        # A decorator may return any other object.
         binding = self._unknown() if is_decorated else Binding("own", self._scope, node)
         self._scope.bind(node.name, binding)
         scope = self._enter(node)
@@ -361,8 +364,9 @@ class Scopes(ast.NodeVisitor):
 
     def _bind_parameters(self, scope: Scope, arguments: ast.arguments) -> None:
         by_position = [*arguments.posonlyargs, *arguments.args]
-        first = len(by_position) - len(arguments.defaults)
-        defaults = [*[None] * first, *arguments.defaults, *arguments.kw_defaults]
+        required_count = len(by_position) - len(arguments.defaults)
+        # Only the last parameters have defaults.
+        defaults = [*[None] * required_count, *arguments.defaults, *arguments.kw_defaults]
         for parameter, default in zip([*by_position, *arguments.kwonlyargs], defaults, strict=True):
             scope.bind(
                 parameter.arg,
@@ -370,9 +374,9 @@ class Scopes(ast.NodeVisitor):
                 if parameter.annotation is not None
                 else Binding("unknown", scope, default=default),
             )
-        for rest in (arguments.vararg, arguments.kwarg):
-            if rest is not None:
-                scope.bind(rest.arg, Binding("unknown", scope))
+        for variadic in (arguments.vararg, arguments.kwarg):
+            if variadic is not None:
+                scope.bind(variadic.arg, Binding("unknown", scope))
 
     def _visit_in_scope(self, scope: Scope, body: list[ast.stmt] | list[ast.expr]) -> None:
         outer, self._scope = self._scope, scope
@@ -389,16 +393,16 @@ class Scopes(ast.NodeVisitor):
         :param scope: the scope that contains the expression.
         """
         if isinstance(node, ast.Name):
-            holder = scope.holder(node.id)
+            owner_scope = scope.binding_scope(node.id)
             return (
                 None
-                if holder is None
-                else self._common_value(holder.bindings[node.id], holder, node.id)
+                if owner_scope is None
+                else self._common_value(owner_scope.bindings[node.id], owner_scope, node.id)
             )
         if isinstance(node, ast.Attribute):
             return self._attribute(node, scope)
         if isinstance(node, ast.Call):
-            return self._result(node, scope)
+            return self._call_result(node, scope)
         if isinstance(node, ast.Subscript):
             base = self.value(node.value, scope)
             return self._element_of(base, MAPPING if not _is_number(node.slice) else EACH)
@@ -413,29 +417,29 @@ class Scopes(ast.NodeVisitor):
         :param node: the expression.
         :param scope: the scope that contains the expression.
         """
-        holder = scope.holder(node.id) if isinstance(node, ast.Name) else None
-        if holder is None or not isinstance(node, ast.Name):
+        owner_scope = scope.binding_scope(node.id) if isinstance(node, ast.Name) else None
+        if owner_scope is None or not isinstance(node, ast.Name):
             return node
-        first, *others = holder.bindings[node.id]
-        default = first.node if first.kind == "value" else first.default
-        return default if isinstance(default, ast.Constant) and not others else node
+        first_binding, *other_bindings = owner_scope.bindings[node.id]
+        default = first_binding.node if first_binding.kind == "value" else first_binding.default
+        return default if isinstance(default, ast.Constant) and not other_bindings else node
 
-    def _common_value(self, bindings: list[Binding], holder: Scope, name: str) -> Value:
+    def _common_value(self, bindings: list[Binding], owner_scope: Scope, name: str) -> Value:
         """Return the value of a name, if all its bindings have the same value."""
         # The value may depend on itself: x = x.parent.
-        key = (id(holder), name)
+        key = (id(owner_scope), name)
         if key in self._in_progress:
             return None
         self._in_progress.add(key)
         try:
             values: list[Value] = [
-                self._binding(binding) for binding in bindings if not binding.is_none()
+                self._bound_value(binding) for binding in bindings if not binding.is_none()
             ]
         finally:
             self._in_progress.discard(key)
         return values[0] if values and all(value == values[0] for value in values) else None
 
-    def _binding(self, binding: Binding) -> Value:
+    def _bound_value(self, binding: Binding) -> Value:
         """Return the value that a binding gives to its name; see `Binding.kind`."""
         if binding.kind == "name":
             return Named(binding.name)
@@ -446,22 +450,22 @@ class Scopes(ast.NodeVisitor):
         if binding.kind == "context":
             # The classes that we know return themselves from `__enter__`, unless the application
             # overrides it.
-            entered = self.value(binding.node, binding.scope)
+            entered_object = self.value(binding.node, binding.scope)
             is_same = (
-                isinstance(entered, Instance)
-                and RETURNED.get((entered.owner, "__enter__")) == entered.owner
-                and not self._user_bindings(entered, "__enter__")[0]
+                isinstance(entered_object, Instance)
+                and RETURNED.get((entered_object.owner, "__enter__")) == entered_object.owner
+                and not self._user_bindings(entered_object, "__enter__")[0]
             )
-            return entered if is_same else None
+            return entered_object if is_same else None
         if binding.kind == "each":
             return self._element_of(self.value(binding.node, binding.scope), EACH)
         if binding.kind == "second":
             return self._element_of(self.value(binding.node, binding.scope), PAIRS)
         if binding.kind == "annotation":
-            return self._annotated(binding.node, binding.scope)
+            return self._annotated_object(binding.node, binding.scope)
         return None
 
-    def _annotated(self, node: ast.AST | None, scope: Scope) -> Value:
+    def _annotated_object(self, node: ast.AST | None, scope: Scope) -> Value:
         """Return an object of the annotated class; also for "X", X | None and Optional[X]."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
@@ -470,11 +474,11 @@ class Scopes(ast.NodeVisitor):
                 return None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
             sides = [side for side in (node.left, node.right) if not _is_none_expression(side)]
-            return self._annotated(sides[0], scope) if len(sides) == 1 else None
+            return self._annotated_object(sides[0], scope) if len(sides) == 1 else None
         if isinstance(node, ast.Subscript):
             generic = self.value(node.value, scope)
             is_optional = isinstance(generic, Named) and generic.name == "typing.Optional"
-            return self._annotated(node.slice, scope) if is_optional else None
+            return self._annotated_object(node.slice, scope) if is_optional else None
         return self._instance_of(self.value(node, scope))
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Value:
@@ -494,9 +498,9 @@ class Scopes(ast.NodeVisitor):
         """Return the value of an attribute of an object."""
         if not isinstance(base, Instance):
             return None
-        bindings, holder = self._user_bindings(base, name)
-        if holder is not None:
-            return self._common_value(bindings, holder, f"self.{name}")
+        bindings, owner_scope = self._user_bindings(base, name)
+        if owner_scope is not None:
+            return self._common_value(bindings, owner_scope, f"self.{name}")
         owner = HELD.get((base.owner, name))
         return Instance(owner) if owner is not None else Method(base.owner, name)
 
@@ -511,16 +515,16 @@ class Scopes(ast.NodeVisitor):
                 return bindings, scope
         return [], None
 
-    def _instance_of(self, kind: Value) -> Value:
+    def _instance_of(self, cls: Value) -> Value:
         """Return the value of an object of a class; None if it is no class that we know."""
-        if isinstance(kind, UserDefined) and isinstance(kind.node, ast.ClassDef):
-            bases = set(self.bases(kind.node))
-            return Instance(bases.pop(), kind.node) if len(bases) == 1 and "" not in bases else None
-        if isinstance(kind, Named) and kind.name in OTHERS:
-            return Instance(OTHERS[kind.name])
-        if not isinstance(kind, Named) or not names.is_ours(kind.name):
+        if isinstance(cls, UserDefined) and isinstance(cls.node, ast.ClassDef):
+            bases = set(self.bases(cls.node))
+            return Instance(bases.pop(), cls.node) if len(bases) == 1 and "" not in bases else None
+        if isinstance(cls, Named) and cls.name in OTHERS:
+            return Instance(OTHERS[cls.name])
+        if not isinstance(cls, Named) or not names.is_ours(cls.name):
             return None
-        return Instance(names.home(kind.name)) if isinstance(names.find(kind.name), type) else None
+        return Instance(names.home(cls.name)) if isinstance(names.find(cls.name), type) else None
 
     def self_of(self, scope: Scope) -> Value:
         """Return the value of ``self`` in a method; None if its class has nothing to do with us.
@@ -547,6 +551,7 @@ class Scopes(ast.NodeVisitor):
             elif (
                 isinstance(base_value, UserDefined)
                 and isinstance(base_value.node, ast.ClassDef)
+                # This ends the recursion if classes are derived from each other in a circle.
                 and depth < 20
             ):
                 yield from self.bases(base_value.node, depth + 1)
@@ -559,9 +564,9 @@ class Scopes(ast.NodeVisitor):
         :param node: the class.
         """
         ancestors: list[ast.ClassDef] = []
-        waiting = [node] if node is not None else []
-        while waiting:
-            cls = waiting.pop(0)
+        pending = [node] if node is not None else []
+        while pending:
+            cls = pending.pop(0)
             if cls in ancestors:
                 continue
             ancestors.append(cls)
@@ -570,44 +575,48 @@ class Scopes(ast.NodeVisitor):
                 if isinstance(base_value, UserDefined) and isinstance(
                     base_value.node, ast.ClassDef
                 ):
-                    waiting.append(base_value.node)
+                    pending.append(base_value.node)
         return ancestors
 
-    def _element_of(self, several: Value, kind: str) -> Value:
+    def _element_of(self, container: Value, prefix: str) -> Value:
         """Return an element of a mapping or iterable.
 
-        :param kind: the prefix that `several` must have: `MAPPING`, `EACH` or `PAIRS`.
+        :param prefix: the prefix that `container` must have: `MAPPING`, `EACH` or `PAIRS`.
         """
-        if not isinstance(several, Instance) or not several.owner.startswith(kind):
+        if not isinstance(container, Instance) or not container.owner.startswith(prefix):
             return None
-        inside = several.owner.removeprefix(kind)
-        return Instance(inside) if inside else None
+        element_class = container.owner.removeprefix(prefix)
+        return Instance(element_class) if element_class else None
 
-    def _result(self, node: ast.Call, scope: Scope) -> Value:
+    def _call_result(self, node: ast.Call, scope: Scope) -> Value:
         """Return the value of the result of a call."""
         called = self.value(node.func, scope)
         if isinstance(node.func, ast.Name) and called is None:
-            return self._result_of_builtin(node, node.func.id, scope)
+            return self._builtin_result(node, node.func.id, scope)
         if not isinstance(called, Named):
-            return self._returned(called)
+            return self._result_of_callable(called)
         if called.name == "functools.partial":
             # Only a partial without arguments can be treated like the function itself: otherwise
             # the positions of its arguments differ.
             return self.value(node.args[0], scope) if len(node.args) == 1 else None
         if called.name == "multiprocessing.get_context":
-            method = [*node.args, *(word.value for word in node.keywords)]
-            forks = not method or getattr(method[0], "value", "") == "fork"
-            return Named("multiprocessing") if forks else None
+            method_arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+            # Only processes that are forked share the objects of their parent.
+            is_fork = not method_arguments or getattr(method_arguments[0], "value", "") == "fork"
+            return Named("multiprocessing") if is_fork else None
         instance = self._instance_of(called)
         if isinstance(instance, Instance) and instance.owner == EXECUTOR:
-            for word in node.keywords:
-                context = self.value(word.value, scope) if word.arg == "mp_context" else instance
-                if context is None or word.arg == "max_tasks_per_child":
+            for keyword in node.keywords:
+                context = (
+                    self.value(keyword.value, scope) if keyword.arg == "mp_context" else instance
+                )
+                if context is None or keyword.arg == "max_tasks_per_child":
                     return None  # the executor may start new interpreters instead of forks
         return instance
 
-    def _result_of_builtin(self, node: ast.Call, name: str, scope: Scope) -> Value:
-        if scope.holder(name) is not None:
+    def _builtin_result(self, node: ast.Call, name: str, scope: Scope) -> Value:
+        # The application has its own object of this name.
+        if scope.binding_scope(name) is not None:
             return None
         if name == "super":
             return self._super(scope)
@@ -626,18 +635,19 @@ class Scopes(ast.NodeVisitor):
             return None
         return Instance(instance.owner, next(iter(self.ancestry(instance.user_class)[1:]), None))
 
-    def _returned(self, called: Value) -> Value:
+    def _result_of_callable(self, called: Value) -> Value:
         """Return the result of calling a method, or a function or class of the application."""
         if isinstance(called, Method):
-            returned = RETURNED.get((called.owner, called.name))
-            return Instance(returned) if returned is not None else None
+            returned_class = RETURNED.get((called.owner, called.name))
+            return Instance(returned_class) if returned_class is not None else None
         if isinstance(called, UserDefined) and isinstance(called.node, ast.FunctionDef):
-            return self._returned_by(called.node)
+            return self._result_of_function(called.node)
         return self._instance_of(called)
 
-    def _returned_by(self, node: ast.FunctionDef) -> Value:
+    def _result_of_function(self, node: ast.FunctionDef) -> Value:
         scope = self.by_node[node]
         nodes = list(own_nodes(node))
+        # The call of a generator function returns a generator.
         if any(isinstance(child, (ast.Yield, ast.YieldFrom)) for child in nodes):
             return None
         bindings = [
@@ -651,16 +661,16 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
 
     :param node: the function.
     """
-    waiting: list[ast.AST] = [node]
+    pending: list[ast.AST] = [node]
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        waiting = [*node.body]
+        pending = [*node.body]
     elif isinstance(node, ast.Lambda):
-        waiting = [node.body]
-    while waiting:
-        child = waiting.pop(0)
+        pending = [node.body]
+    while pending:
+        child = pending.pop(0)
         yield child
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            waiting.extend(ast.iter_child_nodes(child))
+            pending.extend(ast.iter_child_nodes(child))
 
 
 def _is_number(node: ast.expr) -> bool:
