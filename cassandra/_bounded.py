@@ -49,6 +49,7 @@ class Bounded(Generic[K, V]):
 
         :returns: the existing value, or `value` if there was none.
         """
+        # A value of more than an eighth of the limit would displace too many others.
         if cost * 8 > self.most_bytes:
             return value
         # Drop all entries: to drop only the least recently used ones, each look-up would have to

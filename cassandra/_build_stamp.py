@@ -42,9 +42,9 @@ def write_stamp(sources: list[str], directory: str = DIRECTORY) -> None:
     :param sources: the result of `source_lines` before the build.
     :param directory: the directory of the compiled modules.
     """
-    modules = [_line(directory, name) for name in _names(directory, _MODULES)]
+    module_lines = [_line(directory, name) for name in _names(directory, _MODULES)]
     with open(os.path.join(directory, STAMP), "w", encoding="utf-8") as stamp:
-        stamp.writelines(f"{line}\n" for line in (*sources, *modules))
+        stamp.writelines(f"{line}\n" for line in (*sources, *module_lines))
 
 
 def has_sources(directory: str = DIRECTORY) -> bool:
@@ -64,11 +64,12 @@ def changed_files(directory: str = DIRECTORY, *, thorough: bool = False) -> list
     """
     try:
         with open(os.path.join(directory, STAMP), encoding="utf-8") as stamp:
-            expected = {line.split(" ")[0]: line.rstrip("\n") for line in stamp}
+            # Each line begins with the file's name and its size.
+            expected_lines = {line.split(" ")[0]: line.rstrip("\n") for line in stamp}
     except FileNotFoundError:
         return None
     changed = []
-    for name, line in expected.items():
+    for name, line in expected_lines.items():
         try:
             if thorough:
                 differs = _line(directory, name) != line
@@ -81,7 +82,7 @@ def changed_files(directory: str = DIRECTORY, *, thorough: bool = False) -> list
         if differs:
             changed.append(name)
     if thorough:
-        changed += [name for name in _names(directory, _SOURCES) if name not in expected]
+        changed += [name for name in _names(directory, _SOURCES) if name not in expected_lines]
     return sorted(changed)
 
 

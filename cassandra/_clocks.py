@@ -42,8 +42,9 @@ def wall_time_ns() -> int:
     """Return the nanoseconds since the Unix epoch, from a clock that may be adjusted at any time.
     In a simulation, return the virtual time.
     """
-    read: Callable[[], int] | None = getattr(_running_loop(), "wall_time_ns", None)
-    if read is not None:
-        return read()
+    # Only a simulated event loop has this method.
+    loop_time_ns: Callable[[], int] | None = getattr(_running_loop(), "wall_time_ns", None)
+    if loop_time_ns is not None:
+        return loop_time_ns()
     simulated = simulation()
     return time.time_ns() if simulated is None else simulated.wall_time_ns()

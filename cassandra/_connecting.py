@@ -30,34 +30,34 @@ def add_connection_options(
     """
     help_suffix = f" (of the cluster of --{prefix}hosts)" if prefix else ""
 
-    def add(name: str, **settings: Any) -> None:
+    def add_option(name: str, **settings: Any) -> None:
         settings["help"] += help_suffix
         parser.add_argument(f"--{prefix}{name}", **settings)
 
-    add(
+    add_option(
         "port",
         type=int,
         default=9042,
         metavar="PORT",
         help="port of the native protocol (default: 9042)",
     )
-    add(
+    add_option(
         "user",
         metavar="USER",
         help="user name; the password is asked for, unless it is given otherwise",
     )
-    add("password-env", metavar="NAME", help="environment variable that has the password")
-    add("password-file", type=Path, metavar="FILE", help="file that has the password")
-    add("ssl", action="store_true", help="connect by TLS")
-    add("cafile", type=Path, metavar="FILE", help="certificates of the CA; means TLS")
-    add("cert", type=Path, metavar="FILE", help="client certificate; means TLS")
-    add("key", type=Path, metavar="FILE", help="key of the client certificate")
-    add(
+    add_option("password-env", metavar="NAME", help="environment variable that has the password")
+    add_option("password-file", type=Path, metavar="FILE", help="file that has the password")
+    add_option("ssl", action="store_true", help="connect by TLS")
+    add_option("cafile", type=Path, metavar="FILE", help="certificates of the CA; means TLS")
+    add_option("cert", type=Path, metavar="FILE", help="client certificate; means TLS")
+    add_option("key", type=Path, metavar="FILE", help="key of the client certificate")
+    add_option(
         "no-hostname-check",
         action="store_true",
         help="accept a certificate of another name, from a known CA",
     )
-    add("cloud-bundle", type=Path, metavar="FILE", help="secure connect bundle, for hosts")
+    add_option("cloud-bundle", type=Path, metavar="FILE", help="secure connect bundle, for hosts")
 
 
 def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[str, Any]:
@@ -70,8 +70,13 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
     :raises ValueError: if there is a user but no password, or an option has no effect alone.
     """
     if prefix:
-        start = prefix.replace("-", "_")
-        values = {k.removeprefix(start): v for k, v in vars(options).items() if k.startswith(start)}
+        # argparse has attributes such as `to_port` for --to-port. Remove the prefix from them.
+        attribute_prefix = prefix.replace("-", "_")
+        values = {
+            name.removeprefix(attribute_prefix): value
+            for name, value in vars(options).items()
+            if name.startswith(attribute_prefix)
+        }
         options = argparse.Namespace(**values)
     _check_companions(options, prefix)
     context = None
@@ -96,6 +101,8 @@ def _check_companions(options: argparse.Namespace, prefix: str) -> None:
     :raises ValueError: for the first of them.
     """
     has_tls = options.ssl or options.cafile or options.cert
+    # Each row: an option, whether it is given, whether the option that it needs is given, and the
+    # name of that option.
     for name, is_given, has_companion, companions in (
         ("key", options.key, options.cert, "cert"),
         ("no-hostname-check", options.no_hostname_check, has_tls, "ssl or --{prefix}cafile"),
@@ -110,6 +117,7 @@ def _check_companions(options: argparse.Namespace, prefix: str) -> None:
 
 
 def _password(options: argparse.Namespace) -> str:
+    """Return the password from the environment, a file, or the terminal."""
     if options.password_env is not None:
         return os.environ[options.password_env]
     if options.password_file is not None:

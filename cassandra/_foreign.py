@@ -37,11 +37,11 @@ def foreign_files(names: Iterable[str]) -> list[str]:
 
     :param names: all names in the package's directory.
     """
-    suspects = _OUR_PACKAGES | _FOREIGN_MODULES
+    suspect_names = _OUR_PACKAGES | _FOREIGN_MODULES
     return sorted(
         name
         for name in names
-        if name.endswith(_MODULE_SUFFIXES) and name.partition(".")[0] in suspects
+        if name.endswith(_MODULE_SUFFIXES) and name.partition(".")[0] in suspect_names
     )
 
 
@@ -93,12 +93,13 @@ def check_files(directory: str = os.path.dirname(os.path.abspath(__file__))) -> 
     """
     # This runs at every start, so it must be quick: it only lists one directory.
     entries = os.listdir(directory)
-    names = foreign_files(entries)
-    if not names:
+    foreign_names = foreign_files(entries)
+    # No file of another driver. But one that was uninstalled may have taken our files with it.
+    if not foreign_names:
         if "__init__.py" not in entries:
             raise ImportError(lost_files(os.path.join(directory, "__init__.py")))
         return
-    owners = _owners(names)
+    owners = _owners(foreign_names)
     installer = (
         " and ".join(owners)
         if owners
@@ -109,7 +110,7 @@ def check_files(directory: str = os.path.dirname(os.path.abspath(__file__))) -> 
     # wheel first, so that nothing is uninstalled if there is no wheel.
     raise ImportError(
         f"{installer} is installed in the same place as turbocql, and their files are mixed in "
-        f"{directory} ({', '.join(names[:4])}{', ...' if len(names) > 4 else ''}). "
+        f"{directory} ({', '.join(foreign_names[:4])}{', ...' if len(foreign_names) > 4 else ''}). "
         f"Uninstall that driver, then put the files of turbocql back: ls {_WHEEL} && "
         f"pip uninstall -y {uninstall} && {_INSTALL} {_MAKE_ONE}. "
         "If another package requires that driver, install the shim of its name too"

@@ -79,16 +79,16 @@ class WrongSetting(Habit):
             return attributes[self.name]
         return super().__get__(holder, owner)
 
-    def __set__(self, holder: Any, value: object) -> None:
-        kind = type(holder)
+    def __set__(self, instance: Any, value: object) -> None:
+        cls = type(instance)
         # Do not warn about a user's subclass, which may define attributes of these names.
-        if is_of_driver(kind):
+        if is_of_driver(cls):
             warnings.warn(
-                f"{kind.__name__}.{self.name} has no effect: {self.advice}",
+                f"{cls.__name__}.{self.name} has no effect: {self.advice}",
                 RuntimeWarning,
                 stacklevel=stack_level(),
             )
-        holder.__dict__[self.name] = value
+        instance.__dict__[self.name] = value
 
     def __delete__(self, holder: Any) -> None:
         try:
@@ -149,6 +149,7 @@ def stack_level() -> int:
     the driver.
     """
     level, frame = 1, sys._getframe(1)
+    # Leave the frames of this package.
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cassandra"):
         level, frame = level + 1, frame.f_back
     return level
@@ -185,6 +186,7 @@ def refuse_pickling(holder: object, advice: str) -> None:
     """
     cls = type(holder)
     get_state = getattr(cls, "__getstate__", None)
+    # Since Python 3.11, `object` has this method too.
     has_state = get_state is not getattr(object, "__getstate__", None)
     if cls.__reduce__ is object.__reduce__ and not has_state:
         raise TypeError(f"a {cls.__name__} cannot be pickled or copied deeply: {advice}")
@@ -196,10 +198,10 @@ def no_attribute(holder: object, name: str) -> AttributeError:
     :param holder: the object.
     :param name: the attribute.
     """
-    kind = type(holder)
-    habit = class_attribute(kind, name)
+    cls = type(holder)
+    habit = class_attribute(cls, name)
     advice = f": {habit.advice}" if isinstance(habit, Habit) else ""
-    return AttributeError(f"{kind.__name__!r} object has no attribute {name!r}{advice}")
+    return AttributeError(f"{cls.__name__!r} object has no attribute {name!r}{advice}")
 
 
 def names_of(holder: object) -> list[str]:
@@ -227,15 +229,18 @@ def add_habits(
     :param operations: what to write instead of Python statements, by the method that Python looks
         for, for example ``__enter__``.
     """
-    habit = WrongSetting if settings else Habit
-    existing = {name for base in cls.__mro__ for name in vars(base)}
+    habit_class = WrongSetting if settings else Habit
+    existing_names = {name for base in cls.__mro__ for name in vars(base)}
     for name, text in advice.items():
-        if name not in existing:
-            setattr(cls, name, habit(name, text))
+        if name not in existing_names:
+            # Names of the class and its bases work, so they need no advice.
+            setattr(cls, name, habit_class(name, text))
     for name, text in (operations or {}).items():
         setattr(cls, name, _Operation(name, text))
+        # ``with`` looks for __enter__ and __exit__: give the same advice for both.
         if name in _OTHER_END:
             setattr(cls, _OTHER_END[name], _Operation(_OTHER_END[name], text))
+    # `dir` must not list names that only give advice.
     setattr(cls, "__dir__", names_of)  # noqa: B010
     if length is not None:
         # Use setattr, so that type checkers do not see the method.
@@ -258,13 +263,14 @@ def awaited(advice: Mapping[str, str], *more: Mapping[str, str]) -> dict[str, st
     :param more: further advice, which replaces that for the same names.
     """
 
-    def awaiting(call: re.Match[str]) -> str:
+    def add_await(call: re.Match[str]) -> str:
+        # An attribute of the result follows, so `await` needs parentheses.
         return f"(await {call[1]})." if call[2] else f"await {call[1]}"
 
-    table = {name: re.sub(_WAITING, awaiting, text) for name, text in advice.items()}
+    advice_by_name = {name: re.sub(_WAITING, add_await, text) for name, text in advice.items()}
     for other_table in more:
-        table.update(other_table)
-    return table
+        advice_by_name.update(other_table)
+    return advice_by_name
 
 
 def _same(text: str, names: str) -> dict[str, str]:

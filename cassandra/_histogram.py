@@ -35,5 +35,6 @@ def percentile_of(counts: Sequence[int], percent: float) -> float:
     while remaining > 1e-9:
         bucket += 1
         remaining -= counts[bucket]
+    # The reverse of `bucket_of`: each power of two of microseconds has `_STEPS` buckets.
     octave, step = divmod(bucket, _STEPS)
     return float(2.0**octave * (0.5 + (step + 1) / (2 * _STEPS)) / 1e6)

@@ -81,9 +81,10 @@ def twin(name: str, impl: str) -> ModuleType:
     try:
         return importlib.import_module(f"cassandra._accel.{name}")
     except ImportError as error:
-        lost = getattr(error, "name", None) or ""
-        if isinstance(error, ModuleNotFoundError) and lost.startswith("cassandra."):
-            raise ImportError(lost_files(lost)) from error
+        # The module that is missing, which may be one that this module imports.
+        missing_module = getattr(error, "name", None) or ""
+        if isinstance(error, ModuleNotFoundError) and missing_module.startswith("cassandra."):
+            raise ImportError(lost_files(missing_module)) from error
         raise ImportError(
             f"the compiled module cassandra._accel.{name} cannot be loaded: {error}. "
             "Install turbocql again for this interpreter; CASS_DRIVER_IMPL=python goes on without."
@@ -111,6 +112,7 @@ def _is_there(name: str) -> bool:
 
 
 def _choose() -> Literal["python", "c"]:
+    """Return which implementation this process uses, and set `fallback_reason`."""
     global fallback_reason
     requested = os.environ.get("CASS_DRIVER_IMPL", "").strip().lower()
     if requested not in ("", "python", "c"):
@@ -129,8 +131,8 @@ def _choose() -> Literal["python", "c"]:
             + "\nInstall a wheel that has them, or build with a C compiler and "
             "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST=1."
         )
-    lacking = "any" if len(missing) == len(TWINS) else ", ".join(missing)
-    fallback_reason = f"the compiled modules are not there: it lacks {lacking}"
+    missing_names = "any" if len(missing) == len(TWINS) else ", ".join(missing)
+    fallback_reason = f"the compiled modules are not there: it lacks {missing_names}"
     _warn_of_source_tree()
     return "python"
 
@@ -141,6 +143,7 @@ def _warn_of_source_tree() -> None:
     """
     # Python searches the working directory first, which may be the source checkout.
     tree = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    # Only a source checkout has this file.
     if not os.path.exists(os.path.join(tree, "setup.py")):
         return
     # The search below takes some milliseconds, but only in a checkout that is not built.
@@ -164,6 +167,7 @@ def other_sources(changed: list[str]) -> str:
 
     :param changed: the result of `cassandra._build_stamp.changed_files`.
     """
+    # Name three of the files.
     names = f"{', '.join(changed[:3])}{f', {len(changed) - 3} more' if len(changed) > 3 else ''}"
     return (
         f"cassandra._accel was built from other sources ({names} differ from the last build): "

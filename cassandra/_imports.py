@@ -43,6 +43,7 @@ def import_module(name: str) -> ModuleType:
         return importlib.import_module(name)
     finally:
         with _lock:
+            # A thread may import several modules, one inside the other: this removes one entry.
             _importers.remove(thread)
 
 
@@ -85,13 +86,15 @@ class _Name:
         return f"<{self._home}.{self._name}, imported at the first use>"
 
     def _load(self) -> Any:
+        """Import the object, and put it in the place of this placeholder."""
         module = import_module(self._home)
+        # The name stands for a module, or for an object in it.
         is_module = self._home.rpartition(".")[2] == self._name
         value = module if is_module else getattr(module, self._name)
-        names = vars(sys.modules[self._module])
+        module_globals = vars(sys.modules[self._module])
         # Do not overwrite the name if user code has patched it in the meantime.
-        if names.get(self._name) is self:
-            names[self._name] = value
+        if module_globals.get(self._name) is self:
+            module_globals[self._name] = value
         return value
 
     def __getattr__(self, name: str) -> Any:
@@ -124,12 +127,12 @@ def at_first_cluster(module: str, **homes: str) -> None:
     :param module: the module's ``__name__``.
     :param homes: for each name, the module that defines it, or the module that is the object.
     """
-    names = vars(sys.modules[module])
+    module_globals = vars(sys.modules[module])
     # Set placeholders as globals, because functions that use a global name do not call the module's
     # `__getattr__`.
     for name, home in homes.items():
-        names[name] = _Name(module, name, home)
-        _waiting.append(names[name]._load)
+        module_globals[name] = _Name(module, name, home)
+        _waiting.append(module_globals[name]._load)
 
 
 def call_at_first_cluster(load: Callable[[], object]) -> None:
@@ -164,6 +167,7 @@ def _before_fork() -> None:
         _is_held = _lock.acquire(timeout=PATIENCE)
         # Ignore imports of the forking thread itself, which continues in the child.
         is_quiet = all(importer == thread for importer in _importers)
+        # If the lock is not free in time, fork all the same: waiting forever would be worse.
         if not _is_held or is_quiet or time.monotonic() > deadline:
             return  # keep the lock, so that no import begins before the fork
         _lock.release()

@@ -35,7 +35,8 @@ def lazy_names(
     :param renamed: for names that the defining module has under another name: that name.
     """
 
-    def find(name: str) -> Any:
+    def import_name(name: str) -> Any:
+        """Import the object of a name, and store it in the module."""
         home = homes.get(name)
         # Python itself looks up names such as __path__, and submodules that are not imported yet.
         # Do not import the table of re-exported names for these.
@@ -48,7 +49,7 @@ def lazy_names(
         setattr(sys.modules[module], name, value)
         return value
 
-    return find
+    return import_name
 
 
 class LazyAttribute:
@@ -65,7 +66,7 @@ class LazyAttribute:
         when the first cluster is created.
     """
 
-    __slots__ = ("_holder", "_home", "_name", "_owner", "_there")
+    __slots__ = ("_holder_name", "_home", "_name", "_name_in_home", "_owner")
 
     _owner: type
     _name: str
@@ -78,8 +79,8 @@ class LazyAttribute:
         for_engine: bool = False,
     ) -> None:
         self._home = home
-        self._holder = holder
-        self._there = name
+        self._holder_name = holder
+        self._name_in_home = name
         if for_engine:
             call_at_first_cluster(self._load)
 
@@ -88,10 +89,12 @@ class LazyAttribute:
         self._name = name
 
     def _load(self) -> Any:
-        holder: Any = import_module(self._home)
-        if self._holder is not None:
-            holder = getattr(holder, self._holder)
-        attribute = vars(holder)[self._there or self._name]
+        """Import the attribute, and put it in the place of this placeholder."""
+        source: Any = import_module(self._home)
+        if self._holder_name is not None:
+            source = getattr(source, self._holder_name)
+        # From the dict, so that a function or property is not bound to `source`.
+        attribute = vars(source)[self._name_in_home or self._name]
         # Do not overwrite the attribute if user code has patched it.
         if vars(self._owner).get(self._name) is self:
             setattr(self._owner, self._name, attribute)
@@ -127,12 +130,14 @@ def lazy_base(name: str, home: str, attributes: str) -> Any:
 
 
 def _is_submodule(module: str, name: str) -> bool:
+    """Return True if the package `module` has a module or package `name`."""
     # For ``from package import module``, Python first looks for an attribute of the package.
     spec = sys.modules[module].__spec__
     locations = (spec.submodule_search_locations if spec is not None else None) or ()
     return any(
         os.path.exists(os.path.join(location, end))
         for location in locations
+        # A module is a file, a package is a folder.
         for end in (f"{name}.py", name)
     )
 

@@ -50,22 +50,24 @@ def check_spelling(
         return
     # First compute an upper bound of the similarity, which is cheap. It rules out most names, so
     # that difflib need not be imported.
-    near = nearest(
+    similar_name = nearest(
         name, [setting for setting in settings if _similarity_bound(name, setting) >= ALIKE], ALIKE
     )
     # Check this last: it creates the object's dict, which makes attribute access slower.
-    if near is None or name in attributes(holder):
+    if similar_name is None or name in attributes(holder):
         return
     if is_of_driver(cls):
-        raise AttributeError(f"{cls.__name__} has no setting {name!r}; did you mean {near!r}?")
-    warned = _warned.setdefault(cls, set())
-    if name not in warned:
-        warned.add(name)
+        raise AttributeError(
+            f"{cls.__name__} has no setting {name!r}; did you mean {similar_name!r}?"
+        )
+    warned_names = _warned.setdefault(cls, set())
+    if name not in warned_names:
+        warned_names.add(name)
         log.warning(
             "%s.%s is an attribute of the program's own, not a setting; the nearest setting is %r",
             cls.__name__,
             name,
-            near,
+            similar_name,
         )
 
 
@@ -79,12 +81,12 @@ def warn_of_misspelt(cls: type, attributes: Iterable[str], columns: Iterable[str
     :param attributes: the names in the instance's dict.
     :param columns: the names of the model's columns.
     """
-    logged = _warned.setdefault(cls, set())
+    logged_names = _warned.setdefault(cls, set())
     for attribute in attributes:
-        if attribute in logged or attribute.startswith("_"):
+        if attribute in logged_names or attribute.startswith("_"):
             continue
         # Add each name, so that it is compared only once.
-        logged.add(attribute)
+        logged_names.add(attribute)
         column = nearest(attribute, columns, ALIKE_COLUMNS)
         if column is not None:
             log.warning(
@@ -125,8 +127,8 @@ def nearest(name: str, candidates: Iterable[str], alike: float) -> str | None:
     candidates = list(candidates)
     if not candidates:
         return None
-    near = import_module("difflib").get_close_matches(name, candidates, 1, alike)
-    return near[0] if near else None
+    matches = import_module("difflib").get_close_matches(name, candidates, 1, alike)
+    return matches[0] if matches else None
 
 
 def _similarity_bound(name: str, other: str) -> float:
@@ -134,6 +136,7 @@ def _similarity_bound(name: str, other: str) -> float:
     and common letters.
     """
     total_length = len(name) + len(other)
+    # difflib's ratio: twice the number of common letters, divided by the number of all letters.
     upper_bound = 2 * min(len(name), len(other)) / total_length
     if upper_bound < ALIKE:
         return upper_bound

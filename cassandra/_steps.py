@@ -54,9 +54,12 @@ async def adrive(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[A
         while True:
             try:
                 outcome = await perform(step)
+            # Cancellation must reach the generator, too, because it may have to clean up.
             except (Exception, asyncio.CancelledError) as error:
                 step = steps.throw(error)
             else:
+                # Outside of the `try` block, so that an error of the generator itself is not thrown
+                # into it.
                 step = steps.send(outcome)
     except StopIteration as end:
         result: T = end.value

@@ -70,7 +70,7 @@ def green_library() -> str | None:
     return None
 
 
-def _real(name: str) -> Any:
+def _unpatched(name: str) -> Any:
     """Return the object with this name from `_thread`, as it was before patching."""
     library = green_library()
     if library == "gevent":
@@ -81,10 +81,10 @@ def _real(name: str) -> Any:
 
 
 # These are read at import, so that later patches do not affect them.
-Lock: Callable[[], threading.Lock] = _real("allocate_lock")
-RLock: Callable[[], threading.RLock] = _real("RLock")
-get_ident: Callable[[], int] = _real("get_ident")
-_start: Callable[[Callable[[], None], tuple[()]], int] = _real("start_new_thread")
+Lock: Callable[[], threading.Lock] = _unpatched("allocate_lock")
+RLock: Callable[[], threading.RLock] = _unpatched("RLock")
+get_ident: Callable[[], int] = _unpatched("get_ident")
+_start: Callable[[Callable[[], None], tuple[()]], int] = _unpatched("start_new_thread")
 
 
 class Waiter(Protocol):
@@ -191,6 +191,7 @@ def new_waiter() -> Waiter:
     if library is not None:
         return _GreenWaiter(_GeventWaitPoint if library == "gevent" else _EventletWaitPoint)
     waiter = Lock()
+    # Lock it, so that the next `acquire` waits until another thread calls `release`.
     waiter.acquire()
     return waiter
 
@@ -254,7 +255,7 @@ class _GreenWaiter:
         try:
             with self._guard:
                 # Check again while we hold the guard, because `release` may have been called since
-                # `_take`.
+                # `_take`. If the waiter is free, take it.
                 is_free, self._is_free = self._is_free, False
                 if not is_free:
                     self._parked.append(wait_point)
@@ -268,12 +269,14 @@ class _GreenWaiter:
         return is_free
 
     def _wait(self, wait_point: _WaitPoint, seconds: float | None) -> bool:
+        """Wait until `release` chooses this wait point; return False if the time is over before."""
         try:
             has_come = wait_point.wait(seconds)
         except BaseException:
             # For example, the greenlet is killed. If `release` has chosen it already, release the
             # next waiting greenlet instead.
             if not self._leave(wait_point):
+                # Wait for that wake-up, which cannot be stopped any more.
                 wait_point.wait(None)
                 self.release()
             raise
@@ -364,7 +367,10 @@ class _Mailbox:
         # Add the event before reading the flag, because `_deliver` clears the flag before it reads
         # events.
         self._events.append(event)
+        # One byte wakes the reader, however many events there are. Usually it is signalled already,
+        # so that no lock is needed.
         if not self._is_signalled:
+            # Check again with the lock: two threads may have seen the flag unset.
             with self._guard:
                 if not self._is_signalled:
                     self._is_signalled = True
@@ -379,8 +385,13 @@ class _Mailbox:
             os.close(self._in)
 
     def _deliver(self) -> None:
+        """Send the events to their greenlets, forever.
+
+        This runs in a greenlet of the receiving thread.
+        """
         hubs = sys.modules["eventlet.hubs"]
         while True:
+            # Let other greenlets run until the pipe has a byte.
             hubs.trampoline(self._out, read=True)
             os.read(self._out, 65536)
             # Clear the flag before reading events: a later event then writes a byte to the pipe
@@ -396,6 +407,7 @@ _mailboxes: dict[int, _Mailbox] = {}
 
 
 def _mailbox() -> _Mailbox:
+    """Return the mailbox of the current thread; create it if necessary."""
     ident = get_ident()
     mailbox = _mailboxes.get(ident)
     # Another hub means that another thread has the same identity: each thread has its own hub.
@@ -421,6 +433,7 @@ def in_own_greenlet(function: Callable[..., Any]) -> Callable[..., Any]:
     :param function: called with the arguments of the returned function.
     """
     library = green_library()
+    # A real thread of the driver has no greenlets.
     if library is None or get_ident() in _real_threads:
         return function
     if library == "eventlet":
@@ -501,6 +514,7 @@ class RealThread:
         self._started.acquire()
 
     def _run(self) -> None:
+        """Run the target in the new thread."""
         self.ident = get_ident()
         # Set this before the thread logs anything, because `_LogInGreenlet` reads it.
         _real_threads[self.ident] = self._call_in_greenlet

@@ -87,26 +87,29 @@ def unknown_option(call: str, names: Iterable[str]) -> TypeError:
 
 
 def _advice(call: str, name: str) -> str:
+    """Return the end of the error message: what to write instead of the option `name`."""
+    # Other drivers and libraries call the option differently.
     option = _SAME.get(name, name)
+    # Calls other than `execute` have advice of their own.
     if call in _OF_CALLS:
         return _OF_CALLS[call](option)
     if option in _OF_STATEMENTS:
-        return f": it is a setting of the statement: {_where(option)}"
+        return f": it is a setting of the statement: {_how_to_set(option)}"
     if option in _EXECUTE:
         return f"; write {option}="
     if name in _ELSEWHERE:
         return f": {_ELSEWHERE[name]}"
-    near = nearest(name, (*_EXECUTE, *_OF_STATEMENTS), 0.75)
-    if near is not None:
-        where = f": {_where(near)}" if near in _OF_STATEMENTS else "?"
-        return f"; did you mean {near}{where}"
+    similar_name = nearest(name, (*_EXECUTE, *_OF_STATEMENTS), 0.75)
+    if similar_name is not None:
+        suffix = f": {_how_to_set(similar_name)}" if similar_name in _OF_STATEMENTS else "?"
+        return f"; did you mean {similar_name}{suffix}"
     return (
         f"; it has {', '.join(_EXECUTE)}. Values of markers are passed together: "
         f"{call}(query, {{{name!r}: ...}})"
     )
 
 
-def _where(setting: str) -> str:
+def _how_to_set(setting: str) -> str:
     if setting == "keyspace":
         return "write SimpleStatement(text, keyspace=...), or session.prepare(text, keyspace=...)"
     profile = f", or ExecutionProfile({setting}=...) for many" if setting in _OF_PROFILES else ""
@@ -114,6 +117,7 @@ def _where(setting: str) -> str:
 
 
 def _of_prepare(option: str) -> str:
+    """Return the advice for an option of `Session.prepare`."""
     if option in _OF_STATEMENTS:
         return f": set it at the prepared statement: prepared.{option} = ..."
     if option == "timeout":
@@ -142,10 +146,11 @@ def _of_bind(option: str) -> str:
 
 
 def _of_concurrent(option: str) -> str:
+    """Return the advice for an option of `execute_concurrent` and similar functions."""
     if option in ("workers", "max_workers", "parallelism", "threads", "max_concurrency", "limit"):
         return "; write concurrency="
     if option in _OF_STATEMENTS:
-        return f": it is a setting of the statement: {_where(option)}"
+        return f": it is a setting of the statement: {_how_to_set(option)}"
     if option == "timeout":
         return ": write execution_profile=ExecutionProfile(request_timeout=seconds)"
     return (

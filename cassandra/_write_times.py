@@ -22,11 +22,11 @@ def probable_unit(timestamp: int) -> str | None:
 
     :param timestamp: microseconds since 1970.
     """
-    for values, unit, factor in (
+    for suspicious_range, unit, factor in (
         (_SECONDS, "seconds", 10**6),
         (_MILLISECONDS, "milliseconds", 1000),
     ):
-        if timestamp in values:
+        if timestamp in suspicious_range:
             return f"if these are {unit}, multiply by {factor:_}"
     return None
 

@@ -56,10 +56,10 @@ class Token(bytes):
             return cls(answer)
         if isinstance(answer, str):
             return cls(_utf8(answer, "an authenticator's token"))
-        kind = type(answer).__name__
+        class_name = type(answer).__name__
         # Delete the value, because a traceback with local variables must not show it.
         del answer
-        raise TypeError(f"an authenticator must give bytes or None, but gave {kind}")
+        raise TypeError(f"an authenticator must give bytes or None, but gave {class_name}")
 
 
 def _utf8(text: str, description: str) -> bytes:
@@ -359,6 +359,7 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
 
 
 def _sasl_client() -> Any:
+    """Return the class `SASLClient` of the package pure-sasl."""
     try:
         # The package is optional, because only SASL authentication needs it.
         return import_module("puresasl.client").SASLClient

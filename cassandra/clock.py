@@ -55,15 +55,19 @@ class MicrosecondClock:
         lock = self._lock
         # Do not use `with`: since Python 3.14, a signal handler that raises an error may interrupt
         # it at a point where the lock stays held. All later requests would wait for the lock.
+        # Other threads only hold the lock for microseconds, so if it is not free in time, it is
+        # lost: see below.
         is_held = lock.acquire(timeout=_LOST_AFTER)
         try:
             now = self.time_ns() // 1000
             last = self.last
+            # Each value is greater than the last one, even if the clock is set back.
             self.last = value = now if now > last else last + 1
         finally:
             if is_held:
                 lock.release()
             else:
+                # The lock was lost: its holder was interrupted. Go on with a new one.
                 self._lock = Lock()
         # Call this without the lock, because the callback may log, and logging may block.
         if last - now > self.tolerance:

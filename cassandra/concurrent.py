@@ -81,7 +81,7 @@ class ExecutionResult(NamedTuple):
     result_or_exc: Any
 
 
-def _checked(concurrency: object) -> Any:
+def _checked_concurrency(concurrency: object) -> Any:
     """Return `concurrency`; a text of a command line or an environment variable is no number."""
     if not hasattr(concurrency, "__float__"):
         raise TypeError(
@@ -159,12 +159,13 @@ def execute_concurrent(
     """
     if _unknown:
         raise unknown_option("execute_concurrent", _unknown)
-    if _checked(concurrency) <= 0:
+    if _checked_concurrency(concurrency) <= 0:
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
     check_pairs(statements_and_parameters)
-    options = _options(execution_profile, row_type)
+    options = _execute_options(execution_profile, row_type)
     run = _Run(session, statements_and_parameters, concurrency, raise_on_first_error, options)
     if not results_generator:
+        # All results are read here, so it suffices to wake this thread for many at a time.
         run.batch_wakeups()
         return list(run.outcomes())
     outcomes = run.generator()
@@ -189,7 +190,7 @@ def execute_each(
     :param take: called with (True, the result) or (False, the error) for each execution.
     :param execution_profile: a profile or its name, for all executions.
     """
-    options = _options(execution_profile, None)
+    options = _execute_options(execution_profile, None)
     run = _Run(session, zip(statements, repeat(None)), concurrency, False, options)
     run.batch_wakeups(are_ready=True)
     for success, result in run.outcomes():
@@ -287,7 +288,7 @@ class _Pairs:
         return zip(repeat(self._statement), self.parameters, strict=False)
 
 
-def _options(
+def _execute_options(
     execution_profile: ExecutionProfile | str | None, row_type: type[Any] | None
 ) -> dict[str, Any]:
     """Return the keyword arguments for `Session.execute_async`.
@@ -305,7 +306,7 @@ def _options(
     return options
 
 
-def _submit_of(session: ConcurrentSession) -> Any:
+def _watched_submit(session: ConcurrentSession) -> Any:
     """Return the session's `_submit_watched`, or None if we must call `execute_async` instead.
 
     We must if the session is not the driver's own, or if user code has replaced `execute_async`:
@@ -345,7 +346,7 @@ class _Run:
         if isinstance(capacity, int) and capacity > 0:
             concurrency = min(concurrency, capacity)
         self._fail_fast = fail_fast
-        self._options = options
+        self._execute_options = options
         self._profile = options.get("execution_profile")
         self._row_type = options.get("row_type")
         refuse_on_loop = getattr(session, "_refuse_on_loop", None)
@@ -357,7 +358,8 @@ class _Run:
             )
         # A mock of a session has no such check.
         self._refuse_in_child = getattr(session, "_refuse_in_child", None)
-        self._submit = _submit_of(session)
+        self._submit = _watched_submit(session)
+        # The fast path of the session puts results into the collector without a future.
         path = None
         # Without options, we need no `ResponseFuture` for each statement.
         if self._submit is not None and not options:
@@ -428,6 +430,7 @@ class _Run:
         """
         collector = self._collector
         while True:
+            # After an error, send no more statements.
             collector.is_paused = self._fail_fast and collector.has_failed
             # Send more before yielding results: the caller may be slow, and meanwhile the servers
             # should not be idle.
@@ -452,6 +455,7 @@ class _Run:
             # The first error is the one of the earliest statement, not the one that came first, so
             # that repeated runs raise the same error.
             if not outcome[0]:
+                # Send no more statements, and wait for those in flight.
                 collector.is_exhausted = True
                 while not collector.is_over:
                     self._wait()
@@ -465,6 +469,7 @@ class _Run:
                     del outcome
                     ready.clear()
             yield outcome
+        # Nothing new has come, and the failed statement's turn may be later.
         if not ready:
             self._wait()
 
@@ -483,7 +488,7 @@ class _Run:
                     statement, parameters, self._on_done, position, self._profile, self._row_type
                 )
                 return
-            future = self._session.execute_async(statement, parameters, **self._options)
+            future = self._session.execute_async(statement, parameters, **self._execute_options)
             _add_callbacks(future, position, self._on_success, self._on_error)
         except Exception as error:
             self._collector.put(position, False, error)
@@ -595,10 +600,11 @@ def execute_concurrent_async(
         factory.
     :returns: a future of the list of results, in the order of the statements.
     """
-    if _checked(concurrency) <= 0:
+    if _checked_concurrency(concurrency) <= 0:
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
-    options = _options(execution_profile, row_type)
+    options = _execute_options(execution_profile, row_type)
     run = _UnwatchedRun(session, list(statements_and_parameters), raise_on_first_error, options)
+    # Each completion sends one more statement.
     run.send(concurrency)
     return run.future
 
@@ -619,11 +625,11 @@ class _UnwatchedRun:
         self._session = session
         self._statements = statements
         self._fail_fast = fail_fast
-        self._options = options
+        self._execute_options = options
         # Callbacks may run in any thread, so they take this lock to change the attributes below. To
         # avoid deadlocks, no other code is called while a thread holds it.
         self._lock = Lock()
-        self._settle = in_own_greenlet(self._settle_future)
+        self._settle_in_greenlet = in_own_greenlet(self._settle_future)
         self._outcomes: list[Any] = [None] * len(statements)
         self._next = 0
         self._remaining = len(statements)
@@ -663,7 +669,7 @@ class _UnwatchedRun:
     def _send_one(self, index: int) -> None:
         statement, parameters = self._statements[index]
         try:
-            future = self._session.execute_async(statement, parameters, **self._options)
+            future = self._session.execute_async(statement, parameters, **self._execute_options)
             _add_callbacks(future, index, self._on_success, self._on_error)
         except Exception as error:
             self._fail(error, index)
@@ -683,13 +689,15 @@ class _UnwatchedRun:
         self._complete(index, ExecutionResult(False, error))
 
     def _complete(self, index: int, outcome: ExecutionResult) -> None:
+        """Store the outcome of a statement, and send another one or end the run."""
         with self._lock:
             self._outcomes[index] = outcome
             self._remaining -= 1
-            over = self._remaining == 0
-        if over:
+            is_over = self._remaining == 0
+        if is_over:
             self._end(None)
         else:
+            # One request has ended, so one more statement may be sent.
             self.send(1)
 
     def _end(self, error: BaseException | None) -> None:
@@ -697,9 +705,10 @@ class _UnwatchedRun:
             if self._ended:
                 return
             self._ended = True
-        self._settle(error)
+        self._settle_in_greenlet(error)
 
     def _settle_future(self, error: BaseException | None) -> None:
+        """Set the result of the future: the error, or all outcomes."""
         # From here on the caller can no longer cancel the future, so setting its result cannot
         # fail. The method returns False if it was cancelled before.
         if not self.future.set_running_or_notify_cancel():

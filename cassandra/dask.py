@@ -85,8 +85,8 @@ def read_table(
     numbers = {"decimals": decimals, "varints": varints}
     # Read the first batch only for its columns, and drop its rows. A range without rows has a
     # batch, too.
-    first = next(tasks[0].arrow_batches(session, **numbers)).slice(0, 0)
-    meta = _as_pandas(_table_of([first]))
+    empty_batch = next(tasks[0].arrow_batches(session, **numbers)).slice(0, 0)
+    meta = _as_pandas(_table_of([empty_batch]))
     return dataframe.from_map(_read, tasks, cluster=dict(cluster), numbers=numbers, meta=meta)
 
 
@@ -106,8 +106,9 @@ def _read(
     if columns:
         task = task.of_columns(columns)
     batches = task.arrow_batches(worker_session(cluster), **numbers)
-    read = _as_pandas(_table_of(list(batches)))
-    return read if columns is None else read[list(columns)]
+    partition = _as_pandas(_table_of(list(batches)))
+    # Dask expects exactly these columns, in this order.
+    return partition if columns is None else partition[list(columns)]
 
 
 def to_table(frame: Any, table: str, cluster: Mapping[str, Any], **options: Any) -> int:

@@ -82,7 +82,7 @@ class DriverConfigReporter:
             "version": VERSION,
             "connection": {"requests": streams},
             "control-plane": {},
-            "query": self._query(),
+            "query": self._query_group(),
         }
         for name, setting in self.cluster._table.items():
             if setting.reported is not None:
@@ -109,7 +109,8 @@ class DriverConfigReporter:
 
     # -- groups ------------------------------------------------------------------------------------
 
-    def _query(self) -> _Group:
+    def _query_group(self) -> _Group:
+        """Return what is reported about queries, from the default profile."""
         profile = self.cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT]
         defaults: _Group = {"consistency": consistency_value_to_name(profile.consistency_level)}
         if profile.serial_consistency_level is not None:
@@ -121,12 +122,12 @@ class DriverConfigReporter:
         defaults["page"] = {"size": DEFAULT_FETCH_SIZE}
         group: _Group = {
             "defaults": defaults,
-            "retry": _retry(profile.retry_policy),
-            "load-balancing": _balancing(profile.load_balancing_policy),
+            "retry": _retry_group(profile.retry_policy),
+            "load-balancing": _load_balancing_group(profile.load_balancing_policy),
         }
         speculation = profile.speculative_execution_policy
         if type(speculation) is not NoSpeculativeExecutionPolicy:
-            group["speculative-execution"] = {"policy": _speculation(speculation)}
+            group["speculative-execution"] = {"policy": _speculative_execution_group(speculation)}
         return group
 
 
@@ -138,13 +139,14 @@ def _custom(policy: object) -> _Group:
     return {"type": "custom", "name": type(policy).__name__}
 
 
-def _socket(options: Sequence[Any] | None, before: object) -> _Group:
+def _socket_group(options: Sequence[Any] | None, before: object) -> _Group:
+    """Return what is reported about socket options. `before` is not used."""
     values: Mapping[tuple[int, int], Any] = {
         (option[0], option[1]): option[2] for option in options or ()
     }
 
-    def is_on(level: int, name: int, otherwise: bool = False) -> bool:
-        return bool(values.get((level, name), otherwise))
+    def is_on(level: int, name: int, default: bool = False) -> bool:
+        return bool(values.get((level, name), default))
 
     group: _Group = {
         # The driver sets this option on every connection, so it is on by default.
@@ -155,8 +157,9 @@ def _socket(options: Sequence[Any] | None, before: object) -> _Group:
     linger = values.get((socket.SOL_SOCKET, socket.SO_LINGER))
     if isinstance(linger, bytes):
         # `struct linger` has two shorts on Windows and two integers on other systems.
-        switch, interval = struct.unpack("hh" if sys.platform == "win32" else "ii", linger)
-        if switch:
+        is_on_flag, interval = struct.unpack("hh" if sys.platform == "win32" else "ii", linger)
+        # struct linger: whether closing waits, and for how many seconds.
+        if is_on_flag:
             group["linger"] = {"interval-s": interval}
     for key, name in (
         ("receive-buffer", socket.SO_RCVBUF),
@@ -168,7 +171,8 @@ def _socket(options: Sequence[Any] | None, before: object) -> _Group:
     return group
 
 
-def _reconnection(policy: object, before: object) -> _Group:
+def _reconnection_group(policy: object, before: object) -> _Group:
+    """Return what is reported about a reconnection policy. `before` is not used."""
     group: _Group
     if type(policy) is ExponentialReconnectionPolicy:
         group = {
@@ -185,9 +189,10 @@ def _reconnection(policy: object, before: object) -> _Group:
     return group
 
 
-def _retry(policy: object) -> _Group:
-    kind = _RETRY_TYPES.get(type(policy))
-    group: _Group = {"policy": _custom(policy) if kind is None else {"type": kind}}
+def _retry_group(policy: object) -> _Group:
+    """Return what is reported about a retry policy."""
+    retry_type = _RETRY_TYPES.get(type(policy))
+    group: _Group = {"policy": _custom(policy) if retry_type is None else {"type": retry_type}}
     if type(policy) is ExponentialBackoffRetryPolicy:
         group["policy"]["max-retries"] = policy.max_num_retries
         group["backoff"] = {
@@ -198,7 +203,8 @@ def _retry(policy: object) -> _Group:
     return group
 
 
-def _balancing(policy: object) -> _Group:
+def _load_balancing_group(policy: object) -> _Group:
+    """Return what is reported about a load balancing policy."""
     group: _Group = {"policy": _custom(policy)}
     innermost = policy
     # Only the innermost policy knows the data centre.
@@ -220,6 +226,7 @@ def _balancing(policy: object) -> _Group:
 
 
 def _preference(policy: object) -> _Group | None:
+    """Return which nodes a policy prefers; None for a policy without a preference."""
     if isinstance(policy, RackAwareRoundRobinPolicy):
         return {"type": "rack", "local-dc": policy.local_dc, "local-rack": policy.local_rack}
     if isinstance(policy, DCAwareRoundRobinPolicy):
@@ -230,7 +237,8 @@ def _preference(policy: object) -> _Group | None:
     return None
 
 
-def _speculation(policy: object) -> _Group:
+def _speculative_execution_group(policy: object) -> _Group:
+    """Return what is reported about a policy of speculative executions."""
     if type(policy) is not ConstantSpeculativeExecutionPolicy:
         return _custom(policy)
     return {
@@ -261,7 +269,7 @@ def _server_timeout(timeout: datetime.timedelta | float | None, before: object) 
     return _ms(seconds) if seconds else None
 
 
-def _checks_names(tls: Any, before: object) -> object:
+def _checks_names(tls: Any, earlier_report: object) -> object:
     """Return True if host names are checked. Called for `ssl_options` and then for `ssl_context`,
     which takes precedence.
     """
@@ -269,18 +277,19 @@ def _checks_names(tls: Any, before: object) -> object:
         return tls.check_hostname
     if isinstance(tls, Mapping):
         return bool(tls.get("check_hostname", False))
-    return before if tls is None else bool(before)
+    # Any other value means that TLS is on; keep what an earlier setting said.
+    return earlier_report if tls is None else bool(earlier_report)
 
 
-def _uses_shard_ports(options: Any, before: object) -> bool:
+def _uses_shard_ports(options: Any, earlier_report: object) -> bool:
     """Return True if shard-aware ports are used. Called for `shard_aware_options` and for
     `client_routes_config`; both must allow it.
     """
     if options is None:
-        return before is not False
+        return earlier_report is not False
     if hasattr(options, "disable_shardaware_port"):
         return not (options.disable or options.disable_shardaware_port)
-    return before is not False and bool(options.advanced_shard_awareness)
+    return earlier_report is not False and bool(options.advanced_shard_awareness)
 
 
 def _has_timestamps(generator: object, before: object) -> bool | None:
@@ -294,8 +303,8 @@ _FORMS: Mapping[str, Callable[[Any, Any], Any]] = {
     "timeout-ms": _timeout,
     "timeout": _system_timeout,
     "server-side-ms": _server_timeout,
-    "socket": _socket,
-    "policy": _reconnection,
+    "socket": _socket_group,
+    "policy": _reconnection_group,
     "hostname-verification": _checks_names,
     "enabled": _uses_shard_ports,
     "client-timestamps": _has_timestamps,
@@ -308,8 +317,10 @@ def _report_setting(groups: _Group, path: str, value: object) -> None:
     group = groups
     for name in outer:
         group = group.get(name, {})
+    # The second argument is what an earlier setting has reported at this path.
     reported = _FORMS[key](value, group.get(key))
     if reported is None:
+        # Nothing to report, also if an earlier setting did.
         group.pop(key, None)
         return
     group = groups

@@ -110,6 +110,7 @@ class Encoder:
     def _method(self, cls: type) -> Callable[[Any], str]:
         """Return the method that encodes values of a class."""
         mapping = self.mapping
+        # The usual case: the exact class has an entry.
         method = mapping.get(cls)
         if method is not None:
             return method
@@ -175,13 +176,13 @@ class Encoder:
         if isinstance(val, int):
             # Do not call str(), which returns the name of an IntEnum.
             return int.__repr__(val)
-        kind = type(val)
+        cls = type(val)
         # If the class does not define str(), the result would be like <Money object at 0x7f...>,
         # which is not a literal.
-        if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+        if cls.__str__ is object.__str__ and cls.__repr__ is object.__repr__:
             raise TypeError(
                 f"{val!r} has no literal in CQL: pass its fields (str, int, UUID, datetime, ...), "
-                f"or set session.encoder.mapping[{kind.__name__}] to a function that returns one"
+                f"or set session.encoder.mapping[{cls.__name__}] to a function that returns one"
             )
         return str(val)
 
@@ -290,7 +291,9 @@ class Encoder:
         refuse_zone(address)
         # Make a new object from the numbers of the address: the str() of a user's subclass could
         # return any string.
+        # The class of the standard library from which the object's class is derived.
         cls: Any = next(base for base in type(val).__mro__ if base.__module__ == "ipaddress")
+        # Networks have a prefix length, addresses have none.
         prefix = getattr(getattr(val, "network", val), "prefixlen", None)
         packed = bytes(address.packed)
         return f"'{cls(packed if prefix is None else (packed, index(prefix))).compressed}'"

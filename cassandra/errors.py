@@ -250,6 +250,7 @@ class CoordinationFailure(_ConsistencyError):
         self.received_responses = received_responses
         self.failures = failures
         self.error_code_map = error_code_map
+        # Show the codes in hexadecimal, as the protocol's specification does.
         codes = None
         if error_code_map is not None:
             codes = {address: f"0x{code:04x}" for address, code in error_code_map.items()}
@@ -468,8 +469,8 @@ class LoginRefused(NoHostAvailable, AuthenticationFailed):
 
 
 class _RefusedEverywhere(NoHostAvailable):
-    """Base of the classes that `_refused` makes: `NoHostAvailable` combined with the class of a
-    server's error.
+    """Base of the classes that `_combined_error_class` makes: `NoHostAvailable` combined with the
+    class of a server's error.
     """
 
     def __reduce__(self) -> Any:
@@ -480,7 +481,7 @@ class _RefusedEverywhere(NoHostAvailable):
 _refused_everywhere: dict[type[Exception], type[_RefusedEverywhere]] = {}
 
 
-def _refused(error_class: type[Exception]) -> type[_RefusedEverywhere]:
+def _combined_error_class(error_class: type[Exception]) -> type[_RefusedEverywhere]:
     """Return the subclass of both NoHostAvailable and `error_class`."""
     combined = _refused_everywhere.get(error_class)
     if combined is None:
@@ -495,7 +496,7 @@ def _refused(error_class: type[Exception]) -> type[_RefusedEverywhere]:
 def _refusal(
     kind: type[Exception], args: tuple[Any, ...], fields: Mapping[str, Any]
 ) -> NoHostAvailable:
-    error = _restored(_refused(kind), args, fields)
+    error = _restored(_combined_error_class(kind), args, fields)
     assert isinstance(error, NoHostAvailable)
     return error
 
@@ -512,6 +513,7 @@ def refused_everywhere(
     :param errors: the error of each host that was tried, including the refusal.
     :param refusal: the server's error.
     """
+    # `_refusal` also recreates the error when it is unpickled.
     fields = {**vars(refusal), "errors": errors}
     return _refusal(type(refusal), (message, errors), fields)
 

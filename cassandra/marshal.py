@@ -131,20 +131,22 @@ def uvint_pack(val: int) -> bytes:
     :param val: the number.
     :raises ValueError: if `val` is out of this range.
     """
+    # Seven bits fit into the first byte.
     if val < 0x80:
         if val < 0:
             raise ValueError(f"{val} is negative; an unsigned vint is not")
         return bytes((val,))
-    bits = val.bit_length()
+    bit_count = val.bit_length()
     # The format has at most nine bytes, which carry 64 bits.
-    if bits > 64:
+    if bit_count > 64:
         raise ValueError(f"{val} does not fit the 64 bits of a vint")
     # n bytes carry 7n bits, and 9 bytes carry 64.
-    extra = min((bits - 1) // 7, 8)
+    following_bytes = min((bit_count - 1) // 7, 8)
     # One leading one bit for each byte that follows.
-    first = (0xFF00 >> extra) & 0xFF
-    if extra < 8:
-        return ((first << (8 * extra)) | val).to_bytes(extra + 1, "big")
+    leading_ones = (0xFF00 >> following_bytes) & 0xFF
+    if following_bytes < 8:
+        return ((leading_ones << (8 * following_bytes)) | val).to_bytes(following_bytes + 1, "big")
+    # Eight leading ones: the first byte has no bits of the number.
     return b"\xff" + val.to_bytes(8, "big")
 
 
@@ -156,17 +158,18 @@ def uvint_unpack(bytes: bytes | memoryview) -> tuple[int, int]:
     """
     if not len(bytes):
         raise ValueError("a vint takes at least 1 byte, got 0")
-    first = bytes[0]
-    if first < 0x80:
-        return first, 1
+    first_byte = bytes[0]
+    if first_byte < 0x80:
+        return first_byte, 1
     # Count the leading one bits of the first byte as zero bits of its complement.
-    extra = 8 - (first ^ 0xFF).bit_length()
-    if len(bytes) <= extra:
-        raise ValueError(f"a vint of {extra + 1} bytes is cut short after {len(bytes)}")
-    value = int.from_bytes(bytes[1 : 1 + extra], "big")
-    if extra < 7:
-        value |= (first & (0x7F >> extra)) << (8 * extra)
-    return value, extra + 1
+    following_bytes = 8 - (first_byte ^ 0xFF).bit_length()
+    if len(bytes) <= following_bytes:
+        raise ValueError(f"a vint of {following_bytes + 1} bytes is cut short after {len(bytes)}")
+    value = int.from_bytes(bytes[1 : 1 + following_bytes], "big")
+    # The rest of the first byte has the highest bits. With seven or more leading ones, it has none.
+    if following_bytes < 7:
+        value |= (first_byte & (0x7F >> following_bytes)) << (8 * following_bytes)
+    return value, following_bytes + 1
 
 
 def vints_pack(values: Iterable[int]) -> bytes:
@@ -188,7 +191,9 @@ def vints_unpack(term: bytes | memoryview) -> tuple[int, ...]:
     values = []
     offset = 0
     while offset < len(term):
+        # A vint has at most nine bytes.
         number, size = uvint_unpack(term[offset : offset + 9])
+        # Undo the zig-zag encoding: the lowest bit is the sign.
         values.append((number >> 1) ^ -(number & 1))
         offset += size
     return tuple(values)

@@ -88,6 +88,7 @@ class RequestTimer(Mapping[str, float]):
             "max": self._max,
             "mean": mean,
             # Rounding may make the difference of two close numbers negative.
+            # The variance is the mean of the squares minus the square of the mean.
             "stddev": sqrt(max(self._squares / count - mean * mean, 0.0)) if count else 0.0,
         }
         return statistics[key]
@@ -196,8 +197,11 @@ class Metrics:
         engine.observe_requests(_Counting(self), is_trusted=True)
 
     def _on_failure(self, host: Host | None, error: BaseException, decision: int | None) -> None:
+        """Count a failed attempt by its error and the decision of the retry policy."""
+        # The name of the attribute that counts errors of this class.
         counter = next(
-            (name for kind, name in _COUNTERS if isinstance(error, kind)), "other_errors"
+            (name for error_class, name in _COUNTERS if isinstance(error, error_class)),
+            "other_errors",
         )
         # No lock is needed, because only the engine's event loop counts.
         setattr(self, counter, getattr(self, counter) + 1)

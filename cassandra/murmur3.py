@@ -76,10 +76,11 @@ def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         and the length of `data`.
     """
     length = len(data)
-    words = length // 16 * 2
+    # Each block of 16 bytes is two words.
+    word_count = length // 16 * 2
     return (
-        unpack_from(f"<{words}q", data),
-        unpack_from(f"<{length - words * 8}b", data, words * 8),
+        unpack_from(f"<{word_count}q", data),
+        unpack_from(f"<{length - word_count * 8}b", data, word_count * 8),
         length,
     )
 
@@ -97,6 +98,7 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
         k1 = (body[index] * _C1) & _MASK
         k1 = ((((k1 << 31) | (k1 >> 33)) & _MASK) * _C2) & _MASK
         h1 ^= k1
+        # Here and below, a shift left and a shift right rotate the 64 bits.
         h1 = (((h1 << 27) | (h1 >> 37)) + h2) & _MASK
         h1 = (h1 * 5 + 0x52DCE729) & _MASK
         k2 = (body[index + 1] * _C2) & _MASK
@@ -104,6 +106,7 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
         h2 ^= k2
         h2 = (((h2 << 31) | (h2 >> 33)) + h1) & _MASK
         h2 = (h2 * 5 + 0x38495AB5) & _MASK
+    # The last bytes, which do not fill a block.
     k1 = k2 = 0
     for index, byte in enumerate(tail):
         # The deviation from MurmurHash3: a negative byte also changes all higher bits.

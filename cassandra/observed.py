@@ -59,19 +59,20 @@ class ObservedBase:
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise TypeError(f"cannot pickle or copy {type(self).__name__!r} object")
 
-    def _tell(self, before: float, hooks: tuple[Hook, ...], *arguments: Any) -> None:
-        # Call each hook in the context of the request's caller. `before` is the current time, which
-        # callers pass because they often know it already.
-        run = self._context.run
+    def _tell(self, previous_time: float, hooks: tuple[Hook, ...], *arguments: Any) -> None:
+        """Call hooks of the observers in turn, and measure the time of each."""
+        # Call each hook in the context of the request's caller. `previous_time` is the current
+        # time, which callers pass because they often know it already.
+        run_in_context = self._context.run
         for hook in hooks:
             try:
-                run(hook.call, self, *arguments)
+                run_in_context(hook.call, self, *arguments)
             except BaseException as error:  # an observer's error must not affect the request
                 hook.on_error(error)
             now = self._hooks.clock()
-            if now - before > hook.slow_after:
-                hook.on_slow(now - before)
-            before = now
+            if now - previous_time > hook.slow_after:
+                hook.on_slow(now - previous_time)
+            previous_time = now
 
     def _start(self) -> None:
         """Called when the request starts, in the caller's thread or on the event loop."""
@@ -97,12 +98,14 @@ class ObservedBase:
             self._report_attempt(attempt)
 
     def _report_attempt(self, attempt: Attempt) -> None:
+        """Report to the observers that an attempt was sent."""
         self._reported += 1
         connection = attempt.connection
         features = connection.features if connection is not None else None
         if features is not None and features.sharding_info is not None:
             self.shard = features.shard_id
         hooks = self._hooks
+        # The next attempt after a speculative execution began is the speculative one.
         if self._speculates:
             self._speculates = False
             self.speculations += 1

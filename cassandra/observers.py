@@ -178,12 +178,13 @@ def checked_observers(observers: object, owner: str) -> tuple[RequestObserver, .
             raise TypeError(
                 f"an observer must be a cassandra.observers.RequestObserver, not {observer!r}{hint}"
             )
-        brief = [name for name in BRIEF_EVENTS if overrides(observer, name)]
-        if brief and owner != "cluster":
+        cluster_only_events = [name for name in BRIEF_EVENTS if overrides(observer, name)]
+        if cluster_only_events and owner != "cluster":
             raise ValueError(
-                f"{type(observer).__name__}.{brief[0]} is called for observers of a cluster only: "
-                f"register it there, not for a {owner}"
+                f"{type(observer).__name__}.{cluster_only_events[0]} is called for observers of a "
+                f"cluster only: register it there, not for a {owner}"
             )
+    # On this tuple, the engine caches the combination with the observers of a session.
     return ProfileObservers(checked) if checked and owner == "profile" else checked
 
 
@@ -236,6 +237,7 @@ class ObservedRequest(observed.ObservedBase):
         body = self._body
         if hasattr(body, "statements"):
             return tuple(
+                # Without a prepared statement, the second item of the pair is the CQL.
                 (values, False) if prepared is None else (prepared.query_string, True)
                 for prepared, values in body.statements
             )
@@ -315,6 +317,7 @@ class ObservedRequest(observed.ObservedBase):
         body: Any = request.request_body
         level = body.consistency
         text = body.statement_text()
+        # A body that wraps another one, which has the values.
         body = getattr(body, "inner", body)
         count = body.count if hasattr(body, "count") else None
         return (

@@ -57,10 +57,10 @@ class SSLSessionCache:
             entry = self._sessions.get(key)
             if entry is None:
                 return None
-            owner, session = entry
+            owner_context, session = entry
             # Drop a session that cannot be used: OpenSSL rejects the session of another context,
             # and the server rejects an expired session.
-            if owner is not context or session.time + session.timeout <= time.time():
+            if owner_context is not context or session.time + session.timeout <= time.time():
                 del self._sessions[key]
                 return None
             self._sessions.move_to_end(key)

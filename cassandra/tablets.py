@@ -123,6 +123,7 @@ class Tablets:
         :param t: a `Token` with a number as its value.
         """
         tablets = self._tablets.get((keyspace, table), ())
+        # The first tablet that ends at the token or after it.
         index = bisect_left(tablets, t.value, key=lambda tablet: tablet.last_token)
         return (
             tablets[index]

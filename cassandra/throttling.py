@@ -114,6 +114,7 @@ class RequestThrottler:
         :param loop: the engine's event loop.
         :raises ValueError: if it is attached to another running engine.
         """
+        # A forked child has a copy of the throttler, which may be attached again.
         is_used = (
             self._loop is not None and not self._loop.is_closed() and self._process == os.getpid()
         )
@@ -306,6 +307,7 @@ class RateLimitingThrottler(RequestThrottler):
         return max(1.0, self.max_requests_per_second * self.burst)
 
     def _begin_anew(self) -> None:
+        """Discard what belongs to a former event loop."""
         super()._begin_anew()
         self._tokens = self._most
         # Discard the time of the former event loop's clock, which has nothing to do with the new
@@ -320,16 +322,16 @@ class RateLimitingThrottler(RequestThrottler):
         assert loop is not None
         now = loop.time()
         if self._counted_at is not None:
-            earned = (now - self._counted_at) * self.max_requests_per_second
-            self._tokens = min(self._most, self._tokens + earned)
+            earned_tokens = (now - self._counted_at) * self.max_requests_per_second
+            self._tokens = min(self._most, self._tokens + earned_tokens)
         self._counted_at = now
         # Allow for rounding errors, or a request could wait for a billionth of a token.
         if self._tokens > 1 - 1e-9:
             return True
         # One timer serves all waiting requests: when it fires, the queue is drained.
         if self._timer is None:
-            lacking = (1 - self._tokens) / self.max_requests_per_second
-            self._timer = loop.call_later(lacking, self._on_time)
+            seconds_to_next_token = (1 - self._tokens) / self.max_requests_per_second
+            self._timer = loop.call_later(seconds_to_next_token, self._on_time)
         return False
 
     def on_begun(self) -> None:
@@ -403,40 +405,45 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
 
     def on_over(self, request: ThrottledRequest) -> None:
         error = request.error
+        # Errors that show overload.
         if isinstance(error, _SIGNS):
-            self._fall()
+            self._lower_limit()
             return
         # Use the latency of the last attempt only. Earlier attempts of a retried or speculative
         # request say little about the current load.
         latency = request.attempts[-1].latency if request.attempts else None
+        # No host has responded, so there is nothing to measure.
         if latency is None:
             return
         self._answers += 1
         speed = self._speed_of(request)
         if speed.is_slow_after(latency, self._answers, self.under_way + 1, self.tolerance):
-            self._fall()
+            self._lower_limit()
         # Only raise a limit that is reached. Otherwise it would rise while there is no load.
         elif self.under_way + 1 >= self.max_concurrent_requests:
-            self._set(min(self._limit + 1 / self._limit, float(self.most)))
+            # One more request for each round of all running requests.
+            self._set_limit(min(self._limit + 1 / self._limit, float(self.most)))
 
     def _speed_of(self, request: ThrottledRequest) -> _Speed:
+        """Return the measured latencies of requests like this one."""
         key = _likeness(request)
         speed = self._speeds.get(key)
         if speed is None:
             if len(self._speeds) >= _MOST_STATEMENTS:
+                # Drop the statement that was added first.
                 self._speeds.popitem(last=False)
             speed = self._speeds[key] = _Speed()
         return speed
 
-    def _fall(self) -> None:
+    def _lower_limit(self) -> None:
         assert self._loop is not None
         now = self._loop.time()
         # Many requests notice the same overload, so let the limit fall only once for all of them.
         if now >= self._next_fall:
             self._next_fall = now + self.patience
-            self._set(max(self._limit * self.backoff, float(self.least)))
+            self._set_limit(max(self._limit * self.backoff, float(self.least)))
 
-    def _set(self, limit: float) -> None:
+    def _set_limit(self, limit: float) -> None:
         self._limit = limit
         self.max_concurrent_requests = int(limit)
 
@@ -474,6 +481,7 @@ class _Speed:
         self._latest.append(latency)
         self._count += 1
         self._most_under_way = max(self._most_under_way, under_way)
+        # Measure only every tenth response, because sorting takes time.
         if self._count % _STEP == 0 and self._count >= 2 * _STEP:
             self._is_slow = self._measure(answers, tolerance)
         return self._is_slow
@@ -485,19 +493,27 @@ class _Speed:
         """
         latest = sorted(self._latest)
         count = len(latest)
-        now = (_logarithm(latest[count // 10]), _logarithm(latest[count // 2]))
-        usual = self._usual or now
+        # The fastest tenth and the median of the recent responses.
+        current = (_logarithm(latest[count // 10]), _logarithm(latest[count // 2]))
+        usual = self._usual or current
         limit = math.log(tolerance)
-        is_slow = all(late - early > limit for late, early in zip(now, usual, strict=True))
-        if not is_slow or now[1] <= _NOTICEABLE:
+        # These are logarithms, so the difference stands for the ratio of two latencies.
+        is_slow = all(
+            current_value - usual_value > limit
+            for current_value, usual_value in zip(current, usual, strict=True)
+        )
+        if not is_slow or current[1] <= _NOTICEABLE:
+            # Not slow, or too fast to matter: begin to count anew.
             self._quick_at = answers
             self._most_under_way = 1
-        up = _STEP / max(_MEMORY, _ROUNDS_OF_MEMORY * self._most_under_way)
-        low, middle = (
-            early + (late - early) * (_DOWN if late < early else up)
-            for late, early in zip(now, usual, strict=True)
+        # Faster responses change the usual latency quickly, slower ones slowly.
+        weight_up = _STEP / max(_MEMORY, _ROUNDS_OF_MEMORY * self._most_under_way)
+        fast_tenth, median = (
+            usual_value
+            + (current_value - usual_value) * (_DOWN if current_value < usual_value else weight_up)
+            for current_value, usual_value in zip(current, usual, strict=True)
         )
-        self._usual = low, middle
+        self._usual = fast_tenth, median
         # If many requests are sent together, the last ones are always slow, because they wait for
         # the others. So responses must stay slow for several rounds of all running requests.
         return answers - self._quick_at > max(_ROUNDS * self._most_under_way, _LONG)
@@ -512,6 +528,7 @@ def _likeness(request: ThrottledRequest) -> Hashable:
     batches of a similar size.
     """
     body = getattr(request, "request_body", None)
+    # A body that wraps another one, which has the statement.
     body = getattr(body, "inner", body)
     prepared = getattr(body, "prepared", None)
     if prepared is not None:
@@ -520,6 +537,7 @@ def _likeness(request: ThrottledRequest) -> Hashable:
     if body is None:
         return None
     if hasattr(body, "count"):
+        # Batches whose counts have the same number of binary digits are similar.
         return "BATCH", int(body.count).bit_length()
     # Replace literals in the CQL. Use only the beginning of it, because this runs for each request.
     return _VALUES.sub("?", (body.statement_text() or "")[:_LONGEST_TEXT])

@@ -78,6 +78,7 @@ class MonotonicTimestampGenerator:
         return self._clock.next()
 
     def _warn_of_drift(self, now: int, last: int) -> None:
+        """Log, at most once per interval, that timestamps run ahead of the clock."""
         # If the clock was set back to before the last warning, do not suppress this warning.
         is_due = now - self._last_warn >= self.warning_interval * 1e6 or self._last_warn > now
         if self.warn_on_drift and is_due:

@@ -42,14 +42,14 @@ class ReloadingContext:
         self._lock = Lock()
         # Record the state of the files before `make` reads them, so that files which change in the
         # meantime are read again.
-        self._seen = self._state()
+        self._loaded_state = self._files_state()
         self._context = make()
         renewed(self)
 
     def _renew_locks(self) -> None:
         self._lock = Lock()
 
-    def _state(self) -> list[tuple[int, int, int]]:
+    def _files_state(self) -> list[tuple[int, int, int]]:
         statuses = map(os.stat, self._paths)
         return [(status.st_mtime_ns, status.st_size, status.st_ino) for status in statuses]
 
@@ -57,10 +57,11 @@ class ReloadingContext:
         """Return the context for the current files."""
         with self._lock:
             try:
-                state = self._state()
-                if state != self._seen:
+                current_state = self._files_state()
+                if current_state != self._loaded_state:
                     self._context = self._make()
-                    self._seen = state
+                    self._loaded_state = current_state
+            # A file may be missing, or half-written, while it is replaced.
             except (OSError, ValueError) as error:  # OSError includes ssl.SSLError
                 log.warning("the earlier TLS context stays in use: %s", error)
             return self._context

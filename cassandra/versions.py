@@ -61,12 +61,14 @@ class ProtocolVersion:
                 "allow_beta_protocol_version=True admits it"
             )
         if version not in cls.SUPPORTED_VERSIONS:
-            spoken = ", ".join(str(v) for v in sorted(cls.SUPPORTED_VERSIONS))
+            supported_text = ", ".join(
+                str(supported_version) for supported_version in sorted(cls.SUPPORTED_VERSIONS)
+            )
             # Add the names of these versions: a user would not understand the number 65.
             name = {cls.DSE_V1: "DSE_V1 ", cls.DSE_V2: "DSE_V2 "}.get(version, "")
             raise UnsupportedOperation(
                 f"native protocol version {name}{version} is not supported; "
-                f"this driver speaks {spoken}"
+                f"this driver speaks {supported_text}"
             )
 
     @classmethod

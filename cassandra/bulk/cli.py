@@ -412,6 +412,7 @@ def _load_options(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _decimals(argument: str) -> Literal["text"] | tuple[int, int]:
+    """Return the value of ``--decimals``: "text", or (precision, scale)."""
     if argument == "text":
         return "text"
     precision, _, scale = argument.partition(",")

@@ -246,6 +246,7 @@ class _Copy:
             statement.is_idempotent = True
 
     def _query(self, target: TableMetadata, names: Sequence[str]) -> str:
+        """Return the INSERT of these columns, with TTL and write time if they are kept."""
         table = f"{protect_name(target.keyspace_name)}.{protect_name(target.name)}"
         using = " AND ".join(
             f"{'TIMESTAMP' if function == 'WRITETIME' else function} ?"

@@ -346,6 +346,10 @@ class _File:
             yield Part(len(rows_of_chunk), partial(self._chunk_of_texts, rows_of_chunk, lines))
 
     def _chunk_of_texts(self, rows: list[Any], lines: list[int], cut: int, first: int) -> Chunk:
+        """Make a chunk of rows that the csv module has read, without the first `cut` rows.
+
+        `first` is the number of the first row in the file.
+        """
         rows = rows[cut:]
         values = _converted_rows(rows, self._width, self._readers)
         raw = [row.raw if isinstance(row, _UnreadableRow) else row for row in rows]
@@ -414,6 +418,11 @@ class _File:
     def _bound_chunk(
         self, read_rows: ReadRows, text: bytes, line: int, cut: int, first: int
     ) -> Chunk:
+        """Make a chunk of rows that the compiled reader has bound, without the first `cut` rows.
+
+        `first` is the number of the first row in the file, and `line` the number of lines before
+        the rows.
+        """
         block: Any = read_rows.block
         lines: Sequence[int] = range(line + 1, line + 1 + read_rows.size)
         if read_rows.lines is not None:
@@ -596,6 +605,7 @@ def _converted_rows(rows: Sequence[Any], width: int, readers: Sequence[_Reader])
 
 
 def _converted_row(row: Any, width: int, readers: Sequence[_Reader]) -> Any:
+    """Return a tuple of values for a row of strings, or an exception."""
     if isinstance(row, Exception):
         return row
     if len(row) != width:

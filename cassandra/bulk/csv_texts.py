@@ -33,6 +33,7 @@ def csv_lines(
 
 
 def _texts_of(names: Sequence[str], row: Sequence[object]) -> list[str]:
+    """Return the strings of a row's values; the error for a value names its column."""
     texts: list[str] = []
     try:
         # If text_of fails, the length of the list says which column has the value.

@@ -138,6 +138,7 @@ def _parquet() -> Any:
 
 
 def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
+    """Yield the rows of a Parquet file in parts."""
     parquet = _parquet()
     import pyarrow
 

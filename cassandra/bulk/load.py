@@ -448,6 +448,7 @@ class Load:
     def _make_plan(
         self, table: TableMetadata, fields: Sequence[tuple[str, list[str] | None]]
     ) -> Plan:
+        """Make the plan of the load's statement, for the columns of the source."""
         options = self._options
         self._mapping, columns = _mapping_of(options.columns)
         # Fields that are columns, and columns that are not there: the mapping is probably reversed.
@@ -572,6 +573,7 @@ class Load:
         return (prepared.plain_plan, prepared.protocol_version) if prepared else None
 
     def _reading(self, skip: Position) -> Reading:
+        """Return the options for reading the source. Rows before `skip` are left out."""
         options = self._options
         return Reading(
             options.format,
@@ -895,6 +897,7 @@ def load(
 
 
 def _carry_out(session: Session, step: Step, profile: ExecutionProfile | str | None) -> Any:
+    """Carry out a step of a load with a blocking session, and return its result."""
     if isinstance(step, Requests):
         return execute_each(session, step.statements, step.concurrency, step.on_outcome, profile)
     if isinstance(step, Work):
@@ -930,6 +933,7 @@ async def aload(
 async def _acarry_out(
     session: AsyncSession, step: Step, profile: ExecutionProfile | str | None
 ) -> Any:
+    """Carry out a step of a load on asyncio, and return its result."""
     if isinstance(step, Requests):
         pairs = ((statement, None) for statement in step.statements)
         outcomes = session.execute_concurrent(

@@ -156,6 +156,7 @@ def opened_bytes(
 
 
 def _opened_bytes(path: str) -> Any:
+    """Open a file for reading its decompressed bytes."""
     if path == STANDARD_INPUT:
         return open(os.dup(sys.stdin.fileno()), "rb")
     name = path.lower()
@@ -202,6 +203,7 @@ def _opened_lz4(path: str) -> Any:
 
 
 def _opened_zstd(path: str) -> Any:
+    """Open a file that is compressed by Zstandard."""
     if sys.version_info >= (3, 14):
         from compression import zstd
 

@@ -126,6 +126,7 @@ class LoadReport:
         return "\n".join(lines)
 
     def _skipped_line(self) -> str:
+        """Return the line about rows that earlier runs of the load have done."""
         written = self.skipped - self.skipped_failed - self.skipped_not_applied
         outcomes = [f"{written:,} written"]
         if self.skipped_failed:

@@ -210,6 +210,7 @@ class _ScanBase:
         return Progress(self.progress, self.table, self.limit, self.unit)
 
     def _steps(self) -> Generator[Callable[[Any], Any], Any, ScanStatement]:
+        """Return the steps that make the statement of the scan; see `plan_steps`."""
         return plan_steps(
             plain_session(self.session),
             self.table,
@@ -474,6 +475,7 @@ class Scan(_ScanBase):
                 self._used(queue, oldest, state)
 
     def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Any:
+        """Wait for a page, and request it again after an error that may pass."""
         while True:
             try:
                 # `_send` has stored a future in `handle`, and replaces it if the request is
@@ -614,6 +616,7 @@ class AsyncScan(_ScanBase):
                     fetch.handle.cancel()
 
     async def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Any:
+        """Wait for a page, and request it again after an error that may pass."""
         while True:
             try:
                 # `_send` has stored a future in `handle`, and replaces it if the request is

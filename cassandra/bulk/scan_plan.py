@@ -150,6 +150,7 @@ def plan_steps(
 def _query_of(
     table: TableMetadata, columns: Sequence[str] | str | None, where: str | None, has_tokens: bool
 ) -> str:
+    """Return the SELECT of a scan, with markers for a token range if `has_tokens` is True."""
     if columns is None:
         selectors = ", ".join(escape_name(column) for column in table.columns)
     elif isinstance(columns, str):
@@ -174,6 +175,7 @@ def _query_of(
 
 
 def _estimates_of(host: Host, keyspace: str, table: str) -> Callable[[Any], Any]:
+    """Return a call that reads a node's estimates of the sizes of its token ranges."""
     # The names are written into the CQL here: if they were parameters, the session's encoder would
     # write them, and it may be the application's. Page size and consistency level are set, so that
     # those of the session and its profile do not apply.

@@ -282,6 +282,7 @@ def _chunks(
 
 
 def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
+    """Yield the application's rows in parts."""
     iterator = iter(rows)
 
     def make_chunk(chunk_rows: list[Any], cut: int, first: int) -> Chunk:
@@ -310,6 +311,8 @@ def _check_row(row: Any) -> None:
 
 
 def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
+    """Yield the rows of a data frame, array or Arrow table in parts."""
+
     def make_chunk(part: Any, cut: int, first: int) -> Chunk:
         part = select_columns(slice_of(part, cut, chunks.CHUNK_ROWS) if cut else part, reading)
         return Chunk(part, len(part), None, first + cut, None, Position(0, 0), None)
@@ -367,6 +370,7 @@ def _tables_of(table: Any) -> Iterator[Any]:
 
 
 def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk, None, None]:
+    """Yield the chunks of files, beginning at the position to resume from."""
     resume_position = reading.skip
     for number, path in enumerate(paths):
         if number < resume_position.file:

@@ -201,6 +201,7 @@ def _using(clause: str, constant: int | None, column: str | None) -> list[str]:
 
 
 def _checked_using_value(clause: str, value: object) -> int:
+    """Return the value for all rows of USING TTL or USING TIMESTAMP, if it is valid."""
     if isinstance(value, bool) or not isinstance(value, int):
         instead = ": write int(ttl.total_seconds())" if hasattr(value, "total_seconds") else ""
         raise TypeError(f"{clause.lower()} must be an integer, but is {value!r}{instead}")
@@ -218,6 +219,7 @@ _LONGEST_TTL = 20 * 365 * 24 * 60 * 60
 def _counter_plan(
     table: TableMetadata, names: Sequence[str], key: Sequence[str], counters: bool, ttl: object
 ) -> Plan:
+    """Return the plan of an UPDATE that adds the values to counters."""
     if not counters:
         raise ValueError(
             f"table {table.keyspace_name}.{table.name} has counters: a row that is written twice "

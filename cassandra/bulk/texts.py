@@ -355,6 +355,7 @@ def _elements(read: Reader, value: object) -> list[Any]:
 
 
 def _pairs(read_key: Reader, read: Reader, value: object) -> Any:
+    """Convert a JSON object, or a list of pairs, to a map."""
     value = _parsed(value) if isinstance(value, str) else value
     pairs: Any = value.items() if isinstance(value, dict) else value
     if not isinstance(value, dict) and not (
@@ -398,6 +399,7 @@ def _tuple(readers: Sequence[Reader], value: object) -> tuple[Any, ...]:
 
 
 def _user_type(readers: Mapping[str, Reader], value: object) -> tuple[Any, ...]:
+    """Convert a JSON object to the fields of a user-defined type, in the order of `readers`."""
     value = _parsed(value) if isinstance(value, str) else value
     if not isinstance(value, dict):
         raise TypeError(
@@ -414,6 +416,7 @@ def _user_type(readers: Mapping[str, Reader], value: object) -> tuple[Any, ...]:
 
 
 def _integer(text: str) -> int:
+    """Convert a string of digits to an int."""
     text = text.strip(_BLANKS)
     if _INTEGER.fullmatch(text) is None:
         raise ValueError(f"{short_repr(text)} is not an integer")
@@ -433,6 +436,7 @@ def _number(text: str) -> float:
 
 
 def _decimal(text: str) -> Decimal:
+    """Convert a number to a Decimal."""
     text = text.strip(_BLANKS)
     if _NUMBER.fullmatch(text) is None:
         raise ValueError(f"{short_repr(text)} is not a number")
@@ -466,6 +470,7 @@ def _blob(text: str) -> bytes:
 
 
 def _date(text: str) -> Date:
+    """Convert a date in ISO 8601 to a `Date`."""
     parts = _DATE.fullmatch(text.strip(_BLANKS))
     if parts is not None:
         try:
@@ -487,6 +492,7 @@ def _day(year: int, month: int, day: int) -> Date:
 
 
 def _date_text(value: Date) -> str:
+    """Return a date in ISO 8601; years beyond 9999 and before 0 have a sign."""
     # Python's dates have the years 1 to 9999 only. The calendar repeats every 400 years, so format
     # the year within its era, and add the eras.
     eras, day_in_era = divmod(
@@ -514,6 +520,7 @@ def _since_epoch(milliseconds: int) -> datetime.datetime | MillisTimestamp:
 
 
 def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
+    """Convert a timestamp in ISO 8601, or milliseconds since 1970."""
     # Fast path: a format that Python's own parser reads in the same way in each version.
     if (
         text.isascii()
@@ -591,6 +598,7 @@ def _formatted_timestamp(formats: tuple[str, ...], text: str) -> datetime.dateti
 
 
 def _duration(text: str) -> Duration:
+    """Convert a duration such as ``1mo2d3h4m5s``."""
     # Group 1 is the sign, the others are the counts of the units in the order of `_UNITS`.
     match = _DURATION.fullmatch(text.strip(_BLANKS))
     counts = match.groups()[1:] if match is not None else ()
@@ -725,6 +733,7 @@ def _json_key(
     other: Callable[[Any], Any],
     writers: Mapping[type[Any], Callable[[Any], Any]] | None,
 ) -> str:
+    """Return a key of a map as the name of a field in a JSON object."""
     # Names in a JSON object must be strings. A load converts them back to the type of the map's
     # keys.
     json_value = json_of(key, other, writers)

@@ -94,6 +94,7 @@ class UnitWatch:
             self._check(chunk, index, column, value)
 
     def _look_at_table(self, chunk: Chunk) -> None:
+        """Check the first value of each timestamp column of a table."""
         for field, column in list(self._pending.items()):
             values = _integers(chunk.rows, column.name)
             for index, value in enumerate(values):
@@ -103,6 +104,7 @@ class UnitWatch:
                     break
 
     def _check(self, chunk: Chunk, index: int, column: Column, value: Any) -> None:
+        """Warn if a timestamp is probably in another unit than milliseconds."""
         advice = probable_timestamp_unit(value) if type(value) is int else None
         if advice is not None:
             warnings.warn(

@@ -213,6 +213,7 @@ class _Writer:
         )
 
     def _csv_writer(self, file: Any, result: Page) -> Callable[[Any], int]:
+        """Return a function that writes a page as CSV to `file`, and returns its rows."""
         names = result.column_names or []
         file_text = FileText(self._form, names)
         if self._form.header:
@@ -245,6 +246,7 @@ class _Writer:
         return write
 
     def _json_writer(self, file: Any, result: Page) -> Callable[[Any], int]:
+        """Return a function that writes a page as JSON lines to `file`, and returns its rows."""
         names = result.column_names or []
         file_text = FileText(self._form, names)
         # Escape all characters beyond ASCII if the encoding may lack them.
@@ -261,6 +263,7 @@ class _Writer:
         return write
 
     def _parquet_writer(self, temporary: str, result: Page) -> Callable[[Any], int]:
+        """Return a function that writes a page as Parquet to `temporary`, and returns its rows."""
         from pyarrow import parquet
 
         batches = self._batches
@@ -281,6 +284,7 @@ class _Writer:
         return write
 
     def _end_file(self) -> None:
+        """Close the present file, and give it its final name."""
         self._stack.close()
         path = self._path
         assert path is not None
@@ -388,6 +392,7 @@ async def _in_thread(call: Callable[..., T], *arguments: Any) -> T:
 
 
 def _json_row(names: Sequence[str], row: Sequence[object]) -> dict[str, Any]:
+    """Return a row as a JSON object; the error for a value names its column."""
     content: dict[str, Any] = {}
     try:
         for name, value in zip(names, row, strict=True):

@@ -148,6 +148,7 @@ class FileText:
         return self.line(texts)
 
     def _text(self, value: object) -> str:
+        """Return a value as the text of a CSV field."""
         null = self._form.null
         if value is None:
             return null
@@ -171,6 +172,9 @@ class FileText:
         return text
 
     def _timestamp(self, value: Any) -> str:
+        """Write a timestamp by ``timestamp_format``, if a load can read the same value from the
+        text.
+        """
         form = self._form.timestamp_format or ""
         if isinstance(value, MillisTimestamp):
             raise ValueError(f"a timestamp outside the years 1 to 9999 has no text by {form!r}")

@@ -43,6 +43,7 @@ class Worker:
 
 
 def _run(tasks: SimpleQueue[_Task | None]) -> None:
+    """Run the calls of the queue in the thread, until None comes."""
     while (task := tasks.get()) is not None:
         future, call, arguments = task
         if future.set_running_or_notify_cancel():

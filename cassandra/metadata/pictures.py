@@ -99,6 +99,7 @@ _KEYSPACE_COLUMNS = ("keyspace", "replication", "tables", "views", "types", "fun
 
 
 def _keyspace_row(keyspace: KeyspaceMetadata) -> tuple[object, ...]:
+    """Return the row of a keyspace in the table of keyspaces."""
     return (
         keyspace.name,
         _replication(keyspace),

@@ -118,6 +118,7 @@ def _count_summary(counts: dict[str, int]) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
+    """Return a paragraph as indented lines."""
     return textwrap.wrap(
         text,
         WIDTH,

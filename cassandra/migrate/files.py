@@ -87,6 +87,7 @@ def read(path: Path) -> Iterator[Source | Unread]:
 
 
 def _parsed(location: str, text: str) -> Source | Unread:
+    """Parse the text of a file or cell."""
     try:
         with warnings.catch_warnings():
             # The parser warns of invalid escapes in the application's strings, for example.

@@ -242,6 +242,7 @@ class Setting(Matcher):
         return f"{fact.method}({self.name}={short(argument)})"
 
     def _by_position(self, call: Call) -> ast.expr | None:
+        """Return the argument if the call passes it by position; otherwise None."""
         position = names.position(call.callee, self.name)
         if position is None or len(call.arguments) <= position:
             return None

@@ -64,6 +64,7 @@ def _is_found(value: object) -> bool:
 
 
 def _module(name: str) -> object:
+    """Import a module; return `MISSING` or `UNKNOWN` if that fails."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -174,6 +175,7 @@ def _attributes_set_by(cls: type) -> frozenset[str] | None:
 
 
 def _attributes_set_in_method(method: object) -> frozenset[str] | None:
+    """Return the attributes that a method assigns; None if we cannot know."""
     function = inspect.unwrap(method)  # type: ignore[arg-type]
     twin_module = TWINS.get(str(getattr(function, "__module__", "")).removeprefix(COMPILED))
     if twin_module is not None:

@@ -199,6 +199,7 @@ def in_call(
 def _in_method_call(
     node: ast.Call, called: Method, scopes: Scopes, scope: Scope
 ) -> Iterator[Noticed]:
+    """Yield the facts that the call of a method of the driver shows."""
     if called.owner == FUTURE and called.name in ADDS_CALLBACKS:
         arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
         for argument in arguments:

@@ -136,6 +136,7 @@ class _Reader(ast.NodeVisitor):
                 )
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        """Add a fact for each name that is imported from the driver, and for other modules."""
         # A relative import is of the application's own package.
         if node.level or not node.module:
             return
@@ -173,6 +174,7 @@ class _Reader(ast.NodeVisitor):
             self.visit(statement)
 
     def visit_FunctionDef(self, node: Function) -> None:
+        """Read a function in its own scope."""
         for part in [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]:
             if part is not None:
                 self.visit(part)
@@ -187,6 +189,7 @@ class _Reader(ast.NodeVisitor):
         self._visit_in_scope(node, [node.body])
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        """Add facts for the bases and the class attributes of a class, and read its body."""
         for part in [*node.decorator_list, *node.bases, *node.keywords]:
             self.visit(part)
         self._add_facts(forks.in_class(node, self.scopes, self.scope))
@@ -200,6 +203,7 @@ class _Reader(ast.NodeVisitor):
         self._visit_in_scope(node, self._without_docstring(node.body))
 
     def visit_Try(self, node: ast.Try) -> None:
+        """Read a ``try``: its handlers guard its body only."""
         handled = {name for handler in node.handlers for name in noticed.handled(handler)}
         self._guards.append(handled)
         for child in node.body:
@@ -212,6 +216,7 @@ class _Reader(ast.NodeVisitor):
                 self.visit(statement)
 
     def visit_If(self, node: ast.If | ast.IfExp) -> None:
+        """Read an ``if`` or a conditional expression, whose test may guard its body."""
         # The body of ``if hasattr(...)`` or ``if TYPE_CHECKING`` counts as guarded.
         test = ast.unparse(node.test)
         # The test takes the place of a handler of these errors.
@@ -231,6 +236,7 @@ class _Reader(ast.NodeVisitor):
     visit_IfExp = visit_If
 
     def visit_With(self, node: ast.With) -> None:
+        """Read a ``with``: ``suppress(...)`` and ``raises(...)`` guard its body."""
         calls = [
             item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)
         ]
@@ -248,6 +254,7 @@ class _Reader(ast.NodeVisitor):
     # Expressions.
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
+        """Add a fact for an attribute of a module, class or object of the driver."""
         base = self.scopes.value(node.value, self.scope)
         if isinstance(base, Named) and names.is_ours(base.name):
             if names.is_there(base.name) and _is_module_or_class(base.name):
@@ -293,6 +300,7 @@ class _Reader(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _add_stores(self, target: ast.expr, value: ast.expr | None) -> None:
+        """Add a fact for each attribute that an assignment sets."""
         if isinstance(target, (ast.Tuple, ast.List)):
             # (a.x, a.y) = (1, 2) assigns pairwise; any other value of a tuple is not known.
             values = value.elts if isinstance(value, ast.Tuple) else []
@@ -317,6 +325,7 @@ class _Reader(ast.NodeVisitor):
             self.facts.append(Stored(node, is_guarded, base.owner, name, value, is_refused))
 
     def visit_Call(self, node: ast.Call) -> None:
+        """Add the facts that a call shows."""
         called = self.scopes.value(node.func, self.scope)
         keywords = arguments(node, self.scopes, self.scope)
         function_name = self._add_call(node, node.func, called, node.args, keywords)

@@ -215,6 +215,7 @@ class Scopes(ast.NodeVisitor):
         return Binding("unknown", self._scope)
 
     def _bind_target(self, target: ast.expr, binding: Binding) -> None:
+        """Bind the names and attributes of ``self`` in the target of an assignment."""
         if isinstance(target, ast.Name):
             self._scope.bind(target.id, binding)
         elif isinstance(target, ast.Starred):
@@ -363,6 +364,7 @@ class Scopes(ast.NodeVisitor):
         self._visit_in_scope(scope, [node.body])
 
     def _bind_parameters(self, scope: Scope, arguments: ast.arguments) -> None:
+        """Bind the parameters of a function in its scope."""
         by_position = [*arguments.posonlyargs, *arguments.args]
         required_count = len(by_position) - len(arguments.defaults)
         # Only the last parameters have defaults.
@@ -482,6 +484,7 @@ class Scopes(ast.NodeVisitor):
         return self._instance_of(self.value(node, scope))
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Value:
+        """Return the value of an attribute expression."""
         if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
             owner = scope.of_class()
             if owner is not None and isinstance(owner.node, ast.ClassDef):
@@ -615,6 +618,7 @@ class Scopes(ast.NodeVisitor):
         return instance
 
     def _builtin_result(self, node: ast.Call, name: str, scope: Scope) -> Value:
+        """Return the result of calling a builtin function: super(), next() and the like."""
         # The application has its own object of this name.
         if scope.binding_scope(name) is not None:
             return None
@@ -645,6 +649,7 @@ class Scopes(ast.NodeVisitor):
         return self._instance_of(called)
 
     def _result_of_function(self, node: ast.FunctionDef) -> Value:
+        """Return the value of what a function returns, if it is the same at each ``return``."""
         scope = self.by_node[node]
         nodes = list(own_nodes(node))
         # The call of a generator function returns a generator.

@@ -103,6 +103,7 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
     """The queryset of a named table, whose columns are not known."""
 
     def _where_clause_for(self, name: str, value: object) -> WhereClause:
+        """Return the clause for a keyword of `filter`, such as ``age__gt=5``."""
         column, operator = split_operator(name)
         if isinstance(value, Token):
             if column != _PK_TOKEN:
@@ -148,6 +149,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     # -- filters --------------------------------------------------------------------------------
 
     def _where_clause_for(self, name: str, value: object) -> WhereClause:
+        """Return the clause for a keyword of `filter`, such as ``age__gt=5``."""
         mapping = self.model.__mapping__
         # Cached, because applications use the same few names.
         parsed = mapping.terms.get(name)
@@ -213,6 +215,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return WhereClause(f"token({names})", operator, token, quote_field=False)
 
     def _checked_clause(self, clause: WhereClause) -> WhereClause:
+        """Return the clause of an expression such as ``Model.age > 5``, if its column is the
+        model's.
+        """
         mapping = self.model.__mapping__
         if isinstance(clause, IsNotNullClause) and clause.field in mapping.columns:
             return type(clause)(mapping.columns[clause.field].db_field_name)
@@ -286,6 +291,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return not mapping.order[mapping.db_index[clause.field]].sub_types
 
     def _fields(self) -> list[str]:
+        """Return the columns to select, by their names in the database; [] selects all."""
         mapping = self.model.__mapping__
         is_narrowed = self._only_fields or self._defer_fields
         if self._listed is not None and (self._listed or not is_narrowed):
@@ -308,6 +314,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return selected or fields
 
     def _select_plan(self, count: bool) -> StatementPlan:
+        """Return the cached plan of the SELECT."""
         mapping = self.model.__mapping__
         # Everything that the CQL depends on, except the values of the filters.
         key = (
@@ -333,6 +340,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return plan
 
     def _factory(self, select: StatementPlan) -> Any:
+        """Return the row factory: it makes instances, or lists for `values_list`."""
         if self._listed is not None:
             fixed = {
                 column.db_field_name: self._where[index].value for index, column in select.fixed

@@ -157,6 +157,7 @@ class AbstractQuerySet(Generic[T]):
     # -- statements -----------------------------------------------------------------------------
 
     def _statement(self, count: bool = False) -> SelectStatement:
+        """Return the SELECT of this query."""
         return SelectStatement(
             self.column_family_name,
             fields=self._fields(),

@@ -169,7 +169,7 @@ class TokenMap:
         hosts: tuple[Any, ...],
         metadata: Metadata,
     ) -> None:
-        # Both constructors use it: `of_members` has a ring already.
+        """Set the attributes; the constructor and `of_members` call this."""
         self.token_class = token_class
         self._metadata = metadata
         self._sorted_ring = sorted_ring

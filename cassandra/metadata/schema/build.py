@@ -574,6 +574,7 @@ def _build_user_type(row: Mapping[str, Any]) -> UserType:
 
 
 def _build_function(row: Mapping[str, Any]) -> Function:
+    """Build the function of a row of system_schema.functions."""
     return Function(
         row["keyspace_name"],
         row["function_name"],
@@ -590,6 +591,7 @@ def _build_function(row: Mapping[str, Any]) -> Function:
 
 
 def _build_aggregate(row: Mapping[str, Any]) -> Aggregate:
+    """Build the aggregate of a row of system_schema.aggregates."""
     return Aggregate(
         row["keyspace_name"],
         row["aggregate_name"],

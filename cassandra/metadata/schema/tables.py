@@ -69,6 +69,7 @@ class _Columnar(Faulty, bases.ColumnarBase):
     columns: dict[str, ColumnMetadata]
 
     def _initialize(self, keyspace_name: str, name: str, options: dict[str, Any] | None) -> None:
+        """Set the attributes that tables and views have in common."""
         self.keyspace_name = keyspace_name
         self.name = name
         self._options = options
