@@ -79,7 +79,9 @@ class LazyAttribute:
         for_engine: bool = False,
     ) -> None:
         self._home = home
+        # The class that has the attribute; None if it is a global name of the module.
         self._holder_name = holder
+        # The attribute's name there; None if it is the same.
         self._name_in_home = name
         if for_engine:
             call_at_first_cluster(self._load)

@@ -116,6 +116,7 @@ class DriverConfigReporter:
         if profile.serial_consistency_level is not None:
             serial = consistency_value_to_name(profile.serial_consistency_level)
             defaults["serial-consistency"] = serial
+        # No profile can change this: each statement says if it is idempotent.
         defaults["idempotence"] = False
         if profile.request_timeout is not None:
             defaults["request"] = {"timeout-ms": _ms(profile.request_timeout)}

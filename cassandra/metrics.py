@@ -87,8 +87,8 @@ class RequestTimer(Mapping[str, float]):
             "min": self._min if count else 0.0,
             "max": self._max,
             "mean": mean,
-            # Rounding may make the difference of two close numbers negative.
-            # The variance is the mean of the squares minus the square of the mean.
+            # The variance is the mean of the squares minus the square of the mean. Rounding may
+            # make the difference of two close numbers negative.
             "stddev": sqrt(max(self._squares / count - mean * mean, 0.0)) if count else 0.0,
         }
         return statistics[key]

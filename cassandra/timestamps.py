@@ -38,6 +38,7 @@ class MonotonicTimestampGenerator:
         self.warning_interval = warning_interval
         self._last_warn = 0
         # We need no lock here, because the clock is thread-safe.
+        # The clock counts in microseconds.
         self._clock = clock.MicrosecondClock(int(warning_threshold * 1e6), self._warn_of_drift)
 
     @property

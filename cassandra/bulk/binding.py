@@ -47,7 +47,7 @@ class StaticRows(NamedTuple):
     clustering: Sequence[int]
     regular: Sequence[int]
 
-    def are_all(self, sizes: Sequence[int], is_empty_null: bool) -> bool:
+    def has_only_static_values(self, sizes: Sequence[int], is_empty_null: bool) -> bool:
         """Return True if a row has no value outside its partition key and static columns.
 
         :param sizes: the sizes of its values; negative for missing values.
@@ -379,7 +379,7 @@ class Binder:
             data = row.data
             spans = _spans(data, block.width)
             sizes = [size for _, size in spans]
-            if not static_rows.are_all(sizes, is_empty_null):
+            if not static_rows.has_only_static_values(sizes, is_empty_null):
                 other_numbers.append(number)
                 continue
             # Each value is 4 bytes of length and then its bytes; a negative length has no bytes.

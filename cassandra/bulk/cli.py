@@ -282,6 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
+        # An interrupted load has put its report on the error.
         report = getattr(error, "report", None)
         if report is not None:
             _show(report, options)

@@ -393,11 +393,13 @@ def _check_fields(
     remaining = deque(types)
     while remaining:
         # The fields of a user-defined type may have further user-defined types.
+        # `_NAME` finds all names in a CQL type: "quoted" or bare.
         for quoted, bare in _NAME.findall(remaining.popleft()):
             name = quoted.replace('""', '"') if quoted else bare
             if name not in source or name in seen:
                 continue
             seen.add(name)
+            # The types of the fields by name, in the source and in the target.
             source_fields, target_fields = (
                 dict(zip(types[name].field_names, types[name].field_types, strict=True))
                 if name in types

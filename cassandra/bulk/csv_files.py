@@ -538,6 +538,7 @@ def _next_rows(path: str, rows: _Rows) -> tuple[list[Any], list[int]]:
     chunk_rows: list[Any] = []
     lines: list[int] = []
     size = 0
+    # Begin with few rows: it is not known yet how large they are.
     count = 10
     row_limit = min(chunks.TEXT_ROWS, chunks.CHUNK_ROWS)
     while len(chunk_rows) < row_limit and size < chunks.CHUNK_BYTES:

@@ -188,8 +188,8 @@ def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
     groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
     # Rows that are large even when encoded are decoded in smaller batches.
     size = sum(group.total_byte_size for group in groups)
-    count = min(PARQUET_ROWS, chunks.rows_of_a_chunk(size, row_count))
-    batches = file.iter_batches(batch_size=count, columns=columns)
+    batch_rows = min(PARQUET_ROWS, chunks.rows_of_a_chunk(size, row_count))
+    batches = file.iter_batches(batch_size=batch_rows, columns=columns)
     batches_of_chunk: list[Any] = []
     size_of_chunk = rows_read = 0
     while True:
@@ -207,10 +207,10 @@ def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
         step = chunks.rows_of_a_chunk(batch.nbytes, len(batch))
         for start in range(0, len(batch), step):
             part = batch.slice(start, step)
-            count = sum(map(len, batches_of_chunk))
+            rows_of_chunk = sum(map(len, batches_of_chunk))
             if batches_of_chunk and (
                 size_of_chunk + part.nbytes > chunks.CHUNK_BYTES
-                or count + len(part) > chunks.CHUNK_ROWS
+                or rows_of_chunk + len(part) > chunks.CHUNK_ROWS
             ):
                 yield pyarrow.Table.from_batches(batches_of_chunk)
                 batches_of_chunk, size_of_chunk = [], 0

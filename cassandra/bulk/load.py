@@ -757,6 +757,8 @@ class Load:
         if self._options.failed_rows is not None:
             # Open the file at the first failure, so that a load without failures leaves none.
             if self._failed is None:
+                # The seventh argument: the types by which the rows are bound, None for the columns'
+                # own.
                 self._failed = FailedRows(
                     self._options.failed_rows,
                     self._columns,

@@ -158,6 +158,7 @@ def opened_bytes(
 def _opened_bytes(path: str) -> Any:
     """Open a file for reading its decompressed bytes."""
     if path == STANDARD_INPUT:
+        # A copy of the descriptor, so that closing the file leaves standard input open.
         return open(os.dup(sys.stdin.fileno()), "rb")
     name = path.lower()
     if not name.endswith(COMPRESSED):
@@ -379,7 +380,10 @@ class Limited(io.BufferedIOBase):
         self._given_back = data + self._given_back
 
     def read1(self, size: int = -1) -> bytes:
+        """Return the next bytes in UTF-8; b"" at the end of the file."""
         if self._given_back:
+            # Bytes that a reader has given back come first. They were counted when they were first
+            # read.
             size = size if size > 0 else len(self._given_back)
             data, self._given_back = self._given_back[:size], self._given_back[size:]
             return data

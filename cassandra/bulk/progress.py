@@ -40,6 +40,7 @@ class Progress:
         if self._shown:
             try:
                 from tqdm import tqdm
+            # Without tqdm, `add` writes a plain line.
             except ImportError:
                 return
             self._bar = tqdm(desc=title or None, total=total, unit=f" {unit}", unit_scale=True)

@@ -408,9 +408,11 @@ class Frames:
     def __init__(self, options: dict[str, Any]) -> None:
         self._columnar = columnar_module()
         self._pyarrow = self._columnar.pyarrow_module("to_pandas")
+        # Raises an error if pandas is missing, before any page is read.
         self._columnar.pandas_module()
         check_pandas_options(self._pyarrow, options)
         self._options = dict(options)
+        # How columns are decoded. The other options are those of `pyarrow.Table.to_pandas`.
         self._choices: dict[str, Any] = {
             name: self._options.pop(name)
             for name in ("decimals", "varints", "durations")

@@ -239,6 +239,7 @@ class PageQueue:
         """Yield the pages to request now; each then counts as in flight."""
         while self._waiting:
             in_flight = len(self._in_flight)
+            # `_page_bytes` is the expected size of a page.
             is_full = in_flight >= self._concurrency or (
                 (in_flight + 1) * self._page_bytes > self._max_bytes
             )

@@ -63,6 +63,8 @@ class UnitWatch:
         """
         if not self._pending:
             return
+        # Look at the original text of files, and at the values of tables, but not at the
+        # application's own rows.
         if chunk.raw is not None:
             for index, row in enumerate(_first_rows(chunk.raw)):
                 self._look_at_row(chunk, index, row)

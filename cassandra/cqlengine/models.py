@@ -387,6 +387,7 @@ def _join_family(
             # The first class of a family has the classes of all values.
             mapping.base = parent.__mapping__.base
     value = model.__discriminator_value__
+    # Neither a base without a value nor a class for another keyspace or connection is registered.
     if value is None or abstract or "__context_of__" in vars(model):
         return
     other = mapping.base.classes.get(value)
@@ -749,12 +750,14 @@ def _restored(
     model: Any, values: Sequence[Any], state: Any, attributes: dict[str, Any]
 ) -> BaseModel:
     """Return an instance from the state of `BaseModel.__reduce__`."""
+    # (model, keyspace, connection) of a class for another keyspace or connection.
     if isinstance(model, tuple):
         model = context_class(*model)
     instance: BaseModel = model.__new__(model)
     if state is None:
         instance._row = tuple(values)
     else:
+        # (stored, explicit, exposed, unknown) of an instance that was changed; see `Values`.
         row = Values(values, state[0])
         row.explicit, row.exposed = state[1:3]
         # A pickle of an older version of this package lacks this item.

@@ -87,6 +87,7 @@ def values_read(values: Values, position: int, isolated: Callable[[Any], Any]) -
 
 def changed_positions(values: Values, mapping: Mapping) -> list[int]:
     """Return the positions of the values that differ from the database's."""
+    # The sets of positions are bits: position 0 is the lowest bit.
     stored = values.stored
     if stored is None:
         # The row was never saved or read. Only what the application has set or changed in place is

@@ -325,8 +325,10 @@ class TextOf(Matcher):
         """Return the string in quotes."""
         if not isinstance(fact, Text) or not re.fullmatch(self.pattern, fact.value):
             return ""
+        # Only strings that are passed to these functions count.
         if self.callees and not fact.callee.endswith(self.callees):
             return ""
+        # Strings that are passed to these functions do not count.
         if self.not_of and fact.callee.endswith(self.not_of):
             return ""
         return repr(fact.value)

@@ -158,6 +158,7 @@ def forwarded_arguments(
     # Otherwise the constructor may change the arguments.
     if len(uses) != 1 or len(calls) != 1:
         return None
+    # The constructor has these parameters itself, or passes these arguments on its own.
     consumed_names = {
         parameter.arg for parameter in (*constructor.args.args, *constructor.args.kwonlyargs)
     }
@@ -201,6 +202,7 @@ def _in_method_call(
 ) -> Iterator[Noticed]:
     """Yield the facts that the call of a method of the driver shows."""
     if called.owner == FUTURE and called.name in ADDS_CALLBACKS:
+        # A callback that waits for a response would block the event loop.
         arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
         for argument in arguments:
             function = scopes.value(argument, scope)
@@ -211,6 +213,7 @@ def _in_method_call(
                 code = f"{called.name}({short(argument)}): {blocking_call}()"
                 yield Noticed(node, is_guarded=False, kind=CALLBACK, code=code)
     elif called.owner.startswith(MAPPING) and called.name in CHANGES:
+        # The mappings of the schema metadata cannot be changed.
         yield Noticed(node, is_guarded=False, kind=CHANGE, code=f"{short(node.func)}()")
 
 

@@ -469,12 +469,14 @@ class Scopes(ast.NodeVisitor):
 
     def _annotated_object(self, node: ast.AST | None, scope: Scope) -> Value:
         """Return an object of the annotated class; also for "X", X | None and Optional[X]."""
+        # An annotation in quotes.
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
                 node = ast.parse(node.value, mode="eval").body
             except SyntaxError:
                 return None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            # A union with None means the other type; further unions are not known.
             sides = [side for side in (node.left, node.right) if not _is_none_expression(side)]
             return self._annotated_object(sides[0], scope) if len(sides) == 1 else None
         if isinstance(node, ast.Subscript):

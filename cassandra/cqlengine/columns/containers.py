@@ -286,6 +286,7 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
     ) -> None:
         super().__init__((value_type,), frozen=frozen, default=default, **kwargs)
         self.value_col = self.types[0]
+        # CQL refuses + and - for a frozen list, so it is always assigned.
         if not frozen:
             self.update_clause = ListUpdateClause  # type: ignore[misc]
 
@@ -340,6 +341,7 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
     ) -> None:
         super().__init__((key_type, value_type), frozen=frozen, default=default, **kwargs)
         self.key_col, self.value_col = self.types
+        # CQL refuses changes of single keys of a frozen map, so it is always assigned.
         if not frozen:
             self.update_clause = MapUpdateClause  # type: ignore[misc]
 

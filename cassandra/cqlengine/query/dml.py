@@ -140,6 +140,7 @@ def insertion(mapping: Mapping, values: Values) -> Write:
     written_bits = 0  # the positions of the written columns, as bits
     bound: list[Any] = []
     for position, value in enumerate(values):
+        # It says if a value other than None, such as an empty collection, is stored as null.
         is_null = null_checks[position]
         if not (value is None or (is_null is not None and is_null(value))):
             to_bound = to_bound_functions[position]

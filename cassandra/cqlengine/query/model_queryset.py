@@ -623,6 +623,7 @@ def _assign(
         if operation is not None:
             return
         if column.required:
+            # This raises the error of a required column.
             column.validate(value)
         statement.add_assignment(AssignmentClause(field, None))
         return

@@ -193,13 +193,13 @@ def _collect_rows(columns: ColumnPages | None) -> None:
 
 def _build_mask(row: Mapping[str, Any]) -> ColumnMask:
     """Return the mask that a row of system_schema.column_masks describes."""
-    _check_row(row)
+    _check_row(row)  # raises the error of a damaged value
     nulls = row.get("function_argument_nulls") or ()
-    kinds = row.get("function_argument_types") or ()
+    argument_types = row.get("function_argument_types") or ()
     values = row.get("function_argument_values") or ()
     arguments = [
-        "null" if is_null else _literal(kind, value)
-        for is_null, kind, value in zip(nulls, kinds, values, strict=True)
+        "null" if is_null else _literal(argument_type, value)
+        for is_null, argument_type, value in zip(nulls, argument_types, values, strict=True)
     ]
     return ColumnMask(row["function_keyspace"], row["function_name"], tuple(arguments))
 

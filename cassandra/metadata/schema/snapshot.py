@@ -418,6 +418,7 @@ class KeyspaceSource(_Source):
         self.virtual = virtual
         # The source of the same keyspace in the next snapshot; None while this source is in use.
         self.successor: KeyspaceSource | None = None
+        # Rows of the schema tables, and the sources of the tables and views.
         self.scylla: Mapping[str, Any] | None = None
         self.tables: Mapping[str, TableSource] = {}
         self.views: Mapping[str, TableSource] = {}

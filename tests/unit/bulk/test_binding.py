@@ -131,14 +131,14 @@ def test_rows_with_only_static_columns_use_a_statement_of_their_own(
 def test_rows_with_only_static_columns_are_recognized(twins: Twins) -> None:
     prepared: Any = None
     static_rows = StaticRows(prepared, [0, 2], [2], [1], [3])
-    assert static_rows.are_all([1, -1, 1, -1], False)
-    assert static_rows.are_all([1, -1, -1, -2], False)
-    assert not static_rows.are_all([1, 0, 1, -1], False)
+    assert static_rows.has_only_static_values([1, -1, 1, -1], False)
+    assert static_rows.has_only_static_values([1, -1, -1, -2], False)
+    assert not static_rows.has_only_static_values([1, 0, 1, -1], False)
     # CSV cannot distinguish an empty string from a missing string.
-    assert static_rows.are_all([1, 0, 1, -1], True)
-    assert not static_rows.are_all([1, 0, -1, -1], True)
-    assert not static_rows.are_all([1, 0, 1, 4], True)
-    assert not static_rows.are_all([1, 4, 1, -1], True)
+    assert static_rows.has_only_static_values([1, 0, 1, -1], True)
+    assert not static_rows.has_only_static_values([1, 0, -1, -1], True)
+    assert not static_rows.has_only_static_values([1, 0, 1, 4], True)
+    assert not static_rows.has_only_static_values([1, 4, 1, -1], True)
 
 
 class Record:
