@@ -128,6 +128,7 @@ def to_table(frame: Any, table: str, cluster: Mapping[str, Any], **options: Any)
         if options.get(name):
             raise ValueError(f"to_table does not have the option {name!r}")
     _check(cluster)
+    # Raises an error if Dask is missing.
     _dask()
     import pandas
 

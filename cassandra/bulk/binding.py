@@ -348,6 +348,7 @@ class Binder:
             count -= len(key_errors)
             waves = []
         else:
+            # Rows with the same primary key go into successive waves.
             waves += self._waves(self._prepared, block, self._keys, row_numbers)
         # Failures come from several steps: sort them by row number.
         return Bound(chunk, waves, count, size, sorted(failures, key=lambda failure: failure[0]))

@@ -354,9 +354,15 @@ class _File:
         values = _converted_rows(rows, self._width, self._readers)
         raw = [row.raw if isinstance(row, _UnreadableRow) else row for row in rows]
         return Chunk(
-            values, len(rows), self._path, first + cut, lines[cut:], Position(0, 0), raw,
-            self._header,
-        )  # fmt: skip
+            rows=values,
+            size=len(rows),
+            source=self._path,
+            first=first + cut,
+            lines=lines[cut:],
+            position=Position(0, 0),  # set later
+            raw=raw,
+            names=self._header,
+        )
 
     def parts(self, file: Limited, data: bytes, line: int) -> Iterator[Part]:
         """Yield the rows of a file in parts. The compiled reader reads them as far as it can.
@@ -432,7 +438,14 @@ class _File:
         # The original strings are only needed if a row fails, so we parse them on demand.
         raw = _RawRows(text, read_rows.end, self._reading, self.delimiter, cut)
         return Chunk(
-            block, len(block), self._path, first + cut, lines, Position(0, 0), raw, self._header
+            rows=block,
+            size=len(block),
+            source=self._path,
+            first=first + cut,
+            lines=lines,
+            position=Position(0, 0),  # set later
+            raw=raw,
+            names=self._header,
         )
 
 

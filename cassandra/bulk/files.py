@@ -72,7 +72,15 @@ class _JsonLines:
         raw = [line for _, line in numbered_lines[cut:]]
         lines = [number for number, _ in numbered_lines[cut:]]
         values = [self._row(line) for line in raw]
-        return Chunk(values, len(raw), self._path, first + cut, lines, Position(0, 0), raw)
+        return Chunk(
+            rows=values,
+            size=len(raw),
+            source=self._path,
+            first=first + cut,
+            lines=lines,
+            position=Position(0, 0),  # set later
+            raw=raw,
+        )
 
     def _row(self, line: str) -> Any:
         """Return the values of a line in the order of the columns, or an exception."""
@@ -146,7 +154,15 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
 
     def make_chunk(table: Any, cut: int, first: int) -> Chunk:
         rows = _with_unset(select_columns(table.slice(cut), reading, path), reading)
-        return Chunk(rows, len(rows), path, first + cut, None, Position(0, 0), None)
+        return Chunk(
+            rows=rows,
+            size=len(rows),
+            source=path,
+            first=first + cut,
+            lines=None,
+            position=Position(0, 0),  # set later
+            raw=None,
+        )
 
     # We open the file ourselves: if pyarrow opens a file that it cannot read, it never closes it.
     with open(path, "rb") as binary:

@@ -556,11 +556,11 @@ class Load:
         other_columns = [index for index, name in enumerate(names) if name in table.columns]
         other_columns = [index for index in other_columns if names[index] not in key_names]
         return StaticRows(
-            prepared,
-            [names.index(column.name) for column in prepared.column_metadata],
-            [index for index in other_columns if table.columns[names[index]].is_static],
-            list(self._keys.clustering or ()),
-            [index for index in other_columns if not table.columns[names[index]].is_static],
+            prepared=prepared,
+            positions=[names.index(column.name) for column in prepared.column_metadata],
+            static=[index for index in other_columns if table.columns[names[index]].is_static],
+            clustering=list(self._keys.clustering or ()),
+            regular=[index for index in other_columns if not table.columns[names[index]].is_static],
         )
 
     def _plain_binding(self) -> tuple[BindPlan, int] | None:
@@ -576,20 +576,20 @@ class Load:
         """Return the options for reading the source. Rows before `skip` are left out."""
         options = self._options
         return Reading(
-            options.format,
-            self._columns,
-            self._mapping,
-            Formats(options.null, options.date_format, options.timestamp_format),
+            format=options.format,
+            columns=self._columns,
+            mapping=self._mapping,
+            formats=Formats(options.null, options.date_format, options.timestamp_format),
             # Without a header line, the fields of a file are in the order of `columns=`.
-            self._order if options.header is False else options.header,
-            options.delimiter,
-            options.quote,
-            skip,
-            self._is_closed,
-            self._plain_binding(),
-            options.encoding,
-            frozenset(options.ignore),
-            self._pipes,
+            header=self._order if options.header is False else options.header,
+            delimiter=options.delimiter,
+            quote=options.quote,
+            skip=skip,
+            is_closed=self._is_closed,
+            binding=self._plain_binding(),
+            encoding=options.encoding,
+            ignored=frozenset(options.ignore),
+            pipes=self._pipes,
         )
 
     @property
@@ -757,18 +757,20 @@ class Load:
         if self._options.failed_rows is not None:
             # Open the file at the first failure, so that a load without failures leaves none.
             if self._failed is None:
-                # The seventh argument: the types by which the rows are bound, None for the columns'
-                # own.
-                self._failed = FailedRows(
-                    self._options.failed_rows,
-                    self._columns,
-                    self._order,
-                    self._mapping,
-                    Formats(self._options.null).nulls,
+                # The types by which the rows are bound; None for those of the columns.
+                types = (
                     None
                     if self._is_plain
-                    else [column.type for column in self._prepared.bind_plan.columns],
-                    self._failed_in_earlier_runs,
+                    else [column.type for column in self._prepared.bind_plan.columns]
+                )
+                self._failed = FailedRows(
+                    self._options.failed_rows,
+                    columns=self._columns,
+                    fields=self._order,
+                    mapping=self._mapping,
+                    nulls=Formats(self._options.null).nulls,
+                    types=types,
+                    existing=self._failed_in_earlier_runs,
                 )
             self._failed.keep(chunk, index, location, failure.reason)
         if self._outcomes is not None:

@@ -120,7 +120,8 @@ def plan_steps(
     query = _query_of(table, columns, where, has_tokens)
     prepared = yield lambda session: session.prepare(query)
     if not has_tokens:
-        return ScanStatement(prepared, [TokenRange(FIRST, LAST)], False, parameters)
+        whole_ring = [TokenRange(FIRST, LAST)]
+        return ScanStatement(prepared, whole_ring, has_tokens=False, parameters=parameters)
     estimates: list[Estimate] = []
     plain_rows = PlainRows()
     for host in metadata.all_hosts():
@@ -144,7 +145,8 @@ def plan_steps(
         # At least four ranges per concurrent request, so that all of them have work until the end.
         splits = max(int(total / BYTES_OF_A_RANGE), concurrency * 4)
     splits = at_tablets(metadata, keyspace, splits)
-    return ScanStatement(prepared, split_ranges(ranges, weights, splits), True, parameters)
+    scan_ranges = split_ranges(ranges, weights, splits)
+    return ScanStatement(prepared, scan_ranges, has_tokens=True, parameters=parameters)
 
 
 def _query_of(

@@ -274,6 +274,7 @@ def _chunks(
         end = row + part.size
         # Make no chunk of a part that a checkpoint has: its values need not be converted.
         if end > skip:
+            # Leave out the rows of the part that the checkpoint has.
             chunk = part.make_chunk(max(skip - row, 0), first + row)
             yield chunk._replace(position=Position(file, end))
         row = end
@@ -286,8 +287,15 @@ def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
     iterator = iter(rows)
 
     def make_chunk(chunk_rows: list[Any], cut: int, first: int) -> Chunk:
+        # Without the first `cut` rows; `first` is the number of the first row.
         return Chunk(
-            chunk_rows[cut:], len(chunk_rows) - cut, None, first + cut, None, Position(0, 0), None
+            rows=chunk_rows[cut:],
+            size=len(chunk_rows) - cut,
+            source=None,
+            first=first + cut,
+            lines=None,
+            position=Position(0, 0),  # set by `_chunks`
+            raw=None,
         )
 
     while chunk_rows := list(islice(iterator, min(chunks.OBJECT_ROWS, chunks.CHUNK_ROWS))):
@@ -314,8 +322,17 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
     """Yield the rows of a data frame, array or Arrow table in parts."""
 
     def make_chunk(part: Any, cut: int, first: int) -> Chunk:
+        # Without the first `cut` rows; `first` is the number of the first row.
         part = select_columns(slice_of(part, cut, chunks.CHUNK_ROWS) if cut else part, reading)
-        return Chunk(part, len(part), None, first + cut, None, Position(0, 0), None)
+        return Chunk(
+            rows=part,
+            size=len(part),
+            source=None,
+            first=first + cut,
+            lines=None,
+            position=Position(0, 0),  # set by `_chunks`
+            raw=None,
+        )
 
     for whole_table in _tables_of(table):
         count = rows_of_a_chunk(_size_of(whole_table), len(whole_table))

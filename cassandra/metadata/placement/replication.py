@@ -117,7 +117,7 @@ class ReplicationStrategy:
         options = {key: value for key, value in (options_map or {}).items() if key != "class"}
         strategy_type = _STRATEGIES.get(name)
         if strategy_type is None:
-            # A strategy without a class here: its replicas are not known.
+            # The driver has no class for this strategy, so its replicas are not known.
             return cls(name, options)
         try:
             strategy: ReplicationStrategy = strategy_type(options)

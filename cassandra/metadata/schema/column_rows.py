@@ -168,13 +168,13 @@ def columns_of(
             if kind == b"regular":
                 others.append(ColumnMetadata(table, name, cql_type))
             elif kind == b"clustering":
-                clustering_key.append(
-                    (position, ColumnMetadata(table, name, cql_type, False, order == b"desc"))
-                )
+                is_reversed = order == b"desc"
+                column = ColumnMetadata(table, name, cql_type, is_reversed=is_reversed)
+                clustering_key.append((position, column))
             elif kind == b"partition_key":
                 partition_key.append((position, ColumnMetadata(table, name, cql_type)))
             elif kind == b"static":
-                others.append(ColumnMetadata(table, name, cql_type, True))
+                others.append(ColumnMetadata(table, name, cql_type, is_static=True))
             else:
                 raise unknown_kind(name, kind)
     keys = in_positions(partition_key), in_positions(clustering_key)

@@ -350,6 +350,7 @@ class TableSource(_Source):
         self.error: Exception | None = None
         self.base: str | None = None
         self.columns = columns
+        # The rows of the table in other schema tables.
         self.indexes: Sequence[IndexRow] = ()
         self.triggers: Sequence[Mapping[str, Any]] = ()
         self.dropped: Sequence[Mapping[str, Any]] = ()
