@@ -392,8 +392,8 @@ def _check_fields(
     seen: set[str] = set()
     remaining = deque(types)
     while remaining:
-        # The fields of a user-defined type may have further user-defined types.
-        # `_NAME` finds all names in a CQL type: "quoted" or bare.
+        # The fields of a user-defined type may have further user-defined types. `_NAME` finds all
+        # names in a CQL type: "quoted" or bare.
         for quoted, bare in _NAME.findall(remaining.popleft()):
             name = quoted.replace('""', '"') if quoted else bare
             if name not in source or name in seen:

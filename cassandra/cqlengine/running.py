@@ -200,7 +200,9 @@ def blocking(request: Request) -> Any:
         if log.isEnabledFor(logging.DEBUG):
             log_statement(log, connection, request.display_text(), request.parameters())
         pairs = request.pairs(prepared, connection.consistency)
-        outcomes = execute_concurrent(connection.session, pairs, request.concurrency, False)
+        outcomes = execute_concurrent(
+            connection.session, pairs, request.concurrency, raise_on_first_error=False
+        )
         for _, outcome in outcomes:
             # Conditional writes return a row, which `check_applied` reads as a dict.
             with_rows_of(outcome, dict_factory)
@@ -211,7 +213,7 @@ def blocking(request: Request) -> Any:
     # Call `Session.execute`, because applications wrap it to see or refuse each statement.
     result = connection.session.execute(statement, values, timeout=request.timeout)
     with_rows_of(result, request.factory)
-    # It has changed the schema, so prepared statements may be outdated.
+    # A `SimpleRequest` changes the schema, so prepared statements may be outdated.
     if type(request) is SimpleRequest:
         forget_prepared(connection)
     return result.all() if request.all_pages else result
@@ -254,7 +256,9 @@ async def awaited(request: Request) -> Any:
         if log.isEnabledFor(logging.DEBUG):
             log_statement(log, connection, request.display_text(), request.parameters())
         pairs = request.pairs(prepared, connection.consistency)
-        outcomes = connection.session.execute_concurrent(pairs, request.concurrency, False)
+        outcomes = connection.session.execute_concurrent(
+            pairs, request.concurrency, raise_on_first_error=False
+        )
         return [outcome async for outcome in outcomes]
     statement, values = request.statement(prepared, connection.consistency)
     if log.isEnabledFor(logging.DEBUG):
@@ -262,7 +266,7 @@ async def awaited(request: Request) -> Any:
     future = connection.session.execute(statement, values, request.timeout)
     future.row_factory = request.factory
     result = await future
-    # It has changed the schema, so prepared statements may be outdated.
+    # A `SimpleRequest` changes the schema, so prepared statements may be outdated.
     if type(request) is SimpleRequest:
         forget_prepared(connection)
     return await result.fetch_all() if request.all_pages else result

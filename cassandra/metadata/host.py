@@ -91,7 +91,7 @@ class Host(bases.HostBase):
         self.host_id = host_id
         self._datacenter = datacenter
         self._rack = rack
-        # None = None | None until the driver has tried to connect.
+        # None until the driver has tried to connect.
         self.is_up: bool | None = None
         self.broadcast_address: str | None = None
         self.broadcast_port: int | None = None

@@ -678,6 +678,7 @@ class _ListRows:
         for row in rows:
             values = []
             for column in columns:
+                # A column that a filter fixes is not in the rows: the filter has its value.
                 field = column.db_field_name
                 # Do not call `to_python`: applications expect the database's form here.
                 values.append(

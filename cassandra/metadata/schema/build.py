@@ -144,7 +144,12 @@ def view(source: TableSource) -> MaterializedViewMetadata:
     _collect_rows(source.columns)
     where = source.names.value(source.row, "where_clause")
     view_metadata = MaterializedViewMetadata(
-        source.keyspace, source.name, source.base or "", False, str(where), None
+        source.keyspace,
+        source.name,
+        source.base or "",
+        include_all_columns=False,  # set below
+        where_clause=str(where),
+        options=None,
     )
     try:
         _set_options(view_metadata, source)
