@@ -158,9 +158,9 @@ def _socket_group(options: Sequence[Any] | None, before: object) -> _Group:
     linger = values.get((socket.SOL_SOCKET, socket.SO_LINGER))
     if isinstance(linger, bytes):
         # `struct linger` has two shorts on Windows and two integers on other systems.
-        is_on_flag, interval = struct.unpack("hh" if sys.platform == "win32" else "ii", linger)
-        # struct linger: whether closing waits, and for how many seconds.
-        if is_on_flag:
+        lingers, interval = struct.unpack("hh" if sys.platform == "win32" else "ii", linger)
+        # The structure says whether closing waits, and for how many seconds.
+        if lingers:
             group["linger"] = {"interval-s": interval}
     for key, name in (
         ("receive-buffer", socket.SO_RCVBUF),

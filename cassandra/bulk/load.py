@@ -696,8 +696,8 @@ class Load:
     ) -> list[Group]:
         """Return the groups to send again after a failed request; [] if its rows have failed."""
         if isinstance(error, RequestThrottled) and self._unsuccessful_slices < MOST_WAITS:
-            # The cluster's own throttler refused the request, so it was not
-            # sent: send it again later. The delay doubles with each slice without a written row.
+            # The cluster's own throttler refused the request, so it was not sent: send it again
+            # later. The delay doubles with each slice without a written row.
             self._delay = max(
                 self._delay, min(0.001 * 2 ** min(self._unsuccessful_slices, 8), LONGEST_WAIT)
             )

@@ -122,6 +122,7 @@ def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Colum
 def _check_names(name: str, columns: dict[str, Column[Any]]) -> None:
     """Raise an error for a column that hides a method, or has the same field as another column."""
     for column_name in columns:
+        # Instances have their values in the attribute `_row`.
         if column_name in _RESERVED or column_name == "_row":
             raise ModelDefinitionException(
                 f"column '{column_name}' conflicts with built-in attribute/method"

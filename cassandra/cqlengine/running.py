@@ -200,9 +200,8 @@ def blocking(request: Request) -> Any:
         if log.isEnabledFor(logging.DEBUG):
             log_statement(log, connection, request.display_text(), request.parameters())
         pairs = request.pairs(prepared, connection.consistency)
-        outcomes = execute_concurrent(
-            connection.session, pairs, request.concurrency, raise_on_first_error=False
-        )
+        # False returns errors as outcomes, of which the caller raises the first.
+        outcomes = execute_concurrent(connection.session, pairs, request.concurrency, False)
         for _, outcome in outcomes:
             # Conditional writes return a row, which `check_applied` reads as a dict.
             with_rows_of(outcome, dict_factory)
@@ -256,9 +255,8 @@ async def awaited(request: Request) -> Any:
         if log.isEnabledFor(logging.DEBUG):
             log_statement(log, connection, request.display_text(), request.parameters())
         pairs = request.pairs(prepared, connection.consistency)
-        outcomes = connection.session.execute_concurrent(
-            pairs, request.concurrency, raise_on_first_error=False
-        )
+        # False returns errors as outcomes, of which the caller raises the first.
+        outcomes = connection.session.execute_concurrent(pairs, request.concurrency, False)
         return [outcome async for outcome in outcomes]
     statement, values = request.statement(prepared, connection.consistency)
     if log.isEnabledFor(logging.DEBUG):

@@ -242,12 +242,14 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         mapping = self.model.__mapping__
         # One filter is enough by which servers find rows.
         for clause in self._where:
+            # Any server can find the rows of a token range.
             if isinstance(clause.value, Token):
                 return
             position = mapping.db_index.get(clause.field)
             column = None if position is None else mapping.order[position]
             if column is None:
                 continue
+            # The application has created an index itself.
             if column.custom_index:
                 return
             if isinstance(clause.operator, LikeOperator):
