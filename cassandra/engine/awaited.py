@@ -67,15 +67,18 @@ class RowsAnswer:
         """Return the rows if `row_factory` is one of the driver's own. Return None if they must be
         decoded by `message()`.
         """
-        method = getattr(row_factory, "row_plan_method", None)
+        method_and_factory = getattr(row_factory, "row_plan_method", None)
         # Check that the attribute belongs to this function: functools.wraps copies it to a user's
         # wrapper.
-        if method is None or method[1] is not row_factory:
+        if method_and_factory is None or method_and_factory[1] is not row_factory:
             return None
         row_plan = self._metadata._row_plan or self._metadata.row_plan
         body, offset = self._body, self._offset
         try:
-            return getattr(row_plan, method[0])(body, offset + 4, _one_int(body, offset)[0])
+            # The rows follow the row count, an [int] of 4 bytes.
+            return getattr(row_plan, method_and_factory[0])(
+                body, offset + 4, _one_int(body, offset)[0]
+            )
         except DecodeError:
             return None  # `message()` raises this error with its details
 
@@ -225,6 +228,7 @@ class HappyPath:
         """
         parameters_type = type(parameters)
         is_batch = type(query) is BatchStatement
+        # Only the exact types: subclasses, which may override methods, take the general path.
         if type(query) is PreparedStatement:
             if parameters_type is not tuple and parameters_type is not list:
                 return None
@@ -260,6 +264,7 @@ class HappyPath:
         """
         if running_loop() is not self.loop:
             refuse_loop(self.loop)
+        # The future needs the request, and the request needs the future: set `on_done` below.
         request = self.request(query, parameters, _over)
         if request is None:
             return None
