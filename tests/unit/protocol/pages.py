@@ -33,7 +33,7 @@ def message_of(
     :param columns: type classes of `cassandra.cqltypes` by column name.
     """
     metadata = ResultMetadata(
-        [ColumnMetadata("ks", "t", name, kind) for name, kind in columns.items()]
+        [ColumnMetadata("ks", "t", name, cql_type) for name, cql_type in columns.items()]
     )
     return message_with(metadata, page_of(rows), len(rows), paging_state)
 
@@ -41,6 +41,7 @@ def message_of(
 def message_with(
     metadata: ResultMetadata, body: bytes, row_count: int, paging_state: bytes | None = None
 ) -> ResultMessage:
+    """Return a result message with the rows in `body`, as a session would receive it."""
     message = ResultMessage(RESULT_KIND_ROWS)
     message.metadata = metadata
     message.row_count = row_count
@@ -49,16 +50,18 @@ def message_with(
     return message
 
 
-def column_plan(twins: Any, kinds: Sequence[Any], options: ColumnOptions = DEFAULT_OPTIONS) -> Any:
-    """Return a column plan of one implementation; `kinds` are the types of its columns c0,
+def column_plan(
+    twins: Any, cql_types: Sequence[Any], options: ColumnOptions = DEFAULT_OPTIONS
+) -> Any:
+    """Return a column plan of one implementation; `cql_types` are the types of its columns c0,
     c1, ...
     """
     codecs: ModuleType = twins.codecs
-    names = [f"c{index}" for index in range(len(kinds))]
+    names = [f"c{index}" for index in range(len(cql_types))]
     return twins.column_buffers.ColumnPlan(
         names,
-        [kind.build_codec(codecs) for kind in kinds],
-        [layout_of(kind, options) for kind in kinds],
+        [cql_type.build_codec(codecs) for cql_type in cql_types],
+        [layout_of(cql_type, options) for cql_type in cql_types],
     )
 
 
@@ -81,13 +84,13 @@ def dumped(column: ColumnArray) -> Any:
 _PLAIN = {"tdD": "i", "tsm:UTC": "l", "ttn": "l"}
 
 
-def plainly(column: ColumnArray) -> ColumnArray:
+def with_plain_types(column: ColumnArray) -> ColumnArray:
     """Return `column` with numbers instead of dates and times, and bytes instead of UUIDs.
 
     Every reader of Arrow returns these unchanged.
     """
     layout = column.layout
-    children = tuple(plainly(child) for child in column.children)
+    children = tuple(with_plain_types(child) for child in column.children)
     layout = layout._replace(
         format=_PLAIN.get(layout.format, layout.format),
         extension="",
@@ -99,7 +102,7 @@ def plainly(column: ColumnArray) -> ColumnArray:
 def as_column(layout: Layout, item: Any) -> Any:
     """Return the value that a reader of Arrow returns for `item`, a value of a decoded row.
 
-    The reader gets the column as `plainly` returns it.
+    The reader gets the column as `with_plain_types` returns it.
     """
     if item is None:
         return None
@@ -110,11 +113,13 @@ def as_column(layout: Layout, item: Any) -> Any:
 
 
 def _millis(layout: Layout, item: Any) -> Any:
+    """Return milliseconds since 1970 for a datetime in a timestamp column, else `item` as it is."""
     if not layout.format.startswith("ts") or isinstance(item, int):
         return item
-    days = item.toordinal() - 719163
+    # 719163 is the ordinal of 1970-01-01
+    days_since_1970 = item.toordinal() - 719163
     return (
-        ((days * 24 + item.hour) * 60 + item.minute) * 60_000
+        ((days_since_1970 * 24 + item.hour) * 60 + item.minute) * 60_000
         + item.second * 1000
         + item.microsecond // 1000
     )

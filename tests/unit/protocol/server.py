@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cassandra.protocol import opcodes
 from tests.unit.protocol.wire import int32, string, string_multimap, value
 
 OPTIONS = {
@@ -14,6 +15,14 @@ OPTIONS = {
     "COMPRESSION": ["snappy", "lz4"],
     "PROTOCOL_VERSIONS": ["3/v3", "4/v4", "5/v5", "6/v6-beta"],
 }
+
+
+# error codes (native_protocol_v5.spec, section 9)
+PROTOCOL_ERROR = 0x000A
+BAD_CREDENTIALS = 0x0100
+
+# long enough for a client and a server that agreed on a compression to compress it
+LONG_NAME = string("ks" * 500)
 
 
 class Server:
@@ -35,6 +44,7 @@ class Server:
         self.options = {**OPTIONS, **(options or {})}
         self.tokens: list[bytes] = []
         self.startup: dict[str, str] = {}
+        # version 0: reads requests of any version
         self.reader = twins.frame.FrameReader(0, requests=True)
         self.writer = twins.frame.FrameWriter(max(versions), responses=True)
 
@@ -47,35 +57,39 @@ class Server:
                     f"Invalid or unsupported protocol version ({version}); "
                     "supported versions are (3/v3, 4/v4, 5/v5)"
                 )
-                self.writer.add(stream, 0, 0, int32(0x0A) + string(refusal))
+                self.writer.add(stream, opcodes.ERROR, 0, int32(PROTOCOL_ERROR) + string(refusal))
                 out += self.writer.take()
                 continue
-            if opcode == 5:
+            # The first request of a version that the server speaks: answer in the same version.
+            if opcode == opcodes.OPTIONS:
                 self.writer = self._frame.FrameWriter(version, responses=True)
             out += self._answer(stream, opcode, body, version)
         return out
 
     def _answer(self, stream: int, opcode: int, body: bytes, version: int) -> bytes:
-        if opcode == 5:
-            self.writer.add(stream, 6, 0, string_multimap(self.options))
+        if opcode == opcodes.OPTIONS:
+            self.writer.add(stream, opcodes.SUPPORTED, 0, string_multimap(self.options))
             return bytes(self.writer.take())
-        if opcode == 1:
+        if opcode == opcodes.STARTUP:
             return self._on_startup(stream, body, version)
-        if opcode == 0x0F:
+        if opcode == opcodes.AUTH_RESPONSE:
             return self._on_token(stream, body)
-        self.writer.add(stream, 8, 0, int32(3) + string("ks" * 500))
+        # the response to any other request
+        self.writer.add(
+            stream, opcodes.RESULT, 0, int32(opcodes.RESULT_KIND_SET_KEYSPACE) + LONG_NAME
+        )
         return bytes(self.writer.take())
 
     def _on_startup(self, stream: int, body: bytes, version: int) -> bytes:
         """Answer STARTUP, and use what it negotiates from then on."""
         self.startup = read_map(body)
         compression = self.startup.get("COMPRESSION")
-        for end in (self.reader, self.writer):
-            end.set_compression(compression)
+        for codec in (self.reader, self.writer):
+            codec.set_compression(compression)
         if self.challenges is None:
-            self.writer.add(stream, 2, 0, b"")
+            self.writer.add(stream, opcodes.READY, 0, b"")
         else:
-            self.writer.add(stream, 3, 0, string("org.example.Authenticator"))
+            self.writer.add(stream, opcodes.AUTHENTICATE, 0, string("org.example.Authenticator"))
         answer = bytes(self.writer.take())
         if version >= 5:
             self.reader.enable_segments()
@@ -84,19 +98,20 @@ class Server:
 
     def _on_token(self, stream: int, body: bytes) -> bytes:
         """Answer a token with an error, a challenge or success."""
+        # skip the length before the token
         self.tokens.append(body[4:])
         if body[4:] == b"wrong":
             self.writer.add(
                 stream,
+                opcodes.ERROR,
                 0,
-                0,
-                int32(0x0100) + string("Provided username and/or password are incorrect"),
+                int32(BAD_CREDENTIALS) + string("Provided username and/or password are incorrect"),
             )
         elif self.challenges:
             self.challenges -= 1
-            self.writer.add(stream, 0x0E, 0, value(b"challenge"))
+            self.writer.add(stream, opcodes.AUTH_CHALLENGE, 0, value(b"challenge"))
         else:
-            self.writer.add(stream, 0x10, 0, value(b"welcome"))
+            self.writer.add(stream, opcodes.AUTH_SUCCESS, 0, value(b"welcome"))
         return bytes(self.writer.take())
 
 

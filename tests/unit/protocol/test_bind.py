@@ -28,6 +28,7 @@ def test_missing_values_are_unset(twins: Twins) -> None:
         block.data
         == b"\x00\x00\x00\x04\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff\xfe"
     )
+    # UNSET_VALUE is written as the length -2, and null as -1.
     assert block.values() == [b"\x00\x00\x00\x01", None, UNSET_VALUE, UNSET_VALUE]
     assert block.count == 4
     assert block.has_unset
@@ -87,6 +88,7 @@ def test_routing_key(twins: Twins) -> None:
     # (native_protocol_v5.spec, section 4.2.5.4).
     assert block.routing_key([2, 0]) == b"\x00\x02cc\x00\x00\x04\x00\x00\x00\x01\x00"
     assert plan.routing_key_indexes == (2, 0)
+    # A partition key with a null or missing column has no routing key.
     assert plan.bind([None, "b", "cc"], 4).routing_key([2, 0]) is None
     assert plan.bind([1], 4).routing_key([1]) is None
     assert block.routing_key([]) is None
@@ -101,11 +103,11 @@ def test_a_part_of_a_composite_key_has_65535_bytes_at_most(twins: Twins) -> None
 
 
 def test_a_block_whose_count_and_data_differ_is_refused(twins: Twins) -> None:
-    for data in (b"", b"\x00\x00", b"\x00\x00\x00\x05ab", b"\x7f\xff\xff\xff"):
+    for block_data in (b"", b"\x00\x00", b"\x00\x00\x00\x05ab", b"\x7f\xff\xff\xff"):
         with pytest.raises(ValueError, match="block"):
-            twins.bind.ValuesBlock(1, data).values()
+            twins.bind.ValuesBlock(1, block_data).values()
         with pytest.raises(ValueError, match="block"):
-            twins.bind.ValuesBlock(1, data).routing_key([0])
+            twins.bind.ValuesBlock(1, block_data).routing_key([0])
     with pytest.raises((ValueError, IndexError)):
         twins.bind.ValuesBlock(1, b"\x00\x00\x00\x01a").routing_key([1])
 
@@ -115,15 +117,15 @@ def test_a_routing_index_past_the_markers_is_refused(twins: Twins) -> None:
         twins.bind.BindPlan(columns(twins.codecs, a="int32"), [1])
 
 
-def test_values_that_change_while_they_are_bound(twins: Twins) -> None:
+def test_values_are_bound_as_they_were_although_encoding_shortens_the_list(twins: Twins) -> None:
     values: list[object] = [1, 2, 3]
 
-    class Shrinks:
+    class ShorteningNumber:
         def __index__(self) -> int:
             del values[1:]
             return 5
 
-    values[0] = Shrinks()
+    values[0] = ShorteningNumber()
     plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="int32", c="int32"), None)
     block = plan.bind(values, 4)
     assert block.values() == [b"\x00\x00\x00\x05", b"\x00\x00\x00\x02", b"\x00\x00\x00\x03"]
@@ -132,8 +134,9 @@ def test_values_that_change_while_they_are_bound(twins: Twins) -> None:
 def test_a_value_may_use_the_plan_while_it_is_bound(twins: Twins) -> None:
     plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="int32"), None)
 
-    class Binds:
+    class BindingNumber:
         def __index__(self) -> int:
+            # the number of values, 2
             return int(plan.bind([40, 2], 4).count)
 
-    assert plan.bind([Binds(), 9], 4).values() == [b"\x00\x00\x00\x02", b"\x00\x00\x00\x09"]
+    assert plan.bind([BindingNumber(), 9], 4).values() == [b"\x00\x00\x00\x02", b"\x00\x00\x00\x09"]

@@ -44,6 +44,7 @@ Pair = collections.namedtuple("Pair", "b a")
 
 
 def plan_of(twins: Twins, key: list[int] | None = None, **kinds: str) -> Any:
+    """Return a bind plan of these columns; `key` has the indexes of the partition key."""
     return twins.bind.BindPlan(columns(twins.codecs, **(kinds or {"a": "int32", "b": "text"})), key)
 
 
@@ -51,20 +52,20 @@ def plan_of(twins: Twins, key: list[int] | None = None, **kinds: str) -> Any:
 @given(data=st.data())
 @pytest.mark.slow
 def test_bind_many_encodes_the_same_bytes_as_row_by_row(twins: Twins, data: st.DataObject) -> None:
-    kinds = data.draw(st.lists(typed_values(1), min_size=1, max_size=4))
-    row = st.tuples(*[st.none() | st.just(UNSET_VALUE) | values for _, values in kinds])
+    typed_columns = data.draw(st.lists(typed_values(1), min_size=1, max_size=4))
+    row = st.tuples(*[st.none() | st.just(UNSET_VALUE) | values for _, values in typed_columns])
     rows = data.draw(st.lists(row, max_size=6))
-    names = [f"c{number}" for number in range(len(kinds))]
+    names = [f"c{number}" for number in range(len(typed_columns))]
     columns = [
-        FakeColumn(name, kind.build_codec(twins.codecs))
-        for name, (kind, _) in zip(names, kinds, strict=True)
+        FakeColumn(name, cql_type.build_codec(twins.codecs))
+        for name, (cql_type, _) in zip(names, typed_columns, strict=True)
     ]
     plan = twins.bind.BindPlan(columns, None)
     expected = [plan.bind(row, 4) for row in rows]
     # rows as tuples, dicts, lists of a generator, and objects with attributes
     block = plan.bind_many(rows, 4)
     assert block.rows() == expected
-    assert (len(block), block.count, block.width) == (len(rows), len(rows), len(kinds))
+    assert (len(block), block.count, block.width) == (len(rows), len(rows), len(typed_columns))
     assert block.size == sum(len(bound.data) for bound in expected)
     assert block.has_unset == any(bound.has_unset for bound in expected)
     assert (
@@ -78,14 +79,14 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(twins: Twins, data: st.D
         == expected
     )
     # rows that are added one by one to a block
-    growing = twins.bind.RowsBlock(len(kinds))
+    growing_block = twins.bind.RowsBlock(len(typed_columns))
     for row in rows:
-        plan.bind_into(growing, row, 4)
-    assert growing.rows() == expected
+        plan.bind_into(growing_block, row, 4)
+    assert growing_block.rows() == expected
     # the Python implementation makes the same bytes
     python_columns = [
-        FakeColumn(name, kind.build_codec(reference))
-        for name, (kind, _) in zip(names, kinds, strict=True)
+        FakeColumn(name, cql_type.build_codec(reference))
+        for name, (cql_type, _) in zip(names, typed_columns, strict=True)
     ]
     python_plan = Twins("python").bind.BindPlan(python_columns, None)
     assert [bound.data for bound in python_plan.bind_many(rows, 4).rows()] == [
@@ -109,35 +110,41 @@ def test_fields_of_objects_are_found_by_alias(twins: Twins) -> None:
     attrs, pydantic = pytest.importorskip("attrs"), pytest.importorskip("pydantic")
     plan = plan_of(twins)
     expected = plan.bind((1, "x"), 4)
-    declared = {"_a": attrs.field(), "text": attrs.field(alias="b")}
+    fields = {"_a": attrs.field(), "text": attrs.field(alias="b")}
     choices = pydantic.AliasChoices("other", "b", pydantic.AliasPath("c", 0))
-    model = pydantic.create_model(
+    aliased_model = pydantic.create_model(
         "Model",
         number=(int, pydantic.Field(alias="a")),
         text=(str, pydantic.Field(validation_alias=choices)),
         more=(int, 0),
     )
-    swapped = pydantic.create_model(
+    swapped_model = pydantic.create_model(
         "Swapped",
         a=(str, pydantic.Field(validation_alias="b")),
         b=(int, pydantic.Field(validation_alias="a")),
     )
-    forms = [attrs.make_class("Declared", declared)(1, "x"), model(a=1, b="x"), swapped(a=1, b="x")]
-    assert plan.bind_many(forms, 4).rows() == [expected] * len(forms)
-    assert [plan.bind_row(form, 4) for form in forms] == [expected] * len(forms)
-    longer = attrs.make_class("Longer", {**declared, "extra": attrs.field(default=0)})
+    objects = [
+        attrs.make_class("Declared", fields)(1, "x"),
+        aliased_model(a=1, b="x"),
+        swapped_model(a=1, b="x"),
+    ]
+    assert plan.bind_many(objects, 4).rows() == [expected] * len(objects)
+    assert [plan.bind_row(row, 4) for row in objects] == [expected] * len(objects)
+    longer_class = attrs.make_class("Longer", {**fields, "extra": attrs.field(default=0)})
     with pytest.raises(
         ValueError, match="row 0: Longer has the field 'extra', but the bind markers are a, b"
     ):
-        plan.bind_many([longer(1, "x")], 4)
-    shorter = attrs.make_class("Shorter", ["_b"])
-    assert plan.bind_many([shorter("x")], 4).rows() == [plan.bind((UNSET_VALUE, "x"), 4)]
+        plan.bind_many([longer_class(1, "x")], 4)
+    # Columns without a field are unset.
+    shorter_class = attrs.make_class("Shorter", ["_b"])
+    assert plan.bind_many([shorter_class("x")], 4).rows() == [plan.bind((UNSET_VALUE, "x"), 4)]
 
 
 def test_the_value_of_a_repeated_name_is_bound_twice(twins: Twins) -> None:
     column = columns(twins.codecs, a="int32")[0]
     plan = twins.bind.BindPlan([column, column], None)
     assert plan.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
+    # the third argument: names without a marker are errors
     strict = twins.bind.BindPlan([column, column], None, True)
     assert strict.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
     with pytest.raises(ValueError, match="row 0: values for 'b'"):
@@ -151,6 +158,7 @@ def test_missing_values_are_unset(twins: Twins) -> None:
         block = plan.bind_many([row], 4)
         assert block.rows() == expected
         assert block.has_unset
+        # protocol version 3 has no unset values
         with pytest.raises((KeyError, ValueError), match="row 0: "):
             plan.bind_many([row], 3)
     for row in [(), [], {"b": "x"}, SimpleNamespace(b="x"), MappingProxyType({"b": "x"})]:
@@ -180,6 +188,7 @@ def test_errors_name_the_row(twins: Twins, row: Any, error: type[Exception], mes
     plan = plan_of(twins, [0])
     with pytest.raises(error, match=message):
         plan.bind_many([(1, "x"), (2, "y"), row], 4)
+    # A row that cannot be bound leaves the block as it was.
     block = plan.bind_many([(1, "x")], 4)
     with pytest.raises(error):
         plan.bind_into(block, row, 4)
@@ -187,12 +196,12 @@ def test_errors_name_the_row(twins: Twins, row: Any, error: type[Exception], mes
 
 
 def test_errors_in_the_application_s_code_are_raised_unchanged(twins: Twins) -> None:
-    class Odd:
+    class FailingNumber:
         def __index__(self) -> int:
             raise ZeroDivisionError("mine")
 
     with pytest.raises(ZeroDivisionError, match="mine") as caught:
-        plan_of(twins).bind_many([(1, "x"), (Odd(), "y")], 4)
+        plan_of(twins).bind_many([(1, "x"), (FailingNumber(), "y")], 4)
     if sys.version_info >= (3, 11):
         assert "in row 1" in caught.value.__notes__
 
@@ -213,11 +222,12 @@ def test_rows_of_a_block_can_be_read_pickled_and_appended(twins: Twins) -> None:
     assert "300 rows x 2 values" in repr(block)
     empty = plan.bind_many([], 4)
     assert (len(empty), empty.rows(), empty.size) == (0, [], 0)
-    expecting = twins.bind.RowsBlock(2)
-    expecting.reserve(10_000)
+    reserved = twins.bind.RowsBlock(2)
+    # reserving space is only a hint about the number of rows
+    reserved.reserve(10_000)
     for i in range(300):
-        plan.bind_into(expecting, (i, "x" * i), 4)
-    assert expecting.rows() == block.rows()
+        plan.bind_into(reserved, (i, "x" * i), 4)
+    assert reserved.rows() == block.rows()
 
 
 def test_a_value_may_add_a_row_to_the_block_while_it_is_bound(twins: Twins) -> None:
@@ -225,26 +235,28 @@ def test_a_value_may_add_a_row_to_the_block_while_it_is_bound(twins: Twins) -> N
     plan = plan_of(twins)
     block = twins.bind.RowsBlock(2)
 
-    class Nested:
+    class RowAddingNumber:
         def __index__(self) -> int:
             plan.bind_into(block, (7, "inner"), 4)
             return 1
 
-    plan.bind_into(block, (Nested(), "outer"), 4)
+    plan.bind_into(block, (RowAddingNumber(), "outer"), 4)
     assert block.rows() == [plan.bind((7, "inner"), 4), plan.bind((1, "outer"), 4)]
 
 
-def test_a_row_that_is_cleared_while_it_is_bound(twins: Twins) -> None:
+def test_rows_that_are_cleared_while_they_are_bound_are_read_safely(twins: Twins) -> None:
     plan = plan_of(twins, None, a="int32", b="int32", c="text")
 
-    class Clearing:
+    class ClearingNumber:
         def __index__(self) -> int:
             row.clear()
             return 1
 
-    row: Any = {"a": Clearing(), "b": Clearing(), "c": "x" * 50}
+    row: Any = {"a": ClearingNumber(), "b": ClearingNumber(), "c": "x" * 50}
     values = list(row.values())
+    # A dict that changes may lose values, but must not crash.
     assert plan.bind_many([row], 4).count == 1
+    # A list is copied before its values are encoded.
     row = values
     assert plan.bind_many([row], 4).rows() == [plan.bind((1, 1, "x" * 50), 4)]
 
@@ -253,11 +265,14 @@ def test_threads_may_add_to_the_same_block(twins: Twins) -> None:
     plan = plan_of(twins)
     block = twins.bind.RowsBlock(2)
 
-    def work(start: int) -> None:
-        for i in range(start, start + 500):
+    def add_rows(first_number: int) -> None:
+        for i in range(first_number, first_number + 500):
             plan.bind_into(block, (i, str(i)), 4)
 
-    threads = [threading.Thread(target=work, args=(start,)) for start in range(0, 2000, 500)]
+    threads = [
+        threading.Thread(target=add_rows, args=(first_number,))
+        for first_number in range(0, 2000, 500)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -288,15 +303,20 @@ def test_a_batch_of_a_block_equals_one_of_single_statements(twins: Twins) -> Non
     for count in (0, 1, 3, 500):
         rows = [(i, "x" * (i % 70)) for i in range(count)]
         one_by_one: list[tuple[Any, ...]] = [(True, b"id", plan.bind(row, 4)) for row in rows]
-        between = (False, "INSERT", None)
-        other = (True, b"other", plan.bind((1, "y"), 4))
-        many = (True, b"id", plan.bind_many(rows, 4))
+        text_statement = (False, "INSERT", None)
+        other_statement = (True, b"other", plan.bind((1, "y"), 4))
+        block_statement = (True, b"id", plan.bind_many(rows, 4))
         for version in (3, 4, 5):
             expected = twins.bodies.batch_body(
-                1, [between, *one_by_one, other, *one_by_one], params(), version
+                1, [text_statement, *one_by_one, other_statement, *one_by_one], params(), version
             )
             assert (
-                twins.bodies.batch_body(1, [between, many, other, many], params(), version)
+                twins.bodies.batch_body(
+                    1,
+                    [text_statement, block_statement, other_statement, block_statement],
+                    params(),
+                    version,
+                )
                 == expected
             )
 
@@ -304,6 +324,8 @@ def test_a_batch_of_a_block_equals_one_of_single_statements(twins: Twins) -> Non
 def test_limits_of_a_batch(twins: Twins) -> None:
     plan = plan_of(twins)
     block = plan.bind_many([(1, "")] * 0xFFFF, 4)
+    # A statement has 19 bytes: kind, id, number of values, and the values 1 and ""; 6 bytes are
+    # for the batch.
     assert len(twins.bodies.batch_body(0, [(True, b"id", block)], params(), 4)) == 0xFFFF * 19 + 6
     with pytest.raises(ValueError, match="a batch of 65536 statements"):
         twins.bodies.batch_body(0, [(True, b"id", block), (False, "x", None)], params(), 4)

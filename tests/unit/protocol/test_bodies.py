@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol import ExecuteMessage, QueryMessage
 from cassandra.protocol.params import QueryParams
@@ -48,10 +49,12 @@ MESSAGES: list[Any] = [
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-@pytest.mark.parametrize("make", MESSAGES)
-def test_bodies_of_messages_contain_their_attributes(twins: Twins, make: Any, version: int) -> None:
-    query = make(QueryMessage, "Q")
-    execute = make(partial(ExecuteMessage, query_params=None), b"id")
+@pytest.mark.parametrize("make_message", MESSAGES)
+def test_bodies_of_messages_contain_their_attributes(
+    twins: Twins, make_message: Any, version: int
+) -> None:
+    query = make_message(QueryMessage, "Q")
+    execute = make_message(partial(ExecuteMessage, query_params=None), b"id")
     if version == 5:
         for message in (query, execute):
             message.keyspace, message.now_in_seconds = "ks", 7
@@ -68,10 +71,11 @@ def test_bodies_of_messages_contain_their_attributes(twins: Twins, make: Any, ve
         assert bodies.query_of_message("Q", message, version) == bodies.query_body(
             "Q", params, version
         )
-        for metadata_id, block in ((None, None), (b"meta", 5)):
+        # without and with the id of result metadata, and a tablet version
+        for metadata_id, tablet_version in ((None, None), (b"meta", 5)):
             assert bodies.execute_of_message(
-                b"id", metadata_id, message, version, block
-            ) == bodies.execute_body(b"id", metadata_id, params, version, block)
+                b"id", metadata_id, message, version, tablet_version
+            ) == bodies.execute_body(b"id", metadata_id, params, version, tablet_version)
 
 
 def test_messages_with_missing_or_unsupported_fields(twins: Twins) -> None:
@@ -80,12 +84,12 @@ def test_messages_with_missing_or_unsupported_fields(twins: Twins) -> None:
     """
     bodies = twins.bodies
     message = QueryMessage("Q", 1, continuous_paging_options=object())
-    for call in (
+    for encode in (
         partial(bodies.query_of_message, 1.5, message, 4),
         partial(bodies.execute_of_message, None, None, message, 4),
     ):
         with pytest.raises(UnsupportedOperation, match="continuous paging"):
-            call()
+            encode()
     message = QueryMessage("Q", 1, keyspace="ks")
     with pytest.raises(UnsupportedOperation, match="keyspace"):
         bodies.query_of_message("Q", message, 4)
@@ -108,7 +112,7 @@ def test_query_text_is_encoded_as_utf8_and_bytes_are_unchanged(twins: Twins) -> 
 
 def test_query_with_everything_on_version_4(twins: Twins) -> None:
     """The body has all flags and fields of version 4."""
-    body = twins.bodies.query_body("Q", QueryParams(6, **EVERYTHING), 4)
+    body = twins.bodies.query_body("Q", QueryParams(ConsistencyLevel.LOCAL_QUORUM, **EVERYTHING), 4)
     assert body == (
         b"\x00\x00\x00\x01Q"
         b"\x00\x06"  # LOCAL_QUORUM
@@ -126,13 +130,13 @@ def test_query_with_everything_on_version_4(twins: Twins) -> None:
 
 def test_query_with_everything_on_version_5(twins: Twins) -> None:
     """The body has all flags and fields of version 5."""
-    params = QueryParams(6, value_names=["x", "y", "z"], **EVERYTHING)
+    params = QueryParams(ConsistencyLevel.LOCAL_QUORUM, value_names=["x", "y", "z"], **EVERYTHING)
     params.keyspace, params.now_in_seconds = "ks", 7
     body = twins.bodies.query_body("Q", params, 5)
     assert body == (
         b"\x00\x00\x00\x01Q"
-        b"\x00\x06"
-        b"\x00\x00\x01\xff"
+        b"\x00\x06"  # LOCAL_QUORUM
+        b"\x00\x00\x01\xff"  # all flags
         b"\x00\x03"
         b"\x00\x01x"
         b"\x00\x00\x00\x02ab"
@@ -169,22 +173,22 @@ def test_execute(twins: Twins) -> None:
     """EXECUTE contains the id, a metadata id if there is one (from version 5 on, always), and the
     parameters.
     """
-    params = QueryParams(10, [b"\x00\x00\x00\x05"], skip_metadata=True)
+    params = QueryParams(ConsistencyLevel.LOCAL_ONE, [b"\x00\x00\x00\x05"], skip_metadata=True)
     execute = twins.bodies.execute_body
-    tail = b"\x00\x01\x00\x00\x00\x04\x00\x00\x00\x05"
-    assert execute(b"\xaa\xbb", None, params, 3) == b"\x00\x02\xaa\xbb\x00\x0a\x03" + tail
-    assert execute(b"\xaa\xbb", None, params, 4) == b"\x00\x02\xaa\xbb\x00\x0a\x03" + tail
+    values = b"\x00\x01\x00\x00\x00\x04\x00\x00\x00\x05"
+    assert execute(b"\xaa\xbb", None, params, 3) == b"\x00\x02\xaa\xbb\x00\x0a\x03" + values
+    assert execute(b"\xaa\xbb", None, params, 4) == b"\x00\x02\xaa\xbb\x00\x0a\x03" + values
     assert (
         execute(b"\xaa\xbb", b"\xcc", params, 4)
-        == b"\x00\x02\xaa\xbb\x00\x01\xcc\x00\x0a\x03" + tail
+        == b"\x00\x02\xaa\xbb\x00\x01\xcc\x00\x0a\x03" + values
     )
     assert (
         execute(b"\xaa\xbb", b"\xcc", params, 5)
-        == b"\x00\x02\xaa\xbb\x00\x01\xcc\x00\x0a\x00\x00\x00\x03" + tail
+        == b"\x00\x02\xaa\xbb\x00\x01\xcc\x00\x0a\x00\x00\x00\x03" + values
     )
     assert (
         execute(b"\xaa\xbb", None, params, 5)
-        == b"\x00\x02\xaa\xbb\x00\x00\x00\x0a\x00\x00\x00\x03" + tail
+        == b"\x00\x02\xaa\xbb\x00\x00\x00\x0a\x00\x00\x00\x03" + values
     )
 
 
@@ -211,15 +215,17 @@ def test_batch_version_4(twins: Twins) -> None:
         (False, "INSERT", None),
         (0, b"DELETE", []),
     ]
-    params = QueryParams(4, serial_consistency=8, timestamp=1)
+    params = QueryParams(
+        ConsistencyLevel.QUORUM, serial_consistency=ConsistencyLevel.SERIAL, timestamp=1
+    )
     assert twins.bodies.batch_body(1, statements, params, 4) == (
-        b"\x01"
-        b"\x00\x03"
+        b"\x01"  # the batch type
+        b"\x00\x03"  # the number of statements
         b"\x01\x00\x02\x01\x02\x00\x03\x00\x00\x00\x01v\xff\xff\xff\xff\xff\xff\xff\xfe"
         b"\x00\x00\x00\x00\x06INSERT\x00\x00"
         b"\x00\x00\x00\x00\x06DELETE\x00\x00"
-        b"\x00\x04"
-        b"\x30"
+        b"\x00\x04"  # QUORUM
+        b"\x30"  # flags: serial consistency and timestamp
         b"\x00\x08"
         b"\x00\x00\x00\x00\x00\x00\x00\x01"
     )
@@ -364,14 +370,16 @@ def test_values_may_be_any_bytes(twins: Twins, kind: Any) -> None:
 
 
 def test_a_batch_may_contain_the_same_object_several_times(twins: Twins) -> None:
-    same = b"Q"
+    # The encoder may remember the bytes of a statement that is the same object as the previous
+    # one; they depend on whether it is a text or an id.
+    text_or_id = b"Q"
     statements = [
-        (False, same, None),
-        (True, same, None),
-        (True, same, [b"v"]),
-        (0, same, None),
+        (False, text_or_id, None),
+        (True, text_or_id, None),
+        (True, text_or_id, [b"v"]),
+        (0, text_or_id, None),
         (1, b"R", None),
-        (1, same, None),
+        (1, text_or_id, None),
     ]
     expected = (
         b"\x00\x00\x06" + b"\x00\x00\x00\x00\x01Q\x00\x00"
@@ -380,9 +388,9 @@ def test_a_batch_may_contain_the_same_object_several_times(twins: Twins) -> None
         + b"\x01\x00\x01Q\x00\x00" + b"\x00\x01\x00"
     )  # fmt: skip
     assert twins.bodies.batch_body(0, statements, QueryParams(1), 4) == expected
-    for nothing in ((None, None, None), (True, None, None), (False, None, None)):
+    for empty_statement in ((None, None, None), (True, None, None), (False, None, None)):
         with pytest.raises(TypeError, match="it has to be bytes"):
-            twins.bodies.batch_body(0, [nothing], QueryParams(1), 4)
+            twins.bodies.batch_body(0, [empty_statement], QueryParams(1), 4)
 
 
 class Text(str):
@@ -393,20 +401,20 @@ class Octets(bytes):
     pass
 
 
-@pytest.mark.parametrize("kind", [Octets, bytearray, memoryview])
-def test_ids_states_and_queries_may_be_any_bytes(twins: Twins, kind: Any) -> None:
+@pytest.mark.parametrize("bytes_class", [Octets, bytearray, memoryview])
+def test_ids_states_and_queries_may_be_any_bytes(twins: Twins, bytes_class: Any) -> None:
     bodies = twins.bodies
-    state = QueryParams(1, paging_state=kind(b"ps"))
+    params = QueryParams(1, paging_state=bytes_class(b"ps"))
     assert (
-        bodies.query_body(kind(b"Q"), state, 4)
+        bodies.query_body(bytes_class(b"Q"), params, 4)
         == b"\x00\x00\x00\x01Q\x00\x01\x08\x00\x00\x00\x02ps"
     )
     assert (
-        bodies.execute_body(kind(b"i"), kind(b"m"), QueryParams(1), 4)
+        bodies.execute_body(bytes_class(b"i"), bytes_class(b"m"), QueryParams(1), 4)
         == b"\x00\x01i\x00\x01m\x00\x01\x00"
     )
     expected = b"\x00\x00\x01\x01\x00\x01i\x00\x00\x00\x01\x00"
-    assert bodies.batch_body(0, [(True, kind(b"i"), None)], QueryParams(1), 4) == expected
+    assert bodies.batch_body(0, [(True, bytes_class(b"i"), None)], QueryParams(1), 4) == expected
 
 
 def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
@@ -415,11 +423,11 @@ def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
         bodies.prepare_body(Text("Q"), Text("ks"), 5)
         == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
     )
-    named = with_version_5_fields(QueryParams(1, [b"v"], [Text("n")]), keyspace=Text("ks"))
+    params = with_version_5_fields(QueryParams(1, [b"v"], [Text("n")]), keyspace=Text("ks"))
     expected = (
         b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\xc1\x00\x01\x00\x01n\x00\x00\x00\x01v\x00\x02ks"
     )
-    assert bodies.query_body(Text("Q"), named, 5) == expected
+    assert bodies.query_body(Text("Q"), params, 5) == expected
 
 
 @pytest.mark.parametrize("size", [*range(2015, 2060), 4090, 4096, 65_536, 300_000])
@@ -427,20 +435,20 @@ def test_bodies_of_sizes_at_which_the_buffer_grows(twins: Twins, size: int) -> N
     """Bodies of each size have the expected bytes."""
     data = bytes(range(256)) * (size // 256 + 1)
     value = data[:size]
-    length = size.to_bytes(4, "big")
-    expected = b"\x00\x02id\x00\x01\x01\x00\x02" + length + value + b"\x00\x00\x00\x01x"
+    value_length = size.to_bytes(4, "big")
+    expected = b"\x00\x02id\x00\x01\x01\x00\x02" + value_length + value + b"\x00\x00\x00\x01x"
     assert twins.bodies.execute_body(b"id", None, QueryParams(1, [value, b"x"]), 4) == expected
     # The first statement is short, and must not determine the space for the others.
     statements = [(True, b"id", [b"y"]), (True, b"id", [value]), (False, "Q", [value, None])]
     expected = (
         b"\x01\x00\x03\x01\x00\x02id\x00\x01\x00\x00\x00\x01y\x01\x00\x02id\x00\x01"
-        + length + value
-        + b"\x00\x00\x00\x00\x01Q\x00\x02" + length + value + b"\xff\xff\xff\xff\x00\x01\x00"
+        + value_length + value
+        + b"\x00\x00\x00\x00\x01Q\x00\x02" + value_length + value + b"\xff\xff\xff\xff\x00\x01\x00"
     )  # fmt: skip
     assert twins.bodies.batch_body(1, statements, QueryParams(1), 4) == expected
     expected = (
         b"\x01\x00\x02\x01\x00\x02id\x00\x01"
-        + length
+        + value_length
         + value
         + b"\x01\x00\x02id\x00\x01\x00\x00\x00\x01y\x00\x01\x00"
     )

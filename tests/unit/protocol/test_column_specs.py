@@ -7,6 +7,11 @@ from typing import Any
 import pytest
 
 from cassandra.errors import ProtocolError
+from cassandra.protocol.opcodes import (
+    RESULT_KIND_PREPARED,
+    ROWS_GLOBAL_TABLES_SPEC,
+    ROWS_NO_METADATA,
+)
 from tests.unit.protocol.messages.test_results import (
     TABLE,
     result,
@@ -32,24 +37,33 @@ def test_responses_use_the_user_types_registered_when_they_arrive() -> None:
             self.x, self.y = x, y
 
     body = rows(
-        1,
+        ROWS_GLOBAL_TABLES_SPEC,
         specs=TABLE + string("p") + UDT,
         content=int32(1) + value(value(int32(1)) + value(b"one")),
         count=1,
     )
-    registered = {"ks": {"pair": Pair}}
-    plain = result(body)
-    assert plain.parsed_rows[0][0] == (1, "one")
-    mapped = result(body, user_types=registered, cached=plain.metadata)
+    user_types = {"ks": {"pair": Pair}}
+    unmapped = result(body)
+    assert unmapped.parsed_rows[0][0] == (1, "one")
+    mapped = result(body, user_types=user_types, cached=unmapped.metadata)
     assert type(mapped.parsed_rows[0][0]) is Pair
-    assert result(body, user_types=registered, cached=mapped.metadata).metadata is mapped.metadata
-    skipped = rows(4, specs=b"", content=int32(1) + value(value(int32(1)) + value(b"one")), count=1)
+    assert result(body, user_types=user_types, cached=mapped.metadata).metadata is mapped.metadata
+    body_without_metadata = rows(
+        ROWS_NO_METADATA,
+        specs=b"",
+        content=int32(1) + value(value(int32(1)) + value(b"one")),
+        count=1,
+    )
     assert (
-        type(result(skipped, 5, user_types=registered, cached=plain.metadata).parsed_rows[0][0])
+        type(
+            result(
+                body_without_metadata, 5, user_types=user_types, cached=unmapped.metadata
+            ).parsed_rows[0][0]
+        )
         is Pair
     )
     # A registration applies to one session only.
-    assert type(result(body).parsed_rows[0][0]) is type(plain.parsed_rows[0][0])
+    assert type(result(body).parsed_rows[0][0]) is type(unmapped.parsed_rows[0][0])
     assert type(result(body, cached=mapped.metadata).parsed_rows[0][0]) is not Pair
 
 
@@ -66,7 +80,7 @@ PAIR_VALUE = value(int32(1)) + value(b"one")
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "inner"),
+    ("name", "data", "pair_of"),
     [
         (PAIR_CLASS, PAIR_VALUE, lambda cell: cell),
         (
@@ -92,30 +106,30 @@ PAIR_VALUE = value(int32(1)) + value(b"one")
     ],
 )
 def test_user_types_inside_a_custom_type_get_their_classes(
-    name: str, data: bytes, inner: Any
+    name: str, data: bytes, pair_of: Any
 ) -> None:
     class Pair:
         def __init__(self, x: Any, y: Any) -> None:
             self.x, self.y = x, y
 
     body = rows(
-        1,
+        ROWS_GLOBAL_TABLES_SPEC,
         specs=TABLE + string("p") + short(0) + string(name),
         content=int32(1) + value(data),
         count=1,
     )
-    registered = {"ks": {"pair": Pair}}
-    plain = result(body)
-    assert inner(plain.parsed_rows[0][0]) == (1, "one")
-    mapped = result(body, user_types=registered, cached=plain.metadata)
-    assert type(inner(mapped.parsed_rows[0][0])) is Pair
+    user_types = {"ks": {"pair": Pair}}
+    unmapped = result(body)
+    assert pair_of(unmapped.parsed_rows[0][0]) == (1, "one")
+    mapped = result(body, user_types=user_types, cached=unmapped.metadata)
+    assert type(pair_of(mapped.parsed_rows[0][0])) is Pair
     assert (
         mapped.column_types[0].cql_parameterized_type()
-        == plain.column_types[0].cql_parameterized_type()
+        == unmapped.column_types[0].cql_parameterized_type()
     )
-    assert result(body, user_types=registered, cached=mapped.metadata).metadata is mapped.metadata
+    assert result(body, user_types=user_types, cached=mapped.metadata).metadata is mapped.metadata
     # A registration applies to one session only.
-    assert inner(result(body).parsed_rows[0][0]) == (1, "one")
+    assert pair_of(result(body).parsed_rows[0][0]) == (1, "one")
 
 
 @pytest.mark.parametrize(
@@ -128,11 +142,16 @@ def test_user_types_inside_a_custom_type_get_their_classes(
     ],
 )  # fmt: skip
 def test_a_custom_type_without_its_parameters_is_an_error_of_the_message(name: str) -> None:
-    body = rows(1, specs=TABLE + string("c") + short(0) + string(name), content=int32(0), count=1)
+    body = rows(
+        ROWS_GLOBAL_TABLES_SPEC,
+        specs=TABLE + string("c") + short(0) + string(name),
+        content=int32(0),
+        count=1,
+    )
     with pytest.raises(ProtocolError, match="cannot be understood"):
         result(body)
     prepared = (
-        int32(4)
+        int32(RESULT_KIND_PREPARED)
         + short(1)
         + b"i"
         + int32(1)
@@ -149,19 +168,20 @@ def test_a_custom_type_without_its_parameters_is_an_error_of_the_message(name: s
 
 def test_an_error_shows_the_beginning_of_a_long_type_name() -> None:
     body = rows(
-        1,
+        ROWS_GLOBAL_TABLES_SPEC,
         specs=TABLE + string("c") + short(0) + string("ListType(" * 7000),
         content=int32(0),
         count=1,
     )
     with pytest.raises(ProtocolError, match=r"ListType\(\.*") as caught:
         result(body)
+    # The name has 63,000 characters.
     assert len(str(caught.value)) < 1000
 
 
 def test_every_type_code() -> None:
     """Each code is decoded to the type of the specification."""
-    codes = {
+    name_by_code = {
         0x0001: "ascii", 0x0002: "bigint", 0x0003: "blob", 0x0004: "boolean", 0x0005: "counter",
         0x0006: "decimal",
         0x0007: "double", 0x0008: "float", 0x0009: "int", 0x000B: "timestamp", 0x000C: "uuid",
@@ -170,7 +190,7 @@ def test_every_type_code() -> None:
         0x0013: "smallint",
         0x0014: "tinyint", 0x0015: "duration",
     }  # fmt: skip
-    composed = {
+    name_by_composed_option = {
         short(0x20) + short(9): "list<int>",
         short(0x22) + short(0x20) + short(13): "set<list<varchar>>",
         short(0x21) + short(9) + short(13): "map<int, varchar>",
@@ -182,10 +202,17 @@ def test_every_type_code() -> None:
             "3)"
         ): ("vector<float, 3>"),
     }
-    options = {short(code): name for code, name in codes.items()} | composed
-    specs = TABLE + b"".join(string(f"c{index}") + option for index, option in enumerate(options))
-    message = result(rows(1, specs=specs, content=int32(0), count=len(options)))
+    name_by_option = {
+        short(code): name for code, name in name_by_code.items()
+    } | name_by_composed_option
+    specs = TABLE + b"".join(
+        string(f"c{index}") + option_bytes for index, option_bytes in enumerate(name_by_option)
+    )
+    message = result(
+        rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=int32(0), count=len(name_by_option))
+    )
+    # Compare without "frozen<>", which only some of the types have.
     names = [kind.cql_parameterized_type().replace("frozen<", "") for kind in message.column_types]
     assert [name.replace(">", "") for name in names] == [
-        name.replace(">", "") for name in options.values()
+        name.replace(">", "") for name in name_by_option.values()
     ]

@@ -51,6 +51,7 @@ def test_damaged_bodies(algorithm: module.BodyCompression, size: int) -> None:
 def test_a_length_that_the_bytes_cannot_hold() -> None:
     pytest.importorskip("lz4.block")
     lz4 = compression("lz4")
+    # without the length that precedes the compressed bytes
     body = lz4.compress_body(b"x" * 10)[4:]
     with pytest.raises(ProtocolError, match="more than it can hold"):
         lz4.decompress_body((1 << 19).to_bytes(4, "big") + body, LIMIT)
@@ -76,15 +77,18 @@ def test_only_lz4_compresses_segments(algorithm: module.BodyCompression) -> None
     assert algorithm.decompress_segment(memoryview(packed), len(PLAIN)) == PLAIN
 
 
-def test_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_for_unknown_and_missing_algorithms_give_advice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The errors for an unknown algorithm, and for one that is not installed, say which there are
     and what to install.
     """
     with pytest.raises(ValueError, match="'zstd' is not known; there are lz4, snappy"):
         compression("zstd")
-    missing: Any = None
+    no_module: Any = None
+    # forget the algorithms that were imported before
     monkeypatch.setattr(module, "_instances", {})
-    monkeypatch.setitem(sys.modules, "snappy", missing)  # makes its import fail
+    monkeypatch.setitem(sys.modules, "snappy", no_module)  # makes its import fail
     with pytest.raises(DependencyException, match=r"pip install turbocql\[snappy\]") as refused:
         compression("snappy")
     assert isinstance(refused.value.excs[0], ImportError)

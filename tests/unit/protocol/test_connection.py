@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra.errors import AuthenticationFailed, ConnectionException, ProtocolError
+from cassandra.protocol import opcodes
 from cassandra.protocol.connection import (
     Authenticated,
     AuthenticationWanted,
@@ -41,12 +42,12 @@ class Client:
 
     def act(self, actions: list[Any]) -> bytes:
         """Perform the actions of the protocol; return the bytes to send."""
-        out = b""
+        to_send = b""
         for action in actions:
             self.actions.append(action)
             if isinstance(action, Send):
                 self.writer.add(*action)
-                out += self.writer.take()
+                to_send += self.writer.take()
             elif isinstance(action, SetCompression):
                 self.reader.set_compression(action.algorithm)
                 self.writer.set_compression(action.algorithm)
@@ -54,8 +55,9 @@ class Client:
                 self.reader.enable_segments()
                 self.writer.enable_segments()
             elif isinstance(action, (AuthenticationWanted, Challenge)):
-                out += self.act(self.protocol.respond(self.answers.pop(0)))
-        return out
+                # answer the server with the next token
+                to_send += self.act(self.protocol.respond(self.answers.pop(0)))
+        return to_send
 
     def run(self, server: Server) -> Any:
         """Return the last action of the handshake."""
@@ -94,10 +96,9 @@ def test_back_to_back(
     assert server.startup == {
         "CQL_VERSION": "3.4.7", "DRIVER_NAME": "test", **({"COMPRESSION": agreed} if agreed else {})
     }  # fmt: skip
-    assert (
-        server.tokens
-        == [b"first", b"second", b"third"][: 0 if challenges is None else challenges + 1]
-    )
+    # A login takes one token more than the server sends challenges.
+    token_count = 0 if challenges is None else challenges + 1
+    assert server.tokens == [b"first", b"second", b"third"][:token_count]
     if challenges is not None:
         assert Authenticated(b"welcome") in client.actions
         assert AuthenticationWanted("org.example.Authenticator") in client.actions
@@ -125,10 +126,12 @@ def test_a_beta_version_that_is_not_opted_in_to() -> None:
     body = int32(0x0A) + string(
         "Beta version of the protocol used (6/v6-beta), but USE_BETA flag is unset"
     )
-    (refused,) = protocol.receive(0, 0, 0, body, 6)
+    (refused,) = protocol.receive(0, opcodes.ERROR, 0, body, 6)
     assert isinstance(refused, VersionRefused)
-    assert ProtocolConnection(6, allow_beta=True).start() == [Send(0, 5, 0x10, b"")]
-    assert ProtocolConnection(5, allow_beta=True).start() == [Send(0, 5, 0, b"")]
+    assert ProtocolConnection(6, allow_beta=True).start() == [
+        Send(0, opcodes.OPTIONS, opcodes.USE_BETA_FLAG, b"")
+    ]
+    assert ProtocolConnection(5, allow_beta=True).start() == [Send(0, opcodes.OPTIONS, 0, b"")]
 
 
 def test_a_wrong_password(twins: Twins) -> None:
@@ -261,9 +264,9 @@ def in_state(state: State) -> ProtocolConnection:
     protocol = ProtocolConnection(4)
     protocol.start()
     if state is not State.OPTIONS_SENT:
-        protocol.receive(0, 6, 0, string_multimap({}))
+        protocol.receive(0, opcodes.SUPPORTED, 0, string_multimap({}))
     if state in (State.AUTH_SENT, State.AUTH_WANTED):
-        protocol.receive(0, 3, 0, string("auth"))
+        protocol.receive(0, opcodes.AUTHENTICATE, 0, string("auth"))
     if state is State.AUTH_SENT:
         protocol.respond(b"token")
     assert protocol.state is state
@@ -282,7 +285,7 @@ def test_every_message_in_every_state_is_handled_or_fails(state: State, opcode: 
         assert isinstance(failed, Failed)
         assert protocol.state is State.CLOSED
         expected: Any = ProtocolError
-        if opcode == 0:
+        if opcode == opcodes.ERROR:
             expected = (
                 AuthenticationFailed
                 if state in (State.AUTH_SENT, State.AUTH_WANTED)
@@ -299,10 +302,10 @@ def test_malformed_responses_and_wrong_streams_fail_the_handshake() -> None:
         assert isinstance(failed.error, ProtocolError)
 
 
-def test_local_misuse_is_a_runtime_error() -> None:
+def test_calls_in_a_wrong_state_are_runtime_errors() -> None:
     protocol = ProtocolConnection(4)
     with pytest.raises(RuntimeError, match="does not wait"):
-        protocol.receive(0, 2, 0, b"")
+        protocol.receive(0, opcodes.READY, 0, b"")
     protocol.start()
     with pytest.raises(RuntimeError, match="begun"):
         protocol.start()

@@ -49,6 +49,7 @@ def registry(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[CodecReg
     withdraw()
     monkeypatch.setattr("cassandra._impl.codecs", twins.codecs)
     monkeypatch.setattr("cassandra._impl.rows", twins.rows)
+    # makes the types build their codecs again
     _KnownCodecs.current += 1
     yield CodecRegistry()
     withdraw()
@@ -111,21 +112,22 @@ def test_converters_of_types_apply_inside_other_types_too(
     assert column_plans.bind(value) == column_plans.plain_bytes(plain)
     (read,) = column_plans.read(plain)
     assert column_plans.bind(read) == column_plans.plain_bytes(plain)
+    # The values inside are of the class Color, except nulls, which are not converted.
     assert "Color" in repr(read) or plain == (None, None)
 
 
 @pytest.mark.parametrize(
-    ("key", "cql_type", "value", "plain"),
+    ("registered_name", "cql_type", "value", "plain"),
     [
         ("money", UDT, Money(5, "EUR"), {"amount": 5, "currency": "EUR"}),
         ("ks.money", UDT, Money(5, "EUR"), {"amount": 5, "currency": "EUR"}),
     ],
 )
 def test_a_user_defined_type(
-    registry: CodecRegistry, plans: Any, key: str, cql_type: Any, value: Any, plain: Any
+    registry: CodecRegistry, plans: Any, registered_name: str, cql_type: Any, value: Any, plain: Any
 ) -> None:
     """A converter that is registered for the type's name converts both ways."""
-    registry.register_type(key, MONEY)
+    registry.register_type(registered_name, MONEY)
     column_plans = plans(column(cql_type))
     assert column_plans.bind(value) == column_plans.plain_bytes(plain)
     assert column_plans.read(plain) == (value,)
@@ -210,6 +212,7 @@ def test_markers_of_in_are_converted_and_those_without_a_column_are_not(
 ) -> None:
     registry.register_column("ks.t.c", COLOR)
     registry.register_type("bigint", Converter(lambda value: 1 / 0))
+    # Servers describe the marker of `c IN ?` as a list with the name "in(c)".
     markers = plans(
         column("ListType(UTF8Type)", "in(c)"),
         column("ListType(UTF8Type)", "IN(d)"),
@@ -227,6 +230,7 @@ def test_values_of_system_tables_are_not_converted(registry: CodecRegistry, plan
         system = plans(column("UTF8Type", keyspace=keyspace))
         assert system.bind("x") == [b"x"]
         assert system.read("x") == ("x",)
+    # A converter that names a system column explicitly is used.
     assert registry.converters is not None
     local = ResultMetadata([ColumnMetadata("system", "local", "key", UTF8Type)])
     assert is_converted(converting(local, registry.converters).columns[0].type)
@@ -245,9 +249,9 @@ def test_errors_name_column_type_and_value(registry: CodecRegistry, plans: Any) 
     with pytest.raises(DecodeError, match=r'row 0, column "c" .*Color cannot convert \'green\''):
         markers.read(["green"], None)
     registry.register_type("text", Converter(lambda value: None))
-    nullable = plans(column("ListType(UTF8Type)"))
+    list_plans = plans(column("ListType(UTF8Type)"))
     with pytest.raises(EncodeValueError, match="a converter has to return a value of text"):
-        nullable.bind([Color.RED])
+        list_plans.bind([Color.RED])
 
 
 def test_metadata_without_applicable_converters_is_unchanged(registry: CodecRegistry) -> None:
@@ -281,6 +285,7 @@ def test_converted_metadata_shows_the_server_s_types(registry: CodecRegistry) ->
     assert isinstance(as_arrays, converted.ConvertedMetadata)
     assert as_arrays.vectors == "array"
     assert as_arrays is result.with_vectors("array")
+    # Converters cannot be pickled in general, so a copy has the server's metadata.
     copied = pickle.loads(pickle.dumps(result))
     assert type(copied) is ResultMetadata
     assert copied.columns == metadata.columns
@@ -301,17 +306,18 @@ def test_encrypted_columns_are_converted_after_decryption(
         registry.register_type("text", COLOR)
     converters = registry.converters
     assert converters is not None
-    server = [column("BytesType")]
+    server_columns = [column("BytesType")]
     value: Any = [Color.RED] if key == "inner" else Color.RED
-    columns = bound_columns(encrypted.bound_columns(server, policy), converters)
+    columns = bound_columns(encrypted.bound_columns(server_columns, policy), converters)
     block = twins.bind.BindPlan(columns).bind((value,), 5)
     clear = policy.decrypt(ColDesc("ks", "t", "c"), block.values()[0])
+    # Also as a list, the bytes end with those of its last element.
     assert clear.endswith(b"red")
-    metadata = converting(encrypted.decrypting(ResultMetadata(server), policy), converters)
+    metadata = converting(encrypted.decrypting(ResultMetadata(server_columns), policy), converters)
     assert metadata.row_plan.tuples(block.data, 0, 1) == [(value,)]
     # Decrypting the metadata again starts with the server's types, not with converted ones.
-    again = converting(encrypted.decrypting(metadata, policy), converters)
-    assert again.row_plan.tuples(block.data, 0, 1) == [(value,)]
+    metadata_again = converting(encrypted.decrypting(metadata, policy), converters)
+    assert metadata_again.row_plan.tuples(block.data, 0, 1) == [(value,)]
     plan = twins.bind.BindPlan(columns)
     with pytest.raises(ValueError, match="values of encrypted columns are not shown") as caught:
         plan.bind(("secret",) if key != "inner" else (["secret"],), 5)

@@ -88,6 +88,7 @@ def row_plan(twins: Twins, metadata: ResultMetadata) -> Any:
 
 
 def column_plan(twins: Twins, metadata: ResultMetadata) -> Any:
+    """Return the reader of whole columns for `metadata`, which decrypts if the metadata does."""
     kinds = [column.type for column in metadata.page_columns]
     return metadata.page_reader(
         twins.column_buffers.ColumnPlan(
@@ -118,6 +119,7 @@ def test_nulls_and_unset_values_are_not_encrypted(twins: Twins, policy: Any) -> 
     metadata = decrypting(ResultMetadata(columns()), policy)
     body = plan.bind((1, None, None, None), 4).data
     assert row_plan(twins, metadata).tuples(body, 0, 1) == [(1, None, None, None)]
+    # The first column, "k", is the only one that is not null.
     page = column_plan(twins, metadata).read(body, 0, 1)
     assert [column.null_count for column in page.children] == [0, 1, 1, 1]
 
@@ -145,23 +147,28 @@ def test_many_rows_of_many_columns(twins: Twins) -> None:
     names = [f"c{index}" for index in range(40)]
     for name in names[::2]:
         policy.add_column(column_of(name), KEY, "int")
-    described = columns(names, **dict.fromkeys(names[1::2], Int32Type))
-    drawn = random.Random(5)
-    rows = [
-        tuple(drawn.choice([None, drawn.getrandbits(31)]) for _ in names[1:]) for _ in range(50)
-    ]
+    server_columns = columns(names, **dict.fromkeys(names[1::2], Int32Type))
+    rng = random.Random(5)
+    rows = [tuple(rng.choice([None, rng.getrandbits(31)]) for _ in names[1:]) for _ in range(50)]
+    # number the rows in the first column
     rows = [(index, *row) for index, row in enumerate(rows)]
-    block = plan_of(twins, bound_columns(described, policy)).bind_many(rows, 4)
+    block = plan_of(twins, bound_columns(server_columns, policy)).bind_many(rows, 4)
     body = b"".join(bound.data for bound in block.rows())
-    metadata = decrypting(ResultMetadata(described), policy)
-    plan = row_plan(twins, metadata)
-    assert plan.tuples(body, 0, 50) == rows
-    assert list(plan.iterate(body, 0, 50)) == rows
-    assert plan.dicts(body, 0, 50) == [dict(zip(names, row, strict=True)) for row in rows]
-    assert plan.columns(body, 0, 50) == [list(column) for column in zip(*rows, strict=True)]
-    plain = ResultMetadata(columns(names, **dict.fromkeys(names, Int32Type)))
-    same = plan_of(twins, plain.columns).bind_many(rows, 4)
-    page = column_plan(twins, plain).read(b"".join(bound.data for bound in same.rows()), 0, 50)
+    metadata = decrypting(ResultMetadata(server_columns), policy)
+    decrypting_plan = row_plan(twins, metadata)
+    assert decrypting_plan.tuples(body, 0, 50) == rows
+    assert list(decrypting_plan.iterate(body, 0, 50)) == rows
+    assert decrypting_plan.dicts(body, 0, 50) == [
+        dict(zip(names, row, strict=True)) for row in rows
+    ]
+    assert decrypting_plan.columns(body, 0, 50) == [
+        list(column) for column in zip(*rows, strict=True)
+    ]
+    plain_metadata = ResultMetadata(columns(names, **dict.fromkeys(names, Int32Type)))
+    plain_block = plan_of(twins, plain_metadata.columns).bind_many(rows, 4)
+    page = column_plan(twins, plain_metadata).read(
+        b"".join(bound.data for bound in plain_block.rows()), 0, 50
+    )
     assert dumped(column_plan(twins, metadata).read(b"head" + body, 4, 50)) == dumped(page)
 
 
@@ -188,6 +195,7 @@ def test_a_routing_key_is_made_of_encrypted_bytes(twins: Twins) -> None:
 
 def test_a_value_that_does_not_fit_is_not_shown(twins: Twins, policy: Any) -> None:
     plan = plan_of(twins, bound_columns(columns(), policy))
+    # no int, and an int with too many bits
     for value in ("hunter2", 1 << 77):
         with pytest.raises(
             TypeError,
@@ -203,13 +211,15 @@ def test_elements_of_a_list_for_in_are_encrypted(twins: Twins) -> None:
     """
     policy = policy_of(iv=IV)
     blobs = ListType.apply_parameters((BytesType,))
-    marker = ColumnMetadata("ks", "t", "in(c)", blobs)
-    other = ColumnMetadata("ks", "t", "in(x)", blobs)
-    bound = plan_of(twins, bound_columns([marker, other], policy), ()).bind(([1, 2], [b"1"]), 4)
+    encrypted_marker = ColumnMetadata("ks", "t", "in(c)", blobs)
+    plain_marker = ColumnMetadata("ks", "t", "in(x)", blobs)
+    bound = plan_of(twins, bound_columns([encrypted_marker, plain_marker], policy), ()).bind(
+        ([1, 2], [b"1"]), 4
+    )
     expected = [policy.encode_and_encrypt(column_of("c"), value) for value in (1, 2)]
     assert bound.values() == [blobs.to_binary(expected, 4), blobs.to_binary([b"1"], 4)]
     # A null in the list stays a null.
-    bound = plan_of(twins, bound_columns([marker], policy), ()).bind(([1, None],), 4)
+    bound = plan_of(twins, bound_columns([encrypted_marker], policy), ()).bind(([1, None],), 4)
     assert bound.values() == [blobs.to_binary([expected[0], None], 4)]
 
 
@@ -228,24 +238,26 @@ PLAIN = b"\0\0\0\1"
 
 
 @pytest.mark.parametrize(
-    ("data", "why"),
+    ("broken", "reason"),
     [
         (b"", "is encrypted, but this value has no bytes"),
         (b"1234", "cannot be decrypted: 4 bytes are not"),
         (bytes(64), "cannot be decrypted: "),
     ],
 )
-def test_bytes_that_cannot_be_decrypted(twins: Twins, policy: Any, data: bytes, why: str) -> None:
+def test_bytes_that_cannot_be_decrypted(
+    twins: Twins, policy: Any, broken: bytes, reason: str
+) -> None:
     """The error names the row, the column and the reason, for rows and for columns."""
     metadata = decrypting(ResultMetadata(columns("kc")), policy)
-    good = policy.encrypt(column_of("c"), PLAIN)
-    body = page_of([(PLAIN, good), (PLAIN, data)])
-    where = rf'row 1, column "c" \(int\): ks\.t\.c {why}'
-    with pytest.raises(DecodeError, match=where):
+    encrypted = policy.encrypt(column_of("c"), PLAIN)
+    body = page_of([(PLAIN, encrypted), (PLAIN, broken)])
+    message = rf'row 1, column "c" \(int\): ks\.t\.c {reason}'
+    with pytest.raises(DecodeError, match=message):
         row_plan(twins, metadata).tuples(body, 0, 2)
-    with pytest.raises(DecodeError, match=where):
+    with pytest.raises(DecodeError, match=message):
         list(row_plan(twins, metadata).iterate(body, 0, 2))
-    with pytest.raises(DecodeError, match=where):
+    with pytest.raises(DecodeError, match=message):
         column_plan(twins, metadata).read(body, 0, 2)
 
 
@@ -271,14 +283,16 @@ def test_a_page_that_is_cut_short(twins: Twins, policy: Any) -> None:
 
 def test_a_column_that_is_not_a_blob(twins: Twins, policy: Any) -> None:
     """Binding and reading raise an error with both types; null may be bound."""
-    described = columns("kc", c=UTF8Type)
-    why = r"ks\.t\.c is encrypted, so it has to be a blob on the server, but it is text"
-    with pytest.raises(TypeError, match=rf'column "c" .*{why}'):
-        plan_of(twins, bound_columns(described, policy)).bind((1, 2), 4)
-    metadata = decrypting(ResultMetadata(described), policy)
-    with pytest.raises(DecodeError, match=rf'row 0, column "c" .*{why}'):
+    server_columns = columns("kc", c=UTF8Type)
+    reason = r"ks\.t\.c is encrypted, so it has to be a blob on the server, but it is text"
+    with pytest.raises(TypeError, match=rf'column "c" .*{reason}'):
+        plan_of(twins, bound_columns(server_columns, policy)).bind((1, 2), 4)
+    metadata = decrypting(ResultMetadata(server_columns), policy)
+    with pytest.raises(DecodeError, match=rf'row 0, column "c" .*{reason}'):
         row_plan(twins, metadata).tuples(page_of([(PLAIN, b"x")]), 0, 1)
-    assert plan_of(twins, bound_columns(described, policy)).bind((1, None), 4).values()[1] is None
+    assert (
+        plan_of(twins, bound_columns(server_columns, policy)).bind((1, None), 4).values()[1] is None
+    )
 
 
 # -- an application's own policy -------------------------------------------------------------------
@@ -286,6 +300,7 @@ def test_a_column_that_is_not_a_blob(twins: Twins, policy: Any) -> None:
 
 def test_columns_added_to_an_application_s_policy_are_encrypted(twins: Twins) -> None:
     policy = ReversingPolicy()
+    # is_complete=False: the policy's columns may change, so each is looked up at each value
     plan = plan_of(twins, bound_columns(columns("kcd"), policy, is_complete=False))
     assert plan.bind((1, 2, b"x"), 4).values() == [PLAIN, b"*\2\0\0\0", b"x"]
     # A column that is added later is never sent unencrypted.
@@ -311,9 +326,10 @@ def test_metadata_without_encrypted_columns_is_unchanged(policy: Any) -> None:
     metadata = ResultMetadata(columns("kx"))
     assert decrypting(metadata, policy) is metadata
     assert decrypting(metadata, None) is metadata
-    described = columns("kx")
+    server_columns = columns("kx")
     assert all(
-        new is old for new, old in zip(bound_columns(described, policy), described, strict=True)
+        bound is server
+        for bound, server in zip(bound_columns(server_columns, policy), server_columns, strict=True)
     )
 
 
@@ -323,13 +339,14 @@ def test_metadata_of_encrypted_columns(policy: Any) -> None:
     metadata = decrypting(source, policy)
     assert metadata.types == [Int32Type, BytesType]  # `types` has the server's types
     assert [column.type.cql_parameterized_type() for column in metadata.columns] == ["int", "int"]
+    # a class of its own, which decrypts
     assert metadata.columns[1].type is not Int32Type
     assert list(metadata.server_columns) == columns("kc")
     second_metadata = decrypting(ResultMetadata(columns("kc")), policy)
     assert second_metadata.columns == metadata.columns  # each type is created only once
-    other = metadata.with_id(b"2")
-    assert other.metadata_id == b"2"
-    assert other.columns == metadata.columns
+    with_other_id = metadata.with_id(b"2")
+    assert with_other_id.metadata_id == b"2"
+    assert with_other_id.columns == metadata.columns
     assert metadata.with_id(b"1") is metadata
     assert metadata.with_vectors("list") is metadata
     assert metadata.with_vectors("array") is metadata.with_vectors("array")
@@ -350,8 +367,9 @@ def test_typed_rows_distinguish_encrypted_columns_from_others() -> None:
     """Two clusters may share a row class, although only one of them has the policy."""
     from dataclasses import make_dataclass
 
-    row = make_dataclass("Row", [("c", "int | bytes")])
-    typed = TypedRows(row)
+    row_class = make_dataclass("Row", [("c", "int | bytes")])
+    typed = TypedRows(row_class)
     plain = ResultMetadata(columns("c"), raw=b"specs")
+    # Row classes cache how to build their rows by this key.
     assert plain.columns_key != decrypting(plain, policy_of()).columns_key
-    assert typed.rows_of(decrypting(plain, policy_of()), [(1,)]) == [row(1)]
+    assert typed.rows_of(decrypting(plain, policy_of()), [(1,)]) == [row_class(1)]

@@ -81,6 +81,7 @@ def test_each_envelope_opts_in_to_a_beta_version(twins: Twins, version: int) -> 
     writer = twins.frame.FrameWriter(version)
     writer.add(1, QUERY, TRACING_FLAG, b"")
     assert writer.take()[1] == TRACING_FLAG | standing_flags(version)
+    # Responses have no flag of the reader's choice.
     writer = twins.frame.FrameWriter(version, responses=True)
     writer.add(1, QUERY, 0, b"")
     assert writer.take()[1] == 0

@@ -89,10 +89,10 @@ def test_options_that_cannot_be_read_are_absent() -> None:
 
 
 def test_a_mask_is_unsigned_and_all_of_its_bits_count() -> None:
-    signed = "LWT_OPTIMIZATION_META_BIT_MASK=-2147483648"
-    assert parsed(SCYLLA_LWT_ADD_METADATA_MARK=[signed]).lwt_info == LwtInfo(0x80000000)
-    both = LwtInfo(0b101)
-    assert [both.get_lwt_flag(flags) for flags in (0b111, 0b101, 0b001, 0)] == [
+    signed_mask = "LWT_OPTIMIZATION_META_BIT_MASK=-2147483648"
+    assert parsed(SCYLLA_LWT_ADD_METADATA_MARK=[signed_mask]).lwt_info == LwtInfo(0x80000000)
+    two_bits = LwtInfo(0b101)
+    assert [two_bits.get_lwt_flag(flags) for flags in (0b111, 0b101, 0b001, 0)] == [
         True,
         True,
         False,
@@ -103,11 +103,13 @@ def test_a_mask_is_unsigned_and_all_of_its_bits_count() -> None:
 def test_shards_of_tokens() -> None:
     """A token's shard is computed as on the server."""
     info = ShardingInfo(4, "", "biased-token-round-robin", 0, None, None)
-    quarter = 1 << 62
-    tokens = [-(1 << 63), -(1 << 63) + quarter, 0, quarter, (1 << 63) - 1]
+    quarter_ring = 1 << 62
+    # the first token, the beginnings of the other shards but one, and the last token
+    tokens = [-(1 << 63), -(1 << 63) + quarter_ring, 0, quarter_ring, (1 << 63) - 1]
     assert [info.shard_id_from_token(token) for token in tokens] == [0, 1, 2, 3, 3]
     assert info.shard_id_from_token(Murmur3Token(0)) == 2
     # The highest bits are ignored, so the shards repeat 4096 times around the ring.
+    # `1 << 50` is a quarter of the 2**52 tokens after which the shards repeat.
     repeated = info._replace(sharding_ignore_msb=12)
     assert [repeated.shard_id_from_token(-(1 << 63) + (n << 50)) for n in range(5)] == [
         0,

@@ -40,12 +40,13 @@ def function(name: str) -> Callable[..., Any]:
     return reader
 
 
-@pytest.mark.parametrize(("name", "item", "data"), PAIRS)
-def test_values_are_written_and_read(name: str, item: Any, data: bytes) -> None:
+@pytest.mark.parametrize(("name", "plain_value", "data"), PAIRS)
+def test_values_are_written_and_read(name: str, plain_value: Any, data: bytes) -> None:
     target = BytesIO()
-    function(f"write_{name}")(target, item)
+    function(f"write_{name}")(target, plain_value)
     assert target.getvalue() == data
-    assert function(f"read_{name}")(BytesIO(data + b"more")) == item
+    assert function(f"read_{name}")(BytesIO(data + b"more")) == plain_value
+    # Each cut of the data is an error.
     for size in range(len(data)):
         with pytest.raises(ProtocolError):
             function(f"read_{name}")(BytesIO(data[:size]))

@@ -13,6 +13,17 @@ from lz4 import block
 
 from cassandra.errors import CrcException, ProtocolError
 from cassandra.protocol import compression
+from cassandra.protocol.opcodes import (
+    COMPRESSED_FLAG,
+    EVENT,
+    HEADER_DIRECTION_TO_CLIENT,
+    OPTIONS,
+    QUERY,
+    RESULT,
+    STARTUP,
+    TRACING_FLAG,
+    WARNING_FLAG,
+)
 from tests.conftest import Twins
 from tests.processes import WITH_TESTS, run_python
 from tests.unit.protocol.test_segment import by_hand, lz4_by_hand
@@ -31,16 +42,23 @@ def some_messages(version: int, sizes: Iterable[int] = (0, 1, 5, 9, 300, 700, 30
     ]
 
 
-def pair(
-    twins: Twins, version: int, algorithm: str | None, segmented: bool | None = None
+RESPONSE_V4 = HEADER_DIRECTION_TO_CLIENT | 4
+RESPONSE_V5 = HEADER_DIRECTION_TO_CLIENT | 5
+
+
+def writer_and_reader(
+    twins: Twins, version: int, algorithm: str | None, use_segments: bool | None = None
 ) -> tuple[Any, Any]:
-    """Return a server's writer and a client's reader, after the handshake."""
+    """Return a server's writer and a client's reader, after the handshake.
+
+    :param use_segments: None if the version decides: segments are used from version 5 on.
+    """
     writer = twins.frame.FrameWriter(version, responses=True)
     reader = twins.frame.FrameReader(version)
-    for end in (writer, reader):
-        end.set_compression(algorithm)
-        if segmented if segmented is not None else version >= 5:
-            end.enable_segments()
+    for codec in (writer, reader):
+        codec.set_compression(algorithm)
+        if use_segments if use_segments is not None else version >= 5:
+            codec.enable_segments()
     return writer, reader
 
 
@@ -48,21 +66,21 @@ def stream_of(
     twins: Twins, version: int, algorithm: str | None, messages: Messages
 ) -> tuple[bytes, Any]:
     """Return the bytes of all messages, and a reader for them."""
-    writer, reader = pair(twins, version, algorithm)
+    writer, reader = writer_and_reader(twins, version, algorithm)
     for stream, opcode, flags, body, _ in messages:
         writer.add(stream, opcode, flags, body)
     return writer.take(), reader
 
 
-def through_buffers(reader: Any, data: bytes, step: int) -> Messages:
-    """Feed `data` through the reader's buffers, at most `step` bytes at a time, as asyncio's
+def through_buffers(reader: Any, data: bytes, max_size: int) -> Messages:
+    """Feed `data` through the reader's buffers, at most `max_size` bytes at a time, as asyncio's
     BufferedProtocol does.
     """
     out: Messages = []
     pos = 0
     while pos < len(data):
         buffer = reader.get_buffer(-1)
-        size = min(len(buffer), step, len(data) - pos)
+        size = min(len(buffer), max_size, len(data) - pos)
         assert size > 0
         buffer[:size] = data[pos : pos + size]
         pos += size
@@ -79,9 +97,10 @@ def test_the_bytes_of_a_request(twins: Twins) -> None:
     """The writer returns the bytes of all added requests once."""
     writer = twins.frame.FrameWriter(4)
     assert writer.take() == b""
-    writer.add(258, 0x07, 0x02, b"body")
+    writer.add(258, QUERY, TRACING_FLAG, b"body")
+    # at least the body is counted
     assert writer.pending >= 4
-    writer.add(-1, 0x05, 0, b"")
+    writer.add(-1, OPTIONS, 0, b"")
     assert (
         writer.take()
         == b"\x04\x02\x01\x02\x07\x00\x00\x00\x04body\x04\x00\xff\xff\x05\x00\x00\x00\x00"
@@ -95,29 +114,30 @@ def test_a_response_is_read_from_bytes(twins: Twins) -> None:
     assert reader.feed(
         b"\x84\x08\x01\x02\x08\x00\x00\x00\x04body\x84\x00\xff\xff\x0c\x00\x00\x00\x00"
     ) == [
-        (258, 8, 8, b"body", 4),
-        (-1, 12, 0, b"", 4),
+        (258, RESULT, WARNING_FLAG, b"body", 4),
+        (-1, EVENT, 0, b"", 4),
     ]
 
 
 def test_the_bytes_of_compressed_bodies(twins: Twins) -> None:
     """Bodies are compressed if that makes them shorter."""
-    writer, _ = pair(twins, 4, "lz4")
+    writer, _ = writer_and_reader(twins, 4, "lz4")
     body = b"ab" * 1000
+    # the length of the body before compression, then the compressed bytes
     packed = b"\x00\x00\x07\xd0" + block.compress(body, store_size=False)
-    writer.add(1, 8, 0, body)
-    assert writer.take() == envelope(0x84, 1, 1, 8, packed)
+    writer.add(1, RESULT, 0, body)
+    assert writer.take() == envelope(RESPONSE_V4, COMPRESSED_FLAG, 1, RESULT, packed)
     # Small bodies, and bodies that compression does not shrink, stay as they are.
-    writer.add(1, 8, 0, b"small")
-    assert writer.take() == envelope(0x84, 0, 1, 8, b"small")
-    noise = random.Random(2).randbytes(2000)
-    writer.add(1, 8, 0, noise)
-    assert writer.take() == envelope(0x84, 0, 1, 8, noise)
+    writer.add(1, RESULT, 0, b"small")
+    assert writer.take() == envelope(RESPONSE_V4, 0, 1, RESULT, b"small")
+    random_bytes = random.Random(2).randbytes(2000)
+    writer.add(1, RESULT, 0, random_bytes)
+    assert writer.take() == envelope(RESPONSE_V4, 0, 1, RESULT, random_bytes)
 
 
 @pytest.mark.parametrize("opcode", [1, 5])
 def test_startup_and_options_are_never_compressed(twins: Twins, opcode: int) -> None:
-    writer, _ = pair(twins, 4, "lz4")
+    writer, _ = writer_and_reader(twins, 4, "lz4")
     writer.add(0, opcode, 0, b"ab" * 1000)
     assert writer.take() == envelope(0x84, 0, 0, opcode, b"ab" * 1000)
 
@@ -132,11 +152,12 @@ def test_the_bytes_of_segments(twins: Twins) -> None:
 
 def test_segments_begin_after_messages_that_were_added_earlier(twins: Twins) -> None:
     writer = twins.frame.FrameWriter(5)
-    writer.add(0, 1, 0, b"startup")
+    writer.add(0, STARTUP, 0, b"startup")
     writer.enable_segments()
-    writer.add(1, 7, 0, b"query")
-    assert writer.take() == envelope(5, 0, 0, 1, b"startup") + by_hand(
-        envelope(5, 0, 1, 7, b"query"), True
+    writer.add(1, QUERY, 0, b"query")
+    # STARTUP is sent without segments, since the server enables them after it.
+    assert writer.take() == envelope(5, 0, 0, STARTUP, b"startup") + by_hand(
+        envelope(5, 0, 1, QUERY, b"query"), True
     )
 
 
@@ -147,21 +168,21 @@ def test_messages_are_read_however_the_bytes_are_split(
     messages = some_messages(version, (0, 1, 9, 300, 20))
     data, _ = stream_of(twins, version, algorithm, messages)
     for cut in range(len(data) + 1):
-        _, reader = pair(twins, version, algorithm)
+        _, reader = writer_and_reader(twins, version, algorithm)
         assert reader.feed(data[:cut]) + reader.feed(data[cut:]) == messages
-        _, reader = pair(twins, version, algorithm)
+        _, reader = writer_and_reader(twins, version, algorithm)
         assert (
             through_buffers(reader, data[:cut], 1 << 20)
             + through_buffers(reader, data[cut:], 1 << 20)
             == messages
         )
     for step in (1, 2, 3, 7, 8, 9, 10, 13):
-        _, reader = pair(twins, version, algorithm)
+        _, reader = writer_and_reader(twins, version, algorithm)
         out: Messages = []
         for pos in range(0, len(data), step):
             out += reader.feed(memoryview(data)[pos : pos + step])
         assert out == messages
-        _, reader = pair(twins, version, algorithm)
+        _, reader = writer_and_reader(twins, version, algorithm)
         assert through_buffers(reader, data, step) == messages
 
 
@@ -169,10 +190,12 @@ def test_messages_are_read_however_the_bytes_are_split(
 @pytest.mark.parametrize("step", [1000, 65536, 100_000, 1 << 20])
 def test_large_bodies(twins: Twins, version: int, algorithm: str | None, step: int) -> None:
     """Large bodies, which arrive in pieces of any size, are read unchanged."""
+    # 131071 is the largest payload of a segment; a body of 131062 bytes and its header of 9 fill
+    # it.
     messages = some_messages(version, (40_000, 10, 131_071, 131_062, 400_000, 0, 70_000, 1_000_000))
     data, reader = stream_of(twins, version, algorithm, messages)
     assert through_buffers(reader, data, step) == messages
-    _, reader = pair(twins, version, algorithm)
+    _, reader = writer_and_reader(twins, version, algorithm)
     out: Messages = []
     for pos in range(0, len(data), step):
         out += reader.feed(data[pos : pos + step])
@@ -192,7 +215,7 @@ def test_feed_and_buffers_may_alternate(twins: Twins) -> None:
 def test_the_buffer_has_the_size_of_a_large_body(twins: Twins) -> None:
     reader = twins.frame.FrameReader(4)
     assert len(reader.get_buffer(-1)) == 65536
-    reader.feed(envelope(0x84, 0, 1, 8, b"")[:5] + struct.pack(">i", 1_000_000))
+    reader.feed(envelope(RESPONSE_V4, 0, 1, RESULT, b"")[:5] + struct.pack(">i", 1_000_000))
     # The compiled reader allocates the whole body: the system provides memory only when it is
     # written to.
     assert len(reader.get_buffer(-1)) == (1_000_000 if twins.impl == "c" else 65536)
@@ -200,7 +223,8 @@ def test_the_buffer_has_the_size_of_a_large_body(twins: Twins) -> None:
 
 def test_a_buffer_outlives_its_reader(twins: Twins) -> None:
     reader = twins.frame.FrameReader(4)
-    reader.feed(envelope(0x84, 0, 1, 8, b"")[:5] + struct.pack(">i", 1_000_000))
+    # the first five bytes of a header, and the length of a large body
+    reader.feed(envelope(RESPONSE_V4, 0, 1, RESULT, b"")[:5] + struct.pack(">i", 1_000_000))
     buffer = reader.get_buffer(-1)
     del reader
     gc.collect()
@@ -210,8 +234,8 @@ def test_a_buffer_outlives_its_reader(twins: Twins) -> None:
 
 def test_bodies_do_not_change_when_the_buffer_is_written_again(twins: Twins) -> None:
     reader = twins.frame.FrameReader(4)
-    first = through_buffers(reader, envelope(0x84, 0, 1, 8, b"first"), 100)
-    through_buffers(reader, envelope(0x84, 0, 1, 8, b"XXXXX"), 100)
+    first = through_buffers(reader, envelope(RESPONSE_V4, 0, 1, RESULT, b"first"), 100)
+    through_buffers(reader, envelope(RESPONSE_V4, 0, 1, RESULT, b"XXXXX"), 100)
     assert first == [(1, 8, 0, b"first", 4)]
 
 
@@ -238,44 +262,44 @@ def test_an_error_may_come_in_the_servers_own_version(twins: Twins) -> None:
         (envelope(0xC1, 0, 0, 8, b""), "does not speak"),
         (b"\x84\x00\x00\x00\x08\x10\x00\x00\x01", "268435457 bytes; the limit is 268435456"),
         (b"\x84\x00\x00\x00\x08\xff\xff\xff\xff", "-1 bytes"),
-        (envelope(0x84, 1, 0, 8, b"abcdef"), "no compression"),
+        (envelope(RESPONSE_V4, COMPRESSED_FLAG, 0, RESULT, b"abcdef"), "no compression"),
     ],
 )
-@pytest.mark.parametrize("step", [1, 100])
-def test_bytes_that_are_not_a_frame(twins: Twins, data: bytes, match: str, step: int) -> None:
+@pytest.mark.parametrize("piece_size", [1, 100])
+def test_bytes_that_are_not_a_frame(twins: Twins, data: bytes, match: str, piece_size: int) -> None:
     """The error says what is wrong, and is raised again for all later bytes."""
     reader = twins.frame.FrameReader(4)
     with pytest.raises(ProtocolError, match=match):
-        feed_all(reader, [data[pos : pos + step] for pos in range(0, len(data), step)])
+        feed_all(reader, [data[pos : pos + piece_size] for pos in range(0, len(data), piece_size)])
     # After an error, the reader raises the same error for all later bytes.
     with pytest.raises(ProtocolError, match=match):
-        reader.feed(envelope(0x84, 0, 0, 8, b""))
+        reader.feed(envelope(RESPONSE_V4, 0, 0, RESULT, b""))
     with pytest.raises(ProtocolError, match=match):
         reader.buffer_updated(0)
 
 
 def test_the_limit_can_be_set(twins: Twins) -> None:
     reader = twins.frame.FrameReader(4, 10)
-    assert len(reader.feed(envelope(0x84, 0, 0, 8, b"0123456789"))) == 1
+    assert len(reader.feed(envelope(RESPONSE_V4, 0, 0, RESULT, b"0123456789"))) == 1
     with pytest.raises(ProtocolError, match="11 bytes; the limit is 10"):
-        reader.feed(envelope(0x84, 0, 0, 8, b"0123456789a"))
+        reader.feed(envelope(RESPONSE_V4, 0, 0, RESULT, b"0123456789a"))
 
 
 def test_a_request_of_300_mb_is_refused_before_anything_is_queued(twins: Twins) -> None:
     writer = twins.frame.FrameWriter(4)
-    writer.add(0, 7, 0, b"before")
+    writer.add(0, QUERY, 0, b"before")
     with pytest.raises(ValueError, match=r"QUERY .*314572800 bytes; the limit is 268435456"):
-        writer.add(1, 7, 0, bytes(300 << 20))
-    assert writer.take() == envelope(4, 0, 0, 7, b"before")
+        writer.add(1, QUERY, 0, bytes(300 << 20))
+    assert writer.take() == envelope(4, 0, 0, QUERY, b"before")
     with pytest.raises(ValueError, match="stream 32768"):
-        writer.add(32768, 7, 0, b"")
+        writer.add(32768, QUERY, 0, b"")
     assert writer.take() == b""
 
 
 @pytest.mark.parametrize("algorithm", ["lz4", "snappy"])
 def test_decompression_bombs(twins: Twins, algorithm: str) -> None:
     """Bodies that claim a far larger size than they have, and garbage, are refused."""
-    claims = {
+    bad_bodies = {
         "lz4": [b"\xff\xff\xff\xff" + bytes(20), b"\x0f\xff\xff\xff" + bytes(20), b"\x00"],
         "snappy": [
             b"\xff\xff\xff\xff\x0f" + bytes(20),
@@ -283,10 +307,10 @@ def test_decompression_bombs(twins: Twins, algorithm: str) -> None:
             b"\xff" * 8,
         ],
     }
-    for body in [*claims[algorithm], b"", b"garbage that is no block"]:
-        _, reader = pair(twins, 4, algorithm)
+    for body in [*bad_bodies[algorithm], b"", b"garbage that is no block"]:
+        _, reader = writer_and_reader(twins, 4, algorithm)
         with pytest.raises(ProtocolError):
-            reader.feed(envelope(0x84, 1, 0, 8, body))
+            reader.feed(envelope(RESPONSE_V4, COMPRESSED_FLAG, 0, RESULT, body))
 
 
 def test_a_body_that_decompresses_beyond_the_limit_is_refused(twins: Twins) -> None:
@@ -294,29 +318,29 @@ def test_a_body_that_decompresses_beyond_the_limit_is_refused(twins: Twins) -> N
     reader = twins.frame.FrameReader(4, 1_000_000)
     reader.set_compression("lz4")
     with pytest.raises(ProtocolError, match="10000000 bytes, more than the limit"):
-        reader.feed(envelope(0x84, 1, 0, 8, bomb))
+        reader.feed(envelope(RESPONSE_V4, COMPRESSED_FLAG, 0, RESULT, bomb))
 
 
 def test_an_lz4_body_shorter_than_its_header_claims_is_refused(twins: Twins) -> None:
     body = b"\x00\x00\x00\x64" + block.compress(b"x" * 50, store_size=False)
-    _, reader = pair(twins, 4, "lz4")
+    _, reader = writer_and_reader(twins, 4, "lz4")
     with pytest.raises(
         ProtocolError, match=r"50 bytes, but its header says 100|cannot be decompressed"
     ):
-        reader.feed(envelope(0x84, 1, 0, 8, body))
+        reader.feed(envelope(RESPONSE_V4, COMPRESSED_FLAG, 0, RESULT, body))
 
 
 def test_the_compression_flag_is_ignored_in_version_5(twins: Twins) -> None:
-    _, reader = pair(twins, 5, None)
+    _, reader = writer_and_reader(twins, 5, None)
     assert reader.feed(by_hand(envelope(0x85, 1, 0, 8, b"plain"), True)) == [(0, 8, 1, b"plain", 5)]
 
 
-def test_every_flipped_bit_of_a_segment_is_found(twins: Twins) -> None:
-    segment = by_hand(envelope(0x85, 0, 0, 8, b"body"), True)
+def test_every_flipped_bit_of_a_segment_is_detected(twins: Twins) -> None:
+    segment = by_hand(envelope(RESPONSE_V5, 0, 0, RESULT, b"body"), True)
     for bit in range(len(segment) * 8):
         damaged = bytearray(segment)
         damaged[bit // 8] ^= 1 << (bit % 8)
-        _, reader = pair(twins, 5, None)
+        _, reader = writer_and_reader(twins, 5, None)
         with pytest.raises(CrcException):
             reader.feed(bytes(damaged))
 
@@ -324,10 +348,13 @@ def test_every_flipped_bit_of_a_segment_is_found(twins: Twins) -> None:
 @pytest.mark.parametrize(
     ("segments", "match"),
     [
-        ([by_hand(envelope(0x85, 0, 0, 8, b"body")[:-1], True)], "ends in the middle"),
+        ([by_hand(envelope(RESPONSE_V5, 0, 0, RESULT, b"body")[:-1], True)], "ends in the middle"),
         ([by_hand(b"\x85\x00", True)], "ends in the middle"),
         (
-            [by_hand(envelope(0x85, 0, 0, 8, b"body")[:-1], False), by_hand(b"y", True)],
+            [
+                by_hand(envelope(RESPONSE_V5, 0, 0, RESULT, b"body")[:-1], False),
+                by_hand(b"y", True),
+            ],
             "came in the middle",
         ),
         ([by_hand(b"\x85\x00", False), by_hand(b"\x00\x00", True)], "came in the middle"),
@@ -338,7 +365,7 @@ def test_segments_that_contradict_their_envelopes(
     twins: Twins, segments: list[bytes], match: str
 ) -> None:
     """Envelopes that end too early, or begin too early, are refused."""
-    _, reader = pair(twins, 5, None)
+    _, reader = writer_and_reader(twins, 5, None)
     with pytest.raises(ProtocolError, match=match):
         feed_all(reader, segments)
 
@@ -346,7 +373,7 @@ def test_segments_that_contradict_their_envelopes(
 def test_an_envelope_may_be_cut_anywhere_by_segments(twins: Twins) -> None:
     frame = envelope(0x85, 0, 3, 8, b"0123456789")
     for cut in range(1, len(frame)):
-        _, reader = pair(twins, 5, None)
+        _, reader = writer_and_reader(twins, 5, None)
         data = by_hand(frame[:cut], False) + by_hand(frame[cut:], False) + by_hand(frame, True)
         assert reader.feed(data) == [(3, 8, 0, b"0123456789", 5)] * 2
 
@@ -357,19 +384,19 @@ def test_an_envelope_may_be_cut_anywhere_by_segments(twins: Twins) -> None:
 )
 def test_a_bad_lz4_segment(twins: Twins, stored: bytes, plain_size: int) -> None:
     """The segment is refused."""
-    _, reader = pair(twins, 5, "lz4")
+    _, reader = writer_and_reader(twins, 5, "lz4")
     with pytest.raises(ProtocolError, match="LZ4"):
         reader.feed(lz4_by_hand(stored, plain_size, True))
 
 
 def test_snappy_is_not_for_segments(twins: Twins) -> None:
-    for kind in (twins.frame.FrameReader, twins.frame.FrameWriter):
-        end = kind(5)
-        end.set_compression("snappy")
+    for codec_class in (twins.frame.FrameReader, twins.frame.FrameWriter):
+        codec = codec_class(5)
+        codec.set_compression("snappy")
         with pytest.raises(ValueError, match="snappy"):
-            end.enable_segments()
+            codec.enable_segments()
         with pytest.raises(ValueError, match="zip"):
-            end.set_compression("zip")
+            codec.set_compression("zip")
 
 
 @pytest.mark.parametrize("size", [-1, 1 << 20])
@@ -392,8 +419,9 @@ def test_values_that_do_not_fit_a_header_queue_no_bytes(twins: Twins) -> None:
     for opcode, flags in ((256, 0), (-1, 0), (7, 256), (7, -1)):
         with pytest.raises(ValueError, match="8 bits"):
             writer.add(1, opcode, flags, b"")
+    # a bytearray could change before it is sent
     with pytest.raises(TypeError, match="a body is"):
-        writer.add(1, 7, 0, bytearray(b"x"))
+        writer.add(1, QUERY, 0, bytearray(b"x"))
     assert (writer.pending, writer.take()) == (0, b"")
 
 
@@ -411,12 +439,12 @@ def test_mutated_streams(twins: Twins, version: int, algorithm: str | None) -> N
     tests/fuzz tries millions of damaged streams.
     """
     data, _ = stream_of(twins, version, algorithm, some_messages(version))
-    source = random.Random(version)
+    rng = random.Random(version)
     for _ in range(300):
         damaged = bytearray(data)
-        for _ in range(source.randint(1, 4)):
-            damaged[source.randrange(len(damaged))] = source.randrange(256)
-        reader = pair(twins, version, algorithm)[1]
+        for _ in range(rng.randint(1, 4)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        reader = writer_and_reader(twins, version, algorithm)[1]
         try:
             feed_all(
                 reader, [bytes(damaged[pos : pos + 777]) for pos in range(0, len(damaged), 777)]
@@ -438,6 +466,8 @@ def test_a_message_of_version_0_is_refused_however_it_is_split(twins: Twins) -> 
 @pytest.mark.parametrize("by_buffers", [False, True])
 def test_a_claimed_body_takes_memory_as_it_comes(twins: Twins, by_buffers: bool) -> None:
     """Memory grows with the bytes that arrive, not with the size that a header claims."""
+    # In a process of its own, since the peak of a process never falls. The header claims a body
+    # of 0x0f000000 bytes (240 MiB), so four readers would take almost 1 GiB.
     code = f"""if True:
         import resource
         from tests.conftest import Twins
@@ -458,13 +488,15 @@ def test_a_claimed_body_takes_memory_as_it_comes(twins: Twins, by_buffers: bool)
                 assert reader.feed(start) == []
         print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
     """
-    done = run_python(code, WITH_TESTS)
-    assert done.stdout, done.stderr
-    assert int(done.stdout) < 20
+    process = run_python(code, WITH_TESTS)
+    assert process.stdout, process.stderr
+    # MiB
+    assert int(process.stdout) < 20
 
 
 @pytest.mark.parametrize("step", [1_000, 70_000, 1 << 20])
 def test_large_bodies_are_read_in_steps(twins: Twins, step: int) -> None:
+    # 65,536 is the size of a reader's own buffer; larger bodies get buffers that grow.
     messages = some_messages(4, (65_536, 65_537, 131_072, 300_000, 1_000_003, 5))
     data, reader = stream_of(twins, 4, None, messages)
     assert through_buffers(reader, data, step) == messages
@@ -478,26 +510,26 @@ def test_a_compressor_may_use_the_writer(twins: Twins, monkeypatch: pytest.Monke
     """The compressor adds a message to the writer: no bytes may be lost, and no freed memory
     read.
     """
-    real = compression.compression("lz4")
-    assert real.compress_segment is not None
-    writer, reader = pair(twins, 4, None)
-    late = bytes(200_000)
+    lz4 = compression.compression("lz4")
+    assert lz4.compress_segment is not None
+    writer, reader = writer_and_reader(twins, 4, None)
+    late_body = bytes(200_000)
 
     def compress(data: bytes) -> bytes:
-        if not added:
-            added.append(1)
-            writer.add(2, 8, 0, late)
-        assert real.compress_segment is not None
-        return real.compress_segment(data)
+        if not calls:
+            calls.append(1)
+            writer.add(2, RESULT, 0, late_body)
+        assert lz4.compress_segment is not None
+        return lz4.compress_segment(data)
 
-    added: list[int] = []
-    monkeypatch.setitem(compression._instances, "lz4", real._replace(compress_segment=compress))
-    writer, reader = pair(twins, 5, "lz4")
-    first = bytes(range(256)) * 200
-    writer.add(1, 8, 0, first)
+    calls: list[int] = []
+    monkeypatch.setitem(compression._instances, "lz4", lz4._replace(compress_segment=compress))
+    writer, reader = writer_and_reader(twins, 5, "lz4")
+    first_body = bytes(range(256)) * 200
+    writer.add(1, RESULT, 0, first_body)
     messages_read = reader.feed(writer.take())
     messages_read += reader.feed(writer.take())
     assert [received_message[:4] for received_message in messages_read] == [
-        (1, 8, 0, first),
-        (2, 8, 0, late),
+        (1, 8, 0, first_body),
+        (2, 8, 0, late_body),
     ]

@@ -18,6 +18,12 @@ from cassandra.protocol import (
     cython_protocol_handler,
     get_registered_classes,
 )
+from cassandra.protocol.opcodes import (
+    RESULT,
+    RESULT_KIND_VOID,
+    ROWS_GLOBAL_TABLES_SPEC,
+    ROWS_NO_METADATA,
+)
 from cassandra.query.row_factories import dict_factory, tuple_factory
 from tests.unit.protocol.messages.test_results import TABLE, rows
 from tests.unit.protocol.wire import int32, short, string, value
@@ -31,78 +37,85 @@ def decode(
 
 def test_decode_message() -> None:
     """The handler returns a result message with its stream id and rows."""
-    message = decode(ProtocolHandler, rows(1))
+    message = decode(ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
     assert type(message) is ResultMessage
     assert (message.stream_id, message.parsed_rows) == (9, [(5, "five")])
 
 
 def test_decode_message_decompresses() -> None:
-    assert decode(ProtocolHandler, b"packed", 1, lambda data: rows(1)).parsed_rows == [(5, "five")]
+    assert decode(
+        ProtocolHandler, b"packed", 1, lambda data: rows(ROWS_GLOBAL_TABLES_SPEC)
+    ).parsed_rows == [(5, "five")]
     with pytest.raises(ProtocolError, match="no compression"):
         decode(ProtocolHandler, b"packed", 1)
 
 
 def test_result_metadata_may_be_a_list_of_columns() -> None:
-    first = decode(ProtocolHandler, rows(1))
-    skipped = rows(4, specs=b"")
-    for metadata in (first.metadata, first.column_metadata):
-        assert decode(ProtocolHandler, skipped, metadata=metadata).parsed_rows == [(5, "five")]
+    with_metadata = decode(ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
+    without_metadata = rows(ROWS_NO_METADATA, specs=b"")
+    for metadata in (with_metadata.metadata, with_metadata.column_metadata):
+        assert decode(ProtocolHandler, without_metadata, metadata=metadata).parsed_rows == [
+            (5, "five")
+        ]
     # The metadata is built once for all lists with the same columns.
-    columns = list(first.column_metadata)
-    cached = decode(ProtocolHandler, skipped, metadata=columns).metadata
-    assert decode(ProtocolHandler, skipped, metadata=list(columns)).metadata is cached
+    columns = list(with_metadata.column_metadata)
+    cached = decode(ProtocolHandler, without_metadata, metadata=columns).metadata
+    assert decode(ProtocolHandler, without_metadata, metadata=list(columns)).metadata is cached
     columns[1] = columns[1]._replace(type=BytesType)
-    assert decode(ProtocolHandler, skipped, metadata=columns).parsed_rows == [(5, b"five")]
-    assert decode(ProtocolHandler, int32(1), metadata=[]).kind == 1
+    assert decode(ProtocolHandler, without_metadata, metadata=columns).parsed_rows == [(5, b"five")]
+    assert decode(ProtocolHandler, int32(RESULT_KIND_VOID), metadata=[]).kind == RESULT_KIND_VOID
 
 
 def test_a_handler_may_have_its_own_message_classes() -> None:
-    class Shouting(ResultMessage):
+    class UpperCaseResult(ResultMessage):
         @property  # type: ignore[misc]
         def parsed_rows(self) -> Any:
             return [tuple(str(item).upper() for item in row) for row in super().parsed_rows or ()]
 
     class Handler(_ProtocolHandler):
-        message_types_by_opcode = {**get_registered_classes(), 8: Shouting}
+        message_types_by_opcode = {**get_registered_classes(), RESULT: UpperCaseResult}
 
-    assert decode(Handler, rows(1)).parsed_rows == [("5", "FIVE")]
+    assert decode(Handler, rows(ROWS_GLOBAL_TABLES_SPEC)).parsed_rows == [("5", "FIVE")]
 
 
 def test_decode_message_may_be_called_without_protocol_features() -> None:
     decode_message: Any = ProtocolHandler.decode_message
-    message = decode_message(4, {}, 9, 0, 8, rows(1), None, None)
+    message = decode_message(4, {}, 9, 0, 8, rows(ROWS_GLOBAL_TABLES_SPEC), None, None)
     assert (message.stream_id, message.parsed_rows) == (9, [(5, "five")])
 
 
 def test_an_overridden_decode_message_sees_and_changes_messages() -> None:
-    seen = []
+    names_and_streams = []
 
     class Handler(LazyProtocolHandler):
         @classmethod
         def decode_message(cls, *arguments: Any, **named: Any) -> Any:
             message = super().decode_message(*arguments, **named)
-            seen.append((type(message).__name__, message.stream_id))
+            names_and_streams.append((type(message).__name__, message.stream_id))
             message.mark = 1
             return message
 
-    message = decode(Handler, rows(1))
+    message = decode(Handler, rows(ROWS_GLOBAL_TABLES_SPEC))
     assert (message.mark, list(message.parsed_rows)) == (1, [(5, "five")])
-    assert decode(Handler, int32(1)).kind == 1
-    assert seen == [("LazyResultMessage", 9), ("ResultMessage", 9)]
+    assert decode(Handler, int32(RESULT_KIND_VOID)).kind == RESULT_KIND_VOID
+    assert names_and_streams == [("LazyResultMessage", 9), ("ResultMessage", 9)]
 
 
 def test_replacing_message_types_of_the_default_handler_has_an_effect(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Later(ResultMessage):
+    class ReplacedResult(ResultMessage):
         pass
 
-    assert type(decode(ProtocolHandler, rows(1))) is ResultMessage
+    assert type(decode(ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))) is ResultMessage
     monkeypatch.setattr(
-        ProtocolHandler, "message_types_by_opcode", {**get_registered_classes(), 8: Later}
+        ProtocolHandler,
+        "message_types_by_opcode",
+        {**get_registered_classes(), RESULT: ReplacedResult},
     )
-    assert type(decode(ProtocolHandler, rows(1))) is Later
-    assert type(decode(_ProtocolHandler, rows(1))) is ResultMessage
+    assert type(decode(ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))) is ReplacedResult
+    # Other handlers keep their own classes.
+    assert type(decode(_ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))) is ResultMessage
 
 
 def test_lazy_rows() -> None:
@@ -110,20 +123,21 @@ def test_lazy_rows() -> None:
     reached.
     """
     content = int32(2) + value(int32(5)) + value(b"five") + value(b"bad") + value(b"x")
-    message = decode(LazyProtocolHandler, rows(1, content=content))
+    message = decode(LazyProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC, content=content))
     lazy_rows = iter(message.parsed_rows)
     assert next(lazy_rows) == (5, "five")
     with pytest.raises(ValueError, match="row 1"):
         next(lazy_rows)
+    # Each iteration begins with the first row.
     assert next(iter(message.parsed_rows)) == (5, "five")
-    lazy = decode(LazyProtocolHandler, rows(1))
+    lazy = decode(LazyProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
     assert lazy.decode(dict_factory) == [{"a": 5, "b": "five"}]
-    assert decode(LazyProtocolHandler, int32(1)).parsed_rows is None
+    assert decode(LazyProtocolHandler, int32(RESULT_KIND_VOID)).parsed_rows is None
 
 
 def test_a_handler_may_be_made_of_a_parser() -> None:
     handler = cython_protocol_handler(lambda message: ("parsed", message.row_count))
-    assert decode(handler, rows(1)).parsed_rows == ("parsed", 1)
+    assert decode(handler, rows(ROWS_GLOBAL_TABLES_SPEC)).parsed_rows == ("parsed", 1)
     assert decode(handler, int32(1)).kind == 1
 
 
@@ -152,39 +166,49 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_numpy_arrays_have_the_dtypes_of_other_drivers(kind: str) -> None:
-    code, data, dtype, expected = KINDS[kind]
+@pytest.mark.parametrize("type_name", KINDS)
+def test_numpy_arrays_have_the_dtypes_of_other_drivers(type_name: str) -> None:
+    code, data, dtype, expected = KINDS[type_name]
     specs = TABLE + string("c") + short(code)
     content = int32(2) + value(data) + value(None)
-    message = decode(NumpyProtocolHandler, rows(1, specs=specs, content=content, count=1))
+    message = decode(
+        NumpyProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=content, count=1)
+    )
     (arrays,) = message.decode(tuple_factory)
     column = arrays["c"]
-    if kind in ("bigint", "counter", "int", "smallint", "double", "float"):
+    if type_name in ("bigint", "counter", "int", "smallint", "double", "float"):
         assert column.dtype == numpy.dtype(dtype)
         assert column.tolist() == [expected, None]
-        full = rows(1, specs=specs, content=int32(1) + value(data), count=1)
-        full_column = decode(NumpyProtocolHandler, full).parsed_rows["c"]
+        without_nulls = rows(
+            ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=int32(1) + value(data), count=1
+        )
+        full_column = decode(NumpyProtocolHandler, without_nulls).parsed_rows["c"]
+        # masked also without nulls
         assert isinstance(full_column, numpy.ma.MaskedArray)
         assert full_column.mask.tolist() == [False]
     else:
         assert type(column) is numpy.ndarray
         assert column.dtype == object
-        by_rows = decode(ProtocolHandler, rows(1, specs=specs, content=content, count=1))
+        by_rows = decode(
+            ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=content, count=1)
+        )
         assert [(item,) for item in column] == by_rows.parsed_rows
 
 
 def test_a_row_factory_gets_names_and_arrays() -> None:
-    message = decode(NumpyProtocolHandler, rows(1))
+    message = decode(NumpyProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
     assert message.decode(lambda names, arrays: (names, [*arrays])) == (["a", "b"], ["a", "b"])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_numpy_arrays(kind: str) -> None:
+@pytest.mark.parametrize("type_name", KINDS)
+def test_numpy_arrays(type_name: str) -> None:
     """A column of each type without nulls becomes an array that is writable and not masked."""
-    code, data, dtype, expected = KINDS[kind]
+    code, data, dtype, expected = KINDS[type_name]
     specs = TABLE + string("c") + short(code)
-    message = decode(Typed, rows(1, specs=specs, content=int32(2) + value(data) * 2, count=1))
+    message = decode(
+        Typed,
+        rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=int32(2) + value(data) * 2, count=1),
+    )
     (arrays,) = message.decode(tuple_factory)
     assert arrays["c"].dtype == numpy.dtype(dtype)
     assert not isinstance(arrays["c"], numpy.ma.MaskedArray)
@@ -195,7 +219,9 @@ def test_numpy_arrays(kind: str) -> None:
 def test_a_boolean_of_any_byte_but_0_is_true_and_stored_as_1() -> None:
     specs = TABLE + string("c") + short(0x04)
     content = int32(4) + value(b"\x05") + value(b"\x00") + value(b"\xff") + value(None)
-    arrays = decode(Typed, rows(1, specs=specs, content=content, count=1)).parsed_rows
+    arrays = decode(
+        Typed, rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=content, count=1)
+    ).parsed_rows
     assert arrays["c"].view("u1").tolist()[:3] == [1, 0, 1]
     assert arrays["c"].mask.tolist() == [False, False, False, True]
     assert arrays["c"].sum() == 2
@@ -208,15 +234,16 @@ def test_numpy_nulls_are_masked() -> None:
         + (value(None) + value(None))
         + (value(int32(3)) + value(b""))
     )
-    arrays = decode(Typed, rows(1, content=content)).parsed_rows
+    arrays = decode(Typed, rows(ROWS_GLOBAL_TABLES_SPEC, content=content)).parsed_rows
     assert arrays["a"].mask.tolist() == [False, True, False]
     assert arrays["a"].compressed().tolist() == [1, 3]
+    # Texts are objects, which need no mask.
     assert arrays["b"].tolist() == ["x", None, ""]
 
 
 def test_numpy_of_an_empty_page_and_of_another_result() -> None:
     """An empty page has empty arrays, and a result without rows has none."""
-    arrays = decode(Typed, rows(1, content=int32(0))).parsed_rows
+    arrays = decode(Typed, rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(0))).parsed_rows
     assert [len(array) for array in arrays.values()] == [0, 0]
     assert decode(NumpyProtocolHandler, int32(1)).parsed_rows is None
 
@@ -224,7 +251,8 @@ def test_numpy_of_an_empty_page_and_of_another_result() -> None:
 def test_numpy_errors_name_row_and_column() -> None:
     with pytest.raises(ValueError, match=r'row 0, column "a" \(int\): int: takes 4 bytes, got 3'):
         _ = decode(
-            NumpyProtocolHandler, rows(1, content=int32(1) + value(b"123") + value(b""))
+            NumpyProtocolHandler,
+            rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(1) + value(b"123") + value(b"")),
         ).parsed_rows
 
 
@@ -235,7 +263,9 @@ def test_lists_in_an_object_column() -> None:
         + value(int32(1) + value(int32(4)))
         + value(int32(2) + value(int32(1)) + value(int32(2)))
     )
-    arrays = decode(Typed, rows(1, specs=specs, content=body, count=1)).parsed_rows
+    arrays = decode(
+        Typed, rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=body, count=1)
+    ).parsed_rows
     assert arrays["l"].tolist() == [[4], [1, 2]]
 
 
@@ -247,6 +277,8 @@ def test_vectors_are_lists_in_an_object_column() -> None:
         + string("org.apache.cassandra.db.marshal.VectorType(Int32Type, 2)")
     )
     body = int32(1) + value(int32(1) + int32(2))
-    arrays = decode(Typed, rows(1, specs=specs, content=body, count=1)).parsed_rows
+    arrays = decode(
+        Typed, rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=body, count=1)
+    ).parsed_rows
     assert arrays["v"].dtype == object
     assert arrays["v"].tolist() == [[1, 2]]

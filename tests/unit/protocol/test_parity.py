@@ -39,25 +39,25 @@ def public(module: ModuleType) -> dict[str, Any]:
 @pytest.mark.parametrize("name", NAMES)
 def test_names_and_signatures(compiled: Twins, name: str) -> None:
     """The compiled module's names exist in the Python module with the same parameters."""
-    python, c = twin(name, "python"), getattr(compiled, name)
-    assert c.__file__ is not None
-    assert not c.__file__.endswith(".py")
+    python, compiled_module = twin(name, "python"), getattr(compiled, name)
+    assert compiled_module.__file__ is not None
+    assert not compiled_module.__file__.endswith(".py")
     # The Python twin may have more: functions that its compiled counterpart has in C.
-    shared = public(c)
-    assert shared
-    for called, item in shared.items():
-        other = getattr(python, called)
-        if isinstance(item, type):
-            for method, function in vars(item).items():
+    compiled_names = public(compiled_module)
+    assert compiled_names
+    for name_in_module, compiled_item in compiled_names.items():
+        python_item = getattr(python, name_in_module)
+        if isinstance(compiled_item, type):
+            for method, function in vars(compiled_item).items():
                 if callable(function) and not method.startswith("_"):
-                    assert parameters(function) == parameters(getattr(other, method)), (
-                        f"{called}.{method}"
+                    assert parameters(function) == parameters(getattr(python_item, method)), (
+                        f"{name_in_module}.{method}"
                     )
-            assert {n for n in dir(other) if not n.startswith("_")} <= {
-                n for n in dir(item) if not n.startswith("_")
-            }
+            assert {
+                attribute for attribute in dir(python_item) if not attribute.startswith("_")
+            } <= {attribute for attribute in dir(compiled_item) if not attribute.startswith("_")}
         else:
-            assert parameters(item) == parameters(other), called
+            assert parameters(compiled_item) == parameters(python_item), name_in_module
 
 
 def parameters(function: Callable[..., Any]) -> list[tuple[str, Any]]:
@@ -95,40 +95,41 @@ def outcome(call: Callable[[], Any]) -> Any:
     state=st.one_of(st.none(), st.binary(max_size=10)),
     timestamp=st.one_of(st.none(), st.integers(-(1 << 63), (1 << 63) - 1)),
     keyspace=st.one_of(st.none(), st.text(max_size=5)),
-    now=optional_int,
+    now_in_seconds=optional_int,
     skip=st.booleans(),
 )
 def test_bodies_are_equal(compiled: Twins, query: str, bound: list[Any], version: int,
         page_size: int | None,
                           state: bytes | None, timestamp: int | None, keyspace: str | None,
-                          now: int | None, skip: bool) -> None:  # fmt: skip
+                          now_in_seconds: int | None, skip: bool) -> None:  # fmt: skip
     params = QueryParams(1, bound, None, skip, page_size, state, None, timestamp)
-    params.keyspace, params.now_in_seconds = keyspace, now
-    python, c = twin("bodies", "python"), compiled.bodies
-    calls: list[Callable[[Any], Any]] = [
-        lambda m: m.query_body(query, params, version),
-        lambda m: m.execute_body(b"id", b"meta" if skip else None, params, version),
-        lambda m: m.batch_body(
+    params.keyspace, params.now_in_seconds = keyspace, now_in_seconds
+    python, compiled_bodies = twin("bodies", "python"), compiled.bodies
+    encoders: list[Callable[[Any], Any]] = [
+        lambda bodies: bodies.query_body(query, params, version),
+        lambda bodies: bodies.execute_body(b"id", b"meta" if skip else None, params, version),
+        lambda bodies: bodies.batch_body(
             0, [(True, b"id", bound), (False, query, bound)] * 2, params, version
         ),
-        lambda m: m.prepare_body(query, keyspace, version),
-        lambda m: m.query_params_body(params, version),
+        lambda bodies: bodies.prepare_body(query, keyspace, version),
+        lambda bodies: bodies.query_params_body(params, version),
     ]
-    for call in calls:
-        assert outcome(partial(call, c)) == outcome(partial(call, python))
+    for encode in encoders:
+        assert outcome(partial(encode, compiled_bodies)) == outcome(partial(encode, python))
 
 
 @pytest.mark.parametrize(
-    "bad",
+    "bad_values",
     [["x"], [1.5], [object()], "text", 5, {"a": 1}, [b"a"] * 65536, [memoryview(b"abc")[::2]]],
-    ids=lambda bad: str(type(bad)),
+    ids=lambda bad_values: str(type(bad_values)),
 )
-def test_bad_values_fail_alike(compiled: Twins, bad: Any) -> None:
-    params = QueryParams(1, bad)
+def test_bad_values_fail_alike(compiled: Twins, bad_values: Any) -> None:
+    params = QueryParams(1, bad_values)
     outcomes = [
         outcome(partial(m.query_body, "Q", params, 4))
         for m in (twin("bodies", "python"), compiled.bodies)
     ]
+    # An error is compared by its class; its text may differ.
     if isinstance(outcomes[0], tuple):
         assert outcomes[0][0] is outcomes[1][0]
     else:
@@ -162,38 +163,38 @@ def blocks_grown(call: Callable[[], Any], times: int = 300) -> int:
     for _ in range(50):
         call()
     gc.collect()
-    before = sys.getallocatedblocks()
+    count_before = sys.getallocatedblocks()
     for _ in range(times):
         call()
     gc.collect()
-    return sys.getallocatedblocks() - before
+    return sys.getallocatedblocks() - count_before
 
 
 def test_nothing_leaks(twins: Twins) -> None:
     """Binding, decoding and framing, with good and bad data, leave no memory allocated."""
     codecs = twins.codecs
     plan = twins.bind.BindPlan(columns(codecs, a="int32", b="text"), [0])
-    rows = twins.rows.RowPlan(("a", "b"), [codecs.int32(), codecs.text()])
+    row_plan = twins.rows.RowPlan(("a", "b"), [codecs.int32(), codecs.text()])
     page = (value(int32(1 << 20)) + value(b"some text")) * 3
-    healthy = b"".join(envelope(0x84, 0, stream, 8, b"body" * 50) for stream in range(5))
+    frames = b"".join(envelope(0x84, 0, stream, 8, b"body" * 50) for stream in range(5))
 
-    def work() -> None:
+    def bind_decode_and_frame() -> None:
         block = plan.bind([1 << 20, "text"], 4)
         block.values()
         block.routing_key([0, 1])
         twins.bodies.execute_body(b"id", None, QueryParams(1, block), 4)
         twins.bodies.batch_body(0, [(True, b"id", [b"v" * 3000])] * 5, QueryParams(1), 4)
         for method in ("tuples", "named_tuples", "dicts", "ordered_dicts", "columns"):
-            getattr(rows, method)(page, 0, 3)
+            getattr(row_plan, method)(page, 0, 3)
             with pytest.raises(DecodeError):
-                getattr(rows, method)(page[:-1], 0, 3)
-        list(rows.iterate(page, 0, 3))
+                getattr(row_plan, method)(page[:-1], 0, 3)
+        list(row_plan.iterate(page, 0, 3))
         with pytest.raises(TypeError):
             plan.bind(["x", "y"], 4)
         reader = twins.frame.FrameReader(4)
-        reader.feed(healthy[:100])
+        reader.feed(frames[:100])
         reader.get_buffer(-1)
-        reader.feed(healthy[100:])
+        reader.feed(frames[100:])
         with pytest.raises(ProtocolError):
             reader.feed(b"\x00" * 9)
         writer = twins.frame.FrameWriter(5)
@@ -202,19 +203,21 @@ def test_nothing_leaks(twins: Twins) -> None:
         writer.take()
 
     # A leak of one block per call would show as 300.
-    assert blocks_grown(work) < 100
+    assert blocks_grown(bind_decode_and_frame) < 100
 
 
 def test_one_object_for_each_encoded_body(compiled: Twins) -> None:
     """Each body allocates one object."""
     params = QueryParams(1, [b"x" * 20] * 12, page_size=5000, timestamp=1_700_000_000_000_000)
     execute = compiled.bodies.execute_body
+    # fill the caches and free lists of the interpreter first
     encoded = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]
     del encoded
     before = sys.getallocatedblocks()
     if not before:
         pytest.skip("this interpreter does not count its blocks: PYTHONMALLOC=malloc")
     encoded = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]
+    # 1000 bodies, and a few objects of the interpreter itself
     assert 995 <= sys.getallocatedblocks() - before <= 1010
     assert len(encoded) == 1000
 
@@ -223,22 +226,22 @@ def test_plans_are_shared_by_threads(twins: Twins) -> None:
     codecs = twins.codecs
     plan = twins.bind.BindPlan(columns(codecs, a="int64", b="text"), [0])
     rows = twins.rows.RowPlan(("a", "b"), [codecs.int64(), codecs.text()])
-    wrong: list[Any] = []
+    wrong_rows: list[Any] = []
 
-    def work(seed: int) -> None:
-        source = random.Random(seed)
+    def bind_and_read(seed: int) -> None:
+        rng = random.Random(seed)
         for _ in range(300):
-            number, text = source.randrange(1 << 40), "x" * source.randrange(3000)
+            number, text = rng.randrange(1 << 40), "x" * rng.randrange(3000)
             block = plan.bind([number, text], 4)
             if rows.tuples(block.data, 0, 1) != [(number, text)]:
-                wrong.append((number, text))
+                wrong_rows.append((number, text))
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    threads = [threading.Thread(target=bind_and_read, args=(seed,)) for seed in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert wrong == []
+    assert wrong_rows == []
 
 
 @pytest.mark.parametrize("body", [None, "text", bytearray(8)])
@@ -261,8 +264,8 @@ def test_objects_whose_init_never_ran(compiled: Twins) -> None:
         ("frame", "FrameReader"),
         ("frame", "FrameWriter"),
     ):
-        kind = getattr(getattr(compiled, module), name)
-        bare = kind.__new__(kind)
+        cls = getattr(getattr(compiled, module), name)
+        uninitialised = cls.__new__(cls)
         for method, arguments in (
             ("values", ()), ("routing_key", ([0],)), ("bind", ((), 4)), ("bind", ((1,), 4)),
             ("tuples", (b"", 0, 0)),
@@ -272,6 +275,7 @@ def test_objects_whose_init_never_ran(compiled: Twins) -> None:
             ("rows", ()), ("row", (0,)),
             ("append", (compiled.bind.ValuesBlock(0, b""),)),
         ):  # fmt: skip
-            if hasattr(bare, method):
-                outcome(partial(getattr(bare, method), *arguments))
+            if hasattr(uninitialised, method):
+                # returns an error instead of raising it
+                outcome(partial(getattr(uninitialised, method), *arguments))
     assert compiled.bind.ValuesBlock.__new__(compiled.bind.ValuesBlock).values() == []

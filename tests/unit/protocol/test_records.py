@@ -76,6 +76,7 @@ def test_objects_that_are_not_rows(row: Any) -> None:
 
 
 def test_a_text_of_one_character_is_a_value_for_one_marker() -> None:
+    # A longer text is an error elsewhere, since its characters would be the values.
     assert values_of("x", ["a"], 5) == ("x",)
     assert [
         is_lone_text(*arguments) for arguments in (("x", 1), ("xy", 1), ("x", 2), (b"x", 1))
@@ -131,6 +132,7 @@ def test_the_row_of_an_error() -> None:
 def test_names_without_a_marker_are_logged_once_per_statement(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    # A statement is recognised by its markers, so they must not be those of another test.
     markers = [f"id_{uuid.uuid4().hex}", "name"]
     for _ in range(3):
         bound = values_of({markers[0]: 1, "nmae": "x"}, markers, 4)

@@ -31,7 +31,7 @@ def test_a_class_is_made_once() -> None:
 
 def test_all_functions_that_create_named_tuples_use_the_same_class(twins: Twins) -> None:
     names = ("a_shape", "of_its", "own")
-    kind = row_class(names)
+    cls = row_class(names)
     body = b"\0\0\0\1x" * 3
     columns = [ColumnMetadata("ks", "t", name, UTF8Type) for name in names]
     for _ in range(2):  # as two pages, two statements and two sessions have their own plans
@@ -43,7 +43,7 @@ def test_all_functions_that_create_named_tuples_use_the_same_class(twins: Twins)
             named_tuple_factory(list(names), [("x", "x", "x")]),
         ):
             assert rows == [("x", "x", "x")]
-            assert type(rows[0]) is kind
+            assert type(rows[0]) is cls
 
 
 def test_names_become_attributes() -> None:
@@ -121,9 +121,9 @@ def test_factories_name_the_public_module_and_can_be_pickled() -> None:
 def test_an_index_that_is_a_name_raises_an_error_with_advice(twins: Twins) -> None:
     row = type("Row", (twins.rows.RowBase,), {})((1, 2))
     assert (row[0], row[-1], row[:1]) == (1, 2, (1,))
-    for wrong in (2, -3):
+    for index in (2, -3):
         with pytest.raises(IndexError, match="tuple index out of range"):
-            row[wrong]
+            row[index]
     with pytest.raises(TypeError, match="indices must be integers or slices, not float"):
         row[1.0]
     with pytest.raises(TypeError) as caught:
@@ -143,6 +143,7 @@ def test_rows_behave_like_named_tuples() -> None:
     assert row == (1, [2]) == copy.deepcopy(row) == row._replace(a=1)
     assert repr(row) == "Row(a=1, b=[2])"
     assert not hasattr(row, "__dict__")
+    # Rows can be matched like tuples.
     match row:
         case (a, [b]):
             assert (a, b) == (1, 2)

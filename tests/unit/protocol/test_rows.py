@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cassandra.errors import DecodeError
+from cassandra.protocol.opcodes import RESULT_KIND_PREPARED, RESULT_KIND_ROWS
 from tests.conftest import Twins
 from tests.unit.protocol.wire import int32, short, string, value
 
@@ -52,6 +53,7 @@ def test_dicts_of_any_width_have_their_own_keys_and_values(twins: Twins, width: 
     assert list(second.items()) == list(zip(names, range(width, 2 * width), strict=True))
     first["more"] = 1
     second.clear()
+    # Changes to earlier dicts do not affect later ones.
     assert ints.dicts(page, 0, 1) == [dict(zip(names, range(width), strict=True))]
 
 
@@ -80,6 +82,7 @@ def test_rows_of_any_kind_as_dicts(twins: Twins, rows: Any) -> None:
     """Rows that are tuples, lists or iterators become dicts."""
     row_list = list(rows)
     expected = [{"a": 1, "b": 2}, {"a": 3, "b": 4}] if row_list else []
+    # an iterator of iterators, which can be read only once
     unread = iter([iter([*row]) for row in [(1, 2), (3, 4)]]) if row_list else row_list
     assert twins.rows.dicts_of(["a", "b"], unread) == expected
     if row_list and not hasattr(row_list[0], "__next__"):
@@ -105,14 +108,15 @@ def test_texts_of_any_length_and_with_any_character_anywhere(twins: Twins, size:
     plain = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"[:size]
     texts = [plain, plain + "\x7f"]
     texts += [
-        plain[:position] + strange + plain[position:]
+        plain[:position] + character + plain[position:]
         for position in range(size + 1)
-        for strange in "\0éß€𝄞"
+        for character in "\0éß€𝄞"
     ]
     for text in texts:
         assert codec.decode(text.encode()) == text
     page = b"".join(value(text.encode()) for text in texts)
     assert twins.rows.RowPlan(("a",), [codec]).columns(page, 0, len(texts)) == [texts]
+    # a stray continuation byte, a byte that UTF-8 never has, and a cut sequence of two bytes
     for position in range(size + 1):
         for bad in (b"\x80", b"\xff", b"\xc3"):
             with pytest.raises(DecodeError, match=f"byte {position} is not valid UTF-8"):
@@ -187,6 +191,7 @@ def test_a_claimed_count_is_checked_first(
 def test_a_length_past_the_end(twins: Twins, size: int) -> None:
     numbers = twins.rows.RowPlan(("a",), [twins.codecs.blob()])
     body = int32(size) + b"abc"
+    # Each negative length is a null.
     if size < 0:
         assert numbers.tuples(body, 0, 1) == [(None,)]
     else:
@@ -210,10 +215,10 @@ def test_a_plan_needs_as_many_codecs_as_names(twins: Twins) -> None:
 
 
 def test_values_equal_to_the_previous_row_are_not_decoded_again(twins: Twins) -> None:
-    decoded: list[bytes] = []
+    decoded_cells: list[bytes] = []
 
-    def read(data: bytes) -> Any:
-        decoded.append(data)
+    def decode_cell(data: bytes) -> Any:
+        decoded_cells.append(data)
         return [data]
 
     cells = [
@@ -226,13 +231,15 @@ def test_values_equal_to_the_previous_row_are_not_decoded_again(twins: Twins) ->
         (b"a", b"xx"),
     ]
     page = b"".join(value(cell) for row in cells for cell in row)
-    first, second = twins.rows.shared_columns([read, read], b"before" + page, 6, len(cells))
+    first, second = twins.rows.shared_columns(
+        [decode_cell, decode_cell], b"before" + page, 6, len(cells)
+    )
     assert first == [[b"a"], [b"a"], [b"a"], [b"b"], [b"b"], None, [b"a"]]
     assert second == [[b"x"], [b"y"], None, None, [b""], [b""], [b"xx"]]
     assert first[0] is first[1] is first[2]
     assert first[0] is not first[6]
-    assert decoded == [b"a", b"x", b"y", b"b", b"", b"a", b"xx"]
-    assert all(type(data) is bytes for data in decoded)
+    assert decoded_cells == [b"a", b"x", b"y", b"b", b"", b"a", b"xx"]
+    assert all(type(data) is bytes for data in decoded_cells)
 
 
 def test_shared_columns_of_no_rows(twins: Twins) -> None:
@@ -257,12 +264,17 @@ def test_every_cut_of_shared_columns_is_an_error(twins: Twins) -> None:
         twins.rows.shared_columns([bytes, bytes], value(b"abcdefgh") + int32(9) + b"12345678", 0, 1)
 
 
-def specs(*types: bytes, is_global: bool = True) -> bytes:
+def specs(*type_options: bytes, is_global: bool = True) -> bytes:
     """Return the beginning of a RESULT of rows, up to its columns."""
     table = string("ks") + string("t")
-    columns = [string(f"c{index}") + kind for index, kind in enumerate(types)]
+    columns = [string(f"c{index}") + kind for index, kind in enumerate(type_options)]
     return b"".join(
-        [int32(2), int32(is_global), int32(len(types)), table if is_global else b""]
+        [
+            int32(RESULT_KIND_ROWS),
+            int32(is_global),
+            int32(len(type_options)),
+            table if is_global else b"",
+        ]
         + [column if is_global else table + column for column in columns]
     )
 
@@ -289,22 +301,24 @@ def test_the_end_of_columns(twins: Twins, shape: str, is_global: bool) -> None:
         assert twins.rows.columns_end(body[:size], 0) == 0
 
 
-def test_no_end_of_columns_that_more_than_their_bytes_decide(twins: Twins) -> None:
-    end = twins.rows.columns_end
+def test_columns_end_is_0_unless_the_bytes_alone_decide_the_columns(twins: Twins) -> None:
+    columns_end = twins.rows.columns_end
     body = specs(INT, TEXT)
     user_type = short(0x30) + string("ks") + string("u") + short(1) + string("f") + INT
-    for other in (
+    # other kinds of result, user types (which may be registered for a class), unknown types,
+    # other flags, and a column count that the bytes do not have
+    for other_body in (
         int32(1),
         b"",
         specs(user_type),
         specs(short(0x20) + user_type),
         specs(short(0x16)),
         specs(short(0xFFFF)),
-        int32(3) + body[4:],
-        *(int32(2) + int32(flags) + body[8:] for flags in (2, 4, 5, 8, 9, -1)),
-        int32(2) + int32(1) + int32(2**31 - 1) + body[12:],
+        int32(RESULT_KIND_PREPARED) + body[4:],
+        *(int32(RESULT_KIND_ROWS) + int32(flags) + body[8:] for flags in (2, 4, 5, 8, 9, -1)),
+        int32(RESULT_KIND_ROWS) + int32(1) + int32(2**31 - 1) + body[12:],
     ):
-        assert end(other, 0) == 0
+        assert columns_end(other_body, 0) == 0
     for pos in (-1, -len(body), 1, len(body), len(body) + 1):
-        assert end(body, pos) == 0
-    assert end(bytearray(body), 0) == 0
+        assert columns_end(body, pos) == 0
+    assert columns_end(bytearray(body), 0) == 0

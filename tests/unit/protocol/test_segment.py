@@ -48,9 +48,9 @@ def lz4_by_hand(stored: bytes, plain_size: int, self_contained: bool) -> bytes:
 
     :param plain_size: the size before compression; 0 if `stored` is not compressed.
     """
-    head = (len(stored) | (plain_size << 17) | (self_contained << 34)).to_bytes(5, "little")
-    crc24 = crc24_by_the_book(head).to_bytes(3, "little")
-    return head + crc24 + stored + crc32_by_the_book(stored).to_bytes(4, "little")
+    header = (len(stored) | (plain_size << 17) | (self_contained << 34)).to_bytes(5, "little")
+    crc24 = crc24_by_the_book(header).to_bytes(3, "little")
+    return header + crc24 + stored + crc32_by_the_book(stored).to_bytes(4, "little")
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_lz4_segments() -> None:
     lz4 = compression("lz4")
     small, large = b"small", b"ab" * 5000
     assert segment.encode_lz4_segment(small, True, lz4) == lz4_by_hand(small, 0, True)
-    packed = block.compress(large, store_size=False)
+    compressed = block.compress(large, store_size=False)
     encoded = segment.encode_lz4_segment(large, False, lz4)
-    assert encoded == lz4_by_hand(packed, 10000, False)
-    assert segment.decode_header(encoded, 0, True) == (len(packed), 10000, False)
+    assert encoded == lz4_by_hand(compressed, 10000, False)
+    assert segment.decode_header(encoded, 0, True) == (len(compressed), 10000, False)
 
 
 def test_small_envelopes_share_a_segment_and_large_ones_are_split() -> None:
@@ -149,9 +149,9 @@ def test_frames_in_one_segment(twins: Twins, size: int) -> None:
     for algorithm in (None, "lz4"):
         writer = writer_of(twins, algorithm)
         writer.add(1, 8, 0, frame[9:])
-        assert writer.take() == segmented(frame, True, algorithm)
+        assert writer.take() == expected_segment(frame, True, algorithm)
         reader = reader_of(twins, algorithm)
-        assert reader.feed(segmented(frame, True, algorithm)) == [(1, 8, 0, frame[9:], 5)]
+        assert reader.feed(expected_segment(frame, True, algorithm)) == [(1, 8, 0, frame[9:], 5)]
 
 
 @pytest.mark.parametrize("size", [131063, 131064, 262132, 262133, 262134, 400_000])
@@ -163,13 +163,14 @@ def test_large_frames_are_split_into_segments_of_their_own(
     writer = writer_of(twins, algorithm)
     for frame in (small, large, small, small):
         writer.add(1, 8, 0, frame[9:])
-    cut = [
-        segmented(large[start : start + 131071], False, algorithm)
+    large_segments = [
+        expected_segment(large[start : start + 131071], False, algorithm)
         for start in range(0, len(large), 131071)
     ]
-    expected = segmented(small, True, algorithm) + b"".join(cut)
-    expected += segmented(small + small, True, algorithm)
+    expected = expected_segment(small, True, algorithm) + b"".join(large_segments)
+    expected += expected_segment(small + small, True, algorithm)
     assert writer.take() == expected
+    # the sizes of the bodies
     assert [len(received[3]) for received in reader_of(twins, algorithm).feed(expected)] == [
         3,
         size,
@@ -192,24 +193,25 @@ def test_frames_that_do_not_shrink_are_stored_uncompressed(twins: Twins) -> None
     assert writer.take() == lz4_by_hand(envelope(0x85, 0, 1, 8, NOISE), 0, True)
 
 
-def segmented(payload: bytes, self_contained: bool, algorithm: str | None) -> bytes:
+def expected_segment(payload: bytes, self_contained: bool, algorithm: str | None) -> bytes:
     """Return one segment as the specification describes it.
 
     A payload is compressed from 512 bytes on, if that makes it shorter.
     """
     if algorithm is None:
         return by_hand(payload, self_contained)
-    packed = block.compress(payload, store_size=False) if len(payload) >= 512 else payload
-    if len(packed) < len(payload):
-        return lz4_by_hand(packed, len(payload), self_contained)
+    compressed = block.compress(payload, store_size=False) if len(payload) >= 512 else payload
+    if len(compressed) < len(payload):
+        return lz4_by_hand(compressed, len(payload), self_contained)
     return lz4_by_hand(payload, 0, self_contained)
 
 
 @pytest.mark.parametrize("algorithm", [None, "lz4"])
-def test_every_flipped_bit_of_a_header_is_found_by_the_reader(
+def test_every_flipped_bit_of_a_header_is_detected_by_the_reader(
     twins: Twins, algorithm: str | None
 ) -> None:
-    encoded = segmented(message(4), True, algorithm)
+    encoded = expected_segment(message(4), True, algorithm)
+    # The header has 8 bytes with LZ4, else 6, including its CRC24.
     for bit in range((8 if algorithm else 6) * 8):
         damaged = bytearray(encoded)
         damaged[bit // 8] ^= 1 << (bit % 8)
@@ -219,7 +221,7 @@ def test_every_flipped_bit_of_a_header_is_found_by_the_reader(
 
 @pytest.mark.parametrize("algorithm", [None, "lz4"])
 def test_a_damaged_payload_is_found_by_the_reader(twins: Twins, algorithm: str | None) -> None:
-    damaged = bytearray(segmented(message(4), True, algorithm))
+    damaged = bytearray(expected_segment(message(4), True, algorithm))
     damaged[-6] ^= 1
     with pytest.raises(CrcException, match=r"payload of a segment \(13 bytes\) has the CRC32"):
         reader_of(twins, algorithm).feed(bytes(damaged))

@@ -25,11 +25,12 @@ def test_all_32768_ids_can_be_taken() -> None:
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 50)), max_size=200))
-def test_no_id_is_taken_twice(steps: list[int | None]) -> None:
+def test_no_id_is_taken_twice(returned_indexes: list[int | None]) -> None:
+    """None takes an id; a number gives back the taken id of this index."""
     ids = StreamIds(16)
     taken: list[int] = []
-    for step in steps:
-        if step is None:
+    for returned_index in returned_indexes:
+        if returned_index is None:
             stream = ids.take()
             if stream < 0:
                 assert len(taken) == 16
@@ -38,7 +39,7 @@ def test_no_id_is_taken_twice(steps: list[int | None]) -> None:
             assert stream == min(free)
             taken.append(stream)
         elif taken:
-            ids.give_back(taken.pop(step % len(taken)))
+            ids.give_back(taken.pop(returned_index % len(taken)))
 
 
 @pytest.mark.parametrize("limit", [0, -1, 32769])

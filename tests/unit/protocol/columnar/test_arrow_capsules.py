@@ -53,6 +53,7 @@ def _nothing_stays(twins: Twins) -> Iterator[None]:
 
 
 def column(twins: Twins, rows: int = 2) -> ColumnArray:
+    """Return a struct column of `rows` rows (an even number): every second row has only nulls."""
     array: ColumnArray = column_plan(twins, KINDS).read(
         page_of([ROW, [None] * len(ROW)] * (rows // 2)), 0, rows
     )
@@ -94,13 +95,14 @@ class Streamed:
 
 def test_capsules_have_their_names_and_free_unread_exports(twins: Twins) -> None:
     array = column(twins)
-    before = twins.arrow_capsules.held_count()
+    count_before = twins.arrow_capsules.held_count()
     capsules = [
         twins.arrow_capsules.schema_capsule(array.layout),
         twins.arrow_capsules.array_capsule(array),
         twins.arrow_capsules.stream_capsule(array.layout, lambda: None),
     ]
-    assert twins.arrow_capsules.held_count() > before
+    assert twins.arrow_capsules.held_count() > count_before
+    # The repr of a capsule is `<capsule object "NAME" at ADDRESS>`.
     assert [repr(capsule).split('"')[1] for capsule in capsules] == [
         "arrow_schema",
         "arrow_array",
@@ -119,6 +121,7 @@ def test_release_from_another_thread_and_twice(twins: Twins) -> None:
     thread = threading.Thread(target=release, args=(address,))
     thread.start()
     thread.join(WAIT)
+    # Arrow's C interface marks a released struct with a null `release` callback.
     assert not exported.release
     release(address)
     assert not exported.release
@@ -133,21 +136,25 @@ def test_moved_structs(twins: Twins) -> None:
         (b"arrow_array", _Array, lambda: twins.arrow_capsules.array_capsule(array)),
         (b"arrow_schema", _Schema, lambda: twins.arrow_capsules.schema_capsule(array.layout)),
     ]
-    for name, kind, make in cases:
-        capsule = make()
-        original = kind.from_address(_capsule_pointer(id(capsule), name))
+    for capsule_name, struct_class, make_capsule in cases:
+        capsule = make_capsule()
+        original = struct_class.from_address(_capsule_pointer(id(capsule), capsule_name))
         children = (ctypes.c_void_p * original.n_children).from_address(original.children)
-        child = kind.from_address(children[4])
-        moved_child, moved = kind(), kind()
+        # the fifth child is the list<int> column, which has a child and buffers of its own
+        child = struct_class.from_address(children[4])
+        moved_child, moved = struct_class(), struct_class()
         for target, source in ((moved_child, child), (moved, original)):
-            ctypes.memmove(ctypes.addressof(target), ctypes.addressof(source), ctypes.sizeof(kind))
+            ctypes.memmove(
+                ctypes.addressof(target), ctypes.addressof(source), ctypes.sizeof(struct_class)
+            )
             source.release = None
         _Release(moved.release)(ctypes.addressof(moved))
         del capsule, original
         gc.collect()
         # A child that was moved outlives its parent.
         assert moved_child.release
-        if kind is _Array:
+        if struct_class is _Array:
+            # The second buffer of a list has the offsets: its first row has one element.
             buffers = (ctypes.c_void_p * 2).from_address(moved_child.buffers)
             assert ctypes.c_int32.from_address((buffers[1] or 0) + 4).value == 1
         _Release(moved_child.release)(ctypes.addressof(moved_child))
@@ -161,33 +168,35 @@ def test_pyarrow_reads_without_copies_and_releases_the_buffers(twins: Twins) -> 
     assert batch.num_rows == 2
     assert batch.column(0).to_pylist() == [7, None]
     assert batch.column(3).to_pylist() == [None, None]
+    # These are the same bytes, although pyarrow may see padding behind them.
     view = memoryview(array.children[0].buffers[1]).cast("B")
     assert bytes(view) == bytes(batch.column(0).buffers()[1])[: len(view)]
-    part = batch.column(1)
+    text_column = batch.column(1)
+    # A column of the batch keeps the exported memory alive.
     del batch, array
     gc.collect()
-    assert part.to_pylist() == ["text", None]
+    assert text_column.to_pylist() == ["text", None]
 
 
 def test_buffers_live_as_long_as_a_consumer_holds_them(twins: Twins) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    array, alive = column_and_reference(twins)
+    array, buffer_ref = column_and_reference(twins)
     batch = pyarrow.record_batch(Exported(twins, array))
     del array
     gc.collect()
-    assert alive() is not None
+    assert buffer_ref() is not None
     del batch
     gc.collect()
-    assert alive() is None
+    assert buffer_ref() is None
 
 
-def test_streams(twins: Twins) -> None:
+def test_pyarrow_reads_all_pages_of_a_stream(twins: Twins) -> None:
     """PyArrow reads all pages of a stream, also if it has no page."""
     pyarrow = pytest.importorskip("pyarrow")
     pages = [column(twins), column(twins, 4), column(twins, 0)]
-    following = iter(pages)
+    next_page_of = iter(pages)
     reader = pyarrow.RecordBatchReader.from_stream(
-        Streamed(twins, pages[0].layout, lambda: next(following, None))
+        Streamed(twins, pages[0].layout, lambda: next(next_page_of, None))
     )
     assert [batch.num_rows for batch in reader] == [2, 4, 0]
     assert pyarrow.table(Streamed(twins, pages[0].layout, lambda: None)).num_rows == 0
@@ -196,12 +205,15 @@ def test_streams(twins: Twins) -> None:
 def test_an_error_in_a_stream_is_the_consumers_error(twins: Twins) -> None:
     pyarrow = pytest.importorskip("pyarrow")
 
-    def broken() -> Any:
+    def raise_error() -> Any:
         raise ValueError("the third page is lost")
 
-    reader = pyarrow.RecordBatchReader.from_stream(Streamed(twins, column(twins).layout, broken))
+    reader = pyarrow.RecordBatchReader.from_stream(
+        Streamed(twins, column(twins).layout, raise_error)
+    )
     with pytest.raises(Exception, match="the third page is lost"):
         reader.read_next_batch()
+    # The fixture checks that nothing stays exported.
     del reader
 
 
@@ -220,6 +232,7 @@ def test_streams_are_read_by_other_threads(twins: Twins) -> None:
         thread.start()
     for thread in threads:
         thread.join(30)
+    # 50 pages of 2 rows in each of 4 threads
     assert counts == [100] * 4
 
 
@@ -241,15 +254,16 @@ def test_thousands_of_exports_are_released(twins: Twins) -> None:
 
 def test_an_invalid_column_is_an_error_and_leaks_nothing(twins: Twins) -> None:
     array = column(twins)
-    bad = ColumnArray(
+    column_with_bad_buffer = ColumnArray(
         array.layout,
         2,
         0,
         (None,),
         (*array.children[:-1], ColumnArray(array.children[-1].layout, 2, 0, (3,), ())),
     )
+    # The last child has the number 3 in place of a buffer.
     with pytest.raises(TypeError):
-        twins.arrow_capsules.array_capsule(bad)
+        twins.arrow_capsules.array_capsule(column_with_bad_buffer)
 
 
 def test_batches_may_be_released_while_an_exception_is_raised(twins: Twins) -> None:

@@ -81,12 +81,12 @@ def test_a_varint_of_thousands_of_digits(twins: Twins) -> None:
 def test_lists(twins: Twins) -> None:
     """A list is a list of objects, also in slices."""
     cqltype = list_of(t.TimeType)
-    rows = [int32(2) + value(NANOS) + value(None), None, int32(0), int32(1) + value(NANOS)]
-    array = array_of(twins, cqltype, *rows)
+    row_bytes = [int32(2) + value(NANOS) + value(None), None, int32(0), int32(1) + value(NANOS)]
+    array = array_of(twins, cqltype, *row_bytes)
     expected = [[Time(5), None], None, [], [Time(5)]]
-    for begin in range(len(rows)):  # the arrays inside of a slice have an offset
-        items = cells(array.slice(begin), layout_of(cqltype))
-        assert [None if item is None else list(item) for item in items] == expected[begin:]
+    for first_row in range(len(row_bytes)):  # the arrays inside of a slice have an offset
+        items = cells(array.slice(first_row), layout_of(cqltype))
+        assert [None if item is None else list(item) for item in items] == expected[first_row:]
     assert cells(array.slice(4), layout_of(cqltype)) == []
 
 
@@ -95,11 +95,11 @@ def test_vectors(twins: Twins) -> None:
     cqltype = vector_of(t.UUIDType, 2)
     array = array_of(twins, cqltype, IDENTITY.bytes * 2, None, bytes(32))
     expected = [[IDENTITY] * 2, None, [uuid.UUID(int=0)] * 2]
-    for begin in range(3):
+    for first_row in range(3):
         if not hasattr(array.values, "storage"):
             pytest.skip("this pyarrow has no UUIDs of its own")
-        items = cells(array.slice(begin), layout_of(cqltype))
-        assert [None if item is None else list(item) for item in items] == expected[begin:]
+        items = cells(array.slice(first_row), layout_of(cqltype))
+        assert [None if item is None else list(item) for item in items] == expected[first_row:]
 
 
 def test_maps(twins: Twins) -> None:
@@ -108,20 +108,21 @@ def test_maps(twins: Twins) -> None:
     entry = value(b"k") + value(NANOS)
     array = array_of(twins, cqltype, int32(1) + entry, None, int32(2) + entry * 2)
     pair = ("k", Time(5))
-    for begin, expected in enumerate(
+    for first_row, expected_rows in enumerate(
         ([[pair], None, [pair] * 2], [None, [pair] * 2], [[pair] * 2])
     ):
-        assert cells(array.slice(begin), layout_of(cqltype)) == expected
+        assert cells(array.slice(first_row), layout_of(cqltype)) == expected_rows
 
 
 def test_structs(twins: Twins) -> None:
     """A tuple is a dict whose keys are the names of the fields."""
     cqltype = tuple_of(t.Int32Type, t.TimeType, t.DateType)
-    row = value(int32(1)) + value(NANOS) + value(struct.pack(">q", 1000))
-    items = cells(array_of(twins, cqltype, row, None), layout_of(cqltype))
-    moment = items[0].pop("f2")
+    tuple_bytes = value(int32(1)) + value(NANOS) + value(struct.pack(">q", 1000))
+    items = cells(array_of(twins, cqltype, tuple_bytes, None), layout_of(cqltype))
+    # The timestamp may be an object of pandas, so it is compared apart from the others.
+    timestamp = items[0].pop("f2")
     assert items == [{"f0": 1, "f1": Time(5)}, None]
-    assert moment.to_pydatetime().replace(tzinfo=None) == datetime.datetime(1970, 1, 1, 0, 0, 1)
+    assert timestamp.to_pydatetime().replace(tzinfo=None) == datetime.datetime(1970, 1, 1, 0, 0, 1)
 
 
 def test_object_arrays_have_one_dimension_even_for_lists() -> None:

@@ -31,7 +31,7 @@ from tests.unit.cqltypes.samples import (
     vector_of,
 )
 from tests.unit.cqltypes.test_parity import TYPES, mutated, typed_values
-from tests.unit.protocol.pages import as_column, column_plan, dumped, page_of, plainly
+from tests.unit.protocol.pages import as_column, column_plan, dumped, page_of, with_plain_types
 from tests.unit.protocol.wire import int32, value
 
 # Messages of errors that only occur for columns, not for rows.
@@ -53,7 +53,7 @@ def read(
 def values_by_pyarrow(column: Any) -> list[Any]:
     """Let pyarrow validate the column completely, and return the values that it reads."""
     pyarrow = pytest.importorskip("pyarrow")
-    array = pyarrow.array(ArrowPage(plainly(column)))
+    array = pyarrow.array(ArrowPage(with_plain_types(column)))
     array.validate(full=True)
     items: list[Any] = array.to_pylist()
     return items
@@ -74,15 +74,17 @@ def is_bytes_only(kind: Any) -> bool:
 )
 def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, Any, str]) -> None:
     """Columns have the same values as rows."""
-    kind, _, expected = case
-    body = bytes.fromhex(expected)
+    cql_type, _, body_hex = case
+    body = bytes.fromhex(body_hex)
+    # more than eight cells, so that the null bitmap has a second byte
     cells = [body, None, b"", body, *[None] * 7, body]
-    items = values_by_pyarrow(read(twins, kind, cells))
-    rows = rows_of(twins, kind, cells)
-    layout = layout_of(kind)
+    items = values_by_pyarrow(read(twins, cql_type, cells))
+    rows = rows_of(twins, cql_type, cells)
+    layout = layout_of(cql_type)
+    # A type that is read as a blob has the server's bytes in columns.
     if layout.kind == "blob":
         rows = [cell if cell or layout.empty_is_value else None for cell in cells]
-    if issubclass(kind, t.SetType):
+    if issubclass(cql_type, t.SetType):
         # In columns, sets have the server's order; in rows, they are sorted.
         items = [item if item is None else sorted(item, key=repr) for item in items]
         rows = [
@@ -95,17 +97,20 @@ def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, A
 
 
 @pytest.mark.parametrize(
-    "kind", list(dict.fromkeys(case[0] for case in [*SCALARS, *CONTAINERS])), ids=str
+    "kind", list(dict.fromkeys(sample_type[0] for sample_type in [*SCALARS, *CONTAINERS])), ids=str
 )
 def test_pyarrow_can_also_read_the_buffers_without_a_capsule(twins: Twins, kind: Any) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     bodies = [
-        bytes.fromhex(expected) for case, _, expected in [*SCALARS, *CONTAINERS] if case is kind
+        bytes.fromhex(body_hex)
+        for sample_type, _, body_hex in [*SCALARS, *CONTAINERS]
+        if sample_type is kind
     ]
     cells = [*bodies, None, b"", *bodies]
     column = read(twins, kind, cells)
     through_capsule = pyarrow.array(ArrowPage(column))
     array = arrow_array(pyarrow, pyarrow.field(ArrowSchema(column.layout)).type, column)
+    # checks the lengths and offsets of all buffers
     array.validate(full=True)
     assert array.type == through_capsule.type
     assert array.equals(through_capsule)
@@ -126,7 +131,7 @@ def test_columns_of_nested_types_equal_the_rows(twins: Twins, data: st.DataObjec
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 64, 1000])
 def test_every_number_of_rows(twins: Twins, count: int) -> None:
     """Columns of any length, also around multiples of 8, have the same values as rows."""
-    kinds = [
+    cql_types = [
         t.Int32Type,
         t.UTF8Type,
         t.BooleanType,
@@ -134,7 +139,7 @@ def test_every_number_of_rows(twins: Twins, count: int) -> None:
         vector_of(t.FloatType, 3),
         ADDRESS,
     ]
-    source = random.Random(count)
+    rng = random.Random(count)
     samples = [
         struct.pack(">i", count),
         b"text",
@@ -144,24 +149,26 @@ def test_every_number_of_rows(twins: Twins, count: int) -> None:
         value(b"street") + value(int32(7)),
     ]
     # about half of the cells are null
-    rows = [[source.choice([sample, None]) for sample in samples] for _ in range(count)]
-    page = column_plan(twins, kinds).read(page_of(rows), 0, count)
+    rows = [[rng.choice([sample, None]) for sample in samples] for _ in range(count)]
+    page = column_plan(twins, cql_types).read(page_of(rows), 0, count)
     assert page.length == count
-    for index, kind in enumerate(kinds):
+    for index, cql_type in enumerate(cql_types):
         cells = [row[index] for row in rows]
         column = page.children[index]
         assert column.null_count == cells.count(None)
         assert values_by_pyarrow(column) == [
-            as_column(column.layout, row) for row in rows_of(twins, kind, cells)
+            as_column(column.layout, row) for row in rows_of(twins, cql_type, cells)
         ]
 
 
 def test_buffers_have_arrow_s_layout(twins: Twins) -> None:
     numbers = read(twins, t.Int32Type, [int32(5), None, int32(-1)])
-    assert [None if b is None else bytes(memoryview(b).cast("B")) for b in numbers.buffers] == [
-        b"\x05", struct.pack("=3i", 5, 0, -1),
-    ]  # fmt: skip
+    # a bitmap of the values that are not null (rows 0 and 2), then the numbers
+    bitmap, data = (bytes(memoryview(buffer).cast("B")) for buffer in numbers.buffers)
+    assert bitmap == b"\x05"
+    assert data == struct.pack("=3i", 5, 0, -1)
     texts = read(twins, t.UTF8Type, [b"ab", b"", "é".encode()])
+    # no bitmap without nulls, then the offsets, then the characters
     assert texts.buffers[0] is None
     assert bytes(memoryview(texts.buffers[1]).cast("B")) == struct.pack("=4i", 0, 2, 2, 4)
     assert bytes(memoryview(texts.buffers[2])) == b"ab\xc3\xa9"
@@ -184,12 +191,17 @@ def test_decimals_are_written_as_by_python(twins: Twins, unscaled: int, scale: i
 def test_varints_of_any_length(twins: Twins) -> None:
     """Varints are texts or, with the option, 64-bit integers, which must fit."""
     numbers = [0, -1, 127, -128, 2**63 - 1, -(2**63), 2**63, -(10**5000)]
+    # the shortest two's complement form of each number
     cells = [
-        n.to_bytes((n if n >= 0 else ~n).bit_length() // 8 + 1, "big", signed=True) for n in numbers
+        number.to_bytes(
+            (number if number >= 0 else ~number).bit_length() // 8 + 1, "big", signed=True
+        )
+        for number in numbers
     ]
     assert values_by_pyarrow(read(twins, t.IntegerType, cells)) == [
-        str(Decimal(n)) for n in numbers
+        str(Decimal(number)) for number in numbers
     ]
+    # cells[:6] are the numbers that fit 64 bits; leading zero bytes do not count.
     column = read(
         twins,
         t.IntegerType,
@@ -206,14 +218,20 @@ def test_decimals_of_a_chosen_scale(twins: Twins, precision: int) -> None:
     """Decimals have the chosen scale, and those that do not fit are refused."""
     options = ColumnOptions(decimals=(precision, 2))
     encode = t.DecimalType.build_codec(twins.codecs).encode
-    texts = ["1.25", "-1.25", "3", "1e3", "0", "0.5000", "-0.01", "9" * (precision - 2)]
+    exact_texts = ["1.25", "-1.25", "3", "1e3", "0", "0.5000", "-0.01", "9" * (precision - 2)]
     numbers = values_by_pyarrow(
-        read(twins, t.DecimalType, [*[encode(Decimal(text)) for text in texts], None, b""], options)
+        read(
+            twins,
+            t.DecimalType,
+            [*[encode(Decimal(exact_text)) for exact_text in exact_texts], None, b""],
+            options,
+        )
     )
-    assert numbers == [*[Decimal(text) for text in texts], None, None]
-    for text in ("0.001", "9" * (precision - 1), "1e400", "1e-400"):
+    assert numbers == [*[Decimal(exact_text) for exact_text in exact_texts], None, None]
+    # too many decimal places, too many digits, and exponents that are far too large
+    for exact_text in ("0.001", "9" * (precision - 1), "1e400", "1e-400"):
         with pytest.raises(DecodeError, match=r'row 1, column "c0" \(decimal\): .*without loss'):
-            read(twins, t.DecimalType, [None, encode(Decimal(text))], options)
+            read(twins, t.DecimalType, [None, encode(Decimal(exact_text))], options)
 
 
 def test_durations_as_structs(twins: Twins) -> None:
@@ -253,34 +271,37 @@ def test_columns_raise_the_same_errors_as_rows(twins: Twins) -> None:
         (vector_of(t.FloatType, 2), b"1234"), (map_of(t.UTF8Type, t.UTF8Type), int32(9)),
         (ADDRESS, value(b"a") * 3),
     ]  # fmt: skip
-    for kind, cell in cases:
-        with pytest.raises(DecodeError) as rows:
-            rows_of(twins, kind, [None, cell])
-        with pytest.raises(DecodeError) as columns:
-            read(twins, kind, [None, cell])
-        assert str(columns.value) == str(rows.value)
-        assert 'row 1, column "c0"' in str(columns.value)
+    for cql_type, cell in cases:
+        with pytest.raises(DecodeError) as row_error:
+            rows_of(twins, cql_type, [None, cell])
+        with pytest.raises(DecodeError) as column_error:
+            read(twins, cql_type, [None, cell])
+        assert str(column_error.value) == str(row_error.value)
+        assert 'row 1, column "c0"' in str(column_error.value)
 
 
 def test_every_cut_of_a_page_is_an_error(twins: Twins) -> None:
-    plan = column_plan(twins, [t.Int32Type, t.UTF8Type])
+    column_reader = column_plan(twins, [t.Int32Type, t.UTF8Type])
     page = page_of([[int32(1), b"one"], [None, b""]])
-    for size in range(len(page)):
+    for kept_bytes in range(len(page)):
         with pytest.raises(DecodeError):
-            plan.read(page[:size], 0, 2)
+            column_reader.read(page[:kept_bytes], 0, 2)
+    # row counts and offsets that do not fit the page
     for offset, count in [(0, 2**31 - 1), (0, 3), (0, -1), (len(page) + 1, 1), (-1, 1), (2**62, 1)]:
         with pytest.raises(DecodeError):
-            plan.read(page, offset, count)
-    assert plan.read(b"head" + page + b"behind", 4, 2).children[0].null_count == 1
+            column_reader.read(page, offset, count)
+    assert column_reader.read(b"head" + page + b"behind", 4, 2).children[0].null_count == 1
 
 
 def test_columns_of_types_with_overridden_methods_contain_bytes(twins: Twins) -> None:
-    class Shouting(t.UTF8Type):
+    class UpperCaseText(t.UTF8Type):
         @classmethod
         def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
             return super().deserialize(byts, protocol_version).upper()
 
-    assert values_by_pyarrow(read(twins, Shouting, [b"a", None, b""])) == [b"a", None, b""]
+    # Columns do not call Python per value, so they have the server's bytes.
+    assert values_by_pyarrow(read(twins, UpperCaseText, [b"a", None, b""])) == [b"a", None, b""]
+    # The class of an unknown custom type cannot decode values either.
     custom = t.lookup_casstype("com.example.Unknown")
     assert values_by_pyarrow(
         read(twins, list_of(custom), [int32(2) + value(b"\x00") + value(None)])
@@ -325,27 +346,32 @@ def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
 
 @pytest.mark.slow
 def test_both_implementations_decode_mutated_values_alike(compiled: Twins) -> None:
-    source = random.Random(20261121)
+    rng = random.Random(20261121)
     corpus = [bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]]
-    for kind in [
+    for cql_type in [
         *TYPES,
         set_of(ADDRESS),
         vector_of(list_of(t.UTF8Type), 2),
         list_of(map_of(t.UTF8Type, t.Int32Type)),
     ]:
-        fast, slow = column_plan(compiled, [kind]), column_plan(Twins("python"), [kind])
-        rows = compiled.rows.RowPlan(["c0"], [kind.build_codec(compiled.codecs)])
+        compiled_plan, python_plan = (
+            column_plan(compiled, [cql_type]),
+            column_plan(Twins("python"), [cql_type]),
+        )
+        rows = compiled.rows.RowPlan(["c0"], [cql_type.build_codec(compiled.codecs)])
         for body in corpus:
-            page = value(body) + value(mutated(body, source))
-            fast_outcome = outcome(fast, page, 2)
-            assert fast_outcome == outcome(slow, page, 2), (kind, page)
-            if is_bytes_only(kind):
+            page = value(body) + value(mutated(body, rng))
+            compiled_outcome = outcome(compiled_plan, page, 2)
+            assert compiled_outcome == outcome(python_plan, page, 2), (cql_type, page)
+            # Rows decode such types, while columns have their bytes.
+            if is_bytes_only(cql_type):
                 continue
-            if fast_outcome[0] == "columns" or any(
-                text in fast_outcome[1] for text in ONLY_COLUMNS
+            # Rows read the page, too, unless the error is one that only columns raise.
+            if compiled_outcome[0] == "columns" or any(
+                text in compiled_outcome[1] for text in ONLY_COLUMNS
             ):
                 rows.tuples(page, 0, 2)
             else:
                 with pytest.raises(DecodeError) as refused:
                     rows.tuples(page, 0, 2)
-                assert str(refused.value) == fast_outcome[1]
+                assert str(refused.value) == compiled_outcome[1]

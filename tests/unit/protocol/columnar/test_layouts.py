@@ -73,8 +73,13 @@ def test_options_choose_another_form() -> None:
     decimal = layout_with(t.DecimalType, decimals=(38, 2))
     assert (decimal.kind, decimal.format, decimal.width) == ("decimal_fixed", "d:38,2", 16)
     assert decimal.decimal == (38, 2)
-    wide = layout_with(t.DecimalType, decimals=(39, 2))
-    assert (wide.format, wide.width, wide.decimal) == ("d:39,2,256", 32, (39, 2))
+    # Arrow's 128-bit decimals have at most 38 digits, so these need 256 bits.
+    wide_decimal = layout_with(t.DecimalType, decimals=(39, 2))
+    assert (wide_decimal.format, wide_decimal.width, wide_decimal.decimal) == (
+        "d:39,2,256",
+        32,
+        (39, 2),
+    )
     varint = layout_with(t.IntegerType, varints="int64")
     assert (varint.kind, varint.format, varint.width) == ("varint64", "l", 8)
     duration = layout_with(t.DurationType, durations="struct")
@@ -87,13 +92,13 @@ def test_options_choose_another_form() -> None:
     ]
     # Options apply to element types.
     options = {"varints": "int64"}
-    for outer in (
+    for container in (
         list_of(t.IntegerType),
         set_of(t.IntegerType),
         tuple_of(t.IntegerType),
         vector_of(t.IntegerType, 2),
     ):
-        assert layout_with(outer, **options).children == (varint,)
+        assert layout_with(container, **options).children == (varint,)
     assert layout_with(map_of(t.IntegerType, t.IntegerType), **options).children[0].children == (
         varint._replace(nullable=False),
         varint,
@@ -174,12 +179,12 @@ def test_wrapper_types_have_the_layout_of_the_wrapped_type() -> None:
 
 
 def test_types_with_overridden_methods_have_the_layout_of_blobs() -> None:
-    class Shouting(t.UTF8Type):
+    class UpperCaseText(t.UTF8Type):
         @classmethod
         def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
             return super().deserialize(byts, protocol_version).upper()
 
-    for cqltype in (Shouting, t.lookup_casstype("com.example.Unknown")):
+    for cqltype in (UpperCaseText, t.lookup_casstype("com.example.Unknown")):
         assert (layout_of(cqltype).kind, layout_of(cqltype).format) == ("blob", "z")
 
 

@@ -33,6 +33,7 @@ def _implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def metadata_of(**columns: Any) -> ResultMetadata:
+    """Return result metadata whose columns have these type classes by name."""
     return ResultMetadata([ColumnMetadata("ks", "t", name, kind) for name, kind in columns.items()])
 
 
@@ -42,6 +43,7 @@ def read(metadata: ResultMetadata, *rows: Any, plan: Any = None) -> Any:
 
 
 def pack_numbers(form: str, *numbers: Any) -> list[bytes]:
+    """Return each number in big-endian bytes; `form` is a letter of the struct module."""
     return [struct.pack(f">{form}", number) for number in numbers]
 
 
@@ -74,44 +76,57 @@ def test_a_plan_is_created_once_for_each_choice_of_options() -> None:
     metadata = metadata_of(a=t.DecimalType)
     plan = pages.column_plan(metadata)
     assert pages.column_plan(metadata) is plan
-    other = pages.column_plan(metadata, ColumnOptions(decimals=(5, 2)))
-    assert other is not plan
-    assert pages.column_plan(metadata, ColumnOptions(decimals=(5, 2))) is other
-    arrays = pages.array_plan(metadata)
-    assert pages.array_plan(metadata) is arrays
-    both = (False, True)
-    assert len({id(pages.array_plan(metadata, m, k)) for m in both for k in both}) == 4
-    empty = plan.read(b"", 0, 0)
-    assert [child.layout.kind for child in empty.children] == ["decimal"]
-    assert other.read(b"", 0, 0).children[0].layout.kind == "decimal_fixed"
+    decimal_plan = pages.column_plan(metadata, ColumnOptions(decimals=(5, 2)))
+    assert decimal_plan is not plan
+    assert pages.column_plan(metadata, ColumnOptions(decimals=(5, 2))) is decimal_plan
+    array_plan = pages.array_plan(metadata)
+    assert pages.array_plan(metadata) is array_plan
+    choices = (False, True)
+    # each of the four combinations of `typed` and `matrices` has a plan of its own
+    assert (
+        len(
+            {
+                id(pages.array_plan(metadata, typed, matrices))
+                for typed in choices
+                for matrices in choices
+            }
+        )
+        == 4
+    )
+    # The plans differ in the layouts of their columns.
+    empty_page = plan.read(b"", 0, 0)
+    assert [child.layout.kind for child in empty_page.children] == ["decimal"]
+    assert decimal_plan.read(b"", 0, 0).children[0].layout.kind == "decimal_fixed"
 
 
 @pytest.mark.parametrize("case", NUMBERS, ids=KINDS)
 def test_columns_of_numbers_become_buffers(case: Any) -> None:
     metadata = metadata_of(a=case[0], b=vector_of(case[0], 2), c=t.UTF8Type, d=list_of(case[0]))
 
-    def kinds(**choice: bool) -> list[str]:
+    def column_forms(**choice: bool) -> list[str]:
         page = pages.array_plan(metadata, **choice).read(b"", 0, 0)
         return ["object" if child.layout.kind == "object" else "buffer" for child in page.children]
 
+    # NumPy has matrices of these dtypes only.
     is_matrix = case[3] in ("int32", "int64", "float32", "float64", "datetime64[ms]")
-    number = "buffer" if case[3] in PLAIN else "object"
-    matrix = "buffer" if is_matrix else "object"
-    assert kinds() == ["buffer", matrix, "object", "object"]
-    assert kinds(typed=False) == [number, matrix, "object", "object"]
-    assert kinds(matrices=False) == ["buffer", "object", "object", "object"]
+    # Without `typed`, only the dtypes of cassandra-driver's NumPy handler are used.
+    expected_number = "buffer" if case[3] in PLAIN else "object"
+    expected_matrix = "buffer" if is_matrix else "object"
+    assert column_forms() == ["buffer", expected_matrix, "object", "object"]
+    assert column_forms(typed=False) == [expected_number, expected_matrix, "object", "object"]
+    assert column_forms(matrices=False) == ["buffer", "object", "object", "object"]
 
 
 def test_pages_of_other_columns_are_refused() -> None:
-    def rows(**kinds: Any) -> Any:
-        return row_layout(list(kinds), [layout_of(kind) for kind in kinds.values()])
+    def layout_with(**cql_types: Any) -> Any:
+        return row_layout(list(cql_types), [layout_of(cql_type) for cql_type in cql_types.values()])
 
-    pages.check_same(rows(a=t.Int32Type), rows(a=t.Int32Type))
+    pages.check_same(layout_with(a=t.Int32Type), layout_with(a=t.Int32Type))
     with pytest.raises(
         DecodeError,
         match=r"columns changed between pages, from \(a int, b text\) to \(a bigint\): execute the",
     ):
-        pages.check_same(rows(a=t.Int32Type, b=t.UTF8Type), rows(a=t.LongType))
+        pages.check_same(layout_with(a=t.Int32Type, b=t.UTF8Type), layout_with(a=t.LongType))
 
 
 def test_duplicate_names_are_refused() -> None:
@@ -129,12 +144,15 @@ def test_arrays_of_numbers(case: Any) -> None:
     numpy = pytest.importorskip("numpy")
     cqltype, cells, values, dtype = case
     metadata = metadata_of(a=cqltype)
+    # The offset 4 skips the bytes before the page.
     body = b"skip" + page_of([[cell] for cell in cells])
     array = pages.page_arrays(metadata, body, 4, 2, typed=True)["a"]
     assert str(array.dtype) == dtype
     assert not isinstance(array, numpy.ma.MaskedArray)
+    # compare times as their numbers of units
     items = array.astype("i8").tolist() if array.dtype.kind in "mM" else array.tolist()
     assert items == [pytest.approx(value) for value in values]
+    # Without `typed`, arrays are masked as in cassandra-driver, also without nulls.
     array = pages.page_arrays(metadata, body, 4, 2)["a"]
     if dtype in PLAIN:
         assert isinstance(array, numpy.ma.MaskedArray)
@@ -160,6 +178,7 @@ def test_arrays_of_vectors() -> None:
     assert (array.shape, str(array.dtype), array.tolist()) == ((2, 2), "float32", [[1, 2], [1, 2]])
     (array,) = pages.arrays_of_page(numpy, read(metadata, [cell], [None], plan=plan)).values()
     assert array.mask.tolist() == [[False, False], [True, True]]
+    # `page_arrays` has lists in an object array, as in cassandra-driver.
     assert pages.page_arrays(metadata, page_of([[cell]]), 0, 1)["v"].dtype == object
 
 
@@ -169,6 +188,7 @@ def test_arrays_of_all_pages() -> None:
     layout = row_layout(["a", "b"], [layout_of(t.Int32Type)] * 2)
     plain = {"a": numpy.array([1, 2]), "b": numpy.array([3, 4])}
     masked = {"a": numpy.ma.array([5], mask=[True]), "b": numpy.array([6])}
+    # A single page is returned without a copy.
     assert pages.joined_arrays(numpy, layout, [plain]) is plain
     joined = pages.joined_arrays(numpy, layout, [plain, masked])
     assert joined["a"].tolist() == [1, 2, None]
@@ -252,6 +272,7 @@ def test_frames_of_pandas_through_arrow() -> None:
     assert str(frame.dtypes["i"]) == "Int64"
     assert str(frame["d"].dtype).startswith("datetime64")
     assert str(frame["t"].dtype) == "timedelta64[ns]"
+    # This number would be inexact as a float.
     assert frame["i"].iloc[0] == 2**60 + 1
     assert frame["d"].iloc[0].to_pydatetime() == datetime.datetime(1970, 1, 2)
     assert frame["t"].iloc[0].value == 5
@@ -262,19 +283,21 @@ def test_frames_of_pandas_through_arrow() -> None:
     assert str(without_nulls.dtypes["i"]) == "int64"
 
 
-def test_options_are_passed_to_pyarrow() -> None:
+def test_pandas_options_are_passed_to_pyarrow_or_refused_without_it() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas_frame(
         {"i": t.Int32Type, "t": t.TimeType, "d": t.SimpleDateType},
         [int32(1), pack_numbers("q", 0)[0], DATE],
         [None, None, None],
-        types_mapper=lambda kind: None,
+        types_mapper=lambda arrow_type: None,
         date_as_object=True,
     )
+    # The mapper chose no type, so integers with nulls become floats.
     assert str(frame.dtypes["i"]) == "float64"
     assert frame["t"].iloc[0] == datetime.time(0)
     assert frame["d"].iloc[0] == datetime.date(1970, 1, 2)
     assert isinstance(frame, pandas.DataFrame)
+    # Without pyarrow, options cannot be honoured.
     pages.check_no_options({})
     with pytest.raises(DependencyException, match="needs pyarrow for split_blocks, zero: pip"):
         pages.check_no_options({"split_blocks": True, "zero": 1})
@@ -298,13 +321,13 @@ def test_frames_of_pandas_without_pyarrow() -> None:
         b"".join(pack_numbers("f", 1, 2)),
     ]
 
-    def frame(*rows: Any) -> Any:
+    def frame_of(*rows: Any) -> Any:
         page = read(metadata, *rows, plan=pages.array_plan(metadata))
         return pages.pandas_of_arrays(pandas, pages.arrays_of_page(numpy, page))
 
-    with_nulls = frame(row, [None] * 5)
+    with_nulls = frame_of(row, [None] * 5)
     # columns with nulls have pandas' nullable types
-    assert [str(kind) for kind in with_nulls.dtypes][:3] == ["Int64", "boolean", "float64"]
+    assert [str(dtype) for dtype in with_nulls.dtypes][:3] == ["Int64", "boolean", "float64"]
     assert with_nulls.isna().iloc[1].all()
     assert not with_nulls.isna().iloc[0].any()
     assert with_nulls["v"].iloc[0].tolist() == [1.0, 2.0]
@@ -316,8 +339,8 @@ def test_frames_of_pandas_without_pyarrow() -> None:
     )
     assert with_nulls["d"].iloc[0].to_pydatetime() == datetime.datetime(1970, 1, 2)
     # columns without nulls have NumPy's types
-    without_nulls = frame(row)
-    assert [str(kind) for kind in without_nulls.dtypes][:3] == ["int64", "bool", "float64"]
+    without_nulls = frame_of(row)
+    assert [str(dtype) for dtype in without_nulls.dtypes][:3] == ["int64", "bool", "float64"]
     assert without_nulls["v"].iloc[0].tolist() == [1.0, 2.0]
 
 
@@ -354,5 +377,6 @@ def test_packages_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pages.polars_module() is polars
     assert pages.numpy_module("x") is numpy
     assert pages.pandas_module() == (pandas, pyarrow)
+    # None in `sys.modules` makes the import fail.
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert pages.pandas_module() == (pandas, None)

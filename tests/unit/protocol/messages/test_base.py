@@ -21,6 +21,7 @@ def test_payloads_are_joined_in_a_new_mapping() -> None:
     payload = {"a": b"1"}
     message.update_custom_payload(payload)
     message.update_custom_payload({"b": b"2"})
+    # The caller's mapping must not change, nor the default of the class.
     assert (message.custom_payload, payload) == ({"a": b"1", "b": b"2"}, {"a": b"1"})
     assert OptionsMessage.custom_payload is None
 

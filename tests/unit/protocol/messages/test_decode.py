@@ -10,6 +10,16 @@ import pytest
 
 from cassandra.errors import ProtocolError
 from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.opcodes import (
+    CUSTOM_PAYLOAD_FLAG,
+    ERROR,
+    RESULT,
+    RESULT_KIND_PREPARED,
+    RESULT_KIND_VOID,
+    ROWS_GLOBAL_TABLES_SPEC,
+    TRACING_FLAG,
+    WARNING_FLAG,
+)
 from tests.unit.protocol.messages.test_errors import ERRORS, RESPONSES
 from tests.unit.protocol.messages.test_events import SCHEMA_CHANGES
 from tests.unit.protocol.messages.test_results import (
@@ -32,17 +42,19 @@ def test_tracing_id_warnings_and_payload_are_read_in_order() -> None:
         + short(1)
         + string("k")
         + value(b"v")
-        + rows(1)
+        + rows(ROWS_GLOBAL_TABLES_SPEC)
     )
-    message = decode_response(8, 0x0E, body, 4)
+    flags = TRACING_FLAG | WARNING_FLAG | CUSTOM_PAYLOAD_FLAG
+    message = decode_response(RESULT, flags, body, 4)
     assert (message.trace_id, message.warnings, message.custom_payload) == (
         trace,
         ["careful", "slow"],
         {"k": b"v"},
     )
     assert message.parsed_rows == [(5, "five")]
-    assert decode_response(8, 0x08, string_list(["w"]) + int32(1), 4).warnings == ["w"]
-    error = decode_response(0, 0x02, trace.bytes + int32(0x2200) + string("bad"), 4)
+    void = string_list(["w"]) + int32(RESULT_KIND_VOID)
+    assert decode_response(RESULT, WARNING_FLAG, void, 4).warnings == ["w"]
+    error = decode_response(ERROR, TRACING_FLAG, trace.bytes + int32(0x2200) + string("bad"), 4)
     assert error.trace_id == trace
 
 
@@ -85,11 +97,15 @@ WHOLE = [
 def test_every_truncated_message_is_a_protocol_error(
     opcode: int, body: bytes, version: int
 ) -> None:
-    for size in range(len(body)):
-        if opcode == 8 and body[:4] == int32(4) and size == len(body) - len(RESULT_METADATA) + 1:
+    for kept_bytes in range(len(body)):
+        if (
+            opcode == RESULT
+            and body[:4] == int32(RESULT_KIND_PREPARED)
+            and kept_bytes == len(body) - len(RESULT_METADATA) + 1
+        ):
             continue  # a PREPARED without result metadata is complete
         with pytest.raises(ProtocolError):
-            decode_response(opcode, 0, body[:size], version)
+            decode_response(opcode, 0, body[:kept_bytes], version)
 
 
 @pytest.mark.parametrize(

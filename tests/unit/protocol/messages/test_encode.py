@@ -9,19 +9,19 @@ import pytest
 from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.encode import encode_request, takes_features
 from cassandra.protocol.messages.requests import ExecuteMessage, QueryMessage
+from cassandra.protocol.opcodes import CUSTOM_PAYLOAD_FLAG, QUERY, TRACING_FLAG, USE_BETA_FLAG
 from tests.unit.protocol.wire import short, string, value
 
 
 def test_the_custom_payload_precedes_the_body() -> None:
     message = QueryMessage("SELECT 1", 1)
-    plain = encode_request(message, 4)
-    assert plain == (7, 0, message.body(4, None))
+    without_payload = encode_request(message, 4)
+    assert without_payload == (QUERY, 0, message.body(4, None))
     message.tracing = True
     message.custom_payload = {"a": b"1"}
     opcode, flags, body = encode_request(message, 4)
-    assert (opcode, flags) == (7, 0x02 | 0x04)
-    assert body == short(1) + string("a") + value(b"1") + plain[2]
-    assert encode_request(QueryMessage("SELECT 1", 1), 6, allow_beta=True)[1] == 0x10
+    assert (opcode, flags) == (QUERY, TRACING_FLAG | CUSTOM_PAYLOAD_FLAG)
+    assert body == short(1) + string("a") + value(b"1") + without_payload[2]
 
 
 def test_features_change_the_body() -> None:
@@ -47,3 +47,8 @@ class Handler:
 )
 def test_takes_features_finds_the_parameter_protocol_features(method: Any, expected: bool) -> None:
     assert takes_features(method) is expected
+
+
+def test_requests_of_a_beta_version_have_the_beta_flag() -> None:
+    _, flags, _ = encode_request(QueryMessage("SELECT 1", 1), 6, allow_beta=True)
+    assert flags == USE_BETA_FLAG

@@ -89,10 +89,10 @@ ERRORS: list[tuple[int, int, bytes, str, Any, Any]] = [
 
 @pytest.mark.parametrize(("code", "version", "fields", "name", "info", "exception"), ERRORS)
 def test_errors(
-    code: int, version: int, fields: bytes, name: str, info: Any, exception: Any
+    code: int, version: int, fields_bytes: bytes, name: str, info: Any, exception: Any
 ) -> None:
     """Each error code has its message class, its fields, and its exception."""
-    message = decode_response(0, 0, int32(code) + string("why") + fields, version)
+    message = decode_response(0, 0, int32(code) + string("why") + fields_bytes, version)
     assert type(message).__name__ == name
     assert type(message).__module__ == "cassandra.protocol"
     assert (message.code, message.message, message.info) == (code, "why", info)
@@ -101,10 +101,12 @@ def test_errors(
         == f'Error from server: code={code:04x} [{message.summary}] message="why"'
     )
     raised = message.to_exception()
+    # An error without an exception class of its own is raised as the message.
     if exception is None:
         assert raised is message
     else:
         assert isinstance(raised, exception)
+        # The exception has each item of `info` as an attribute.
         assert isinstance(info, bytes) or all(
             getattr(raised, key, item) == item for key, item in (info or {}).items()
         )

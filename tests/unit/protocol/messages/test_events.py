@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.opcodes import ERROR, RESULT_KIND_SCHEMA_CHANGE, RESULT_KIND_SET_KEYSPACE
 from tests.unit.protocol.messages.test_results import result
 from tests.unit.protocol.wire import byte, int32, string, string_list
 
@@ -29,21 +30,21 @@ SCHEMA_CHANGES = [
 @pytest.mark.parametrize(("data", "expected"), SCHEMA_CHANGES)
 def test_schema_changes(data: bytes, expected: dict[str, str]) -> None:
     """A schema change has the same fields as a result and as an event."""
-    assert result(int32(5) + data).schema_change_event == expected
+    assert result(int32(RESULT_KIND_SCHEMA_CHANGE) + data).schema_change_event == expected
     event = decode_response(12, 0, string("SCHEMA_CHANGE") + data, 4)
     assert (event.event_type, event.event_args) == ("SCHEMA_CHANGE", expected)
 
 
 @pytest.mark.parametrize("target", ["FUNCTION", "AGGREGATE"])
 def test_schema_changes_of_functions(target: str) -> None:
-    data = (
+    event_body = (
         string("CREATED")
         + string(target)
         + string("k")
         + string("f")
         + string_list(["int", "text"])
     )
-    event = result(int32(5) + data).schema_change_event
+    event = result(int32(RESULT_KIND_SCHEMA_CHANGE) + event_body).schema_change_event
     assert event[target.lower()].signature == "f(int,text)"
 
 
@@ -96,10 +97,11 @@ def test_names_are_read_in_latin_1_and_utf_8(raw: bytes) -> None:
         "keyspace": "\u00dcn\u00ef",
         "type": "\u00dcn\u00ef",
     }
-    assert result(int32(5) + data).schema_change_event == expected
+    assert result(int32(RESULT_KIND_SCHEMA_CHANGE) + data).schema_change_event == expected
     data = string("DROPPED") + string("FUNCTION") + name(raw) + name(raw) + b"\0\1" + name(raw)
-    function = result(int32(5) + data).schema_change_event["function"]
+    function = result(int32(RESULT_KIND_SCHEMA_CHANGE) + data).schema_change_event["function"]
     assert (function.name, function.argument_types) == ("\u00dcn\u00ef", ["\u00dcn\u00ef"])
-    assert result(int32(3) + name(raw)).new_keyspace == "\u00dcn\u00ef"
-    exists = decode_response(0, 0, int32(0x2400) + string("there") + name(raw) * 2, 4)
+    assert result(int32(RESULT_KIND_SET_KEYSPACE) + name(raw)).new_keyspace == "\u00dcn\u00ef"
+    # 0x2400 is the error "already exists", which names a keyspace and a table.
+    exists = decode_response(ERROR, 0, int32(0x2400) + string("there") + name(raw) * 2, 4)
     assert exists.to_exception().table == "\u00dcn\u00ef"

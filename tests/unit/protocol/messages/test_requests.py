@@ -69,6 +69,7 @@ def test_small_requests(version: int) -> None:
         body_of(AuthResponseMessage(b"\x00user\x00pw"), version)
         == b"\x00\x00\x00\x08\x00user\x00pw"
     )
+    # A token may be a string, and None is a null token.
     assert body_of(AuthResponseMessage("text"), version) == b"\x00\x00\x00\x04text"
     assert body_of(AuthResponseMessage(b""), version) == b"\x00\x00\x00\x00"
     assert body_of(AuthResponseMessage(None), version) == b"\xff\xff\xff\xff"
@@ -86,16 +87,17 @@ def test_query() -> None:
     version 5.
     """
     message = QueryMessage("Q", 1, 8, 50, b"\x07", 9, query_params=[b"v"])
-    tail = (
+    parameters = (
         b"\x00\x01\x00\x00\x00\x01v\x00\x00\x00\x32\x00\x00\x00\x01\x07\x00\x08"
         + b"\x00" * 7
         + b"\x09"
     )
-    assert body_of(message, 4) == b"\x00\x00\x00\x01Q\x00\x01\x3d" + tail
-    assert body_of(message, 5) == b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\x3d" + tail
+    assert body_of(message, 4) == b"\x00\x00\x00\x01Q\x00\x01\x3d" + parameters
+    assert body_of(message, 5) == b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\x3d" + parameters
     message.keyspace = "ks"
     assert (
-        body_of(message, 5) == b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\xbd" + tail + b"\x00\x02ks"
+        body_of(message, 5)
+        == b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\xbd" + parameters + b"\x00\x02ks"
     )
     with pytest.raises(UnsupportedOperation, match="keyspace"):
         message.send_body(BytesIO(), 4)
@@ -109,22 +111,23 @@ def test_prepare() -> None:
 
 def test_execute_contains_a_metadata_id_if_version_or_extension_has_it() -> None:
     message = ExecuteMessage(b"id", [b"v"], 1, skip_meta=True, result_metadata_id=b"m")
-    tail = b"\x00\x01\x00\x00\x00\x01v"
-    assert body_of(message, 4) == b"\x00\x02id\x00\x01\x03" + tail
-    assert body_of(message, 4, ProtocolFeatures()) == b"\x00\x02id\x00\x01\x03" + tail
+    values = b"\x00\x01\x00\x00\x00\x01v"
+    assert body_of(message, 4) == b"\x00\x02id\x00\x01\x03" + values
+    assert body_of(message, 4, ProtocolFeatures()) == b"\x00\x02id\x00\x01\x03" + values
     assert (
         body_of(message, 4, ProtocolFeatures(use_metadata_id=True))
-        == b"\x00\x02id\x00\x01m\x00\x01\x03" + tail
+        == b"\x00\x02id\x00\x01m\x00\x01\x03" + values
     )
-    assert body_of(message, 5) == b"\x00\x02id\x00\x01m\x00\x01\x00\x00\x00\x03" + tail
+    assert body_of(message, 5) == b"\x00\x02id\x00\x01m\x00\x01\x00\x00\x00\x03" + values
 
 
-def test_execute_ends_with_a_byte_under_tablets_routing_v2() -> None:
+def test_execute_ends_with_the_tablet_version_under_tablets_routing_v2() -> None:
     features = ProtocolFeatures(tablets_routing_v2=True)
     assert (
         body_of(ExecuteMessage(b"i", [], 1, tablet_version_block=0xA3), 4, features)
         == b"\x00\x01i\x00\x01\x00\xa3"
     )
+    # the byte is 0 without a known tablet version
     assert body_of(ExecuteMessage(b"i", [], 1), 4, features) == b"\x00\x01i\x00\x01\x00\x00"
     assert (
         body_of(ExecuteMessage(b"i", [], 1, tablet_version_block=0xA3), 4)
@@ -135,10 +138,11 @@ def test_execute_ends_with_a_byte_under_tablets_routing_v2() -> None:
 def test_batch() -> None:
     """BATCH contains prepared ids and texts, and its flags have four bytes in version 5."""
 
-    class Kind:
+    # stands for cassandra.query.BatchType, an object with a number
+    class BatchKind:
         value = 2
 
-    message = BatchMessage(Kind(), [(True, b"i", [b"v"]), (False, "Q", [])], 4, timestamp=1)
+    message = BatchMessage(BatchKind(), [(True, b"i", [b"v"]), (False, "Q", [])], 4, timestamp=1)
     queries = (
         b"\x02\x00\x02\x01\x00\x01i\x00\x01\x00\x00\x00\x01v\x00\x00\x00\x00\x01Q\x00\x00\x00\x04"
     )
@@ -165,18 +169,18 @@ BASES: list[Any] = [QueryMessage, ExecuteMessage]
 
 @pytest.mark.parametrize("base", BASES)
 def test_an_overridden_write_query_params_is_called(base: Any) -> None:
-    class Marked(base):  # type: ignore[misc]
+    class MessageWithMarks(base):  # type: ignore[misc]
         def _write_query_params(self, f: Any, protocol_version: int) -> None:
             f.write(b"<")
             super()._write_query_params(f, protocol_version)
             f.write(b">")
 
     arguments: tuple[Any, ...] = (b"id", [], 1) if base is ExecuteMessage else ("Q", 1)
-    stock, marked = base(*arguments), Marked(*arguments)
-    assert isinstance(marked, _QueryMessage)
-    head = b"\x00\x02id" if base is ExecuteMessage else b"\x00\x00\x00\x01Q"
-    assert body_of(stock, 4) == head + b"\x00\x01\x00"
-    assert body_of(marked, 4) == head + b"<\x00\x01\x00>"
+    without_marks, with_marks = base(*arguments), MessageWithMarks(*arguments)
+    assert isinstance(with_marks, _QueryMessage)
+    id_or_query = b"\x00\x02id" if base is ExecuteMessage else b"\x00\x00\x00\x01Q"
+    assert body_of(without_marks, 4) == id_or_query + b"\x00\x01\x00"
+    assert body_of(with_marks, 4) == id_or_query + b"<\x00\x01\x00>"
 
 
 @pytest.mark.parametrize("version", [4, 5])
@@ -188,6 +192,7 @@ def test_encode_message(version: int) -> None:
     size = bytes((0, 0, 0, len(body)))
     encode = ProtocolHandler.encode_message
     assert (
+        # stream 258 is b"\\x01\\x02", and 7 is the opcode of QUERY
         encode(message, 258, version, None, False)
         == bytes((version,)) + b"\x00\x01\x02\x07" + size + body
     )
@@ -208,6 +213,7 @@ def test_encode_message_compresses_before_version_5() -> None:
         encode(message, 0, 4, lambda data: b"small", False)
         == b"\x04\x01\x00\x00\x07\x00\x00\x00\x05small"
     )
+    # From version 5 on, segments are compressed, not the bodies of messages.
     assert encode(message, 0, 5, lambda data: b"small", False)[:2] == b"\x05\x00"
 
 

@@ -14,6 +14,17 @@ from cassandra.limits import limits
 from cassandra.protocol import ColumnMetadata, ResultMetadata
 from cassandra.protocol.features import LwtInfo, ProtocolFeatures
 from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.opcodes import (
+    RESULT,
+    RESULT_KIND_PREPARED,
+    RESULT_KIND_ROWS,
+    RESULT_KIND_SET_KEYSPACE,
+    RESULT_KIND_VOID,
+    ROWS_GLOBAL_TABLES_SPEC,
+    ROWS_HAS_MORE_PAGES,
+    ROWS_METADATA_CHANGED,
+    ROWS_NO_METADATA,
+)
 from cassandra.query.row_factories import (
     dict_factory,
     named_tuple_factory,
@@ -45,32 +56,44 @@ def rows(
     content: bytes = ONE_ROW,
     count: int = 2,
 ) -> bytes:
-    return int32(2) + int32(flags) + int32(count) + extra + specs + content
+    """Return the body of a RESULT of rows.
+
+    :param extra: the bytes between the column count and the column specs (a paging state or a
+        metadata id, if the flags announce one).
+    :param content: the row count and the cells.
+    :param count: the number of columns.
+    """
+    return int32(RESULT_KIND_ROWS) + int32(flags) + int32(count) + extra + specs + content
 
 
 def result(body: bytes, version: int = 4, **more: Any) -> Any:
-    return decode_response(8, 0, body, version, **more)
+    return decode_response(RESULT, 0, body, version, **more)
 
 
 def test_void_and_set_keyspace() -> None:
     """A VOID result has no rows, and SET_KEYSPACE has the keyspace."""
-    assert result(int32(1)).kind == 1
-    assert result(int32(1)).parsed_rows is None
-    assert result(int32(1)).decode(tuple_factory) == []
-    message = result(int32(3) + string("ks"))
-    assert (message.kind, message.new_keyspace, message.column_names) == (3, "ks", None)
+    assert result(int32(RESULT_KIND_VOID)).kind == RESULT_KIND_VOID
+    assert result(int32(RESULT_KIND_VOID)).parsed_rows is None
+    assert result(int32(RESULT_KIND_VOID)).decode(tuple_factory) == []
+    message = result(int32(RESULT_KIND_SET_KEYSPACE) + string("ks"))
+    assert (message.kind, message.new_keyspace, message.column_names) == (
+        RESULT_KIND_SET_KEYSPACE,
+        "ks",
+        None,
+    )
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_rows(version: int) -> None:
     """A ROWS result has its columns, rows and paging state."""
-    message = result(rows(1), version)
-    assert message.kind == 2
+    message = result(rows(ROWS_GLOBAL_TABLES_SPEC), version)
+    assert message.kind == RESULT_KIND_ROWS
     assert message.column_names == ["a", "b"]
-    assert [kind.typename for kind in message.column_types] == ["int", "varchar"]
+    assert [cql_type.typename for cql_type in message.column_types] == ["int", "varchar"]
     assert message.column_metadata[0] == ColumnMetadata("ks", "t", "a", message.column_types[0])
     assert (message.row_count, message.paging_state, message.has_more_pages) == (1, None, False)
     assert message.parsed_rows == [(5, "five")]
+    # Rows are decoded once.
     assert message.parsed_rows is message.parsed_rows
     assert (message.trace_id, message.warnings, message.custom_payload) == (None, None, None)
 
@@ -87,17 +110,17 @@ def test_rows_with_a_table_for_each_column() -> None:
 
 def test_rows_with_more_pages() -> None:
     """The result has the paging state and its rows."""
-    message = result(rows(3, value(b"\x01\x02")))
+    message = result(rows(ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES, value(b"\x01\x02")))
     assert message.paging_state == b"\x01\x02"
     assert message.has_more_pages
     assert message.parsed_rows == [(5, "five")]
 
 
 def test_rows_are_decoded_by_built_in_and_other_row_factories() -> None:
-    message = result(rows(1))
+    message = result(rows(ROWS_GLOBAL_TABLES_SPEC))
     assert message.decode(tuple_factory) == [(5, "five")]
-    (named,) = message.decode(named_tuple_factory)
-    assert (named.a, named.b) == (5, "five")
+    (named_row,) = message.decode(named_tuple_factory)
+    assert (named_row.a, named_row.b) == (5, "five")
     assert message.decode(dict_factory) == [{"a": 5, "b": "five"}]
     assert message.decode(ordered_dict_factory) == [{"a": 5, "b": "five"}]
     assert message.decode(lambda names, rows_of_page: (names, rows_of_page)) == (
@@ -117,40 +140,41 @@ def test_a_wrapped_factory_is_called() -> None:
             for row in dict_factory(names, rows_of_page)
         ]
 
-    assert result(rows(1)).decode(upper) == [{"A": 5, "B": "five"}]
+    assert result(rows(ROWS_GLOBAL_TABLES_SPEC)).decode(upper) == [{"A": 5, "B": "five"}]
 
 
 def test_a_page_is_decoded_once_for_many_threads() -> None:
-    decoded = []
+    decoded_cells = []
 
-    class Counts(cqltypes.Int32Type):  # type: ignore[misc, valid-type, name-defined, unused-ignore]
+    class CountingInt(cqltypes.Int32Type):  # type: ignore[misc, valid-type, name-defined, unused-ignore]
         @staticmethod
         def deserialize(data: bytes, protocol_version: int) -> int:
-            decoded.append(data)
+            decoded_cells.append(data)
             return 5
 
-    message = result(rows(1))
-    columns = [ColumnMetadata("ks", "t", "a", Counts), message.metadata.columns[1]]
+    message = result(rows(ROWS_GLOBAL_TABLES_SPEC))
+    columns = [ColumnMetadata("ks", "t", "a", CountingInt), message.metadata.columns[1]]
     message.metadata = ResultMetadata(columns)
     start = threading.Barrier(8)
-    seen: list[Any] = []
+    pages_of_threads: list[Any] = []
 
     def read() -> None:
         start.wait(WAIT)
-        seen.append(message.parsed_rows)
+        pages_of_threads.append(message.parsed_rows)
 
     threads = [threading.Thread(target=read) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(WAIT)
-    assert len(seen) == 8
-    assert all(parsed is seen[0] for parsed in seen)
-    assert len(decoded) == 1
+    assert len(pages_of_threads) == 8
+    assert all(parsed is pages_of_threads[0] for parsed in pages_of_threads)
+    assert len(decoded_cells) == 1
 
 
 def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
-    message = result(rows(1, content=int32(1) + value(b"123") + value(b"x")))
+    # three bytes are no int
+    message = result(rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(1) + value(b"123") + value(b"x")))
     with pytest.raises(DecodeError, match='row 0, column "a"') as first:
         _ = message.parsed_rows
     with pytest.raises(DecodeError) as second:
@@ -165,9 +189,11 @@ def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
 
 
 def test_equal_bytes_reuse_the_metadata_without_parsing() -> None:
-    first = result(rows(1))
+    first = result(rows(ROWS_GLOBAL_TABLES_SPEC))
     plan = first.metadata.row_plan
-    second = result(rows(3, value(b"page")), cached=first.metadata)
+    second = result(
+        rows(ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES, value(b"page")), cached=first.metadata
+    )
     assert second.metadata is first.metadata
     assert second.metadata.row_plan is plan
     assert second.parsed_rows == [(5, "five")]
@@ -176,36 +202,53 @@ def test_equal_bytes_reuse_the_metadata_without_parsing() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        rows(1, specs=TABLE + string("x") + short(0x0009) + SPEC_B),
-        rows(1, specs=TABLE + SPEC_A + string("b") + short(0x0003)),
+        rows(ROWS_GLOBAL_TABLES_SPEC, specs=TABLE + string("x") + short(0x0009) + SPEC_B),
+        rows(ROWS_GLOBAL_TABLES_SPEC, specs=TABLE + SPEC_A + string("b") + short(0x0003)),
         rows(0, specs=TABLE + SPEC_A + TABLE + SPEC_B),
-        rows(1, specs=TABLE + SPEC_A, count=1, content=int32(1) + value(int32(5))),
-        rows(1, specs=TWO_COLUMNS + SPEC_A, count=3, content=int32(0)),
+        rows(
+            ROWS_GLOBAL_TABLES_SPEC,
+            specs=TABLE + SPEC_A,
+            count=1,
+            content=int32(1) + value(int32(5)),
+        ),
+        rows(ROWS_GLOBAL_TABLES_SPEC, specs=TWO_COLUMNS + SPEC_A, count=3, content=int32(0)),
     ],
 )
 def test_different_metadata_bytes_are_parsed_again(body: bytes) -> None:
-    first = result(rows(1))
+    first = result(rows(ROWS_GLOBAL_TABLES_SPEC))
     other = result(body, cached=first.metadata)
     assert other.metadata is not first.metadata
     assert other.metadata.columns == result(body).metadata.columns
 
 
 def test_skipped_metadata_is_taken_from_the_prepared_statement() -> None:
-    cached_metadata = result(rows(1)).metadata
-    message = result(rows(4, specs=b""), 5, cached=cached_metadata)
+    cached_metadata = result(rows(ROWS_GLOBAL_TABLES_SPEC)).metadata
+    message = result(rows(ROWS_NO_METADATA, specs=b""), 5, cached=cached_metadata)
     assert message.metadata is cached_metadata
     assert message.parsed_rows == [(5, "five")]
     with pytest.raises(ProtocolError, match="without metadata, and none is remembered"):
-        result(rows(4, specs=b""), 5)
+        result(rows(ROWS_NO_METADATA, specs=b""), 5)
+    # The cached metadata must have the number of columns that the response names.
     with pytest.raises(ProtocolError, match="3 columns came without metadata, but 2"):
-        result(rows(4, specs=b"", count=3), 5, cached=cached_metadata)
+        result(rows(ROWS_NO_METADATA, specs=b"", count=3), 5, cached=cached_metadata)
 
 
 def test_changed_metadata_is_used_at_once() -> None:
-    cached_metadata = result(rows(1)).metadata
-    wider = TWO_COLUMNS + string("c") + short(0x0002)
+    cached_metadata = result(rows(ROWS_GLOBAL_TABLES_SPEC)).metadata
+    three_columns = TWO_COLUMNS + string("c") + short(0x0002)
     content = int32(1) + value(int32(5)) + value(b"five") + value(b"\x00" * 7 + b"\x07")
-    message = result(rows(9, short(3) + b"new", wider, content, 3), 5, cached=cached_metadata)
+    # The server has added a column, and sends the new metadata and its id.
+    message = result(
+        rows(
+            ROWS_GLOBAL_TABLES_SPEC | ROWS_METADATA_CHANGED,
+            short(3) + b"new",
+            three_columns,
+            content,
+            3,
+        ),
+        5,
+        cached=cached_metadata,
+    )
     assert message.result_metadata_id == b"new"
     assert message.metadata.metadata_id == b"new"
     assert message.metadata.names == ("a", "b", "c")
@@ -216,10 +259,12 @@ def test_a_response_that_carries_metadata_is_decoded_by_it() -> None:
     """On version 5, responses to conditional statements contain metadata without the flag for
     changed metadata, so metadata in a response is always used.
     """
-    cached_metadata = result(rows(1)).metadata
+    cached_metadata = result(rows(ROWS_GLOBAL_TABLES_SPEC)).metadata
     specs = TABLE + string("[applied]") + short(0x0004)
     message = result(
-        rows(1, specs=specs, content=int32(1) + value(b"\x01"), count=1), 5, cached=cached_metadata
+        rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=int32(1) + value(b"\x01"), count=1),
+        5,
+        cached=cached_metadata,
     )
     assert message.result_metadata_id is None
     assert message.column_names == ["[applied]"]
@@ -243,7 +288,16 @@ NO_RESULT = int32(4) + int32(0)
 
 def test_prepared_version_3() -> None:
     """The result has no partition key indexes and no metadata id."""
-    body = int32(4) + short(2) + b"id" + int32(1) + int32(1) + TABLE + SPEC_A + RESULT_METADATA
+    body = (
+        int32(RESULT_KIND_PREPARED)
+        + short(2)
+        + b"id"
+        + int32(1)
+        + int32(1)
+        + TABLE
+        + SPEC_A
+        + RESULT_METADATA
+    )
     message = result(body, 3)
     assert (message.kind, message.query_id, message.pk_indexes, message.result_metadata_id) == (
         4,
@@ -258,12 +312,13 @@ def test_prepared_version_3() -> None:
 def test_prepared_version_4() -> None:
     """The result has the partition key indexes."""
     body = (
-        int32(4)
+        int32(RESULT_KIND_PREPARED)
         + short(2)
         + b"id"
         + int32(1)
         + int32(2)
         + int32(2)
+        # the key is bind marker 1, then bind marker 0
         + short(1)
         + short(0)
         + TWO_COLUMNS
@@ -281,7 +336,7 @@ def test_prepared_version_4() -> None:
 def test_prepared_with_a_metadata_id(version: int, features: Any) -> None:
     """The result has the metadata id, in version 5 or if it was negotiated."""
     body = (
-        int32(4)
+        int32(RESULT_KIND_PREPARED)
         + short(2)
         + b"id"
         + short(3)
@@ -301,9 +356,10 @@ def test_prepared_with_a_metadata_id(version: int, features: Any) -> None:
 
 def test_prepared_lightweight_transactions_are_marked() -> None:
     features = ProtocolFeatures(lwt_info=LwtInfo(0x80000000))
+    # the second value has the flag 0x80000000 as a signed number
     for flags, expected in ((1, False), (-0x7FFFFFFF, True)):
         body = (
-            int32(4)
+            int32(RESULT_KIND_PREPARED)
             + short(2)
             + b"id"
             + int32(flags)
@@ -317,11 +373,14 @@ def test_prepared_lightweight_transactions_are_marked() -> None:
 
 
 def test_equal_columns_share_their_metadata() -> None:
-    first, second = result(rows(1)), result(rows(1, content=int32(0)))
+    first, second = (
+        result(rows(ROWS_GLOBAL_TABLES_SPEC)),
+        result(rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(0))),
+    )
     assert second.metadata is first.metadata
     assert (first.parsed_rows, second.parsed_rows) == ([(5, "five")], [])
     assert result(rows(0, specs=(TABLE + SPEC_A) + (TABLE + SPEC_B))).metadata is not first.metadata
-    paged = result(rows(3, value(b"state")))
+    paged = result(rows(ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES, value(b"state")))
     assert (paged.metadata.raw, paged.paging_state) == (first.metadata.raw, b"state")
 
 
@@ -329,9 +388,9 @@ def test_cached_columns_are_read_again_after_a_type_was_registered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     custom = TABLE + string("c") + short(0) + string("org.apache.cassandra.db.marshal.ReadLater")
-    body = rows(1, specs=custom, content=int32(1) + value(b"x"), count=1)
-    before = result(body)
-    assert before.parsed_rows == [(b"x",)]
+    body = rows(ROWS_GLOBAL_TABLES_SPEC, specs=custom, content=int32(1) + value(b"x"), count=1)
+    earlier_result = result(body)
+    assert earlier_result.parsed_rows == [(b"x",)]
 
     class ReadLater(cqltypes.UTF8Type):
         """An application's type class, which is registered by its name."""
@@ -340,13 +399,14 @@ def test_cached_columns_are_read_again_after_a_type_was_registered(
     assert result(body).parsed_rows == [("x",)]
     monkeypatch.setattr(ReadLater, "deserialize", lambda data, version: "mine")
     assert result(body).parsed_rows == [("mine",)]
-    assert before.parsed_rows == [(b"x",)]
+    # A result that arrived earlier keeps the rows it had.
+    assert earlier_result.parsed_rows == [(b"x",)]
 
 
 def test_a_lowered_limit_of_columns_applies_to_cached_metadata(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert result(rows(1)).parsed_rows == [(5, "five")]
+    assert result(rows(ROWS_GLOBAL_TABLES_SPEC)).parsed_rows == [(5, "five")]
     monkeypatch.setattr(limits, "columns", 1)
     with pytest.raises(ProtocolError, match=r"2 columns, more than limits\.columns"):
-        result(rows(1))
+        result(rows(ROWS_GLOBAL_TABLES_SPEC))
