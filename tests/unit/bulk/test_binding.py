@@ -48,13 +48,13 @@ def bound(binder: Binder, *rows: Any) -> Bound:
     return result
 
 
-def data(result: Bound) -> list[tuple[int, bytes]]:
+def rows_to_send(result: Bound) -> list[tuple[int, bytes]]:
     """Return the position in the chunk and the bytes of each row that is sent."""
     return sorted(
-        (wave.row_numbers[row], group.block.row(position).data)
+        (wave.row_numbers[row_in_wave], group.block.row(position).data)
         for wave in result.waves
         for group in wave.groups
-        for position, row in enumerate(group.rows)
+        for position, row_in_wave in enumerate(group.rows)
     )
 
 
@@ -62,15 +62,19 @@ def test_named_tuples_and_mappings_are_bound_by_name(binder: Binder) -> None:
     row = collections.namedtuple("row", "r s c p")
     result = bound(binder, ("a", 1, "b", 2), row(2, "b", 1, "a"), {"r": 2, "s": "b", "c": 1, "p": "a"})  # noqa: E501  # fmt: skip
     assert not result.failures
-    assert len({values for _, values in data(result)}) == 1
-    assert [number for number, _ in data(result)] == [0, 1, 2]
+    assert len({values for _, values in rows_to_send(result)}) == 1
+    assert [number for number, _ in rows_to_send(result)] == [0, 1, 2]
 
 
 def test_rows_with_missing_or_unknown_columns_fail(binder: Binder) -> None:
-    extra = collections.namedtuple("extra", "p c s r x")
-    part = collections.namedtuple("part", "p s r")
+    WideRow = collections.namedtuple("extra", "p c s r x")
+    PartialRow = collections.namedtuple("part", "p s r")
     result = bound(
-        binder, ("a", 1), extra("a", 1, "s", 2, 3), part("a", "s", 2), {"p": "a", "c": 1, "y": 2}
+        binder,
+        ("a", 1),
+        WideRow("a", 1, "s", 2, 3),
+        PartialRow("a", "s", 2),
+        {"p": "a", "c": 1, "y": 2},
     )
     assert [(number, str(error)) for number, error in result.failures] == [
         (0, "it has 2 values, and 4 columns are written: p, c, s, r; columns=[...] names others"),
@@ -79,23 +83,27 @@ def test_rows_with_missing_or_unknown_columns_fail(binder: Binder) -> None:
         (3, "it has a field 'y', which is not a column that is written: c, p, r, s"),
     ]
     binder.ignored = {"x", "y"}
-    result = bound(binder, extra("a", 1, "s", 2, 3), {"p": "a", "c": 1, "y": 2})
+    result = bound(binder, WideRow("a", 1, "s", 2, 3), {"p": "a", "c": 1, "y": 2})
     assert not result.failures
     assert result.row_count == 2
 
 
 def test_a_value_that_raises_fails_only_its_row(binder: Binder) -> None:
-    class Broken(str):
+    class FailingText(str):
         def encode(self, *_: Any) -> bytes:
             raise RuntimeError("no bytes")
 
-    class Endless:
+    class RecursingNumber:
         def __int__(self) -> int:
             return self.__int__()
 
         __index__ = __int__
 
-    result = bound(binder, ("a", 1, "s", 2), ("b", Endless(), "s", 2), ("c", 3, "\ud800", 4))
+    result = bound(
+        binder, ("a", 1, "s", 2), ("b", RecursingNumber(), "s", 2), ("c", 3, "\ud800", 4)
+    )
+    # a number whose conversion recurses without end, and a lone surrogate, which UTF-8 cannot
+    # encode
     assert [number for number, _ in result.failures] == [1, 2]
     assert result.row_count == 1
 
@@ -110,6 +118,7 @@ def test_a_dry_run_refuses_keys_without_a_value(binder: Binder) -> None:
         (2, "column 'c' of the primary key has no value"),
         (3, "the partition key 'p' is empty"),
     ]
+    # A dry run checks rows, but sends none.
     assert (result.row_count, result.waves) == (1, [])
 
 
@@ -122,15 +131,18 @@ def test_rows_with_only_static_columns_use_a_statement_of_their_own(
         binder, ("a", 1, "s", 2), ("b", None, "t", None), ("c", None, "t", 5), ("d", 7, None, None)
     )
     assert not result.failures
-    (static,) = [wave for wave in result.waves if wave.prepared is prepared]
-    assert data(result._replace(waves=[static])) == [(1, b"\0\0\0\1b\0\0\0\1t")]
-    assert [number for number, _ in data(result)] == [0, 1, 2, 3]
+    (static_wave,) = [wave for wave in result.waves if wave.prepared is prepared]
+    # Only row 1 has no value for c and r, and one for the static column s. Row 2 has no
+    # clustering key either, but a value for r, so the server has to refuse it.
+    assert rows_to_send(result._replace(waves=[static_wave])) == [(1, b"\0\0\0\1b\0\0\0\1t")]
+    assert [number for number, _ in rows_to_send(result)] == [0, 1, 2, 3]
     assert result.row_count == 4
 
 
 def test_rows_with_only_static_columns_are_recognized(twins: Twins) -> None:
     prepared: Any = None
     static_rows = StaticRows(prepared, [0, 2], [2], [1], [3])
+    # The numbers are the lengths of the values of p, c, s and r: -1 is null, -2 unset, 0 empty.
     assert static_rows.has_only_static_values([1, -1, 1, -1], False)
     assert static_rows.has_only_static_values([1, -1, -1, -2], False)
     assert not static_rows.has_only_static_values([1, 0, 1, -1], False)
@@ -174,7 +186,10 @@ def test_rows_with_keys_are_bound_by_name(binder: Binder) -> None:
     rows = [row, Record(**values), PseudoNamedTupleRow(collections.OrderedDict(values)), record]
     result = bound(binder, ("a", 1, "b", 2), *rows, pandas.Series(values))
     assert not result.failures
-    assert {values for _, values in data(result)} == {data(bound(binder, values))[0][1]}
+    # All rows are bound to the same bytes as the mapping.
+    assert {values for _, values in rows_to_send(result)} == {
+        rows_to_send(bound(binder, values))[0][1]
+    }
     # The values of a Series without names, and of any other iterable, are bound by position.
     result = bound(binder, pandas.Series(["a", 1, "b", 2]), collections.deque(["a", 1, "b", 2]))
     assert not result.failures
@@ -187,7 +202,7 @@ def test_iterables_are_bound_in_the_order_of_rows_without_names(twins: Twins) ->
     prepared = prepared_insert(twins, columns, [1])
     binder = Binder(prepared, columns, {}, [1, 0], Keys((1,), ()), None, lambda: None)
     rows = [(7, 5), collections.deque((7, 5)), iter((7, 5))]
-    assert len({values for _, values in data(bound(binder, *rows))}) == 1
+    assert len({values for _, values in rows_to_send(bound(binder, *rows))}) == 1
 
 
 def test_names_that_are_not_strings_and_duplicate_names(twins: Twins) -> None:
@@ -198,7 +213,7 @@ def test_names_that_are_not_strings_and_duplicate_names(twins: Twins) -> None:
     prepared = prepared_insert(twins, columns, [0])
     binder = Binder(prepared, columns, {}, range(2), Keys((0,), ()), None, lambda: None)
     rows = bound(binder, {"id": 5, "1": 6}, {"id": 5, 1: 6})
-    assert len({values for _, values in data(rows)}) == 1
+    assert len({values for _, values in rows_to_send(rows)}) == 1
     result = bound(binder, {"id": 5, "1": 6, 1: 7}, row_class(["id", "1", "1"])(5, 6, 7))
     assert [str(error)[:36] for _, error in result.failures] == [
         "it has two fields with the name '1'."
@@ -213,7 +228,8 @@ def test_rows_of_the_driver_have_the_names_of_their_columns(twins: Twins) -> Non
     row = row_class(names)(5, 6, 7)
     result = bound(binder, (5, 6, 7), row)
     assert not result.failures
-    assert len({values for _, values in data(result)}) == 1
+    # The driver's rows know the columns of fields that had to be renamed ("_x" and "class").
+    assert len({values for _, values in rows_to_send(result)}) == 1
     # A named tuple of the standard library does not tell the column of a field that it renamed.
     make_class: Any = collections.namedtuple
     renamed = make_class("renamed", names, rename=True)

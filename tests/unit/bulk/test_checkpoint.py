@@ -17,15 +17,17 @@ WAY_OUT = "; restart=True begins anew, and another file leaves this one as it is
 
 def test_a_saved_checkpoint_can_be_read_restarted_and_removed(tmp_path: Path) -> None:
     path = tmp_path / "point"
-    first = Checkpoint(path, SUBJECT)
-    assert first.state == {}
-    first.save(row=10)
-    first.save(row=20, failed=1)
+    checkpoint = Checkpoint(path, SUBJECT)
+    assert checkpoint.state == {}
+    checkpoint.save(row=10)
+    checkpoint.save(row=20, failed=1)
     assert Checkpoint(path, SUBJECT).state == {"row": 20, "failed": 1}
     assert Checkpoint(path, SUBJECT, restart=True).state == {}
+    # Saving leaves no temporary files.
     assert [file.name for file in tmp_path.iterdir()] == ["point"]
-    first.remove()
-    first.remove()
+    checkpoint.remove()
+    # Removing it again is allowed.
+    checkpoint.remove()
     assert not path.exists()
 
 
@@ -39,16 +41,16 @@ def test_a_checkpoint_without_a_file_keeps_nothing() -> None:
 def test_a_read_only_checkpoint_does_not_change_its_file(tmp_path: Path) -> None:
     path = tmp_path / "point"
     Checkpoint(path, SUBJECT).save(row=10)
-    before = path.read_bytes()
-    dry = Checkpoint(path, SUBJECT, is_read_only=True)
-    assert dry.state == {"row": 10}
-    dry.save(row=20)
-    dry.remove()
-    assert path.read_bytes() == before
+    content_before = path.read_bytes()
+    read_only = Checkpoint(path, SUBJECT, is_read_only=True)
+    assert read_only.state == {"row": 10}
+    read_only.save(row=20)
+    read_only.remove()
+    assert path.read_bytes() == content_before
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         ({"work": "scan"}, "its work is 'load', and not 'scan'"),
         ({"table": "other.t"}, "its table is 'ks.t', and not 'other.t'"),
@@ -58,22 +60,22 @@ def test_a_read_only_checkpoint_does_not_change_its_file(tmp_path: Path) -> None
     ],
 )  # fmt: skip
 def test_a_checkpoint_of_another_load_is_refused(
-    tmp_path: Path, changes: dict[str, Any], words: str
+    tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     path = tmp_path / "point"
     Checkpoint(path, SUBJECT).save(row=10)
-    before = path.read_bytes()
-    with pytest.raises(ValueError, match=words + WAY_OUT):
+    content_before = path.read_bytes()
+    with pytest.raises(ValueError, match=message + WAY_OUT):
         Checkpoint(path, {**SUBJECT, **changes})
-    assert path.read_bytes() == before
+    assert path.read_bytes() == content_before
 
 
 @pytest.mark.parametrize("name", ["cluster", "source_cluster"])
 def test_a_checkpoint_of_another_cluster_is_refused(tmp_path: Path, name: str) -> None:
     path = tmp_path / "point"
     Checkpoint(path, {**SUBJECT, name: "staging"}).save(row=10)
-    words = name.replace("_", " ")
-    with pytest.raises(ValueError, match=f"its {words} is 'staging', and not 'production'"):
+    role = name.replace("_", " ")
+    with pytest.raises(ValueError, match=f"its {role} is 'staging', and not 'production'"):
         Checkpoint(path, {**SUBJECT, name: "production"})
     # Checkpoints that do not record a cluster can still be used.
     path.unlink()
@@ -99,6 +101,7 @@ def test_clusters_with_the_same_name_are_distinguished_by_host_ids(
 ) -> None:
     path = tmp_path / "point"
     Checkpoint(path, {**SUBJECT, "cluster": recorded}).save(row=10)
+    # One common host is enough, since the others may have been replaced.
     subject = {**SUBJECT, "cluster": {"name": "Test Cluster", "host_ids": ["a", "b"]}}
     if is_same:
         assert Checkpoint(path, subject).state == {"row": 10}
@@ -111,29 +114,29 @@ def test_files_with_other_content_are_refused(tmp_path: Path) -> None:
     first, second, path = tmp_path / "1.csv", tmp_path / "2.csv", tmp_path / "point"
     first.write_text("id\n1\n")
     second.write_text("id\n2\n")
-    both = [str(first), str(second)]
+    both_paths = [str(first), str(second)]
 
-    def made(paths: list[str]) -> Checkpoint:
+    def checkpoint_of(paths: list[str]) -> Checkpoint:
         return Checkpoint(path, {**SUBJECT, "files": describe_files(paths)})
 
-    made(both).save(file=1, row=0)
-    assert made(both).state == {"file": 1, "row": 0}
-    for paths, words in (
+    checkpoint_of(both_paths).save(file=1, row=0)
+    assert checkpoint_of(both_paths).state == {"file": 1, "row": 0}
+    for paths, message in (
         ([str(second)], r"where it has the file '.*1\.csv', there is '.*2\.csv'"),
         ([str(first)], r"the file '.*2\.csv' is gone"),
-        ([*both, str(second)], r"the file '.*2\.csv' is new"),
+        ([*both_paths, str(second)], r"the file '.*2\.csv' is new"),
     ):
-        with pytest.raises(ValueError, match=words):
-            made(paths)
-    about = second.stat()
+        with pytest.raises(ValueError, match=message):
+            checkpoint_of(paths)
+    stat = second.stat()
     second.write_text("id\n3\n")  # the size is the same, and the next line restores the time
-    os.utime(second, ns=(about.st_atime_ns, about.st_mtime_ns))
+    os.utime(second, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     with pytest.raises(ValueError, match=r"the file '.*2\.csv' has another content since"):
-        made(both)
+        checkpoint_of(both_paths)
     second.write_text("id\n2\n")
-    os.utime(second, ns=(about.st_atime_ns, about.st_mtime_ns + 1))
+    os.utime(second, ns=(stat.st_atime_ns, stat.st_mtime_ns + 1))
     with pytest.raises(ValueError, match=r"'.*2\.csv' has another time of change since"):
-        made(both)
+        checkpoint_of(both_paths)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes with names")
@@ -154,6 +157,7 @@ def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(ValueError, match="is not a checkpoint"):
             Checkpoint(path, SUBJECT)
+        # An empty file may be overwritten.
         if not text:
             assert Checkpoint(path, SUBJECT, restart=True).state == {}
             continue

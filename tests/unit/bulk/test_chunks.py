@@ -43,6 +43,7 @@ def test_the_rows_of_a_chunk_are_limited_in_number_and_bytes(
 ) -> None:
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 1000)
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 50)
+    # the arguments: the bytes and the number of rows that are known so far
     assert rows_of_a_chunk(10_000, 100) == 10
     assert rows_of_a_chunk(100, 100) == 50
     assert rows_of_a_chunk(0, 0) == 50

@@ -102,6 +102,7 @@ def test_options_that_may_be_repeated(calls: Calls) -> None:
     )
     assert cli.main([*command.split(), "--checkpoint", "point", "--restart"]) == 0
     ((_, source, options),) = calls.loads
+    # "-" is the standard input
     assert source == ["-"]
     assert options["null"] == ["NULL", "NA"]
     assert options["ignore"] == ["a", "b"]
@@ -128,7 +129,7 @@ def test_a_file_of_options(
     options = calls.loads[1][2]
     assert (options["header"], options["progress"], options["max_errors"]) == (False, False, 7)
     assert calls.settings["port"] == 9999
-    for text, words in (
+    for text, message in (
         ('password = "x"', "has an unknown option 'password'"),
         ("maxerrors = 5", "has an unknown option 'maxerrors'; did you mean 'max_errors'?"),
         ("max-errors = 5", "has an unknown option 'max-errors'; did you mean 'max_errors'?"),
@@ -140,11 +141,11 @@ def test_a_file_of_options(
         with pytest.raises(SystemExit) as caught:
             cli.main(["load", "ks.t", "a.csv", "--config", str(path)])
         assert caught.value.code == 2
-        assert words in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         ([], "the following arguments are required: COMMAND"),
         (["move"], "invalid choice: 'move'"),
@@ -158,12 +159,12 @@ def test_a_file_of_options(
     ],
 )  # fmt: skip
 def test_wrong_commands_exit_with_status_2(
-    calls: Calls, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+    calls: Calls, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     with pytest.raises(SystemExit) as caught:
         cli.main(arguments)
     assert caught.value.code == 2
-    assert words in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert calls.loads == []
 
 
@@ -212,6 +213,7 @@ def test_the_option_compress_compresses_requests(calls: Calls) -> None:
 def test_copies_in_one_cluster(copies: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
     """The options become arguments of `copy`, and the report is printed."""
     assert cli.main(["copy", "a.t", "b.t", "--keep-ttl", "--columns", "x, y", "--dry-run"]) == 0
+    # a call is the two tables, the settings of the cluster, and the options
     (call,) = copies
     assert call[:2] == ("a.t", "b.t")
     assert call[2]["contact_points"] == ["127.0.0.1"]
@@ -233,9 +235,25 @@ def test_copies_into_another_cluster(
     """The options `--to-*` are settings of the other cluster; no password is printed."""
     monkeypatch.setenv("FAR", "secret")
     (tmp_path / "password").write_text("here\n")
-    near = ["--hosts", "10.0.0.1", "--user", "me", "--password-file", str(tmp_path / "password")]
-    far = ["--to-hosts", "10.1.0.1", "--to-port", "9142", "--to-user", "you", "--to-password-env"]
-    assert cli.main(["copy", "a.t", "b.t", *near, *far, "FAR", "--json"]) == 0
+    source_options = [
+        "--hosts",
+        "10.0.0.1",
+        "--user",
+        "me",
+        "--password-file",
+        str(tmp_path / "password"),
+    ]
+    target_options = [
+        "--to-hosts",
+        "10.1.0.1",
+        "--to-port",
+        "9142",
+        "--to-user",
+        "you",
+        "--to-password-env",
+    ]
+    assert cli.main(["copy", "a.t", "b.t", *source_options, *target_options, "FAR", "--json"]) == 0
+    # the settings of the cluster that was connected last, which is the target
     ((_, _, settings, _),) = copies
     assert settings["contact_points"] == ["10.1.0.1"]
     assert settings["port"] == 9142
@@ -265,6 +283,7 @@ def test_exit_codes_and_reports(calls: Calls, capsys: pytest.CaptureFixture[str]
     command = ["load", "ks.t", "a.csv", "--checkpoint", "point"]
     report = LoadReport("ks.t", read=3, written=2, seconds=1.0)
     report.note_failure(RowFailure("a.csv, line 3", ValueError("wrong")))
+    # The fake `load` returns or raises this outcome.
     calls.outcome = report
     assert cli.main([*command, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["failures"] == ["a.csv, line 3: wrong"]
@@ -288,8 +307,8 @@ def test_exit_codes_and_reports(calls: Calls, capsys: pytest.CaptureFixture[str]
 
 def test_options_of_the_file_format(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     """Options of the format are passed on, and refused for other formats."""
-    form = ["--no-header", "--delimiter", ";", "--null", "NULL", "--encoding", "latin-1"]
-    assert cli.main(["unload", "ks.t", "out", "--format", "csv", *form]) == 0
+    csv_options = ["--no-header", "--delimiter", ";", "--null", "NULL", "--encoding", "latin-1"]
+    assert cli.main(["unload", "ks.t", "out", "--format", "csv", *csv_options]) == 0
     assert calls.loads[0][2] == {
         "format": "csv",
         "header": False,
@@ -298,11 +317,12 @@ def test_options_of_the_file_format(calls: Calls, capsys: pytest.CaptureFixture[
         "encoding": "latin-1",
     }
     with pytest.raises(SystemExit):
-        cli.main(["unload", "ks.t", "out", *form])
+        # without --format, the format is Parquet
+        cli.main(["unload", "ks.t", "out", *csv_options])
     assert "delimiter is not an option of the format 'parquet'" in capsys.readouterr().err
 
 
-def test_limits_and_progress(
+def test_the_limit_is_passed_on_and_progress_is_shown_on_terminals(
     calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)

@@ -38,20 +38,24 @@ def test_copies_between_incompatible_tables_are_refused_before_any_request(
 
 
 def test_fields_missing_in_the_target_s_user_type_are_refused() -> None:
-    mine = {
+    source_types = {
         "A b": UserType("a", "A b", ["x", "y"], ["int", "frozen<inner>"]),
         "inner": UserType("a", "inner", ["z"], ["text"]),
     }
-    types = ["int", 'list<frozen<"A b">>']
+    column_types = ["int", 'list<frozen<"A b">>']
     reordered = UserType("b", "A b", ["y", "more", "x"], ["frozen<inner>", "int", "int"])
-    _check_fields(mine, {**mine, "A b": reordered}, types)
-    for theirs, message in (
+    # Another order, and additional fields, are allowed.
+    _check_fields(source_types, {**source_types, "A b": reordered}, column_types)
+    for target_types, message in (
         ({}, "field 'x' of the type 'A b' is int here and missing there"),
-        ({**mine, "inner": UserType("b", "inner", ["z"], ["int"])}, "'z' .* is text here and int"),
+        (
+            {**source_types, "inner": UserType("b", "inner", ["z"], ["int"])},
+            "'z' .* is text here and int",
+        ),
         ({"A b": reordered}, "field 'z' of the type 'inner' is text here and missing there"),
     ):
         with pytest.raises(ValueError, match=message):
-            _check_fields(mine, theirs, types)
+            _check_fields(source_types, target_types, column_types)
 
 
 # -- values that arrive ----------------------------------------------------------------------------
@@ -101,14 +105,16 @@ def prime(node: FakeNode, row: tuple[Any, ...], kinds: dict[str, str]) -> None:
     select.keyspace, select.table = "ks", "t"
     for text, columns in ((INSERT, COLUMNS), (STATIC, [COLUMNS[0], COLUMNS[2]])):
         insert = node.prime_prepare(text, columns, pk_indexes=[0])
+        # so that the load knows the table of the prepared statement
         insert.keyspace, insert.table = "ks", "u"
 
-    def answer(request: Request) -> Answer:
-        bounds: Any = request.values
-        begin, end = (int.from_bytes(value, "big", signed=True) for value in bounds)
-        return paged(COLUMNS, [row] if begin < 0 <= end else [], keyspace="ks", table="t")
+    def answer_scan(request: Request) -> Answer:
+        token_bounds: Any = request.values
+        start, end = (int.from_bytes(value, "big", signed=True) for value in token_bounds)
+        # The row has token 0, so only one range of the ring has it.
+        return paged(COLUMNS, [row] if start < 0 <= end else [], keyspace="ks", table="t")
 
-    node.prime(SELECT, answer)
+    node.prime(SELECT, answer_scan)
 
 
 def values_written(node: FakeNode) -> list[Any]:
@@ -129,20 +135,21 @@ def test_converters_are_not_applied_to_copied_values(copier: Any) -> None:
     with FakeNode() as node:
         prime(node, (1, "Ada", "Lovelace"), {"id": "partition_key"})
         assert copier(node, register).written == 1
+        # Converters would have changed the letter case, and appended "00".
         assert values_written(node) == [[b"\0\0\0\1", b"Ada", b"Lovelace"]]
 
 
 @COPIERS
-@pytest.mark.parametrize("kind", ["regular", "static"])
-def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind: str) -> None:
+@pytest.mark.parametrize("kind_of_v", ["regular", "static"])
+def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind_of_v: str) -> None:
     """The source may have nulls in a column that is a clustering column of the target.
 
     Only rows of static columns need no value for it, so all other rows fail.
     """
-    kinds = {"id": "partition_key", "c": "clustering", "v": kind}
+    kinds = {"id": "partition_key", "c": "clustering", "v": kind_of_v}
     with FakeNode() as node:
         prime(node, (1, None, "precious"), kinds)
-        if kind == "static":
+        if kind_of_v == "static":
             assert copier(node, lambda session: None).written == 1
             assert values_written(node) == [[b"\0\0\0\1", b"precious"]]
         else:

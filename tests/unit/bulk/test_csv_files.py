@@ -50,16 +50,18 @@ class Files:
 
     def read(self, content: str | bytes, name: str = "a.csv", **changes: Any) -> list[Any]:
         """Write `content` to a file, and return all rows of the file."""
-        how = self.reading(**changes)
+        reading = self.reading(**changes)
         self.chunks = []
-        first = 1
-        for part in csv_parts(self.write(content, name), how):
-            self.chunks.append(part.make_chunk(0, first))
+        first_row = 1
+        for part in csv_parts(self.write(content, name), reading):
+            self.chunks.append(part.make_chunk(0, first_row))
             assert part.size == self.chunks[-1].size
-            first += part.size
-        return [row for chunk in self.chunks for row in self.rows(chunk, how.columns)]
+            first_row += part.size
+        return [row for chunk in self.chunks for row in self.rows(chunk, reading.columns)]
 
     def rows(self, chunk: Chunk, columns: Any) -> list[Any]:
+        # Rows that compiled code has bound are a block, which is decoded again here.
+        """Return the rows of a chunk as tuples, and errors in place of unreadable rows."""
         if not hasattr(chunk.rows, "take"):
             return list(chunk.rows)
         assert self.twins is not None
@@ -90,6 +92,8 @@ def files(
 
 
 def test_fields_are_matched_by_the_names_of_the_header(files: Files) -> None:
+    # The file begins with a byte order mark and has an empty line, which counts as a line but not
+    # as a row.
     rows = files.read('\ufeffname,ignored,id\n"Smith, ""J""",x,1\n\n,y,2\n')
     assert rows == [(1, 'Smith, "J"'), (2, None)]
     assert files.lines == [2, 4]
@@ -119,12 +123,11 @@ def test_forms_of_csv(files: Files, content: str, changes: dict[str, Any]) -> No
 
 
 def test_files_named_tsv_are_separated_by_tabs(files: Files) -> None:
-    for name in ("a.tsv", "b.TSV", "c.tsv.gz"):
+    for name in ("a.tsv", "c.tsv.gz"):
         content: Any = b"id\tname\n1\tx,y\n"
         if name.endswith("gz"):
             content = gzip.compress(content)
-        if name != "b.TSV":
-            assert files.read(content, name) == [(1, "x,y")]
+        assert files.read(content, name) == [(1, "x,y")]
     assert files.read("id,name\n1,x\ty\n", "a.csv") == [(1, "x\ty")]
 
 
@@ -150,6 +153,7 @@ def test_an_empty_field_of_a_text_or_blob_key_is_not_null(files: Files) -> None:
     columns = (Column("k", UTF8Type, is_key=True),)
     nulls = Formats(null=("", "NULL"))
     assert files.read("k,x\n,1\nNULL,1\n", columns=columns, formats=nulls) == [("",), (None,)]
+    # A number cannot be empty.
     assert files.read("k,x\n,1\n", columns=(Column("k", Int32Type, is_key=True),)) == [(None,)]
 
 
@@ -215,14 +219,16 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small_chunks")
 def test_chunks_cover_all_rows_in_order(files: Files) -> None:
     count = 100
-    rows = files.read("id,name\n" + "".join(f"{n},name {n}\n" for n in range(count)))
-    assert rows == [(n, f"name {n}") for n in range(count)]
+    rows = files.read("id,name\n" + "".join(f"{number},name {number}\n" for number in range(count)))
+    assert rows == [(number, f"name {number}") for number in range(count)]
     assert files.lines == list(range(2, count + 2))
-    assert files.raw == [[str(n), f"name {n}"] for n in range(count)]
+    assert files.raw == [[str(number), f"name {number}"] for number in range(count)]
     assert len(files.chunks) >= 5
     assert all(chunk.size <= 20 for chunk in files.chunks)
-    firsts = [chunk.first for chunk in files.chunks]
-    assert firsts == [1 + sum(c.size for c in files.chunks[:n]) for n in range(len(firsts))]
+    first_rows = [chunk.first for chunk in files.chunks]
+    assert first_rows == [
+        1 + sum(chunk.size for chunk in files.chunks[:number]) for number in range(len(first_rows))
+    ]
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -237,6 +243,7 @@ def test_odd_rows_among_ordinary_ones(files: Files) -> None:
     assert len(rows) == 60
     assert str(rows[20]) == "3 fields, but the header has 2"
     assert rows[40] == (40, "x\ny")
+    # Row 40 has lines 42 and 43, so no row begins in line 43.
     assert files.lines == [*range(2, 43), *range(44, 63)]
 
 
@@ -266,16 +273,17 @@ def test_a_line_without_end_is_refused(files: Files) -> None:
 def test_a_chunk_may_begin_in_the_middle_of_a_part(files: Files) -> None:
     """A resumed load continues in the middle of the part in which it was interrupted."""
     path = files.write("id,name\n1,a\n2,b\nmany,c\n")
-    how = files.reading()
+    reading = files.reading()
     rows: list[Any] = []
-    for part in csv_parts(path, how):
+    for part in csv_parts(path, reading):
+        # The load resumes at the second row of the first part, which is row 11 of the source.
         chunk = part.make_chunk(1, 10) if not rows else part.make_chunk(0, 12)
         assert chunk.raw is not None
         rows += [
             (str(chunk.location(n)).rpartition(" ")[2], chunk.raw[n]) for n in range(chunk.size)
         ]
         assert chunk.first in (11, 12)
-        assert len(files.rows(chunk, how.columns)) == chunk.size
+        assert len(files.rows(chunk, reading.columns)) == chunk.size
     assert rows[0] == ("3", ["2", "b"])
     assert rows[-1] == ("4", ["many", "c"])
 
@@ -328,25 +336,28 @@ def test_a_quote_that_is_never_closed_ends_the_file(files: Files, row: bytes, li
 def test_a_quote_that_is_not_closed_within_the_limit_of_a_field(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = csv.field_size_limit()
+    limit_before = csv.field_size_limit()
     monkeypatch.setattr(chunks, "LONGEST_LINE", 1000)
     try:
+        # The reader does not lower the module's limit, so the test does.
         csv.field_size_limit(1000)
         with pytest.raises(ValueError, match="line 3: the quote that opens here is not closed wi"):
             files.read(b'id,name\n1,a\n2,"b\n' + b"3,c\n" * 500, "a.csv")
         assert [chunk.size for chunk in files.chunks] == [1]
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(limit_before)
 
 
 @pytest.mark.usefixtures("small_chunks")
 def test_rows_before_the_damage_are_read(files: Files) -> None:
-    digits = random.Random(5)
-    lines = [f"{n},{digits.random()}" for n in range(5000)]
+    rng = random.Random(5)
+    # random digits, so that the compressed file is long
+    lines = [f"{n},{rng.random()}" for n in range(5000)]
     archive = gzip.compress(("id,name\n" + "\n".join(lines)).encode(), mtime=0)
     with pytest.raises(ValueError, match=r"a\.csv\.gz, line \d+: Compressed file ended") as caught:
         files.read(archive[: len(archive) * 3 // 4], "a.csv.gz")
     count = sum(chunk.size for chunk in files.chunks)
+    # most rows of the remaining three quarters
     assert count > 500
     # The error names the cut line, or the line after the rows that were read.
     assert int(str(caught.value).partition("line ")[2].partition(":")[0]) >= count + 1
@@ -357,36 +368,41 @@ def test_rows_before_the_damage_are_read(files: Files) -> None:
 
 def test_names_of_fields(files: Files) -> None:
     """The names are those of the header or of the option `header`, or None without a header."""
-    how = files.reading()
-    for content, names in (
+    reading = files.reading()
+    for content, expected_names in (
         ("name,id\n1,a\n", ["name", "id"]),
         ('\n"a\nb",c', ["a\nb", "c"]),
         ("", []),
         ("\n\n", []),
     ):
-        assert csv_fields(files.write(content), how) == names
+        assert csv_fields(files.write(content), reading) == expected_names
     path = files.write("name,id\n")
-    assert csv_fields(path, how._replace(header=False)) is None
-    assert csv_fields(path, how._replace(header=["x"])) == ["x"]
-    assert csv_fields(files.write("a\tb\n", "a.tsv"), how) == ["a", "b"]
+    assert csv_fields(path, reading._replace(header=False)) is None
+    assert csv_fields(path, reading._replace(header=["x"])) == ["x"]
+    assert csv_fields(files.write("a\tb\n", "a.tsv"), reading) == ["a", "b"]
 
 
 def test_the_csv_module_s_field_size_limit_is_raised_and_never_lowered(files: Files) -> None:
-    before = csv.field_size_limit()
+    limit_before = csv.field_size_limit()
     try:
         for limit in (1000, chunks.LONGEST_LINE + 5):
             csv.field_size_limit(limit)
             files.read("id,name\n1,a\n")
             assert csv.field_size_limit() == max(limit, chunks.LONGEST_LINE)
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(limit_before)
 
 
 def test_the_field_reader_converts_nulls(files: Files) -> None:
-    reader: Callable[..., Any] = csv_files._FieldReader
-    upper = reader(str.upper, ("", "NULL"))
-    assert [upper("a"), upper(""), upper("NULL")] == ["A", None, None]
-    assert list(upper.all(["a", "NULL", "b"])) == ["A", None, "B"]
-    assert list(upper.all(["a", "b"])) == ["A", "B"]
+    reader_of: Callable[..., Any] = csv_files._FieldReader
+    upper_case_reader = reader_of(str.upper, ("", "NULL"))
+    assert [upper_case_reader("a"), upper_case_reader(""), upper_case_reader("NULL")] == [
+        "A",
+        None,
+        None,
+    ]
+    assert list(upper_case_reader.all(["a", "NULL", "b"])) == ["A", None, "B"]
+    assert list(upper_case_reader.all(["a", "b"])) == ["A", "B"]
     texts = ["a", "b"]
-    assert reader(str, ("",)).all(texts) is texts
+    # Texts without nulls are not copied.
+    assert reader_of(str, ("",)).all(texts) is texts

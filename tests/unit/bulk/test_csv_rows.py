@@ -36,44 +36,49 @@ def reading(twins: Twins, *types: str, header: Any = True, **formats: Any) -> Re
     CSV.
     """
     columns = [
-        Column(f"c{number}", lookup_casstype("ListType(Int32Type)") if kind == "list" else lookup_cqltype(kind))  # noqa: E501
-        for number, kind in enumerate(types)
+        Column(f"c{number}", lookup_casstype("ListType(Int32Type)") if type_name == "list" else lookup_cqltype(type_name))  # noqa: E501
+        for number, type_name in enumerate(types)
     ]  # fmt: skip
     is_key = formats.pop("is_key", False)
     columns = [column._replace(is_key=is_key) for column in columns]
     plan = twins.bind.BindPlan(columns)
-    more = {name: formats.pop(name) for name in ("delimiter", "quote") if name in formats}
+    dialect = {name: formats.pop(name) for name in ("delimiter", "quote") if name in formats}
     return Reading(
-        "csv", columns, {}, Formats(**formats), header, more.get("delimiter", ","),
-        more.get("quote", '"'), Position(0, 0), False, (plan, 5),
+        "csv", columns, {}, Formats(**formats), header, dialect.get("delimiter", ","),
+        dialect.get("quote", '"'), Position(0, 0), False, (plan, 5),
     )  # fmt: skip
 
 
 def rows(path: Path, how: Reading, is_fast: list[bool] | None = None) -> list[Row]:
     """Return all rows of a file; an error that ends the reading is the last row.
 
+    :param how: how to read the file, as `reading` returns it.
     :param is_fast: receives, for each chunk, whether compiled code read it.
     """
     assert how.binding is not None
     plan, version = how.binding
     result: list[Row] = []
-    first = 1
+    first_row = 1
     try:
         for part in csv_parts(str(path), how):
-            chunk = part.make_chunk(0, first)
-            first += part.size
+            chunk = part.make_chunk(0, first_row)
+            first_row += part.size
             assert chunk.size == part.size == len(chunk.lines or ())
             assert chunk.raw is not None
             assert len(chunk.raw) == chunk.size
+            # Compiled code returns a block of bound rows, the csv module a list of values.
             is_bound = hasattr(chunk.rows, "take")
             if is_fast is not None:
                 is_fast.append(is_bound)
             if is_bound:
                 assert chunk.rows.width == len(how.columns)
                 values = [row.data for row in chunk.rows.rows()]
-                rest = part.make_chunk(1, first) if part.size > 1 else chunk
-                assert [row.data for row in rest.rows.rows()] == values[chunk.size - rest.size :]
-                assert rest.lines == list(chunk.lines or ())[chunk.size - rest.size :] or isinstance(rest.lines, range)  # fmt: skip  # noqa: E501
+                # A chunk may begin at the second row of its part.
+                chunk_from_row_1 = part.make_chunk(1, first_row) if part.size > 1 else chunk
+                assert [row.data for row in chunk_from_row_1.rows.rows()] == values[
+                    chunk.size - chunk_from_row_1.size :
+                ]
+                assert chunk_from_row_1.lines == list(chunk.lines or ())[chunk.size - chunk_from_row_1.size :] or isinstance(chunk_from_row_1.lines, range)  # fmt: skip  # noqa: E501
             else:
                 values = [_bound(plan, row, version) for row in chunk.rows]
             for index, value in enumerate(values):
@@ -84,6 +89,7 @@ def rows(path: Path, how: Reading, is_fast: list[bool] | None = None) -> list[Ro
 
 
 def _bound(plan: Any, row: Any, version: int) -> bytes | str:
+    """Return the bytes of a bound row, or the text of the error in its place."""
     if isinstance(row, Exception):
         return str(row)
     try:
@@ -152,20 +158,20 @@ def field(text: str, force: bool = False) -> str:
     return text
 
 
-@pytest.mark.parametrize("kind", sorted(VALUES))
+@pytest.mark.parametrize("type_name", sorted(VALUES))
 def test_each_text_is_read_as_the_same_value_by_both_readers(
-    kind: str, read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
+    type_name: str, read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
     path = tmp_path / "a.csv"
-    usual = "1" if kind != "text" else "x"
-    for text in VALUES[kind]:
-        for force in (False, True):
-            path.write_text(f"c0,c1\n1,{field(text, force)}\n2,{usual}\n", newline="")
-            expected, fast_rows = read_both_ways(path, "int", kind)
+    other_text = "1" if type_name != "text" else "x"
+    for text in VALUES[type_name]:
+        for is_quoted in (False, True):
+            path.write_text(f"c0,c1\n1,{field(text, is_quoted)}\n2,{other_text}\n", newline="")
+            expected, fast_rows = read_both_ways(path, "int", type_name)
             assert fast_rows == expected, text
             path.write_text(f"1;'{text}'\n".replace('"', ""), newline="")
             expected, fast_rows = read_both_ways(
-                path, "int", kind, header=False, delimiter=";", quote="'", null="NULL"
+                path, "int", type_name, header=False, delimiter=";", quote="'", null="NULL"
             )
             assert fast_rows == expected, text
 
@@ -231,18 +237,18 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
-@pytest.mark.parametrize("more", [1, 2, 3, 7, 1 << 20])
+@pytest.mark.parametrize("read_size", [1, 2, 3, 7, 1 << 20])
 def test_files_are_split_into_the_same_rows_by_both_readers(
     name: str,
-    more: int,
+    read_size: int,
     read_both_ways: Callable[..., tuple[list[Row], list[Row]]],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """The rows do not depend on the number of bytes that are read at a time (`more`)."""
-    monkeypatch.setattr(csv_files, "MORE_BYTES", more)
-    monkeypatch.setattr(csv_files, "FIRST_BYTES", max(more, 12))
-    monkeypatch.setattr(chunks, "CHUNK_BYTES", max(more, 12))
+    """The rows do not depend on the number of bytes that are read at a time."""
+    monkeypatch.setattr(csv_files, "MORE_BYTES", read_size)
+    monkeypatch.setattr(csv_files, "FIRST_BYTES", max(read_size, 12))
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", max(read_size, 12))
     path = tmp_path / "a.csv"
     path.write_bytes(FILES[name])
     expected, fast_rows = read_both_ways(path, "int", "text")
@@ -261,21 +267,23 @@ def test_random_files(
     path = tmp_path / "a.csv"
     for _ in range(150):
         types = generator.sample(sorted(VALUES), 3)
-        end = generator.choice(("\n", "\r\n", "\r"))
-        bad = generator.random() < 0.3
+        line_end = generator.choice(("\n", "\r\n", "\r"))
+        is_bad = generator.random() < 0.3
         lines = []
         # a bad file has some wrong values, and some rows with too many fields
         for _ in range(generator.randrange(40)):
             texts = []
-            for kind in types:
-                usual = VALUES[kind][0]
+            for type_name in types:
+                first_text = VALUES[type_name][0]
                 texts.append(
-                    generator.choice(VALUES[kind]) if bad and generator.random() < 0.2 else usual
+                    generator.choice(VALUES[type_name])
+                    if is_bad and generator.random() < 0.2
+                    else first_text
                 )
-            if bad and generator.random() < 0.05:
+            if is_bad and generator.random() < 0.05:
                 texts.append("1")
             lines.append(",".join(field(text, generator.random() < 0.2) for text in texts))
-        path.write_text(end.join(["c0,c1,c2", *lines, ""]), newline="")
+        path.write_text(line_end.join(["c0,c1,c2", *lines, ""]), newline="")
         # small parts and chunks begin and end anywhere in a row
         monkeypatch.setattr(csv_files, "MORE_BYTES", generator.choice((5, 64, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_BYTES", generator.choice((16, 300, 1 << 20)))
@@ -293,6 +301,7 @@ def test_ordinary_files_are_read_by_compiled_code(
         "c0,c1,c2,c3,c4,c5,c6,c7,c8,c9,more\n"
         '1,2,3,0.5,0.1,true,"a ""b""",00000000-0000-0000-0000-000000000007,2026-11-23 12:30:00,2026-11-23,x\n'  # noqa: E501
     )
+    # `rows` appends whether compiled code read each chunk
     fast_chunks: list[bool] = []
     (row,) = rows(path, reading(compiled, *TYPES), fast_chunks)
     assert fast_chunks == [True]
@@ -342,20 +351,21 @@ def test_several_texts_for_null_and_empty_keys(
     """Each of several texts is null; an empty field of a key column is an empty text."""
     path = tmp_path / "a.csv"
     path.write_text('c0,c1\nNULL,NULL\n1,\n2,"NULL"\n3,\\N\n\\N,x\n,""\n4,NULLS\n')
-    for kind in ("text", "blob", "int"):
-        expected, fast_rows = read_both_ways(path, "int", kind, null=nulls, is_key=is_key)
+    for type_name in ("text", "blob", "int"):
+        expected, fast_rows = read_both_ways(path, "int", type_name, null=nulls, is_key=is_key)
         assert fast_rows == expected
         assert len(fast_rows) == 7
-        nothing = struct.pack(">iii", 4, 1, -1)
-        if kind == "text":
+        # the bytes of the row (1, null)
+        null_text = struct.pack(">iii", 4, 1, -1)
+        if type_name == "text":
             is_empty = is_key or "" not in nulls
-            assert fast_rows[1].content == (struct.pack(">iii", 4, 1, 0) if is_empty else nothing)
+            assert fast_rows[1].content == (struct.pack(">iii", 4, 1, 0) if is_empty else null_text)
 
 
 def test_compiled_code_refuses_options_that_only_python_supports(compiled: Twins) -> None:
     plan = compiled.bind.BindPlan([Column("c0", lookup_cqltype("int"))])
-    field_of = Field(0, "int", int)
-    make = compiled.csv_rows.csv_reader
+    int_field = Field(0, "int", int)
+    make_reader = compiled.csv_rows.csv_reader
     for delimiter, quote in (
         ("", '"'),
         (",,", '"'),
@@ -364,11 +374,12 @@ def test_compiled_code_refuses_options_that_only_python_supports(compiled: Twins
         (",", ","),
         ("\n", '"'),
     ):
-        assert make(plan, 5, [field_of], 1, delimiter, quote) is None
-    assert make(plan, 5, [], 1, ",", '"') is None
+        assert make_reader(plan, 5, [int_field], 1, delimiter, quote) is None
+    # a reader without fields
+    assert make_reader(plan, 5, [], 1, ",", '"') is None
     with pytest.raises(ValueError, match="field 3 of 1"):
-        make(plan, 5, [Field(3, "int", int)], 1, ",", '"')
-    reader = make(plan, 5, [field_of], 1, ",", '"')
+        make_reader(plan, 5, [Field(3, "int", int)], 1, ",", '"')
+    reader = make_reader(plan, 5, [int_field], 1, ",", '"')
     for data, start in ((b"1", 2), (b"1", -1), ("1", 0)):
         with pytest.raises(ValueError, match="bytes are read"):
             reader.read(data, start, True, 1)

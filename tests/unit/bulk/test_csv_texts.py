@@ -63,28 +63,35 @@ def page(rows: list[list[bytes | None]]) -> bytes:
 
 
 def csv_lines_of(
-    twins: Twins, kinds: list[str], rows: list[list[bytes | None]], begin: bytes = b""
+    twins: Twins, kinds: list[str], rows: list[list[bytes | None]], bytes_before: bytes = b""
 ) -> bytes:
+    """Return the CSV lines of a page of rows.
+
+    :param kinds: the types of the columns, as in `CELLS`.
+    :param begin: bytes before the page, which are skipped.
+    """
     names = [f"c{number}" for number in range(len(kinds))]
     text: bytes = twins.csv_texts.csv_lines(
-        names, list(map(codec_of, kinds)), begin + page(rows), len(begin), len(rows)
+        names, list(map(codec_of, kinds)), bytes_before + page(rows), len(bytes_before), len(rows)
     )
     return text
 
 
-@pytest.mark.parametrize("kind", CELLS)
-def test_each_value_is_written_as_its_text(twins: Twins, kind: str) -> None:
-    cells: list[bytes | None] = [*CELLS[kind], None]
-    if kind not in ("text", "ascii", "blob"):
+@pytest.mark.parametrize("type_name", CELLS)
+def test_each_value_is_written_as_its_text(twins: Twins, type_name: str) -> None:
+    cells: list[bytes | None] = [*CELLS[type_name], None]
+    if type_name not in ("text", "ascii", "blob"):
         # legacy: values of other types may be empty, which are written as empty texts
         cells.append(b"")
-    text = csv_lines_of(twins, ["int", kind], [[b"\0\0\0\7", cell] for cell in cells]).decode()
-    codec = codec_of(kind)
-    read = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    assert read == [["7", text_of(codec.decode_nullable(cell))] for cell in cells]
+    text = csv_lines_of(twins, ["int", type_name], [[b"\0\0\0\7", cell] for cell in cells]).decode()
+    codec = codec_of(type_name)
+    records = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    assert records == [["7", text_of(codec.decode_nullable(cell))] for cell in cells]
     # The csv module writes the same lines, except that it does not quote a lone carriage return.
     expected = io.StringIO(newline="")
-    csv.writer(expected, lineterminator="\n").writerows(row for row in read if "\r" not in row[1])
+    csv.writer(expected, lineterminator="\n").writerows(
+        row for row in records if "\r" not in row[1]
+    )
     assert text.replace('7,"a\rb"\n', "") == expected.getvalue()
 
 
@@ -92,13 +99,13 @@ def test_both_implementations_write_the_same_lines_for_random_pages(compiled: Tw
     generator = random.Random(3)
     python = Twins("python")
     for _ in range(60):
-        kinds = generator.choices(sorted(CELLS), k=generator.randrange(1, 6))
+        type_names = generator.choices(sorted(CELLS), k=generator.randrange(1, 6))
         rows = [
-            [generator.choice([*CELLS[kind], None]) for kind in kinds]
+            [generator.choice([*CELLS[type_name], None]) for type_name in type_names]
             for _ in range(generator.randrange(30))
         ]
-        assert csv_lines_of(compiled, kinds, rows, b"xyz") == csv_lines_of(
-            python, kinds, rows, b"xyz"
+        assert csv_lines_of(compiled, type_names, rows, b"xyz") == csv_lines_of(
+            python, type_names, rows, b"xyz"
         )
 
 

@@ -38,6 +38,7 @@ def failed_row(
     path.unlink(missing_ok=True)
     file = FailedRows(path, **{**settings, **more})
     rows = row if is_table else [row]
+    # Only rows of a file have a source.
     source = None if raw is None else "a"
     chunk = Chunk(rows, 1, source, 1, None, Position(0, 1), None if raw is None else [raw], names)
     file.keep(chunk, 0, RowLocation("a", 1, 7), "is wrong")
@@ -92,10 +93,10 @@ def test_notes_do_not_clash_with_fields(tmp_path: Path) -> None:
 def test_rows_of_the_application(tmp_path: Path) -> None:
     """Rows of each class are written by name, or as a list or text if they do not fit."""
 
-    class Plain:
+    class ObjectWithFields:
         id, name = 5, "e"
 
-    class Silent:
+    class ObjectWithoutRepr:
         def __repr__(self) -> str:
             raise ValueError("no repr")
 
@@ -104,24 +105,27 @@ def test_rows_of_the_application(tmp_path: Path) -> None:
         ((b"\1", "a"), {"id": "0x01", "name": "a"}),
         ([1], {"_fields": [1]}),
         ({"name": None, "id": 7}, {"name": None, "id": 7}),
-        (Plain(), {"id": 5, "name": "e"}),
+        (ObjectWithFields(), {"id": 5, "name": "e"}),
     ):
         assert failed_row(tmp_path / "f", row=row)[1] == {**fields, **NOTES}, row
-    assert "_text" in failed_row(tmp_path / "f", row=Silent())[1]
+    assert "_text" in failed_row(tmp_path / "f", row=ObjectWithoutRepr())[1]
 
 
 def test_fields_have_the_names_of_the_source(tmp_path: Path) -> None:
     """Therefore, the same argument `columns` loads the row again, even if it exchanges two
     names.
     """
-    exchanged: dict[str, Any] = {"mapping": {"id": "name", "name": "id"}, "fields": ["name", "id"]}
-    _, fields = failed_row(tmp_path / "f", row={"id": "x", "name": 1, "more": 5}, **exchanged)
+    exchanged_names: dict[str, Any] = {
+        "mapping": {"id": "name", "name": "id"},
+        "fields": ["name", "id"],
+    }
+    _, fields = failed_row(tmp_path / "f", row={"id": "x", "name": 1, "more": 5}, **exchanged_names)
     assert fields == {"id": "x", "name": 1, "more": 5, **NOTES}
-    _, fields = failed_row(tmp_path / "g", row=(1, "x"), **exchanged)
+    _, fields = failed_row(tmp_path / "g", row=(1, "x"), **exchanged_names)
     assert fields == {"id": "x", "name": 1, **NOTES}
     numpy = pytest.importorskip("numpy")
     array = numpy.array([(1, "x")], dtype=[("id", "i4"), ("name", "U1")])
-    _, fields = failed_row(tmp_path / "h", row=array, is_table=True, **exchanged)
+    _, fields = failed_row(tmp_path / "h", row=array, is_table=True, **exchanged_names)
     assert fields == {"id": "x", "name": 1, **NOTES}
     # The columns of an array without names are in the order of the fields.
     array = numpy.array([["x", 1]], dtype=object)
@@ -130,15 +134,16 @@ def test_fields_have_the_names_of_the_source(tmp_path: Path) -> None:
 
 
 def test_missing_and_unset_values_are_left_out_or_null(tmp_path: Path) -> None:
-    class Part:
+    class ObjectWithoutName:
         id = 5
 
-    for row in ((5, UNSET_VALUE), {"id": 5, "name": UNSET_VALUE}, Part()):
+    for row in ((5, UNSET_VALUE), {"id": 5, "name": UNSET_VALUE}, ObjectWithoutName()):
         assert failed_row(tmp_path / "f", row=row)[1] == {"id": 5, **NOTES}
     pandas = pytest.importorskip("pandas")
     numpy = pytest.importorskip("numpy")
     for missing in (pandas.NA, pandas.NaT, None):
         assert failed_row(tmp_path / "f", row=(5, missing))[1] == {"id": 5, "name": None, **NOTES}
+    # In a data frame, NaN is a missing value, too.
     for missing in (pandas.NA, pandas.NaT, None, float("nan"), numpy.float64("nan")):
         frame = pandas.DataFrame({"id": [70000], "name": pandas.Series([missing], dtype=object)})
         _, fields = failed_row(tmp_path / "f", row=frame, is_table=True)
@@ -188,6 +193,7 @@ def test_values_that_json_cannot_represent_are_not_ordinary_fields(tmp_path: Pat
     assert fields["id"] == 5
     assert "name" not in fields
     # A value that does not fit its column is not an ordinary field either.
+    # The column is a text, so bytes and a class do not fit.
     for value in (b"\1", object):
         _, fields = failed_row(tmp_path / "f", row=(5, value))
         assert (fields["id"], list(fields["_fields"])) == (5, ["name"])
@@ -212,13 +218,16 @@ def test_rows_of_an_earlier_load_are_kept(tmp_path: Path) -> None:
         file.keep(chunk, 0, RowLocation(None, 0, None), "x")
         file.close()
     lines = path.read_text().splitlines()
+    # The incomplete line stays, and new rows begin on a line of their own.
     assert lines[0] == '{"id": 5, "_error": "is wr'
     assert [json.loads(line)["id"] for line in lines[1:]] == [1, 2]
 
 
 def test_a_file_without_failed_rows_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "f"
+    # a file that does not exist yet
     check_failed_rows(path)
+    # an empty file, and files whose lines have notes of a load
     for text in ("", '{"id": 5, "__error": "is wrong"}\n', '{"id": 5, "_row": 1}'):
         path.write_text(text)
         check_failed_rows(path)
@@ -247,10 +256,11 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
     # Only complete rows with notes count, and only those after `size`.
     existing = rows_after(path, size)
     assert existing == {(os.path.abspath("a.csv"), 5), (None, 6)}
-    before = path.read_bytes()
+    content_before = path.read_bytes()
+    # The same file, named in another way.
     keep(str(tmp_path / ".." / os.path.abspath("a.csv")), 5, existing)
     keep(None, 6, existing)
-    assert path.read_bytes() == before
+    assert path.read_bytes() == content_before
     keep("b.csv", 5, existing)
     assert rows_after(path, size) - existing == {(os.path.abspath("b.csv"), 5)}
     # A file that was shortened, or has no line end there, is another one.

@@ -36,7 +36,9 @@ def test_names_of_notes_on_failed_rows() -> None:
 
 
 def test_unknown_and_duplicate_names_are_refused() -> None:
+    # The notes in a file of failed rows are not columns.
     check_names(["name", "id", "_row", "_error"], "a.csv", (), None, TABLE)
+    # Only the selected columns count, and ignored columns may be duplicates.
     check_names(["name", "name", "other"], "a.csv", (), ["id"], TABLE)
     check_names(["id", "extra", "extra"], "a.csv", ["extra"], None, TABLE)
     with pytest.raises(ValueError, match=r"the source has a column 'extra', and table ks.t has.*a\.csv.*ignore="):  # noqa: E501  # fmt: skip
@@ -53,43 +55,46 @@ def test_positions_of_columns() -> None:
     assert positions_of(["n", "name"], "a.csv", reading(mapping={"id": "n"})) == [0, 1]
     with pytest.raises(ValueError, match=r"a\.csv has no column 'name', but id"):
         positions_of(["id"], "a.csv", reading())
-    free = (COLUMNS[0], COLUMNS[1]._replace(is_needed=False))
-    assert positions_of(["id"], "a.csv", reading(columns=free)) == [0, None]
+    optional_name = (COLUMNS[0], COLUMNS[1]._replace(is_needed=False))
+    assert positions_of(["id"], "a.csv", reading(columns=optional_name)) == [0, None]
     with pytest.raises(ValueError, match=r"a\.csv has two columns with the name 'id'"):
         positions_of(["id", "name", "id"], "a.csv", reading())
     with pytest.raises(ValueError, match=r"a\.csv: it has a field 'x', which is not a column"):
         positions_of(["id", "name", "x"], "a.csv", reading(is_closed=True))
-    ignoring = reading(is_closed=True, ignored={"x"})
-    assert positions_of(["id", "name", "x", "_line"], "a.csv", ignoring) == [0, 1]
+    ignoring_x = reading(is_closed=True, ignored={"x"})
+    assert positions_of(["id", "name", "x", "_line"], "a.csv", ignoring_x) == [0, 1]
 
 
 def test_names_of_rows() -> None:
     """Mappings and named tuples have names, and other sequences have none."""
-    point = collections.namedtuple("point", "y x")
+    Point = collections.namedtuple("point", "y x")
     assert values_by_name({"id": 1, 2: 3}) == {"id": 1, "2": 3}
-    assert values_by_name(point(1, 2)) == {"y": 1, "x": 2}
+    assert values_by_name(Point(1, 2)) == {"y": 1, "x": 2}
     assert values_by_name((1, 2)) is values_by_name([1, 2]) is values_by_name("ab") is None
     assert unknown_field(["id", "_error"], {"id"}) is None
     assert "it has a field '_id'" in str(unknown_field(["id", "_id"], {"id"}))
 
 
 def tables(columns: dict[str, list[Any]]) -> dict[str, Any]:
+    """Return the same columns as a data frame, an Arrow table and batch, and a NumPy array."""
     pandas = pytest.importorskip("pandas")
     pyarrow = pytest.importorskip("pyarrow")
     numpy = pytest.importorskip("numpy")
     frame = pandas.DataFrame(columns)
-    kinds = [(name, numpy.asarray(values).dtype) for name, values in columns.items()]
-    array = numpy.array(list(zip(*columns.values(), strict=True)), dtype=kinds)
+    dtypes = [(name, numpy.asarray(values).dtype) for name, values in columns.items()]
+    array = numpy.array(list(zip(*columns.values(), strict=True)), dtype=dtypes)
     table = pyarrow.table(columns)
     return {"frame": frame, "table": table, "batch": table.to_batches()[0], "array": array}
 
 
 def test_select_columns_keeps_the_columns_that_are_read() -> None:
-    for kind, table in tables({"other": [5, 6], "name": ["a", "b"], "number": [1, 2]}).items():
+    for table_type, table in tables(
+        {"other": [5, 6], "name": ["a", "b"], "number": [1, 2]}
+    ).items():
         chosen_columns = select_columns(table, reading(mapping={"id": "number"}))
-        if kind == "frame":
+        if table_type == "frame":
             assert chosen_columns.to_dict("list") == {"id": [1, 2], "name": ["a", "b"]}
-        elif kind == "array":
+        elif table_type == "array":
             assert chosen_columns.dtype.names == ("id", "name")
             assert chosen_columns.tolist() == [(1, "a"), (2, "b")]
         else:
@@ -123,32 +128,39 @@ def test_a_duplicate_column_is_refused_if_it_is_read() -> None:
     for source in (frame, table):
         with pytest.raises(ValueError, match="two columns with the name 'id'"):
             select_columns(source, reading())
+        # Only "name" is read, which is there once.
         assert len(select_columns(source, reading(columns=COLUMNS[1:]))) == 1
 
 
 def test_integers_and_booleans_are_refused_as_dates() -> None:
-    how = reading(columns=(Column("d", SimpleDateType),))
-    with_flags = tables({"d": [False, True]}).values()
+    reading_dates = reading(columns=(Column("d", SimpleDateType),))
+    tables_of_booleans = tables({"d": [False, True]}).values()
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
-    others = [
+    tables_with_hidden_integers = [
         pyarrow.table({"d": pyarrow.array([19000, None], "int32").dictionary_encode()}),
         pandas.DataFrame({"d": pandas.Categorical([19000, 19001])}),
         pandas.DataFrame({"d": pandas.array([True, None], "boolean")}),
         pandas.DataFrame({"d": pandas.Series([None, True], dtype=object)}),
         pandas.DataFrame({"d": pandas.Series([19000, None], dtype=object)}),
     ]
-    for table in [*tables({"d": [0, 1]}).values(), *with_flags, *others]:
+    for table in [
+        *tables({"d": [0, 1]}).values(),
+        *tables_of_booleans,
+        *tables_with_hidden_integers,
+    ]:
         with pytest.raises(ValueError, match="column 'd' is a date, and the source has integers"):
-            select_columns(table, how)
+            select_columns(table, reading_dates)
     pyarrow = pytest.importorskip("pyarrow")
     for array in (pyarrow.array([True]), pyarrow.array([19000]).dictionary_encode()):
         with pytest.raises(ValueError, match="column 'd' is a date"):
-            select_columns(pyarrow.table({"d": array}), how)
+            select_columns(pyarrow.table({"d": array}), reading_dates)
     dates = pyarrow.array([19000], "int32").cast("date32")
-    assert select_columns(pyarrow.table({"d": dates.dictionary_encode()}), how).num_rows == 1
+    assert (
+        select_columns(pyarrow.table({"d": dates.dictionary_encode()}), reading_dates).num_rows == 1
+    )
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="column 'd' is a date"):
-        select_columns(pandas.DataFrame({"d": [None, 5]}, dtype=object), how)
+        select_columns(pandas.DataFrame({"d": [None, 5]}, dtype=object), reading_dates)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ def test_rows_of_json_lines_have_line_numbers(tmp_path: Path) -> None:
     assert (chunk.lines, chunk.first, chunk.source) == ([1, 3, 4], 1, str(path))
     assert chunk.raw is not None
     assert chunk.raw[2] == '{"id": 3}\n'
+    # A mapping renames fields.
     assert read(json_lines(tmp_path, '{"number": 1}'), mapping={"id": "number"})[0].rows[0][0] == 1
     assert read(json_lines(tmp_path)) == []
 
@@ -97,8 +98,10 @@ def test_chunks_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     read_chunks = read(path)
     assert [chunk.size for chunk in read_chunks] == [4, 4, 2]
     assert [chunk.first for chunk in read_chunks] == [1, 5, 9]
+    # A line has 10 bytes; a chunk ends with the line that passes 25 bytes.
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 25)
     assert [chunk.size for chunk in read(path)] == [3, 3, 3, 1]
+    # A chunk may begin at the second row of its part.
     part = next(iter(READERS["jsonl"](str(path), reading())))
     chunk = part.make_chunk(1, 10)
     assert (chunk.size, chunk.first, chunk.lines) == (2, 11, [2, 3])
@@ -121,15 +124,15 @@ def test_rows_before_the_damage_are_read(tmp_path: Path, monkeypatch: pytest.Mon
 def parquet(tmp_path: Path) -> Any:
     """Return a function that writes a Parquet file and returns its path."""
     pyarrow = pytest.importorskip("pyarrow")
-    module = pytest.importorskip("pyarrow.parquet")
+    pyarrow_parquet = pytest.importorskip("pyarrow.parquet")
 
-    def write(rows: int = 3, **columns: Any) -> Path:
+    def write_parquet(rows: int = 3, **columns: Any) -> Path:
         path = tmp_path / "a.parquet"
         columns = columns or {"id": list(range(rows)), "name": [str(n) for n in range(rows)]}
-        module.write_table(pyarrow.table(columns), path)
+        pyarrow_parquet.write_table(pyarrow.table(columns), path)
         return path
 
-    return write
+    return write_parquet
 
 
 def test_rows_of_a_parquet_file(parquet: Any) -> None:
@@ -169,27 +172,28 @@ def test_chunks_of_tables(parquet: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_int96_timestamps_keep_their_years(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    module = pytest.importorskip("pyarrow.parquet")
+    pyarrow_parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "a.parquet"
-    moments = [
+    timestamps = [
         datetime.datetime(1, 1, 1),
         datetime.datetime(1600, 2, 29, 23, 59, 59, 999_999),
         datetime.datetime(2024, 1, 1, 0, 0, 0, 1_000),
         None,
         datetime.datetime(9999, 12, 31),
     ]
-    array = pyarrow.array(moments, pyarrow.timestamp("us"))
-    lists = pyarrow.array([[moment] for moment in moments])
+    array = pyarrow.array(timestamps, pyarrow.timestamp("us"))
+    lists = pyarrow.array([[timestamp] for timestamp in timestamps])
     for cql_type, column in ((DateType, array), (ListType.apply_parameters([DateType]), lists)):
-        module.write_table(
+        # Readers usually convert INT96 to nanoseconds, which have only the years 1677 to 2262.
+        pyarrow_parquet.write_table(
             pyarrow.table({"id": column}), path, use_deprecated_int96_timestamps=True
         )
-        assert module.ParquetFile(path).schema.column(0).physical_type == "INT96"
+        assert pyarrow_parquet.ParquetFile(path).schema.column(0).physical_type == "INT96"
         target: Any = (Column("id", cql_type),)
         (chunk,) = read(path, columns=target)
         millis = [
-            None if moment is None else (moment - EPOCH) // datetime.timedelta(milliseconds=1)
-            for moment in moments
+            None if timestamp is None else (timestamp - EPOCH) // datetime.timedelta(milliseconds=1)
+            for timestamp in timestamps
         ]
         expected = millis if cql_type is DateType else [[value] for value in millis]
         assert [value for (value,) in rows_of(chunk.rows, target)] == expected
@@ -200,9 +204,9 @@ def test_files_that_are_not_parquet_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     for content in (b"", b"PAR1" + bytes(20)):
         path.write_bytes(content)
-        for call in (read, lambda path: fields_of_file(str(path), "parquet", reading())):
+        for read_file in (read, lambda path: fields_of_file(str(path), "parquet", reading())):
             with pytest.raises(ValueError, match=r"a\.parquet cannot be read as Parquet"):
-                call(path)
+                read_file(path)
 
 
 def test_parquet_without_pyarrow_is_a_dependency_error(

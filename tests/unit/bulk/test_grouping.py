@@ -18,7 +18,7 @@ from tests.conftest import Twins
 KEYS = Keys((0,), (1,))
 
 
-def block(twins: Twins, rows: list[tuple[int, ...]], size: int = 4) -> Any:
+def block_of(twins: Twins, rows: list[tuple[int, ...]], last_value_size: int = 4) -> Any:
     """Return a block of rows of integers.
 
     :param size: the bytes of each row's last value.
@@ -26,8 +26,8 @@ def block(twins: Twins, rows: list[tuple[int, ...]], size: int = 4) -> Any:
     packed_rows = []
     for row in rows:
         values = [struct.pack(">ii", 4, number) for number in row]
-        if size != 4:
-            values[-1] = struct.pack(">i", size) + bytes(size)
+        if last_value_size != 4:
+            values[-1] = struct.pack(">i", last_value_size) + bytes(last_value_size)
         packed_rows.append(b"".join(values))
     return twins.bind.RowsBlock(len(rows[0]) if rows else 3, packed_rows)
 
@@ -59,19 +59,23 @@ def rows_of(
 
 
 def test_a_key_occurs_once_in_a_wave(twins: Twins) -> None:
-    rows = block(twins, [(1, 1, 0), (1, 2, 1), (1, 1, 2), (2, 1, 3), (1, 1, 4)])
+    """Writes of one key must keep their order, so each goes into a later wave."""
+    rows = block_of(twins, [(1, 1, 0), (1, 2, 1), (1, 1, 2), (2, 1, 3), (1, 1, 4)])
+    # waves, their groups, and the numbers of the rows in each group
     assert rows_of(twins, rows) == [[[0, 1], [3]], [[2]], [[4]]]
     assert rows_of(twins, rows, by=None) == [[[0], [1], [3]], [[2]], [[4]]]
+    # Without a known clustering key, no rows are known to be different.
     assert rows_of(twins, rows, Keys((0,), None)) == [[[0], [1], [2], [3], [4]]]
     assert rows_of(twins, rows, Keys((0,), ())) == [[[0], [3]], [[1]], [[2]], [[4]]]
-    assert rows_of(twins, block(twins, [])) == []
-    assert rows_of(twins, block(twins, []), Keys((), None)) == []
+    assert rows_of(twins, block_of(twins, [])) == []
+    assert rows_of(twins, block_of(twins, []), Keys((), None)) == []
 
 
 def test_rows_of_a_partition_or_replica_are_one_group(twins: Twins) -> None:
-    rows = block(twins, [(1, 1, 0), (2, 1, 0), (1, 2, 0), (3, 1, 0)])
+    rows = block_of(twins, [(1, 1, 0), (2, 1, 0), (1, 2, 0), (3, 1, 0)])
     (groups_of_wave,) = twins.grouping.request_waves(rows, KEYS, "partition", None)
     assert [group.rows for group in groups_of_wave] == [[0, 2], [1], [3]]
+    # a row has three values of 4 bytes, each after a length of 4 bytes
     assert [group.size for group in groups_of_wave] == [48, 24, 24]
     assert [group.tries for group in groups_of_wave] == [0, 0, 0]
     by_last_bit = Owners(lambda key: (ONE, TWO)[key[-1] % 2])
@@ -90,28 +94,29 @@ def test_rows_of_a_partition_or_replica_are_one_group(twins: Twins) -> None:
 
 
 def test_groups_stay_below_the_servers_warnings(twins: Twins) -> None:
-    same = Owners(lambda key: ONE)
-    many = block(twins, [(n, 0, 0) for n in range(25)])
-    (wave,) = rows_of(twins, many, owners=same)
+    one_owner = Owners(lambda key: ONE)
+    small_rows = block_of(twins, [(n, 0, 0) for n in range(25)])
+    (wave,) = rows_of(twins, small_rows, owners=one_owner)
+    # Servers warn about batches of more than 10 partitions.
     assert [len(rows) for rows in wave] == [10, 10, 5]
-    large = block(twins, [(n % 2, n, 0) for n in range(12)], size=1000)
-    (wave,) = twins.grouping.request_waves(large, KEYS, "replica", same)
+    large_rows = block_of(twins, [(n % 2, n, 0) for n in range(12)], last_value_size=1000)
+    (wave,) = twins.grouping.request_waves(large_rows, KEYS, "replica", one_owner)
     assert all(group.size <= groups.MOST_BYTES for group in wave)
     assert sorted(row for group in wave for row in group.rows) == list(range(12))
-    huge = block(twins, [(0, n, 0) for n in range(2)], size=9000)
-    assert rows_of(twins, huge, by="partition") == [[[0], [1]]]
+    huge_rows = block_of(twins, [(0, n, 0) for n in range(2)], last_value_size=9000)
+    assert rows_of(twins, huge_rows, by="partition") == [[[0], [1]]]
 
 
 def test_a_repeated_key_has_a_wave_for_each_row(twins: Twins) -> None:
     # A quadratic algorithm would take minutes here.
     count = 20_000
-    rows = block(twins, [(1, 1, n) for n in range(count)])
+    rows = block_of(twins, [(1, 1, n) for n in range(count)])
     waves = rows_of(twins, rows, by="partition")
     assert waves == [[[row]] for row in range(count)]
 
 
 def test_a_large_partition_is_split_in_the_order_of_its_rows(twins: Twins) -> None:
-    rows = block(twins, [(0, n, 0) for n in range(10)], size=1000)
+    rows = block_of(twins, [(0, n, 0) for n in range(10)], last_value_size=1000)
     assert rows_of(twins, rows, by="partition") == [[[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]]
 
 
@@ -120,26 +125,30 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
     """The rows are grouped with and without a ring, and with keys of one or more columns."""
     python = Twins("python")
     # 60 tokens, evenly spread over the ring and assigned to the hosts in turn
-    texts = [[str(n * 1000) for n in range(host, 60, host_count)] for host in range(host_count)]
-    texts = [[str((int(token) - 30_000) * 2**48) for token in tokens] for tokens in texts]
+    tokens_of_hosts = [
+        [str(step * 1000) for step in range(host, 60, host_count)] for host in range(host_count)
+    ]
+    tokens_of_hosts = [
+        [str((int(token) - 30_000) * 2**48) for token in tokens] for tokens in tokens_of_hosts
+    ]
     hosts = [f"host {number}" for number in range(host_count)]
     rings = [
-        twins.ring.simple_map(twins.ring.TokenRing(texts), hosts, 2, 2)
+        twins.ring.simple_map(twins.ring.TokenRing(tokens_of_hosts), hosts, 2, 2)
         for twins in (python, compiled)
     ]
     generator = random.Random(7)
     for number in range(60):
         # few or many different keys, and narrow or wide rows
-        spread = generator.choice((1, 3, 40, 10_000))
-        width = generator.choice((8, 60, 900))
+        key_count = generator.choice((1, 3, 40, 10_000))
+        value_size = generator.choice((8, 60, 900))
         rows = []
         for _ in range(generator.choice((0, 1, 7, 400))):
             values = [
                 generator.choice(
                     (
                         b"",
-                        bytes([generator.randrange(spread) % 256]),
-                        b"k%d" % generator.randrange(spread),
+                        bytes([generator.randrange(key_count) % 256]),
+                        b"k%d" % generator.randrange(key_count),
                     )
                 )
                 for _ in range(4)
@@ -151,7 +160,7 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
                 else struct.pack(">i", len(cell)) + cell
                 for cell in values
             )
-            rows.append(packed + struct.pack(">i", width) + bytes(width))
+            rows.append(packed + struct.pack(">i", value_size) + bytes(value_size))
         # partition keys and clustering keys of different columns, none, or unknown
         keys = generator.choice(
             (
@@ -163,11 +172,13 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
             )
         )
         # every third time, no ring is known
-        by = generator.choice(("replica", "replica", "partition", None))
+        group_by = generator.choice(("replica", "replica", "partition", None))
         requests = []
         for twins, ring in zip((python, compiled), rings, strict=True):
             owners = None if number % 3 == 0 else ring
-            waves = twins.grouping.request_waves(twins.bind.RowsBlock(5, rows), keys, by, owners)
+            waves = twins.grouping.request_waves(
+                twins.bind.RowsBlock(5, rows), keys, group_by, owners
+            )
             requests.append([[(group.rows, group.size) for group in wave] for wave in waves])
         assert requests[0] == requests[1]
         grouped_rows = sorted(row for wave in requests[1] for members, _ in wave for row in members)
@@ -175,19 +186,19 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
 
 
 def test_rows_can_be_taken_from_and_appended_to_a_block(twins: Twins) -> None:
-    rows = block(twins, [(1, 2, 3), (4, 5, 6), (7, 8, 9)])
-    taken = rows.take([2, 0])
-    assert [row.data for row in taken.rows()] == [rows.row(2).data, rows.row(0).data]
-    rows.append(taken.row(0))
+    rows = block_of(twins, [(1, 2, 3), (4, 5, 6), (7, 8, 9)])
+    taken_rows = rows.take([2, 0])
+    assert [row.data for row in taken_rows.rows()] == [rows.row(2).data, rows.row(0).data]
+    rows.append(taken_rows.row(0))
     assert rows.take(iter([3])).row(0).data == rows.row(2).data
     assert rows.take([]).count == 0
-    for wrong in (-1, 4):
-        with pytest.raises(IndexError, match=f"row {wrong} of 4"):
-            rows.take([wrong])
+    for row_number in (-1, 4):
+        with pytest.raises(IndexError, match=f"row {row_number} of 4"):
+            rows.take([row_number])
 
 
 def test_positions_of_keys_are_checked(twins: Twins) -> None:
-    rows = block(twins, [(1, 2, 3)])
+    rows = block_of(twins, [(1, 2, 3)])
     for keys in (Keys((3,), ()), Keys((0,), (-1,))):
         with pytest.raises(ValueError, match="of 3 values"):
             twins.grouping.request_waves(rows, keys, "replica", None)
@@ -198,10 +209,11 @@ def test_a_row_without_a_partition_key_is_not_routed(twins: Twins) -> None:
     rows = twins.bind.RowsBlock(2, [null + null, struct.pack(">ii", 4, 1) + null])
     owners = Owners(lambda key: None)
     assert rows_of(twins, rows, owners=owners) == [[[0], [1]]]
+    # Only the key of the second row was looked up.
     assert owners.keys == [struct.pack(">i", 1)]
     # Servers refuse a composite key with a column this long, so no replica is looked up.
-    long = struct.pack(">i", 70_000) + bytes(70_000)
-    rows = twins.bind.RowsBlock(3, [long + struct.pack(">ii", 4, 1) + null])
+    long_value = struct.pack(">i", 70_000) + bytes(70_000)
+    rows = twins.bind.RowsBlock(3, [long_value + struct.pack(">ii", 4, 1) + null])
     assert rows_of(twins, rows, Keys((0, 1), (2,)), owners=owners) == [[[0]]]
     assert len(owners.keys) == 1
 
@@ -216,11 +228,13 @@ def test_null_and_empty_values_are_different_keys(twins: Twins) -> None:
 
 
 def test_a_group_can_be_split_into_single_rows(twins: Twins) -> None:
-    rows = block(twins, [(1, n, n * 10) for n in range(5)])
+    rows = block_of(twins, [(1, n, n * 10) for n in range(5)])
     group = twins.grouping.Group(rows, [4, 1, 3])
     assert (len(group), group.rows, group.size, group.tries) == (3, [4, 1, 3], 72, 0)
-    alone = group.single_rows()
-    assert [single.rows for single in alone] == [[4], [1], [3]]
-    assert [single.block.row(0).data for single in alone] == [rows.row(n).data for n in (4, 1, 3)]
+    single_groups = group.single_rows()
+    assert [single.rows for single in single_groups] == [[4], [1], [3]]
+    assert [single.block.row(0).data for single in single_groups] == [
+        rows.row(n).data for n in (4, 1, 3)
+    ]
     with pytest.raises(IndexError, match="row 5 of 5"):
         twins.grouping.Group(rows, [5])

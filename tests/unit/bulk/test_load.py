@@ -82,6 +82,7 @@ def test_each_row_is_written_once(node: FakeNode, load: Load) -> None:
     rows = [(n, f"name {n}") for n in range(250)]
     report = load(node, iter(rows))
     assert (report.read, report.written, report.failed) == (250, 250, 0)
+    # Each row is a request of its own, since the statement's table is not known.
     assert (executed(node), report.requests, report.retries) == (250, 250, 0)
     assert report.target == INSERT
     assert report.rows_per_second > 0
@@ -93,10 +94,10 @@ def test_rows_may_be_mappings_and_objects(node: FakeNode, load: Load) -> None:
     class Row:
         id, name = 3, "c"
 
-    class Other:
+    class RowWithNumber:
         number, name = 4, "d"
 
-    source = [(1, "a"), {"number": 2, "name": "b"}, Other()]
+    source = [(1, "a"), {"number": 2, "name": "b"}, RowWithNumber()]
     assert load(node, source, columns={"number": "id", "name": "name"}).written == 3
     assert load(node, [Row(), {"id": 5, "name": "e", "more": 1}]).written == 2
 
@@ -109,15 +110,15 @@ def test_a_wrong_row_ends_the_load_unless_max_errors_allows_it(
     path.write_text("id,name\n1,a\nmany,b\n3,c\n4\n")
     with pytest.raises(LoadError, match=r"a\.csv, line 3: column 'id': 'many' is not an integer"):
         load(node, path)
-    failed = tmp_path / "failed.jsonl"
-    report = load(node, path, max_errors=2, failed_rows=failed)
+    failed_path = tmp_path / "failed.jsonl"
+    report = load(node, path, max_errors=2, failed_rows=failed_path)
     assert (report.read, report.written, report.failed) == (4, 2, 2)
     assert [str(failure).removeprefix(f"{path}, ") for failure in report.failures] == [
         "line 3: column 'id': 'many' is not an integer",
         "line 5: 1 fields, but the header has 2",
     ]
     assert "2 rows failed:" in str(report)
-    lines = [json.loads(line) for line in failed.read_text().splitlines()]
+    lines = [json.loads(line) for line in failed_path.read_text().splitlines()]
     assert lines[0]["id"] == "many"
     assert lines[0]["_line"] == 3
     assert lines[1] == {
@@ -134,11 +135,13 @@ def test_a_wrong_row_ends_the_load_unless_max_errors_allows_it(
     assert caught.value.report.failed == 2
     # The corrected file of failed rows is an ordinary source; a row that is not corrected fails
     # again.
-    failed.write_text(failed.read_text().replace("many", "2"))
+    failed_path.write_text(failed_path.read_text().replace("many", "2"))
     with pytest.raises(LoadError, match="line 2: it failed in another load, and '_fields' was not"):
-        load(node, failed)
-    failed.write_text(failed.read_text().replace('"_fields": ["4"]', '"id": 4, "name": "d"'))
-    assert load(node, failed).written == 2
+        load(node, failed_path)
+    failed_path.write_text(
+        failed_path.read_text().replace('"_fields": ["4"]', '"id": 4, "name": "d"')
+    )
+    assert load(node, failed_path).written == 2
 
 
 @LOADERS
@@ -173,6 +176,7 @@ def test_a_row_fails_after_all_retries(node: FakeNode, load: Load) -> None:
     with pytest.raises(LoadError) as caught:
         load(node, [(1, "x")])
     assert caught.value.report.retries == retrying.RETRIES
+    # A permanent error is not retried.
     node.prime(Opcode.EXECUTE, error(ErrorCode.INVALID, "no such column"))
     with pytest.raises(LoadError, match="no such column") as caught:
         load(node, [(1, "x")])
@@ -202,7 +206,7 @@ def rows_sent(request: Request) -> list[list[Any]]:
 
 @LOADERS
 @pytest.mark.parametrize(
-    ("answer", "batches", "words"),
+    ("refusal", "batch_count", "error_text"),
     [
         (
             error(ErrorCode.SERVER_ERROR, "java.lang.NullPointerException"),
@@ -214,7 +218,7 @@ def rows_sent(request: Request) -> list[list[Any]]:
     ids=["null", "without details"],
 )
 def test_only_the_row_that_a_server_rejects_fails(
-    node: FakeNode, load: Load, tmp_path: Path, answer: Any, batches: int, words: str
+    node: FakeNode, load: Load, tmp_path: Path, refusal: Any, batch_count: int, error_text: str
 ) -> None:
     """A null in a list makes the server fail the whole batch. The batch is split at once.
 
@@ -229,22 +233,22 @@ def test_only_the_row_that_a_server_rejects_fails(
 
     def reject_null(request: Request) -> Any:
         has_null = any(b"\xff\xff\xff\xff" in row[2] for row in rows_sent(request))
-        return answer if has_null else void()
+        return refusal if has_null else void()
 
     for opcode in (Opcode.EXECUTE, Opcode.BATCH):
         node.prime(opcode, reject_null)
-    failed = tmp_path / "failed.jsonl"
+    failed_path = tmp_path / "failed.jsonl"
     source = [(1, n, [n, None] if n == 3 else [n]) for n in range(8)]
-    report = into_table(node, load, source, max_errors=1, failed_rows=failed)
+    report = into_table(node, load, source, max_errors=1, failed_rows=failed_path)
     assert (report.written, report.failed) == (7, 1)
-    assert node.count(Opcode.BATCH) == batches
+    assert node.count(Opcode.BATCH) == batch_count
     assert str(report.failures[0]).startswith("row 3: ")
-    for text in (str(report), json.loads(failed.read_text())["_error"]):
-        assert text.endswith(words)
-        assert text.count(words) == 1
+    for text in (str(report), json.loads(failed_path.read_text())["_error"]):
+        assert text.endswith(error_text)
+        assert text.count(error_text) == 1
     with pytest.raises(LoadError) as caught:
         into_table(node, load, source)
-    assert str(caught.value).endswith(words)
+    assert str(caught.value).endswith(error_text)
 
 
 @LOADERS
@@ -263,16 +267,16 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[I
 
     Returns the exception that the interrupted load raises.
     """
-    end_of = load_module.Load._end_of
+    end_chunk = load_module.Load._end_of
     chunks_left = [chunk_count]
 
-    def ended(self: Any, chunk: Any) -> None:
-        end_of(self, chunk)
+    def end_chunk_and_interrupt(self: Any, chunk: Any) -> None:
+        end_chunk(self, chunk)
         chunks_left[0] -= 1
         if not chunks_left[0]:
             raise Interrupted
 
-    monkeypatch.setattr(load_module.Load, "_end_of", ended)
+    monkeypatch.setattr(load_module.Load, "_end_of", end_chunk_and_interrupt)
     return Interrupted
 
 
@@ -288,10 +292,10 @@ def test_a_load_resumes_from_its_checkpoint(
         load(node, path, checkpoint=checkpoint)
     state = json.loads(checkpoint.read_text())["state"]
     assert (state["file"], state["row"], state["rows"]) == (0, 20, 20)
-    before = executed(node)
+    count_before = executed(node)
     report = load(node, path, checkpoint=checkpoint)
     assert (report.skipped, report.read, report.written) == (20, 15, 15)
-    assert executed(node) - before == 15
+    assert executed(node) - count_before == 15
     assert not checkpoint.exists()
     assert "20 rows were done by earlier runs: 20 written" in str(report)
 
@@ -301,11 +305,17 @@ def test_a_load_that_resumes_reports_and_keeps_the_failed_rows_of_earlier_runs(
     node: FakeNode, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 10)
-    path, checkpoint, failed = tmp_path / "a.csv", tmp_path / "point", tmp_path / "failed"
+    path, checkpoint, failed_path = tmp_path / "a.csv", tmp_path / "point", tmp_path / "failed"
     lines = [f"{'x' if n % 5 == 0 else n},x\n" for n in range(60)]
     path.write_text("id,name\n" + "".join(lines))
-    options: dict[str, Any] = {"max_errors": None, "checkpoint": checkpoint, "failed_rows": failed}
+    options: dict[str, Any] = {
+        "max_errors": None,
+        "checkpoint": checkpoint,
+        "failed_rows": failed_path,
+    }
     earlier_load(node, path, tmp_path)
+    # Each run ends two chunks of ten rows, eight of which are written; the third chunk is not
+    # saved.
     for run in range(2):
         # Stop in the third chunk, whose failed rows are in the file already.
         interruption = interrupt_before_end(3)
@@ -321,7 +331,8 @@ def test_a_load_that_resumes_reports_and_keeps_the_failed_rows_of_earlier_runs(
     report = load(node, path, **options)
     assert (report.skipped, report.skipped_failed, report.failed) == (40, 8, 4)
     assert "40 rows were done by earlier runs: 32 written, 8 failed" in str(report)
-    numbers = [json.loads(line)["_row"] for line in failed.read_text().splitlines()]
+    numbers = [json.loads(line)["_row"] for line in failed_path.read_text().splitlines()]
+    # The first line is of another, earlier load; no row is in the file twice.
     assert numbers == [1, *range(1, 60, 5)]
 
 
@@ -333,16 +344,16 @@ def earlier_load(node: FakeNode, path: Path, folder: Path) -> None:
 
 def interrupt_before_end(chunk_count: int) -> Any:
     """Return a method that interrupts a load before its checkpoint after `chunk_count` chunks."""
-    end_of = load_module.Load._end_of
+    end_chunk = load_module.Load._end_of
     chunks_left = [chunk_count]
 
-    def ended(self: Any, chunk: Any) -> None:
+    def interrupt_or_end_chunk(self: Any, chunk: Any) -> None:
         chunks_left[0] -= 1
         if not chunks_left[0]:
             raise Interrupted
-        end_of(self, chunk)
+        end_chunk(self, chunk)
 
-    return ended
+    return interrupt_or_end_chunk
 
 
 @pytest.fixture
@@ -363,10 +374,14 @@ def test_an_interrupted_load_saves_what_is_written(
     node: FakeNode, load: Load, tmp_path: Path
 ) -> None:
     """Control-C in the middle of a chunk. The asyncio load gets a cancellation."""
-    path, checkpoint, failed = tmp_path / "a.csv", tmp_path / "point", tmp_path / "failed"
+    path, checkpoint, failed_path = tmp_path / "a.csv", tmp_path / "point", tmp_path / "failed"
     lines = [f"{'x' if n in (5, 20) else n},x\n" for n in range(30)]
     path.write_text("id,name\n" + "".join(lines))
-    options: dict[str, Any] = {"max_errors": 2, "checkpoint": checkpoint, "failed_rows": failed}
+    options: dict[str, Any] = {
+        "max_errors": 2,
+        "checkpoint": checkpoint,
+        "failed_rows": failed_path,
+    }
     is_first_run = [True]
 
     def interrupt_row_12(request: Request) -> Any:
@@ -381,15 +396,17 @@ def test_an_interrupted_load_saves_what_is_written(
         load(node, path, concurrency=1, **options)
     if load is blocking:
         report: LoadReport = caught.value.report  # type: ignore[attr-defined]
+        # Rows 0 to 11 without row 5; the request of row 12 has no response.
         assert (report.written, report.requests) == (11, 12)
     state = json.loads(checkpoint.read_text())["state"]
     assert (state["row"], state["rows"], state["failed"]) == (12, 12, 1)
-    begin = len(values_sent(node))
+    request_count = len(values_sent(node))
     report = load(node, path, **options)
-    ids = {struct.unpack(">i", values[0])[0] for values in values_sent(node)[begin:]}
+    ids = {struct.unpack(">i", values[0])[0] for values in values_sent(node)[request_count:]}
+    # Row 20 fails, and is not sent.
     assert ids == {*range(12, 30)} - {20}
     assert (report.skipped, report.skipped_failed, report.written) == (12, 1, 17)
-    assert [json.loads(line)["_row"] for line in failed.read_text().splitlines()] == [6, 21]
+    assert [json.loads(line)["_row"] for line in failed_path.read_text().splitlines()] == [6, 21]
 
 
 @LOADERS
@@ -404,6 +421,7 @@ def test_an_interrupt_saves_nothing_if_the_first_row_is_not_written(
         raise Interrupted
 
     monkeypatch.setattr(load_module, "delay_before_retry", interrupt)
+    # The first row is to be retried, and the load is interrupted before that.
     node.prime(Opcode.EXECUTE, error(ErrorCode.OVERLOADED), times=1)
     with pytest.raises(Interrupted) as caught:
         load(node, path, checkpoint=checkpoint, concurrency=1)
@@ -461,6 +479,7 @@ def test_an_error_of_the_source_is_the_cause_of_the_load_s_error(
         load(node, rows())
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert caught.value.report.written == 0
+    # The load's threads end as well.
     for thread in threading.enumerate():
         if "cassandra-load" in thread.name:
             thread.join(WAIT)
@@ -487,15 +506,15 @@ def test_a_node_that_dies_during_a_load_loses_no_row(monkeypatch: pytest.MonkeyP
             prepared.is_idempotent = True
             report = session.load(prepared, rows())
         assert (report.read, report.written, report.failed) == (400, 400, 0)
-        written = {
+        written_ids = {
             request.values[0] for node in nodes.nodes for request in node.requests if request.values
         }
-        assert written == {struct.pack(">i", number) for number in range(400)}
+        assert written_ids == {struct.pack(">i", number) for number in range(400)}
 
 
 def test_shutting_down_the_session_ends_the_load(node: FakeNode, tmp_path: Path) -> None:
     """The rows are not failed rows, so another run writes them."""
-    failed, point = tmp_path / "failed.jsonl", tmp_path / "point"
+    failed_path, checkpoint_path = tmp_path / "failed.jsonl", tmp_path / "point"
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         prepared = session.prepare(INSERT)
@@ -510,13 +529,13 @@ def test_shutting_down_the_session_ends_the_load(node: FakeNode, tmp_path: Path)
                 prepared,
                 rows(),
                 max_errors=None,
-                failed_rows=failed,
-                checkpoint=point,
+                failed_rows=failed_path,
+                checkpoint=checkpoint_path,
                 checkpoint_name="ten rows",
             )
         assert caught.value.report.written == 0  # type: ignore[attr-defined]
-    assert not failed.exists()
-    assert not point.exists()
+    assert not failed_path.exists()
+    assert not checkpoint_path.exists()
 
 
 # -- the columns of a prepared statement -----------------------------------------------------------
@@ -534,14 +553,15 @@ def test_rows_without_names_have_the_order_of_the_argument_columns(
 ) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("Oslo,1\n")
-    failed = tmp_path / "failed.jsonl"
+    failed_path = tmp_path / "failed.jsonl"
     assert load(node, [("Oslo", 1), ["Oslo", 1]], columns=columns).written == 2
     assert load(node, path, columns=columns, header=False).written == 1
     assert values_sent(node) == [[b"\0\0\0\1", b"Oslo"]] * 3
-    report = load(node, [("Oslo", "x")], columns=columns, max_errors=1, failed_rows=failed)
+    report = load(node, [("Oslo", "x")], columns=columns, max_errors=1, failed_rows=failed_path)
     assert report.failed == 1
     fields = list(columns)
-    assert {name: json.loads(failed.read_text())[name] for name in fields} == dict(
+    # The names in the file of failed rows are those of the source.
+    assert {name: json.loads(failed_path.read_text())[name] for name in fields} == dict(
         zip(fields, ["Oslo", "x"], strict=True)
     )
 
@@ -579,6 +599,7 @@ def test_columns_of_arrays_have_the_order_of_the_argument_columns(
     numpy = pytest.importorskip("numpy")
     columns = ["name", "id"]
     array = numpy.array([["Oslo", 1], ["Rome", 2]], dtype=object)
+    # batch=None: each row is a request, in any order
     assert load(node, array, columns=columns, batch=None).written == 2
     masked = numpy.ma.array(array[:1], mask=[[True, False]])
     assert load(node, masked, columns=columns).written == 1
@@ -624,6 +645,8 @@ def test_counter_updates_are_neither_retried_nor_batched(node: FakeNode) -> None
         session = cluster.connect()
         prepared = session.prepare(text)
         prepared.is_idempotent = True
+        # A counter update that is sent twice may count twice, even if the statement is marked as
+        # idempotent.
         report = session.load(prepared, [(1, 5), (2, 5)], counters=True, max_errors=None)
     assert (report.failed, report.retries, report.requests) == (2, 0, 2)
     assert node.count(Opcode.BATCH) == 0
@@ -636,6 +659,7 @@ def test_conditional_writes_ignore_the_session_s_protocol_handler(node: FakeNode
     node.prime(text, rows([("[applied]", "boolean"), *COLUMNS], [(False, 1, "x")]))
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
+        # With this handler, the response to a conditional write would be arrays.
         session.client_protocol_handler = NumpyProtocolHandler
         report = session.load(session.prepare(text), [(1, "a"), (2, "b")])
         assert session.client_protocol_handler is NumpyProtocolHandler
@@ -646,17 +670,17 @@ def test_conditional_writes_ignore_the_session_s_protocol_handler(node: FakeNode
 def test_failed_rows_are_appended_to_those_of_earlier_loads(
     node: FakeNode, load: Load, tmp_path: Path
 ) -> None:
-    failed = tmp_path / "failed.jsonl"
+    failed_path = tmp_path / "failed.jsonl"
     for name in ("x", "y"):
-        load(node, [(name, "a")], max_errors=1, failed_rows=failed)
-    assert [json.loads(line)["id"] for line in failed.read_text().splitlines()] == ["x", "y"]
-    failed.write_text("id,name\n")
+        load(node, [(name, "a")], max_errors=1, failed_rows=failed_path)
+    assert [json.loads(line)["id"] for line in failed_path.read_text().splitlines()] == ["x", "y"]
+    failed_path.write_text("id,name\n")
     with pytest.raises(ValueError, match="has something else than failed rows"):
-        load(node, [(1, "a")], failed_rows=failed)
-    assert failed.read_text() == "id,name\n"
+        load(node, [(1, "a")], failed_rows=failed_path)
+    assert failed_path.read_text() == "id,name\n"
 
 
-def test_a_reversed_mapping_of_columns_is_turned_round(node: FakeNode) -> None:
+def test_the_error_for_a_reversed_mapping_of_columns_shows_it_turned_round(node: FakeNode) -> None:
     node.schema = schema("a", tables=1)
     with (
         Cluster([node.address], port=node.port) as cluster,
@@ -673,22 +697,23 @@ MAPPING_ADVICE = (
 
 
 @LOADERS
-@pytest.mark.parametrize("form", ["csv", "jsonl", "rows"])
+@pytest.mark.parametrize("source_format", ["csv", "jsonl", "rows"])
 def test_a_mapping_that_leaves_out_columns_logs_a_warning(
-    node: FakeNode, load: Load, tmp_path: Path, form: str, caplog: pytest.LogCaptureFixture
+    node: FakeNode, load: Load, tmp_path: Path, source_format: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     node.schema = schema("a", tables=1)
     node.prime_prepare("INSERT INTO a.t0 (id) VALUES (?)", [("id", "int")], pk_indexes=[0])
     source: Any = [{"number": n, "c0": 2, "other": 3} for n in range(3)]
-    if form != "rows":
-        source = tmp_path / f"rows.{form}"
-        is_csv = form == "csv"
+    if source_format != "rows":
+        source = tmp_path / f"rows.{source_format}"
+        is_csv = source_format == "csv"
         source.write_text("number,c0,other\n1,2,3\n" if is_csv else '{"number": 1, "c0": 2}\n')
     assert into_table(node, load, source, columns={"number": "id"}).failed == 0
     warnings = [record.getMessage() for record in caplog.records if "columns=" in record.message]
     assert len(warnings) == 1
     assert warnings[0].startswith(MAPPING_ADVICE)
     caplog.clear()
+    # No warning if the field is ignored, if it is mapped itself, or if the columns are a list.
     into_table(node, load, source, columns={"number": "id"}, ignore=["c0"])
     into_table(node, load, source, columns={"c0": "id"})
     into_table(node, load, [{"id": 1, "c0": 2}], columns=["id"])

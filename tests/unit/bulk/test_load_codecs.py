@@ -23,15 +23,16 @@ LOUD: Converter[str, str] = Converter(str.lower, str.upper)
 
 
 @pytest.fixture
-def record_inserts(node: FakeNode) -> list[Any]:
-    values: list[Any] = []
+def inserted_names(node: FakeNode) -> list[Any]:
+    """Record and return the value of the column "name" of each row that is inserted."""
+    names: list[Any] = []
 
-    def insert(request: Request) -> Answer:
-        values.append(request.values[1])
+    def record_name(request: Request) -> Answer:
+        names.append(request.values[1])
         return void()
 
-    node.prime(INSERT, insert)
-    return values
+    node.prime(INSERT, record_name)
+    return names
 
 
 def load(node: FakeNode, source: Any) -> None:
@@ -44,10 +45,10 @@ def load(node: FakeNode, source: Any) -> None:
         session.load(prepared, source)
 
 
-def test_rows_of_the_application(node: FakeNode, record_inserts: list[Any]) -> None:
+def test_rows_of_the_application(node: FakeNode, inserted_names: list[Any]) -> None:
     """Converters apply to rows of the application."""
     load(node, [(1, "ADA"), {"id": 2, "name": "BOB"}])
-    assert sorted(record_inserts) == [b"ada", b"bob"]
+    assert sorted(inserted_names) == [b"ada", b"bob"]
 
 
 @pytest.mark.parametrize(
@@ -55,19 +56,19 @@ def test_rows_of_the_application(node: FakeNode, record_inserts: list[Any]) -> N
     [("rows.csv", "id,name\n1,ADA\n"), ("rows.jsonl", '{"id": 1, "name": "ADA"}\n')],
 )
 def test_files(
-    node: FakeNode, record_inserts: list[Any], tmp_path: Path, name: str, text: str
+    node: FakeNode, inserted_names: list[Any], tmp_path: Path, name: str, text: str
 ) -> None:
     """Texts of files are CQL values, so no converter changes them."""
     (tmp_path / name).write_text(text)
     load(node, tmp_path / name)
-    assert record_inserts == [b"ADA"]
+    assert inserted_names == [b"ADA"]
 
 
-def test_tables(node: FakeNode, record_inserts: list[Any]) -> None:
+def test_tables(node: FakeNode, inserted_names: list[Any]) -> None:
     """Columns of tables are CQL values too."""
     pyarrow = pytest.importorskip("pyarrow")
     load(node, pyarrow.table({"id": [1], "name": ["ADA"]}))
-    assert record_inserts == [b"ADA"]
+    assert inserted_names == [b"ADA"]
 
 
 def prime(nodes: FakeCluster) -> None:
@@ -84,7 +85,9 @@ def register(cluster: Any) -> None:
     cluster.codecs.register_type("int", Converter(None, str))
 
 
-def test_scans_and_unloads(nodes: FakeCluster, tmp_path: Path) -> None:
+def test_scans_return_converted_values_and_unloads_write_cql_values(
+    nodes: FakeCluster, tmp_path: Path
+) -> None:
     """Scans return converted values, while unloaded files contain CQL values."""
     prime(nodes)
     with Cluster(**settings(nodes)) as cluster:

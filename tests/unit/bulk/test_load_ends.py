@@ -45,6 +45,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 def load(
     node: FakeNode, source: Any, text: str = INSERT, is_idempotent: bool = True, **options: Any
 ) -> LoadReport:
+    """Run a blocking load of `source` with the prepared statement `text`."""
     throttler: RequestThrottler | None = options.pop("throttler", None)
     with Cluster([node.address], port=node.port, request_throttler=throttler) as cluster:
         session = cluster.connect()
@@ -77,17 +78,17 @@ def interrupt_load(
     node: FakeNode, source: Any, monkeypatch: pytest.MonkeyPatch, **options: Any
 ) -> None:
     """Run a load that is interrupted after two chunks."""
-    end_of = load_module.Load._end_of
-    done: list[Any] = []
+    end_chunk = load_module.Load._end_of
+    finished_chunks: list[Any] = []
 
-    def ended(self: Any, chunk: Any) -> None:
-        end_of(self, chunk)
-        done.append(chunk)
-        if len(done) == 2:
+    def end_chunk_and_interrupt(self: Any, chunk: Any) -> None:
+        end_chunk(self, chunk)
+        finished_chunks.append(chunk)
+        if len(finished_chunks) == 2:
             raise Interrupted
 
     with monkeypatch.context() as patch:
-        patch.setattr(load_module.Load, "_end_of", ended)
+        patch.setattr(load_module.Load, "_end_of", end_chunk_and_interrupt)
         with pytest.raises(Interrupted):
             load(node, source, **options)
 
@@ -98,57 +99,61 @@ def interrupt_load(
 def test_a_checkpoint_of_another_cluster_is_refused(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    point = tmp_path / "point"
+    checkpoint_path = tmp_path / "point"
     source = csv_file(tmp_path / "a.csv", *range(30))
-    interrupt_load(node, source, monkeypatch, checkpoint=point)
+    interrupt_load(node, source, monkeypatch, checkpoint=checkpoint_path)
     node.cluster_name = "production"
     with pytest.raises(ValueError, match="its cluster is 'Fake Cluster', and not 'production'"):
-        load(node, source, checkpoint=point)
+        load(node, source, checkpoint=checkpoint_path)
 
 
 def test_a_checkpoint_of_other_files_or_options_is_refused(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    point = tmp_path / "point"
-    first, other = csv_file(tmp_path / "a.csv", *range(25)), csv_file(tmp_path / "b.csv", 1, 2)
-    interrupt_load(node, [first], monkeypatch, checkpoint=point)
-    before = point.read_bytes()
-    for source, options, words in (
-        ([other], {}, r"where it has the file '.*a\.csv', there is '.*b\.csv'"),
-        ([first, other], {}, r"the file '.*b\.csv' is new"),
-        ([first], {"header": ["id", "name"]}, "its option header is True"),
-        ([first], {"null": "NULL"}, "its option null is '', and not 'NULL'"),
-        ([first], {"columns": ["id", "name"]}, "its option columns is None"),
+    checkpoint_path = tmp_path / "point"
+    first_file, other_file = (
+        csv_file(tmp_path / "a.csv", *range(25)),
+        csv_file(tmp_path / "b.csv", 1, 2),
+    )
+    interrupt_load(node, [first_file], monkeypatch, checkpoint=checkpoint_path)
+    content_before = checkpoint_path.read_bytes()
+    for source, options, message in (
+        ([other_file], {}, r"where it has the file '.*a\.csv', there is '.*b\.csv'"),
+        ([first_file, other_file], {}, r"the file '.*b\.csv' is new"),
+        ([first_file], {"header": ["id", "name"]}, "its option header is True"),
+        ([first_file], {"null": "NULL"}, "its option null is '', and not 'NULL'"),
+        ([first_file], {"columns": ["id", "name"]}, "its option columns is None"),
         ([(1, "a")], {"checkpoint_name": "rows"}, r"the file '.*a\.csv' is gone"),
     ):
-        with pytest.raises(ValueError, match=words):
-            load(node, source, checkpoint=point, **options)
-        assert point.read_bytes() == before
-    assert load(node, [first], checkpoint=point, dry_run=True).read == 5
-    assert point.read_bytes() == before
+        with pytest.raises(ValueError, match=message):
+            load(node, source, checkpoint=checkpoint_path, **options)
+        assert checkpoint_path.read_bytes() == content_before
+    # A dry run reads only the rows that the interrupted load left, and leaves the checkpoint.
+    assert load(node, [first_file], checkpoint=checkpoint_path, dry_run=True).read == 5
+    assert checkpoint_path.read_bytes() == content_before
     # The name of a file and a list with this name are the same source.
-    report = load(node, str(first), checkpoint=point)
-    assert (report.skipped, report.written, point.exists()) == (20, 5, False)
+    report = load(node, str(first_file), checkpoint=checkpoint_path)
+    assert (report.skipped, report.written, checkpoint_path.exists()) == (20, 5, False)
     assert ids_sent(node) == set(range(25))
 
 
 def test_a_replaced_or_inserted_file_is_refused(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    point, folder = tmp_path / "point", tmp_path / "folder"
+    checkpoint_path, folder = tmp_path / "point", tmp_path / "folder"
     folder.mkdir()
     csv_file(folder / "1.csv", *range(25))
     csv_file(folder / "2.csv", *range(25, 30))
-    interrupt_load(node, folder, monkeypatch, checkpoint=point)
+    interrupt_load(node, folder, monkeypatch, checkpoint=checkpoint_path)
     csv_file(folder / "0.csv", 100)
     with pytest.raises(ValueError, match=r"it has .*1\.csv', there is .*0\.csv'.*restart=True"):
-        load(node, folder, checkpoint=point)
+        load(node, folder, checkpoint=checkpoint_path)
     (folder / "0.csv").unlink()
     csv_file(folder / "1.csv", *range(24))
     with pytest.raises(ValueError, match=r"1\.csv' has another size since"):
-        load(node, folder, checkpoint=point)
-    report = load(node, folder, checkpoint=point, restart=True)
-    assert (report.skipped, report.written, point.exists()) == (0, 29, False)
+        load(node, folder, checkpoint=checkpoint_path)
+    report = load(node, folder, checkpoint=checkpoint_path, restart=True)
+    assert (report.skipped, report.written, checkpoint_path.exists()) == (0, 29, False)
 
 
 def test_a_load_resumes_in_the_interrupted_file(
@@ -157,32 +162,39 @@ def test_a_load_resumes_in_the_interrupted_file(
     folder = tmp_path / "folder"
     folder.mkdir()
     # the load does not read its checkpoint as a source, in spite of its name
-    point = folder / "point.csv"
+    checkpoint_path = folder / "point.csv"
     for number in range(3):
         csv_file(folder / f"{number}.csv", *range(number * 10, number * 10 + 7))
-    interrupt_load(node, folder, monkeypatch, checkpoint=point)
-    state = json.loads(point.read_text())["state"]
+    interrupt_load(node, folder, monkeypatch, checkpoint=checkpoint_path)
+    state = json.loads(checkpoint_path.read_text())["state"]
+    # The first two files, of 7 rows each, are done.
     assert (state["file"], state["row"], state["rows"]) == (1, 7, 14)
-    before = len(node.requests)
-    report = load(node, str(folder / "*.csv"), checkpoint=point)
-    assert (report.skipped, report.written, ids_sent(node, before)) == (14, 7, set(range(20, 27)))
-    assert not point.exists()
+    count_before = len(node.requests)
+    report = load(node, str(folder / "*.csv"), checkpoint=checkpoint_path)
+    assert (report.skipped, report.written, ids_sent(node, count_before)) == (
+        14,
+        7,
+        set(range(20, 27)),
+    )
+    assert not checkpoint_path.exists()
 
 
 def test_a_checkpoint_for_rows_of_the_application_needs_a_name(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    point, rows_of = tmp_path / "point", [(n, "x") for n in range(25)]
+    checkpoint_path, source_rows = tmp_path / "point", [(n, "x") for n in range(25)]
     with pytest.raises(ValueError, match="a checkpoint= for list needs checkpoint_name="):
-        load(node, rows_of, checkpoint=point)
-    interrupt_load(node, rows_of, monkeypatch, checkpoint=point, checkpoint_name="mine")
-    for source, name in ((rows_of, "other"), (rows_of[1:], "mine")):
+        load(node, source_rows, checkpoint=checkpoint_path)
+    interrupt_load(
+        node, source_rows, monkeypatch, checkpoint=checkpoint_path, checkpoint_name="mine"
+    )
+    for source, name in ((source_rows, "other"), (source_rows[1:], "mine")):
         with pytest.raises(ValueError, match="the checkpoint of something else: its rows"):
-            load(node, source, checkpoint=point, checkpoint_name=name)
-    assert load(node, rows_of, checkpoint=point, checkpoint_name="mine").skipped == 20
+            load(node, source, checkpoint=checkpoint_path, checkpoint_name=name)
+    assert load(node, source_rows, checkpoint=checkpoint_path, checkpoint_name="mine").skipped == 20
     for option in ({"checkpoint_name": "mine"}, {"restart": True}):
         with pytest.raises(ValueError, match="is for loads with a checkpoint"):
-            load(node, rows_of, **option)
+            load(node, source_rows, **option)
 
 
 def test_writes_that_must_not_be_repeated_refuse_a_checkpoint(
@@ -195,6 +207,7 @@ def test_writes_that_must_not_be_repeated_refuse_a_checkpoint(
         load(node, [(1,)], "UPDATE t SET n = n + ?", **options)
     with pytest.raises(ValueError, match="counters and checkpoint exclude each other"):
         load(node, [(1,)], counters=True, **options)
+    # the same file, named in another way
     with pytest.raises(ValueError, match="checkpoint and failed_rows are one file"):
         load(node, [(1, "a")], failed_rows=tmp_path / "x" / ".." / "point", **options)
     assert node.count(Opcode.EXECUTE) == 0
@@ -204,10 +217,10 @@ def test_writes_that_must_not_be_repeated_refuse_a_checkpoint(
 
 
 def test_a_damaged_row_fails_without_its_neighbours(node: FakeNode, tmp_path: Path) -> None:
-    path, failed = tmp_path / "a.csv", tmp_path / "failed.jsonl"
+    path, failed_path = tmp_path / "a.csv", tmp_path / "failed.jsonl"
     damaged = b'1,a\n2,\xe9\n3,c,\n4,"d"x\n5,"e\ne"\nsix,f\n7,g'
     path.write_bytes(b"id,name\n" + damaged + b"\n9,i\n")
-    report = load(node, path, max_errors=None, failed_rows=failed)
+    report = load(node, path, max_errors=None, failed_rows=failed_path)
     assert ids_sent(node) == {1, 5, 7, 9}
     assert (report.read, report.written, report.failed) == (8, 4, 4)
     assert [str(failure).removeprefix(f"{path}, ") for failure in report.failures] == [
@@ -218,17 +231,17 @@ def test_a_damaged_row_fails_without_its_neighbours(node: FakeNode, tmp_path: Pa
         "line 8: column 'id': 'six' is not an integer",
     ]
     # Rows from the file of failed rows fail again until they are corrected.
-    second = load(node, failed, max_errors=None)
-    assert (second.written, second.failed) == (0, 4)
+    report_of_failed = load(node, failed_path, max_errors=None)
+    assert (report_of_failed.written, report_of_failed.failed) == (0, 4)
 
 
 def test_a_quote_that_is_never_closed_ends_the_load(node: FakeNode, tmp_path: Path) -> None:
     """No number of errors allows it: the rest of the file is lost."""
     path = tmp_path / "a.csv"
     path.write_text("id,name\n" + "".join(f"{n},x\n" for n in range(12)) + '12,"y\n13,z\n')
-    words = r"a\.csv, line 14: the quote that opens here is never closed: the rest of the file"
+    message = r"a\.csv, line 14: the quote that opens here is never closed: the rest of the file"
     for options in ({"max_errors": None}, {"max_errors": 100}, {"max_errors": 5, "dry_run": True}):
-        with pytest.raises(LoadError, match=words) as caught:
+        with pytest.raises(LoadError, match=message) as caught:
             load(node, path, failed_rows=tmp_path / "failed", **options)
         assert (caught.value.report.read, caught.value.report.failed) == (12, 0)
     assert ids_sent(node) == set(range(12))
@@ -249,7 +262,8 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def packed(ending: str) -> Callable[[bytes], bytes]:
+def compressor_for(ending: str) -> Callable[[bytes], bytes]:
+    """Return a function that compresses bytes for files with this ending."""
     if ending in PACKED:
         return PACKED[ending]
     if ending == ".lz4":
@@ -259,22 +273,25 @@ def packed(ending: str) -> Callable[[bytes], bytes]:
     return lambda data: bytes(compress(data))
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("file_format", ["csv", "jsonl"])
 @pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz", ".zst", ".lz4"])
 def test_a_truncated_compressed_file_ends_the_load(
-    node: FakeNode, tmp_path: Path, form: str, ending: str
+    node: FakeNode, tmp_path: Path, file_format: str, ending: str
 ) -> None:
     lines = [f"{n},{n * 7919 % 9973}" for n in range(200)]
-    if form == "jsonl":
+    if file_format == "jsonl":
         lines = ["{" + f'"id": {n}' + "}" for n in range(200)]
-    data = packed(ending)("\n".join(["id,name" if form == "csv" else "", *lines, ""]).encode())
-    path = tmp_path / f"a.{form}{ending}"
+    data = compressor_for(ending)(
+        "\n".join(["id,name" if file_format == "csv" else "", *lines, ""]).encode()
+    )
+    path = tmp_path / f"a.{file_format}{ending}"
     path.write_bytes(data)
     assert load(node, path, dry_run=True).read == 200
-    for part in (data[:-1], data[: len(data) * 2 // 3], b""):
-        path.write_bytes(part)
+    for truncated in (data[:-1], data[: len(data) * 2 // 3], b""):
+        path.write_bytes(truncated)
         with pytest.raises((LoadError, ValueError), match=r"ended before|has no bytes") as caught:
             load(node, path, max_errors=None)
+        # A file without any bytes is refused before the load starts.
         if isinstance(caught.value, LoadError):
             assert caught.value.report.failed == 0
 
@@ -283,7 +300,7 @@ def test_a_truncated_compressed_file_ends_the_load(
 def test_all_streams_of_a_compressed_file_are_read(
     node: FakeNode, tmp_path: Path, ending: str
 ) -> None:
-    pack = packed(ending)
+    pack = compressor_for(ending)
     path = tmp_path / f"a.csv{ending}"
     path.write_bytes(pack(b"id,name\n1,a\n") + pack(b"2,b\n") + pack(b"3,c\n"))
     assert load(node, path).written == 3
@@ -306,11 +323,15 @@ def test_a_pipe_is_opened_once(node: FakeNode, tmp_path: Path, count: int) -> No
         load(node, path, format="parquet")
 
 
-def test_a_full_disk_is_an_error_with_a_report(node: FakeNode, tmp_path: Path) -> None:
+def test_files_that_cannot_be_written_are_errors_with_a_report(
+    node: FakeNode, tmp_path: Path
+) -> None:
     path = csv_file(tmp_path / "a.csv", *range(25))
     with pytest.raises(LoadError) as caught:
         load(node, path, checkpoint=tmp_path / "nowhere" / "point")
+    # The checkpoint is first saved after a chunk, which has ten rows.
     assert caught.value.report.written == 10
+    # Each write to this device fails as on a full disk.
     if os.path.exists("/dev/full"):
         path.write_text("id,name\n1\n")
         with pytest.raises(LoadError, match="No space left") as caught:
@@ -322,13 +343,13 @@ def test_a_full_disk_is_an_error_with_a_report(node: FakeNode, tmp_path: Path) -
 
 
 def test_rows_whose_condition_is_false_are_counted_as_not_applied(node: FakeNode) -> None:
-    def answer(request: Request) -> Any:
+    def apply_even_ids(request: Request) -> Any:
         assert request.values is not None
         assert isinstance(request.values[0], bytes)
         (number,) = struct.unpack(">i", request.values[0])
         return rows([("[applied]", "boolean")], [(number % 2 == 0,)])
 
-    node.prime(Opcode.EXECUTE, answer)
+    node.prime(Opcode.EXECUTE, apply_even_ids)
     report = load(node, [(n, "x") for n in range(25)], f"{INSERT} IF NOT EXISTS")
     assert (report.written, report.not_applied, report.failed) == (13, 12, 0)
     assert report.requests == 25  # each row is a request of its own
@@ -355,7 +376,7 @@ def test_a_load_waits_for_its_clusters_throttler(node: FakeNode, queue: int) -> 
 def test_a_throttler_that_never_has_room_is_an_error(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Closed(ConcurrencyLimitingThrottler):
+    class FullThrottler(ConcurrencyLimitingThrottler):
         """A throttler that accepts only the connection's own requests."""
 
         def may_begin(self) -> bool:
@@ -363,5 +384,5 @@ def test_a_throttler_that_never_has_room_is_an_error(
 
     monkeypatch.setattr(load_module, "MOST_WAITS", 3)
     with pytest.raises(LoadError) as caught:
-        load(node, [(1, "x")], throttler=Closed(1, 0))
+        load(node, [(1, "x")], throttler=FullThrottler(1, 0))
     assert caught.value.report.written == 0

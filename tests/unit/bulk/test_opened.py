@@ -55,10 +55,11 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
     path.write_bytes(PACKED[ending](TEXT.encode()))
     with opened(str(path)) as text:
         assert text.read() == TEXT  # line endings are not translated
-    upper = tmp_path / f"B.CSV{ending.upper()}"
-    upper.write_bytes(path.read_bytes())
-    with opened_bytes(str(upper)) as file:
+    upper_case_path = tmp_path / f"B.CSV{ending.upper()}"
+    upper_case_path.write_bytes(path.read_bytes())
+    with opened_bytes(str(upper_case_path)) as file:
         assert whole(file) == TEXT.encode()
+    # The decompressor wraps the file itself, which has to be closed.
     assert getattr(file._file, "_file", file._file).closed
     if ending:
         path.write_bytes(path.read_bytes()[:-3])
@@ -83,8 +84,8 @@ def test_each_stream_is_read(tmp_path: Path, ending: str, monkeypatch: pytest.Mo
     # Random bytes do not get shorter, so the compressed stream is longer than one read step.
     parts = [b"x" * 300_000, random.Random(1).randbytes(5000), b"", b"end"]
     path.write_bytes(b"".join(map(PACKED[ending], parts)))
-    for step in (opened_module._STEP, 1, 1000):
-        monkeypatch.setattr(opened_module, "_STEP", step)
+    for read_size in (opened_module._STEP, 1, 1000):
+        monkeypatch.setattr(opened_module, "_STEP", read_size)
         with opened_bytes(str(path)) as file:
             assert whole(file) == b"".join(parts)
     with opened_bytes(str(path)) as file:
@@ -96,14 +97,15 @@ def test_each_stream_is_read(tmp_path: Path, ending: str, monkeypatch: pytest.Mo
 def test_a_damaged_stream_is_an_error_wherever_it_is(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"a.csv{ending}"
     first, second = map(PACKED[ending], (b"id\n1\n", b"2\n" * 500))
-    begin = len(first)
+    second_begin = len(first)
     for damaged, message in (
-        (flipped(second, 0), f"the stream at byte {begin} is not valid"),
-        (flipped(second, len(second) // 2), f"the stream at byte {begin} is not valid"),
-        (b"garbage behind", f"the stream at byte {begin} is not valid"),
-        (second + b"garbage", f"the stream at byte {begin + len(second)} is not valid"),
+        (flipped(second, 0), f"the stream at byte {second_begin} is not valid"),
+        (flipped(second, len(second) // 2), f"the stream at byte {second_begin} is not valid"),
+        (b"garbage behind", f"the stream at byte {second_begin} is not valid"),
+        (second + b"garbage", f"the stream at byte {second_begin + len(second)} is not valid"),
         (second[:-3], "ended before the end"),
         (second[:3], "ended before the end"),
+        # xz files may have zero bytes between streams, but only multiples of four
         (bytes(3), "3 zero bytes" if ending == ".xz" else "ended before|is not valid"),
         (bytes(6) + second, "6 zero bytes" if ending == ".xz" else "is not valid"),
     ):
@@ -112,7 +114,7 @@ def test_a_damaged_stream_is_an_error_wherever_it_is(tmp_path: Path, ending: str
             assert file.read1() == b"id\n1\n"
             with pytest.raises((EOFError, OSError), match=message):
                 whole(file)
-    path.write_bytes(flipped(first, begin // 2))
+    path.write_bytes(flipped(first, second_begin // 2))
     with opened_bytes(str(path)) as file, pytest.raises(OSError, match="at byte 0 is not valid"):
         whole(file)
 
@@ -121,8 +123,8 @@ def test_padding_between_streams_of_xz(tmp_path: Path, monkeypatch: pytest.Monke
     """Zero bytes between and after the streams of an xz file are skipped."""
     path = tmp_path / "a.csv.xz"
     path.write_bytes(lzma.compress(b"a") + bytes(8) + lzma.compress(b"b") + bytes(64))
-    for step in (opened_module._STEP, 3):
-        monkeypatch.setattr(opened_module, "_STEP", step)
+    for read_size in (opened_module._STEP, 3):
+        monkeypatch.setattr(opened_module, "_STEP", read_size)
         with opened_bytes(str(path)) as file:
             assert whole(file) == b"ab"
 
@@ -177,6 +179,7 @@ def test_encodings() -> None:
         check_encoding("none")
     with pytest.raises(ValueError, match="must be one that Python knows, but is 5"):
         check_encoding(5)  # type: ignore[arg-type]
+    # base64 is a codec of Python that converts bytes to bytes.
     with pytest.raises(ValueError, match="must be one of texts, but is 'base64'"):
         check_encoding("base64")
 
@@ -192,6 +195,7 @@ def test_files_of_another_encoding(tmp_path: Path) -> None:
     path.write_bytes(b"\xff")
     with opened_bytes(str(path), encoding="cp1252") as file:
         assert whole(file) == "ÿ".encode()
+    # cp1252 has no character with this byte.
     path.write_bytes(b"\x81")
     with (
         opened_bytes(str(path), encoding="cp1252") as file,
@@ -241,8 +245,9 @@ def test_bytes_that_are_given_back_are_read_first() -> None:
 
 def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "LONGEST_LINE", 100)
-    for end in (b"\n", b"\r"):
-        line = b"x" * 60 + end
+    for line_end in (b"\n", b"\r"):
+        line = b"x" * 60 + line_end
+        # Only the length of each line counts.
         assert whole(Limited(Pieces(*[line] * 5), "a")) == line * 5
     file = Limited(Pieces(b"\n" + b"x" * 60, b"x" * 60), "a.csv")
     file.read1()
@@ -268,18 +273,19 @@ def test_a_pipe_is_opened_once(tmp_path: Path) -> None:
     os.mkfifo(path)
     assert is_pipe(path)
 
-    def write() -> None:
+    def write_pipe() -> None:
         Path(path).write_bytes(b"a\nb\n")
 
-    writer = threading.Thread(target=write)
+    writer = threading.Thread(target=write_pipe)
     writer.start()
     pipes = Pipes()
     with opened_bytes(path, pipes) as file:
         data = file.read1()
+        # what was read to find out about the file is read again by the next reader
         file.give_back(data)
-    with opened_bytes(path, pipes) as again:
-        assert again is file
-        assert whole(again) == b"a\nb\n"
+    with opened_bytes(path, pipes) as same_file:
+        assert same_file is file
+        assert whole(same_file) == b"a\nb\n"
     writer.join()
     pipes.close()
     assert file._file.closed

@@ -13,7 +13,9 @@ def outcomes(size: int) -> Outcomes:
 def test_rows_are_done_up_to_the_first_gap() -> None:
     """Row 0 could not be bound, so the rows of the wave have other numbers."""
     rows = outcomes(8)
+    # the done rows before the first gap, and how many of them failed or were not applied
     assert rows.first_rows() == (0, 0, 0)
+    # the row numbers of the wave: its row 0 is row 1 of the chunk, and so on
     numbers = range(1, 8)
     rows.note_group(numbers, [5, 6], True)
     rows.note_group(numbers, [0], True)

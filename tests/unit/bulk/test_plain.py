@@ -80,19 +80,22 @@ def answer(request: Request) -> Answer:
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
     """Two nodes with the schema, the token estimates and the rows of one table."""
-    with FakeCluster(2) as running:
-        for node in running.nodes:
+    with FakeCluster(2) as cluster:
+        for node in cluster.nodes:
             node.schema = schema("a")
             node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], COLUMNS)
             count = QUERY.replace('"id", "c0"', "count(*)")
             node.prime_prepare(count, [("a", "bigint"), ("b", "bigint")], [("count", "bigint")])
             node.prime(QUERY, answer)
             node.prime(count, rows([("count", "bigint")], [(1,)]))
+            # size estimates of 10 GiB for each of two ranges
             estimates = [("-5000", "0", 1 << 30, 10), ("0", "5000", 1 << 30, 10)]
             node.prime(re.compile("^SELECT range_start, .*'t0'$"), paged(ESTIMATES, estimates))
-            names = rows([("field_names", "list<text>")], [([name for name, _ in ADDRESS.fields],)])
-            node.prime(re.compile("^SELECT field_names .*'address'$"), names)
-        yield running
+            field_names = rows(
+                [("field_names", "list<text>")], [([name for name, _ in ADDRESS.fields],)]
+            )
+            node.prime(re.compile("^SELECT field_names .*'address'$"), field_names)
+        yield cluster
 
 
 HANDLERS = [ProtocolHandler, LazyProtocolHandler, NumpyProtocolHandler, OwnHandler]
@@ -113,7 +116,7 @@ def change_settings(session: Any, handler: Any) -> None:
     session.encoder.mapping[str] = lambda value: "'not what was meant'"
 
 
-def check(folder: Path) -> None:
+def check_files(folder: Path) -> None:
     """Check that the JSON lines and the CSV file in `folder` have the table's rows."""
     lines = (folder / "jsonl" / "part-00000.jsonl").read_text().splitlines()
     expected = [{"id": n, "home": home, "way": list(way)} for n, home, way in ROWS]
@@ -127,23 +130,26 @@ def check(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
-@pytest.mark.parametrize("factory", FACTORIES)
+@pytest.mark.parametrize("row_factory", FACTORIES)
 def test_unloaded_files_do_not_depend_on_settings_of_the_session(
-    nodes: FakeCluster, tmp_path: Path, handler: Any, factory: Any
+    nodes: FakeCluster, tmp_path: Path, handler: Any, row_factory: Any
 ) -> None:
-    with Cluster(**hostile(nodes, factory)) as cluster, cluster.connect() as session:
+    with Cluster(**hostile(nodes, row_factory)) as cluster, cluster.connect() as session:
         change_settings(session, handler)
         cluster.register_user_type("a", "address", Address)
-        for form in ("csv", "jsonl"):
-            assert session.unload("a.t0", tmp_path / form, format=form).rows == len(ROWS)
+        for file_format in ("csv", "jsonl"):
+            assert session.unload("a.t0", tmp_path / file_format, format=file_format).rows == len(
+                ROWS
+            )
         ranges = session.scan("a.t0").token_ranges()
+        # Each range has one row.
         assert session.count("a.t0") == len(ranges)
         assert sum(page._message.row_count for page in session.scan("a.t0").pages()) == len(ROWS)
         assert session.client_protocol_handler is handler
     # All size estimates count, whatever the session's fetch size is: one range for each 32 MiB of
     # 20 GiB.
     assert len(ranges) > 600
-    check(tmp_path)
+    check_files(tmp_path)
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
@@ -156,11 +162,11 @@ async def test_unloaded_files_do_not_depend_on_settings_of_the_session_on_asynci
     ):
         change_settings(session, handler)
         await cluster.register_user_type("a", "address", Address)
-        for form in ("csv", "jsonl"):
-            report = await session.unload("a.t0", tmp_path / form, format=form)
+        for file_format in ("csv", "jsonl"):
+            report = await session.unload("a.t0", tmp_path / file_format, format=file_format)
             assert report.rows == len(ROWS)
         assert await session.count("a.t0", splits=4) > 1
-    check(tmp_path)
+    check_files(tmp_path)
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
@@ -206,20 +212,21 @@ def test_each_result_is_read_by_its_own_columns(nodes: FakeCluster) -> None:
 
 
 def test_elements_that_are_equal_in_python_are_all_kept(nodes: FakeCluster) -> None:
-    plain = PlainRows()
+    plain_rows = PlainRows()
     columns: Any = [
         ("s", "set<double>"),
         ("m", "map<double, int>"),
         ("l", "list<tuple<set<double>, int>>"),
     ]
+    # equal in Python, but different values of CQL
     zeros = [-0.0, 0.0]
     row = (zeros, {-0.0: 1}, [(zeros, 1)])
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         for node in nodes.nodes:
             node.prime("SELECT it", rows(columns, [row]))
-        (record,) = plain.tuples(session.execute("SELECT it"))
-    assert repr(record[0]) == "[-0.0, 0.0]"
-    assert repr(record[2]) == "[([-0.0, 0.0], 1)]"
+        (tuple_of_row,) = plain_rows.tuples(session.execute("SELECT it"))
+    assert repr(tuple_of_row[0]) == "[-0.0, 0.0]"
+    assert repr(tuple_of_row[2]) == "[([-0.0, 0.0], 1)]"
 
 
 def test_a_json_map_may_have_keys_that_are_equal_in_python() -> None:

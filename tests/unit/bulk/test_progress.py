@@ -14,6 +14,7 @@ def test_without_tqdm_progress_is_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tqdm", None)
+    # show each change at once
     monkeypatch.setattr(progress, "_INTERVAL", 0.0)
     with Progress(True, "ks.t") as bar:
         bar.add(1500)

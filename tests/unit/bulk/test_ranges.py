@@ -62,7 +62,7 @@ def check_cover(ranges: list[TokenRange]) -> None:
     assert ranges[0].start == FIRST
     assert ranges[-1].end == LAST
     assert all(token_range.start < token_range.end for token_range in ranges)
-    assert all(a.end == b.start for a, b in itertools.pairwise(ranges))
+    assert all(current.end == following.start for current, following in itertools.pairwise(ranges))
 
 
 def random_ring(seed: int) -> Ring:
@@ -84,13 +84,15 @@ def test_ranges_and_their_splits_cover_any_ring_once(seed: int) -> None:
             token_range.end,
             rng.randint(token_range.start + 1, token_range.end),
         ):
-            hosts = {h.endpoint for h in ring.get_replicas("ks", Murmur3Token(token))}
+            hosts = {host.endpoint for host in ring.get_replicas("ks", Murmur3Token(token))}
             assert set(token_range.replicas) == hosts
-    for parts in (1, 2, 7, 64, 1000):
+    for part_count in (1, 2, 7, 64, 1000):
         weights = [rng.choice([0.0, 1.0, rng.random() * 1000]) for _ in ranges]
-        split = split_ranges(ranges, weights, parts)
+        split = split_ranges(ranges, weights, part_count)
         check_cover(split)
-        assert len(split) <= parts * 2 + len(ranges)
+        # Ranges are cut at even weights and at the borders of the ring's ranges.
+        assert len(split) <= part_count * 2 + len(ranges)
+        # The replicas of a piece must be replicas of each range that it overlaps.
         for piece in split:
             for token_range in ranges:
                 if max(piece.start, token_range.start) < min(piece.end, token_range.end):
@@ -106,19 +108,22 @@ def test_without_a_ring_and_with_tablets_there_is_one_range() -> None:
 @pytest.mark.parametrize("tablets", [1, 2, 8, 64])
 def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> None:
     metadata: Any = Metadata(None, tablets=True)
-    parts = at_tablets(metadata, "ks", splits)
-    assert splits <= parts < 2 * splits
-    ranges = split_ranges(ring_ranges(metadata, "ks"), [1.0], parts)
+    part_count = at_tablets(metadata, "ks", splits)
+    assert splits <= part_count < 2 * splits
+    ranges = split_ranges(ring_ranges(metadata, "ks"), [1.0], part_count)
     check_cover(ranges)
-    assert len(ranges) == parts
+    assert len(ranges) == part_count
     # The last tokens of tablets, as ScyllaDB computes them.
-    ends = {-(2**63) + (number + 1) * 2**64 // tablets - 1 for number in range(tablets)}
+    tablet_ends = {-(2**63) + (number + 1) * 2**64 // tablets - 1 for number in range(tablets)}
     for token_range in ranges:
-        inside = [end for end in ends if token_range.start < end < token_range.end]
-        if parts >= tablets:
-            assert inside == []
+        borders_inside = [end for end in tablet_ends if token_range.start < end < token_range.end]
+        # The numbers of ranges and tablets are powers of two, so the larger one divides the
+        # other's ranges evenly.
+        if part_count >= tablets:
+            assert borders_inside == []
         else:
-            assert token_range.end in ends
+            assert token_range.end in tablet_ends
+    # Without tablets, the number of splits stays as it is.
     assert at_tablets(Metadata(None), "ks", splits) == splits  # type: ignore[arg-type]
 
 
@@ -164,14 +169,15 @@ def test_keys_of_random_tokens() -> None:
 def test_weights_equal_a_simple_sum_over_overlaps() -> None:
     generator = random.Random(5)
     for _ in range(200):
-        bounds = sorted({FIRST, LAST, *(generator.randrange(-100, 100) for _ in range(9))})
-        ranges = [TokenRange(start, end) for start, end in itertools.pairwise(bounds)]
+        borders = sorted({FIRST, LAST, *(generator.randrange(-100, 100) for _ in range(9))})
+        ranges = [TokenRange(start, end) for start, end in itertools.pairwise(borders)]
         estimates = []
         for _ in range(generator.randrange(1, 12)):
             start, end = sorted(generator.sample(range(-120, 120), 2))
             estimates.append(Estimate(start, end, generator.randrange(1, 1000)))
         sizes = {(estimate.start, estimate.end): 0 for estimate in estimates}
         for estimate in estimates:
+            # Of several estimates for one range, the largest counts.
             sizes[estimate.start, estimate.end] = max(
                 sizes[estimate.start, estimate.end], estimate.bytes
             )
@@ -191,8 +197,8 @@ def test_many_ranges_are_weighed_and_split_in_linear_time() -> None:
     # An algorithm that compares all pairs would take minutes here.
     count = 20_000
     step = (LAST - FIRST) // count
-    bounds = [FIRST + number * step for number in range(count)] + [LAST]
-    ranges = [TokenRange(start, end) for start, end in itertools.pairwise(bounds)]
+    borders = [FIRST + number * step for number in range(count)] + [LAST]
+    ranges = [TokenRange(start, end) for start, end in itertools.pairwise(borders)]
     weights = weigh(
         ranges, [Estimate(token_range.start, token_range.end, 7) for token_range in ranges]
     )

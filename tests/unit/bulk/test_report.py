@@ -38,15 +38,16 @@ def test_failures_are_counted_and_the_first_are_kept() -> None:
     assert (report.failed, len(report.failures)) == (300, MOST_FAILURES)
     lines = str(report).splitlines()
     assert lines[1:3] == ["300 rows failed:", "  row 0: wrong"]
+    # The text shows ten failures.
     assert lines[-1] == "  ... and 290 more"
     assert report.as_dict()["failures"][0] == "row 0: wrong"
 
 
 def test_rows_of_earlier_runs_have_their_outcomes() -> None:
     report = LoadReport("ks.t", skipped=20_000, skipped_failed=801)
-    words = "20,000 rows were done by earlier runs: 19,199 written, 801 failed"
-    assert str(report).splitlines()[1:] == [words]
+    message = "20,000 rows were done by earlier runs: 19,199 written, 801 failed"
+    assert str(report).splitlines()[1:] == [message]
     report = LoadReport("ks.t", skipped=1, skipped_not_applied=1)
-    words = "1 row was done by earlier runs: 0 written, 1 not applied"
-    assert str(report).splitlines()[1:] == [words]
+    message = "1 row was done by earlier runs: 0 written, 1 not applied"
+    assert str(report).splitlines()[1:] == [message]
     assert report.as_dict()["skipped_not_applied"] == 1

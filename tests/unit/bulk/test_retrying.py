@@ -31,6 +31,7 @@ from cassandra.protocol.messages.errors import OverloadedErrorMessage, ServerErr
 
 
 def test_the_delay_before_a_retry_is_none_for_permanent_errors() -> None:
+    # seconds, which grow with each retry
     assert delay_before_retry(OperationTimedOut(), 1) == 0.04
     assert delay_before_retry(NoHostAvailable("none", {}), RETRIES) == 5.0
     assert delay_before_retry(NoHostAvailable("none", {}), RETRIES + 1) is None
@@ -79,6 +80,7 @@ def test_texts_of_servers_that_reject_a_value(text: str) -> None:
     assert is_data_error(WriteFailure(text))
     assert is_data_error(refused_everywhere("no host is left", {"a": refusal}, refusal))
     assert is_data_error(NoHostAvailable("no host is left", {"a": OSError(), "b": refusal}))
+    # An overloaded server may accept the value later, whatever the text says.
     assert not is_data_error(OverloadedErrorMessage(0x1001, text, None))
     assert delay_before_retry(refusal, 1) is None
 
@@ -110,5 +112,5 @@ def test_errors_without_details_may_be_about_a_value() -> None:
         assert may_be_data_error(error)
         assert may_be_data_error(refused_everywhere("no host is left", {"a": error}, error))
     assert may_be_data_error(InvalidRequest("no"))
-    for passing in (WriteTimeout("late"), NoHostAvailable("none", {}), OperationTimedOut()):
-        assert not may_be_data_error(passing)
+    for temporary_error in (WriteTimeout("late"), NoHostAvailable("none", {}), OperationTimedOut()):
+        assert not may_be_data_error(temporary_error)

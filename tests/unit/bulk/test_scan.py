@@ -58,6 +58,7 @@ class Table:
             return fault
         assert request.values is not None
         start, end = (int.from_bytes(value, "big", signed=True) for value in request.values)  # type: ignore[arg-type]
+        # Count each range once, with its first page.
         if request.paging_state is None:
             self.ranges[start, end] += 1
         matching_rows = [(n, n * 2) for n, token in TOKENS.items() if start < token <= end]
@@ -86,28 +87,28 @@ def no_fault(_: int) -> None:
     return None
 
 
-def fail_each_fifth(count: int) -> Answer | None:
+def fail_each_fifth(request_count: int) -> Answer | None:
     """Return an error for each fifth request, a different one each time."""
-    if count % 5:
+    if request_count % 5:
         return None
-    kinds = [
+    faults = [
         close(),
         error(ErrorCode.OVERLOADED),
         reset(),
         error(ErrorCode.READ_TIMEOUT, consistency=1, received=0, block_for=1, data_present=False),
     ]
-    return kinds[count // 5 % len(kinds)]
+    return faults[request_count // 5 % len(faults)]
 
 
 EXPECTED = [(n, n * 2) for n in range(ROWS)]
 
 
-@pytest.mark.parametrize("faults", [no_fault, fail_each_fifth])
+@pytest.mark.parametrize("fault_of_request", [no_fault, fail_each_fifth])
 @pytest.mark.parametrize("in_order", [False, True])
 def test_each_row_comes_once(
-    nodes: FakeCluster, faults: Callable[[int], Answer | None], in_order: bool
+    nodes: FakeCluster, fault_of_request: Callable[[int], Answer | None], in_order: bool
 ) -> None:
-    table = Table(faults)
+    table = Table(fault_of_request)
     nodes.prime(QUERY, table)
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         scan = session.scan("a.t0", page_size=20, splits=20, in_order=in_order)
@@ -122,10 +123,10 @@ async def test_a_scan_cancelled_at_any_step_leaves_no_task(
     nodes: FakeCluster, in_order: bool
 ) -> None:
     nodes.prime(QUERY, Table(no_fault))
-    others = asyncio.all_tasks()
+    tasks_before = asyncio.all_tasks()
     async with aio.Cluster(**settings(nodes)) as cluster:
         session = await cluster.connect(wait_for_all_pools=True)
-        idle = asyncio.all_tasks()
+        tasks_without_scan = asyncio.all_tasks()
 
         async def scan() -> None:
             async for _ in session.scan("a.t0", page_size=20, splits=4, in_order=in_order):
@@ -133,9 +134,9 @@ async def test_a_scan_cancelled_at_any_step_leaves_no_task(
 
         turns = 0
         while turns < 1_000_000:
-            was_over = await cancelled_after(turns, scan)
+            is_finished = await cancelled_after(turns, scan)
             # Responses to requests of the cancelled scan may still arrive and free the connections.
-            await until_on_loop(lambda: asyncio.all_tasks() <= idle)
+            await until_on_loop(lambda: asyncio.all_tasks() <= tasks_without_scan)
             await until_on_loop(
                 lambda: all(
                     connection.in_flight == 0
@@ -143,12 +144,13 @@ async def test_a_scan_cancelled_at_any_step_leaves_no_task(
                     for connection in pool.connections
                 )
             )
-            if was_over:
+            if is_finished:
                 break
+            # try each of the first steps, and then fewer and fewer
             turns += 1 + turns // 10
         else:
             raise AssertionError("the scan was never over")
-    assert asyncio.all_tasks() == others
+    assert asyncio.all_tasks() == tasks_before
 
 
 async def test_each_row_is_returned_once_on_asyncio(nodes: FakeCluster) -> None:
@@ -163,15 +165,16 @@ def test_a_checkpoint_is_refused_for_other_columns(nodes: FakeCluster, tmp_path:
     path = tmp_path / "point"
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         assert len(list(session.scan("a.t0", splits=4, checkpoint=path))) == ROWS
-        before = path.read_bytes()
-        subject = json.loads(before)["subject"]
+        content_before = path.read_bytes()
+        subject = json.loads(content_before)["subject"]
         assert (subject["work"], subject["table"]) == ("scan", "a.t0")
         with pytest.raises(ValueError, match="its columns is None, and not"):
             list(session.scan("a.t0", ["id", "c0"], checkpoint=path))
         with pytest.raises(TypeError, match="a count does not have the option 'checkpoint'"):
             session.count("a.t0", checkpoint=path)
+        # The first scan read all rows.
         assert list(session.scan("a.t0", splits=4, checkpoint=path)) == []
-    assert path.read_bytes() == before
+    assert path.read_bytes() == content_before
 
 
 def test_a_checkpoint_is_refused_for_another_cluster(nodes: FakeCluster, tmp_path: Path) -> None:
@@ -192,27 +195,28 @@ def test_a_checkpoint_is_refused_for_another_cluster(nodes: FakeCluster, tmp_pat
 def test_a_checkpoint_is_refused_for_other_ranges(nodes: FakeCluster, tmp_path: Path) -> None:
     nodes.prime(QUERY, Table(no_fault))
     path = tmp_path / "point"
-    low, high = TokenRange(FIRST, -1), TokenRange(-1, LAST)
+    lower_range, upper_range = TokenRange(FIRST, -1), TokenRange(-1, LAST)
     lower_half = [n for n, token in TOKENS.items() if token <= -1]
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         options: Any = {"page_size": 100, "checkpoint": path}
-        rows_of_low: Any = iter(session.scan("a.t0", ranges=[low], in_order=True, **options))
-        numbers = [next(rows_of_low).id for _ in range(150)]
-        rows_of_low.close()
-        before = path.read_bytes()
-        for ranges in ([high], [low, high], [], None):
+        lower_rows: Any = iter(session.scan("a.t0", ranges=[lower_range], in_order=True, **options))
+        numbers = [next(lower_rows).id for _ in range(150)]
+        lower_rows.close()
+        content_before = path.read_bytes()
+        for ranges in ([upper_range], [lower_range, upper_range], [], None):
             with pytest.raises(ValueError, match=r"it is of other token ranges \(ranges=\)"):
                 list(session.scan("a.t0", ranges=ranges, **options))
-        assert path.read_bytes() == before
+        assert path.read_bytes() == content_before
         # A range is the same even if its replicas have changed in the meantime.
-        moved = TokenRange(*low[:2], ("h",))
-        numbers += [row.id for row in session.scan("a.t0", ranges=[moved], **options)]
+        range_with_replica = TokenRange(*lower_range[:2], ("h",))
+        numbers += [row.id for row in session.scan("a.t0", ranges=[range_with_replica], **options)]
+        # The last page may be read twice, since the scan was stopped within it.
         assert sorted(set(numbers)) == lower_half
         # A checkpoint of the whole table is refused for a scan of ranges.
         path.unlink()
         list(session.scan("a.t0", **options))
         with pytest.raises(ValueError, match="it is of other token ranges"):
-            list(session.scan("a.t0", ranges=[low], **options))
+            list(session.scan("a.t0", ranges=[lower_range], **options))
 
 
 def test_ranges_are_refused_with_another_partitioner() -> None:
@@ -226,6 +230,7 @@ def test_ranges_are_refused_with_another_partitioner() -> None:
         node.prime(query, rows(columns, [(1, 2)], keyspace="a", table="t0"))
         with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
             whole_ring = TokenRange(FIRST, LAST)
+            # This partitioner has tokens of another kind, so only the whole table can be read.
             for ranges in ([TokenRange(FIRST, 0), TokenRange(0, LAST)], [whole_ring, whole_ring]):
                 with pytest.raises(ValueError, match=r"ranges= .* a\.t0 is not read by token"):
                     list(session.scan("a.t0", ranges=ranges))
@@ -242,8 +247,8 @@ async def test_methods_that_collect_rows_have_no_checkpoint(
     nodes: FakeCluster, tmp_path: Path, method: str
 ) -> None:
     # The checkpoint would record pages as finished whose rows are lost if a later page fails.
-    table = Table(no_fault)
-    nodes.prime(QUERY, table)
+    scanned_table = Table(no_fault)
+    nodes.prime(QUERY, scanned_table)
     path = tmp_path / "point"
     message = f"{method} does not have the option 'checkpoint': after an error the rows"
     async with aio.Cluster(**settings(nodes)) as aio_cluster:
@@ -256,12 +261,13 @@ async def test_methods_that_collect_rows_have_no_checkpoint(
         pytest.raises(TypeError, match=message),
     ):
         getattr(session.scan("a.t0", checkpoint=path), method)()
-    assert not table.request_count
+    assert not scanned_table.request_count
     assert not path.exists()
 
 
 def test_a_reader_of_batches_has_no_checkpoint(nodes: FakeCluster, tmp_path: Path) -> None:
-    # Who reads from it, DuckDB for example, takes batches long before it uses them.
+    # A consumer such as DuckDB reads batches long before it uses them, so the checkpoint would
+    # record pages whose rows may be lost.
     nodes.prime(QUERY, Table(no_fault))
     with (
         Cluster(**settings(nodes)) as cluster,
@@ -276,32 +282,35 @@ def test_a_resumed_iteration_repeats_its_last_page(nodes: FakeCluster, tmp_path:
     path = tmp_path / "point"
     is_damaged = True
 
-    def fault(count: int) -> Answer | None:
-        return error(ErrorCode.INVALID) if is_damaged and count > 3 else None
+    def fault(request_count: int) -> Answer | None:
+        return error(ErrorCode.INVALID) if is_damaged and request_count > 3 else None
 
     nodes.prime(QUERY, Table(fault))
     options: Any = {"splits": 4, "page_size": 100, "concurrency": 1, "checkpoint": path}
-    for form in ("__iter__", "arrow_batches"):
+    for method in ("__iter__", "arrow_batches"):
         path.unlink(missing_ok=True)
         is_damaged = True
+        # The first attempt fails at its fourth request, and the second one resumes after it.
         numbers: list[Any] = []
         with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
             table = Table(fault)
             nodes.prime(QUERY, table)
             for attempt in range(2):
-                items = iter(getattr(session.scan("a.t0", **options), form)())
+                items = iter(getattr(session.scan("a.t0", **options), method)())
                 try:
                     for item in items:
-                        numbers += item["id"].to_pylist() if form != "__iter__" else [item.id]
+                        numbers += item["id"].to_pylist() if method != "__iter__" else [item.id]
                 except InvalidRequest:
                     assert attempt == 0
                 is_damaged = False
+        # Rows of the last page may come twice, but none is lost.
         assert sorted(set(numbers)) == [n for n, _ in EXPECTED]
 
 
 @pytest.mark.parametrize("method", COLLECTING)
 def test_collecting_a_scan_of_no_ranges_is_refused(nodes: FakeCluster, method: str) -> None:
     pytest.importorskip("pyarrow")
+    # the library that each method needs
     pytest.importorskip({"to_numpy": "numpy"}.get(method, "pandas"))
     if method == "to_polars":
         pytest.importorskip("polars")
@@ -355,6 +364,7 @@ def test_pages_ahead_are_bounded_by_their_bytes(nodes: FakeCluster) -> None:
     table = Table(no_fault)
     nodes.prime(QUERY, table)
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        # One byte: each page is beyond the limit, so only the next page is requested.
         pages = session.scan("a.t0", page_size=10, max_buffered_bytes=1, concurrency=4).pages()
         for _ in range(8):
             next(pages)
@@ -371,11 +381,12 @@ def test_count_adds_the_ranges(nodes: FakeCluster) -> None:
     nodes.prime(query, rows([("count", "bigint")], [(7,)]))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         ranges = session.scan("a.t0", splits=9).token_ranges()
+        # The node answers 7 for each range.
         assert session.count("a.t0", splits=9) == 7 * len(ranges)
 
 
 @pytest.mark.parametrize(
-    ("options", "text"),
+    ("options", "message"),
     [
         ({"page_size": 0}, "page_size is a number from 1 on, not 0"),
         ({"splits": "x"}, "splits is a number from 1 on, not 'x'"),
@@ -384,10 +395,10 @@ def test_count_adds_the_ranges(nodes: FakeCluster) -> None:
     ],
 )
 def test_wrong_options_are_refused_before_the_scan_starts(
-    nodes: FakeCluster, options: dict[str, Any], text: str
+    nodes: FakeCluster, options: dict[str, Any], message: str
 ) -> None:
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
-        with pytest.raises((TypeError, ValueError), match=text):
+        with pytest.raises((TypeError, ValueError), match=message):
             session.scan("a.t0", **options)
         with pytest.raises(ValueError, match=r"table 't0' is of no keyspace"):
             list(session.scan("t0"))
@@ -403,6 +414,7 @@ def test_each_row_is_returned_once_if_a_node_dies_during_the_scan(nodes: FakeClu
             if number == 5:
                 nodes.nodes[1].refuse_connections()
                 nodes.nodes[1].drop_connections(reset=True)
+            # the first node is back, and another one dies
             if number == 15:
                 nodes.nodes[1].accept_connections()
                 nodes.nodes[2].refuse_connections()
@@ -415,9 +427,11 @@ async def test_to_numpy_concatenates_all_pages(nodes: FakeCluster) -> None:
     nodes.prime(QUERY, Table(no_fault))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         arrays = session.scan("a.t0", page_size=70, splits=4).to_numpy()
-    async with aio.Cluster(**settings(nodes)) as other:
-        others = await (await other.connect()).scan("a.t0", page_size=70, splits=4).to_numpy()
-    for columns in (arrays, others):
+    async with aio.Cluster(**settings(nodes)) as aio_cluster:
+        aio_arrays = (
+            await (await aio_cluster.connect()).scan("a.t0", page_size=70, splits=4).to_numpy()
+        )
+    for columns in (arrays, aio_arrays):
         order = numpy.argsort(columns["id"])
         assert columns["id"][order].tolist() == list(range(ROWS))
         assert columns["c0"][order].tolist() == [n * 2 for n in range(ROWS)]
@@ -464,11 +478,11 @@ async def test_a_limit_is_exact(nodes: FakeCluster, limit: int, in_order: bool) 
     nodes.prime(QUERY, Table(no_fault))
     options: Any = {"page_size": 70, "splits": 10, "limit": limit, "in_order": in_order}
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
-        blocking = [tuple(row) for row in session.scan("a.t0", **options)]
-    async with aio.Cluster(**settings(nodes)) as other:
-        session_there = await other.connect()
-        others = [tuple(row) async for row in session_there.scan("a.t0", **options)]
-    for scanned in (blocking, others):
+        blocking_rows = [tuple(row) for row in session.scan("a.t0", **options)]
+    async with aio.Cluster(**settings(nodes)) as aio_cluster:
+        aio_session = await aio_cluster.connect()
+        aio_rows = [tuple(row) async for row in aio_session.scan("a.t0", **options)]
+    for scanned in (blocking_rows, aio_rows):
         assert len(set(scanned)) == len(scanned) == min(limit, ROWS)
         assert set(scanned) <= set(EXPECTED)
         if in_order:
@@ -486,11 +500,11 @@ async def test_a_limit_holds_for_pages_and_tables(nodes: FakeCluster) -> None:
         assert sum(batch.num_rows for batch in scan.arrow_batches()) == 33
         assert scan.reader().read_all().num_rows == scan.to_arrow().num_rows == 33
         assert len(scan.to_pandas()) == len(scan.to_numpy()["id"]) == 33
-    async with aio.Cluster(**settings(nodes)) as other:
-        other_scan = (await other.connect()).scan("a.t0", page_size=20, splits=4, limit=33)
-        assert sum([batch.num_rows async for batch in other_scan.arrow_batches()]) == 33
-        assert (await other_scan.to_arrow()).num_rows == len(await other_scan.to_pandas()) == 33
-        assert len((await other_scan.to_numpy())["id"]) == 33
+    async with aio.Cluster(**settings(nodes)) as aio_cluster:
+        aio_scan = (await aio_cluster.connect()).scan("a.t0", page_size=20, splits=4, limit=33)
+        assert sum([batch.num_rows async for batch in aio_scan.arrow_batches()]) == 33
+        assert (await aio_scan.to_arrow()).num_rows == len(await aio_scan.to_pandas()) == 33
+        assert len((await aio_scan.to_numpy())["id"]) == 33
 
 
 def test_a_limit_holds_for_polars(nodes: FakeCluster) -> None:

@@ -17,6 +17,7 @@ RANGES = [TokenRange(number, number + 1) for number in range(4)]
 
 
 def test_a_started_range_continues_before_others_begin() -> None:
+    # two requests at once, 1000 bytes of buffered pages, in any order
     queue = PageQueue(RANGES, 2, 1000, False)
     first, second = queue.to_send()
     assert (first.number, second.number) == (0, 1)
@@ -55,25 +56,26 @@ def test_in_order_pages_are_returned_in_the_order_of_their_ranges() -> None:
     generator = random.Random(3)
     for _ in range(300):
         count = generator.randrange(1, 9)
-        left = [generator.randrange(5) for _ in range(count)]
+        # the number of further pages of each range
+        pages_left = [generator.randrange(5) for _ in range(count)]
         queue = PageQueue(
             [TokenRange(number, number + 1) for number in range(count)],
             generator.randrange(1, 5),
             generator.choice((1, 100, 1000)),
             True,
         )
-        taken = []
-        for _ in range(sum(left) + count):
+        range_numbers = []
+        for _ in range(sum(pages_left) + count):
             list(queue.to_send())
             fetch = queue.oldest()
             assert fetch is not None
-            left[fetch.number] -= 1
-            is_last = left[fetch.number] < 0
+            pages_left[fetch.number] -= 1
+            is_last = pages_left[fetch.number] < 0
             queue.arrived(fetch, None if is_last else b"x", generator.choice((1, 50, 500)))
-            taken.append(fetch.number)
+            range_numbers.append(fetch.number)
         assert queue.oldest() is None
-        assert taken == sorted(taken)
-        assert set(taken) == set(range(count))
+        assert range_numbers == sorted(range_numbers)
+        assert set(range_numbers) == set(range(count))
 
 
 def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
@@ -84,6 +86,7 @@ def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
         fetch = queue.oldest()
         assert fetch is not None
         queue.arrived(fetch, None, 10)
+    # Eight are allowed at once, and one has just arrived.
     assert len(queue.rest()) == 7
     while len(queue.rest()) > 1:
         fetch = queue.oldest()
@@ -96,6 +99,7 @@ def test_the_byte_limit_always_allows_one_page() -> None:
     queue = PageQueue(RANGES, 2, 100, False)
     first, second = queue.to_send()
     queue.arrived(first, None, 90)
+    # A second page of 90 bytes would be above the limit of 100.
     assert list(queue.to_send()) == []
     queue.arrived(second, None, 500)
     (third,) = queue.to_send()
@@ -108,24 +112,26 @@ def test_the_byte_limit_always_allows_one_page() -> None:
 def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
     path = tmp_path / "at.json"
 
-    def point(what: str) -> Checkpoint:
-        return Checkpoint(path, {"work": "scan", "table": what})
+    def checkpoint_of(table: str) -> Checkpoint:
+        return Checkpoint(path, {"work": "scan", "table": table})
 
     queue = PageQueue(RANGES, 4, 1000, False)
-    queue.resume(point("it"))  # there is no checkpoint, so it begins anew
+    queue.resume(checkpoint_of("it"))  # there is no checkpoint, so it begins anew
     pages = list(queue.to_send())
     queue.used(pages[0], None)
     queue.used(pages[1], b"\x01\xff")
-    queue.save(point("it"))
+    queue.save(checkpoint_of("it"))
+    # The checkpoint's ranges are used, not those of the new scan.
     resumed = PageQueue(RANGES[:1], 4, 1000, False)
-    resumed.resume(point("it"))
+    resumed.resume(checkpoint_of("it"))
     assert resumed.ranges == RANGES
     fetches = [(fetch.number, fetch.state) for fetch in resumed.to_send()]
     assert fetches == [(1, b"\x01\xff"), (2, None), (3, None)]
     with pytest.raises(ValueError, match="its table is 'it', and not 'that'"):
-        resumed.resume(point("that"))
-    damaged = point("it")
+        resumed.resume(checkpoint_of("that"))
+    # a wrong type for each part of the state
+    damaged = checkpoint_of("it")
     for name, value in (("finished", 5), ("places", {"x": "01"}), ("ranges", [[1]])):
-        damaged.state = {**point("it").state, name: value}
+        damaged.state = {**checkpoint_of("it").state, name: value}
         with pytest.raises(ValueError, match="the checkpoint of the scan is damaged"):
             resumed.resume(damaged)

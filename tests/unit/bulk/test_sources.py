@@ -40,6 +40,8 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_csv_fields_are_matched_by_the_names_of_the_header(tmp_path: Path) -> None:
+    # The file begins with a byte order mark and has an empty line, which counts as a line but not
+    # as a row.
     path = write(tmp_path / "a.csv", '\ufeffname,ignored,id\n"Smith, ""J""",x,1\n\n,y,2\n')
     (chunk,) = read(path)
     assert chunk.rows == [(1, 'Smith, "J"'), (2, None)]
@@ -69,7 +71,7 @@ def test_unreadable_rows_become_errors_in_their_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "words"),
+    ("name", "content", "message"),
     [
         ("cut.csv.gz", gzip.compress(b"id,name\n1,a\n", mtime=0)[:-4], "Compressed file ended"),
         ("none.csv.gz", b"id,name\n", "Not a gzipped file"),
@@ -78,7 +80,7 @@ def test_unreadable_rows_become_errors_in_their_place(tmp_path: Path) -> None:
     ],
 )
 def test_errors_of_damaged_files_name_the_file(
-    tmp_path: Path, name: str, content: bytes, words: str
+    tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow")
@@ -86,7 +88,7 @@ def test_errors_of_damaged_files_name_the_file(
     path.write_bytes(content)
     with pytest.raises((ValueError, OSError)) as caught:
         read(path)
-    assert words in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_fields_without_a_column_are_refused_if_columns_are_closed(tmp_path: Path) -> None:
@@ -107,8 +109,8 @@ def test_empty_files_have_no_rows(tmp_path: Path) -> None:
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "LONGEST_LINE", 100_000)
     # A lone carriage return ends a line, too.
-    many = write(tmp_path / "old.csv", "id,name\r" + "1,a\r" * 50_000)
-    assert sum(chunk.size for chunk in read(many)) == 50_000
+    many_lines = write(tmp_path / "old.csv", "id,name\r" + "1,a\r" * 50_000)
+    assert sum(chunk.size for chunk in read(many_lines)) == 50_000
     for name in ("a.csv", "a.jsonl"):
         path = write(tmp_path / name, "id,name\n" + "x" * 300_000)
         with pytest.raises(ValueError, match="has a line of more than 100,000 bytes"):
@@ -123,16 +125,16 @@ def test_compressed_files_and_globs(tmp_path: Path) -> None:
         file.write("id,name\n1,a\n")
     write(tmp_path / "part-2.csv", "name,id\nb,2\n")
     write(tmp_path / "part-3.jsonl", json.dumps({"id": 3, "name": "c"}) + "\n")
-    everything = [(1, "a"), (2, "b"), (3, "c")]
-    assert rows_of(read(str(tmp_path / "part-*"))) == everything
-    assert rows_of(read(tmp_path)) == everything
+    all_rows = [(1, "a"), (2, "b"), (3, "c")]
+    assert rows_of(read(str(tmp_path / "part-*"))) == all_rows
+    assert rows_of(read(tmp_path)) == all_rows
     read_chunks = read([tmp_path / "part-3.jsonl", str(tmp_path / "part-1.csv.gz")])
     assert rows_of(read_chunks) == [(3, "c"), (1, "a")]
     assert [chunk.position for chunk in read_chunks] == [(0, 1), (1, 1)]
     # reading continues after any file or row
     for number in range(3):
-        assert rows_of(read(tmp_path, skip=Position(number, 0))) == everything[number:]
-        assert rows_of(read(tmp_path, skip=Position(number, 1))) == everything[number + 1 :]
+        assert rows_of(read(tmp_path, skip=Position(number, 0))) == all_rows[number:]
+        assert rows_of(read(tmp_path, skip=Position(number, 1))) == all_rows[number + 1 :]
     # the errors suggest what was meant
     with pytest.raises(ValueError, match="says that 2 rows were read, and there are 1"):
         read(tmp_path, skip=Position(2, 2))
@@ -160,12 +162,13 @@ def test_rows_of_the_application_are_read_in_chunks(monkeypatch: pytest.MonkeyPa
     for skip in range(6):
         remaining_chunks = read(iter(rows), skip=Position(0, skip))
         assert rows_of(remaining_chunks) == rows[skip:]
+        # After skipped rows, locations still count from the source's first row.
         assert all(chunk.location(0).row == chunk.rows[0][0] for chunk in remaining_chunks)
-    for wrong in ({"id": 1}, b"x", 5):
+    for wrong_source in ({"id": 1}, b"x", 5):
         with pytest.raises(
             TypeError, match="rows come from a file, a frame, a mapping of columns or an iterable"
         ):
-            read(wrong)
+            read(wrong_source)
 
 
 def test_data_frames_and_arrow_tables_are_read_in_chunks(
@@ -216,39 +219,43 @@ def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
         range(4000)
     )
     parquet.write_table(table, tmp_path / "a.parquet", compression="none", use_dictionary=False)
-    assert [chunk.size for chunk in read(tmp_path / "a.parquet")] == [c.size for c in read_chunks]
+    assert [chunk.size for chunk in read(tmp_path / "a.parquet")] == [
+        table_chunk.size for table_chunk in read_chunks
+    ]
+    # Short rows are limited in number.
     assert [chunk.size for chunk in read([(n, "") for n in range(12_000)])] == [5000, 5000, 2000]
 
 
 def test_names_of_fields(tmp_path: Path) -> None:
     """The names of the fields of each kind of source are known if the source has names."""
 
-    def names(source: object, **changes: Any) -> Any:
+    def names_of(source: object, **changes: Any) -> Any:
         return [fields for _, fields in fields_of_each(source, reading(**changes))]
 
     path = write(tmp_path / "a.csv", "name,id\n")
-    assert names(path) == [["name", "id"]]
-    assert names(path, header=False) == [None]
-    assert names(path, header=["x"]) == [["x"]]
-    assert names(write(tmp_path / "a.jsonl", "{}")) == [None]
-    assert names([path, tmp_path / "a.jsonl"]) == [["name", "id"], None]
-    assert names(write(tmp_path / "empty.csv", "")) == []
-    assert names([(1, "a")]) == [None]
-    assert names([{"id": 1}]) == [None]
+    assert names_of(path) == [["name", "id"]]
+    assert names_of(path, header=False) == [None]
+    assert names_of(path, header=["x"]) == [["x"]]
+    assert names_of(write(tmp_path / "a.jsonl", "{}")) == [None]
+    assert names_of([path, tmp_path / "a.jsonl"]) == [["name", "id"], None]
+    assert names_of(write(tmp_path / "empty.csv", "")) == []
+    assert names_of([(1, "a")]) == [None]
+    assert names_of([{"id": 1}]) == [None]
     pandas = pytest.importorskip("pandas")
-    assert names(pandas.DataFrame({"a": [1]})) == [["a"]]
+    assert names_of(pandas.DataFrame({"a": [1]})) == [["a"]]
     pyarrow = pytest.importorskip("pyarrow")
-    assert names(pyarrow.table({"a": [1]})) == [["a"]]
+    assert names_of(pyarrow.table({"a": [1]})) == [["a"]]
     polars = pytest.importorskip("polars")
-    assert names(polars.DataFrame({"a": [1]})) == [["a"]]
+    assert names_of(polars.DataFrame({"a": [1]})) == [["a"]]
     numpy = pytest.importorskip("numpy")
-    assert names(numpy.zeros(2, dtype=[("a", "i4")])) == [["a"]]
+    assert names_of(numpy.zeros(2, dtype=[("a", "i4")])) == [["a"]]
 
 
 def test_a_dict_of_columns_is_read_as_rows() -> None:
-    by_name = sources.rows_of_columns({"id": (1, 2), "name": ["a", "b"]})
-    assert isinstance(by_name, sources.RowsOfColumns)
-    assert list(by_name) == by_name[:] == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+    rows = sources.rows_of_columns({"id": (1, 2), "name": ["a", "b"]})
+    assert isinstance(rows, sources.RowsOfColumns)
+    assert list(rows) == rows[:] == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+    # Anything else, also a dict that is no mapping of columns, is returned unchanged.
     for other in ({}, {"id": 1}, {"id": "abc"}, [1], "a.csv"):
         assert sources.rows_of_columns(other) is other
     with pytest.raises(ValueError, match="different lengths: 'id' has 1, 'name' has 2"):
@@ -260,10 +267,11 @@ def test_a_dict_of_columns_is_read_as_rows() -> None:
 def test_a_dict_of_columns_is_read_by_position() -> None:
     pandas = pytest.importorskip("pandas")
     names = pandas.Series(["x", "y", "z"]).sort_values(ascending=False)
+    # The index of a Series does not count, so the first row has the first date.
     dates = pandas.Series(pandas.to_datetime(["2020-01-02", "2020-01-01"]), index=[1, 0])
-    by_name = sources.RowsOfColumns({"id": {5: 0, 6: 0, 7: 0}.values(), "name": names})
-    assert [row["name"] for row in by_name] == ["z", "y", "x"]
-    assert by_name[2] == {"id": 0, "name": "x"}
+    rows = sources.RowsOfColumns({"id": {5: 0, 6: 0, 7: 0}.values(), "name": names})
+    assert [row["name"] for row in rows] == ["z", "y", "x"]
+    assert rows[2] == {"id": 0, "name": "x"}
     assert sources.RowsOfColumns({"id": {5: 0, 6: 0}.keys()})[1] == {"id": 6}
     assert sources.RowsOfColumns({"at": dates})[0] == {"at": pandas.Timestamp("2020-01-02")}
     for values in ({0: "a", 1: "b"}, {"a", "b"}):

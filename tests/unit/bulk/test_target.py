@@ -16,18 +16,18 @@ NOTHING: dict[str, Any] = {
 }  # fmt: skip
 
 
-def table(**types: str) -> TableMetadata:
+def table_metadata(**types: str) -> TableMetadata:
     metadata = TableMetadata("ks", "Orders")
-    for name, kind in types.items():
+    for name, type_name in types.items():
         metadata.columns[name] = ColumnMetadata(
-            metadata, name, kind, is_static=name.startswith("all_")
+            metadata, name, type_name, is_static=name.startswith("all_")
         )
     metadata.partition_key = [metadata.columns["customer"]]
     metadata.clustering_key = [metadata.columns["placed"]]
     return metadata
 
 
-ORDERS = table(customer="uuid", placed="timestamp", total="decimal", all_names="text")
+ORDERS = table_metadata(customer="uuid", placed="timestamp", total="decimal", all_names="text")
 
 
 def text(metadata: TableMetadata, *columns: str, **options: Any) -> str:
@@ -35,17 +35,20 @@ def text(metadata: TableMetadata, *columns: str, **options: Any) -> str:
 
 
 def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
-    def made(*columns: str, **using: Any) -> str | None:
+    def statement_for(*columns: str, **using: Any) -> str | None:
         plan = plan_of(ORDERS, columns, **NOTHING)
-        both = {"TTL": (None, None), "TIMESTAMP": (None, None), **using}
-        return static_plan(ORDERS, plan, both)
+        using_clauses = {"TTL": (None, None), "TIMESTAMP": (None, None), **using}
+        return static_plan(ORDERS, plan, using_clauses)
 
     insert = 'INSERT INTO ks."Orders" (customer, all_names) VALUES (?, ?)'
-    assert made() == insert
-    assert made(TTL=(5, None), TIMESTAMP=(None, "at")) == f"{insert} USING TTL 5 AND TIMESTAMP ?"
-    assert made("customer", "placed", "total") is None
+    assert statement_for() == insert
+    assert (
+        statement_for(TTL=(5, None), TIMESTAMP=(None, "at"))
+        == f"{insert} USING TTL 5 AND TIMESTAMP ?"
+    )
+    assert statement_for("customer", "placed", "total") is None
     # the plan's statement needs no clustering column already
-    assert made("customer", "all_names") is None
+    assert statement_for("customer", "all_names") is None
 
 
 def test_tables_are_found_by_their_names() -> None:
@@ -54,7 +57,7 @@ def test_tables_are_found_by_their_names() -> None:
     metadata: Any = SimpleNamespace(keyspaces={"ks": keyspace})
     for name in ("ks.orders", "KS.Orders", "orders", '"ks"."orders"', 'ks."Or.d""ers"'):
         assert table_of(metadata, name, "ks") is ORDERS, name
-    for name, words in (
+    for name, message in (
         ("ks.nothing", "keyspace 'ks' has no table 'nothing'"),
         ("other.orders", "there is no keyspace 'other'"),
         ("a.b.c", "a table is named as table or keyspace.table"),
@@ -64,7 +67,7 @@ def test_tables_are_found_by_their_names() -> None:
         ("ks.", "is not the name of a table"),
         (".orders", "is not the name of a table"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             table_of(metadata, name, "ks")
     with pytest.raises(ValueError, match="is of no keyspace"):
         table_of(metadata, "orders", None)
@@ -78,13 +81,13 @@ def test_the_statement_has_all_columns_or_the_selected_ones() -> None:
         'INSERT INTO ks."Orders" (total, customer, placed) VALUES (?, ?, ?)'
     )
     assert text(ORDERS, "customer", "all_names").endswith("(customer, all_names) VALUES (?, ?)")
-    for columns, words in (
+    for columns, message in (
         (("customer", "totall"), "has no column 'totall', but customer, placed, total"),
         (("customer", "total"), "column 'placed' of the primary key of ks.Orders is not among"),
         (("placed", "total"), "column 'customer' of the primary key"),
         (("customer",), "column 'placed' of the primary key"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             text(ORDERS, *columns)
 
 
@@ -98,14 +101,14 @@ def test_options_for_time_to_live_and_write_time() -> None:
 
 
 def test_counters_are_added_with_the_option_counters() -> None:
-    hits = table(customer="uuid", placed="timestamp", hits="counter")
+    counter_table = table_metadata(customer="uuid", placed="timestamp", hits="counter")
     with pytest.raises(ValueError, match=r"counts twice\. counters=True"):
-        text(hits)
-    plan = plan_of(hits, (), **{**NOTHING, "counters": True})
+        text(counter_table)
+    plan = plan_of(counter_table, (), **{**NOTHING, "counters": True})
     assert plan.text == ('UPDATE ks."Orders" SET hits = hits + ? WHERE customer = ? AND placed = ?')
     assert (plan.is_idempotent, plan.is_counter) == (False, True)
     with pytest.raises(ValueError, match="counters have no time to live"):
-        text(hits, counters=True, ttl=5)
+        text(counter_table, counters=True, ttl=5)
 
 
 def test_counters_of_a_table_without_counters() -> None:

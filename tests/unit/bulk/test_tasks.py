@@ -50,8 +50,8 @@ def test_tasks_read_the_keyspace_of_the_session(
         add_table(node.schema, "myks", "a.b")
         with Cluster([node.address], port=node.port) as cluster:
             session = cluster.connect(keyspace)
-            for owner, table in (("MyKs", "t0"), ("myks", "t0"), ("myks", "a.b")):
-                text = QUERY.replace('"a"."t0"', f'"{owner}"."{table}"')
+            for table_keyspace, table in (("MyKs", "t0"), ("myks", "t0"), ("myks", "a.b")):
+                text = QUERY.replace('"a"."t0"', f'"{table_keyspace}"."{table}"')
                 node.prime_prepare(text, [("a", "bigint"), ("b", "bigint")], COLUMNS)
             tasks = scan_tasks(session, name, splits=2)
             assert {task.table for task in tasks} == {full_name}

@@ -201,12 +201,12 @@ def test_json_keeps_all_digits_and_has_each_name_once() -> None:
     assert str(document["a"]) == "12345678901234567890.50"
     assert document["b"] == [Decimal("1e400")]
     assert Decimal(document["c"]) == Decimal(nines)
-    for text, words in (
+    for text, message in (
         ('{"a": {"b": 1, "b": 2}}', "the name 'b' stands twice in an object"),
         ("[" * 100_000, "it is nested too deep"),
         ("{", "Expecting property name"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             parsed_json(text)
 
 
@@ -214,16 +214,17 @@ def test_timestamps_of_digits_are_milliseconds() -> None:
     """Since Python 3.11, `fromisoformat` reads some numbers as dates, but here they are
     milliseconds on every Python.
     """
-    read = text_reader(lookup_casstype("TimestampType"), PLAIN)
+    read_timestamp = text_reader(lookup_casstype("TimestampType"), PLAIN)
     for millis in (1711113022222, 20261123, 17111130222, 171111302222201, -5, 0):
         expected = EPOCH + datetime.timedelta(milliseconds=millis)
-        assert read(str(millis)) == read(f" {millis} ") == expected
+        assert read_timestamp(str(millis)) == read_timestamp(f" {millis} ") == expected
     generator = random.Random(5)
     for _ in range(20_000):
         millis = generator.randrange(10**12, 2 * 10**12)
-        assert read(str(millis)) == EPOCH + datetime.timedelta(milliseconds=millis)
+        assert read_timestamp(str(millis)) == EPOCH + datetime.timedelta(milliseconds=millis)
+    # Times after the year 9999, or far before, are no datetime.
     for millis in (253_402_300_800_000, -(2**63), 2**63 - 1):
-        moment = read(str(millis))
+        moment = read_timestamp(str(millis))
         assert (moment, type(moment)) == (millis, MillisTimestamp)
 
 
@@ -251,13 +252,16 @@ def test_hidden_values_are_not_in_errors() -> None:
 def test_values_in_errors_are_short() -> None:
     assert short_repr("a") == "'a'"
     assert len(short_repr("x" * 10_000)) < 300
-    deep: list[Any] = []
+    nested_list: list[Any] = []
     for _ in range(100_000):
-        deep = [deep]
-    assert short_repr(deep) == "this list"
+        nested_list = [nested_list]
+    assert short_repr(nested_list) == "this list"
+    # The repr of such a number raises an error, as that of a list that is nested too deep.
     assert short_repr(10**5000) == "this int"
-    while deep:  # unnest step by step: freeing the whole list at once would recurse too deeply
-        deep = deep.pop()
+    while (
+        nested_list
+    ):  # unnest step by step: freeing the whole list at once would recurse too deeply
+        nested_list = nested_list.pop()
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ def warnings_of_load(node: FakeNode, source: Any, **options: Any) -> list[str]:
 
 def test_seconds_in_a_csv_file_warn_once_with_their_line(node: FakeNode, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
+    # Row 1 has no number in "at", so row 2 is the first with seconds.
     path.write_text(
         "id,at,till\n1,,2026-11-26 10:00:00\n2,1700000000,1700000000\n"
         + "".join(f"{n},{1700000000 + n},\n" for n in range(3, 300))
@@ -84,10 +85,10 @@ def test_json_lines(node: FakeNode, tmp_path: Path) -> None:
     path.write_text(
         '{"id": 1, "at": null}\n{"id": 2, "at": 1700000000, "till": "1700000000000000000"}\n'
     )
-    at, till = warnings_of_load(node, path)
-    assert "a.jsonl, line 2: column 'at'" in at
-    assert "1700000000000000000 milliseconds are a moment after the year 9999" in till
-    assert "if these are nanoseconds, divide them by 1000000" in till
+    at_warning, till_warning = warnings_of_load(node, path)
+    assert "a.jsonl, line 2: column 'at'" in at_warning
+    assert "1700000000000000000 milliseconds are a moment after the year 9999" in till_warning
+    assert "if these are nanoseconds, divide them by 1000000" in till_warning
 
 
 def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
     array = numpy.array(
         [(1, 1700000000, 0)], dtype=[("id", "i4"), ("at", "i8"), ("till", "datetime64[ms]")]
     )
-    for source, place in (
+    for source, location in (
         (table, "row 0"),
         (frame, "row 0"),
         (array, "row 0"),
@@ -119,7 +120,7 @@ def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
     ):
         texts = {text for text in warnings_of_load(node, source) if text.find("column 'at'") > 0}
         assert len(texts) == 1, source
-        assert f"{place}: column 'at' is a timestamp" in texts.pop()
+        assert f"{location}: column 'at' is a timestamp" in texts.pop()
 
 
 def test_a_null_before_the_number_of_a_frame_counts_as_a_row(node: FakeNode) -> None:

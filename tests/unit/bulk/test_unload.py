@@ -53,6 +53,7 @@ def test_csv_in_several_files(session: Any, tmp_path: Path) -> None:
     assert manifest["rows"] == len(EXPECTED)
     assert [file["name"] for file in manifest["files"]] == [path.name for path in report.files]
     assert sum(entry["rows"] for entry in manifest["files"]) == len(EXPECTED)
+    # no temporary files are left
     assert not list((tmp_path / "out").glob(".*"))
 
 
@@ -148,13 +149,14 @@ def prime_numbers(nodes: FakeCluster) -> None:
     """Prime the nodes with one row of a decimal, a duration and a large varint."""
     row = (1, decimal.Decimal("1.10"), (1, 2, 3), 10**30)
 
-    def answer(request: Request) -> Answer:
+    def answer_first_range(request: Request) -> Answer:
+        # The first range of the ring has the row, the others have none.
         start = int.from_bytes(request.values[0], "big", signed=True)  # type: ignore[arg-type]
         return rows(NUMBERS, [row] if start == -(1 << 63) else [], keyspace="a", table="t0")
 
     for node in nodes.nodes:
         node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], NUMBERS)
-        node.prime(QUERY, answer)
+        node.prime(QUERY, answer_first_range)
 
 
 @pytest.mark.parametrize("options", [{}, {"decimals": (10, 2)}])
@@ -216,22 +218,23 @@ def test_options_that_parquet_lacks_are_refused_before_any_request(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
 def test_a_failed_unload_can_be_repeated(
-    session: Any, nodes: FakeCluster, tmp_path: Path, form: str
+    session: Any, nodes: FakeCluster, tmp_path: Path, file_format: str
 ) -> None:
     pytest.importorskip("pyarrow")
     table = Table(lambda count: error(ErrorCode.INVALID, "no") if count == 30 else None)
     nodes.prime(QUERY, table)
     with pytest.raises(InvalidRequest):
-        session.unload("a.t0", tmp_path / "out", format=form, page_size=20)
+        session.unload("a.t0", tmp_path / "out", format=file_format, page_size=20)
     assert not (tmp_path / "out").exists()
-    assert session.unload("a.t0", tmp_path / "out", format=form).rows == len(EXPECTED)
+    assert session.unload("a.t0", tmp_path / "out", format=file_format).rows == len(EXPECTED)
     with pytest.raises(FileExistsError, match=r"is not empty$"):
-        session.unload("a.t0", tmp_path / "out", format=form)
+        session.unload("a.t0", tmp_path / "out", format=file_format)
+    # Without a manifest, the folder may be that of an unload that was killed.
     (tmp_path / "out" / "_manifest.json").unlink()
     with pytest.raises(FileExistsError, match=r"is not empty, and has no _manifest\.json"):
-        session.unload("a.t0", tmp_path / "out", format=form)
+        session.unload("a.t0", tmp_path / "out", format=file_format)
 
 
 def test_two_columns_with_the_same_name_are_refused(
@@ -246,72 +249,73 @@ def test_two_columns_with_the_same_name_are_refused(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("file_bytes", [1, 1 << 20])
-@pytest.mark.parametrize("later", [["id", "b"], ["id", "c0", "b"], ["id"], ["c0", "id"]])
+@pytest.mark.parametrize("later_names", [["id", "b"], ["id", "c0", "b"], ["id"], ["c0", "id"]])
 def test_columns_that_change_between_pages_are_refused(
     session: Any,
     nodes: FakeCluster,
     tmp_path: Path,
-    form: str,
+    file_format: str,
     file_bytes: int,
-    later: list[str],
+    later_names: list[str],
 ) -> None:
     # The header is written once and must be valid for the fields of all rows.
     pytest.importorskip("pyarrow")
     query = QUERY.replace('"id", "c0"', "*")
-    first = ["id", "c0"]
-    count = 0
+    first_names = ["id", "c0"]
+    request_count = 0
 
-    def answer(_: Request) -> Answer:
-        nonlocal count
-        count += 1
-        names = first if count == 1 else later
+    def answer_page(_: Request) -> Answer:
+        nonlocal request_count
+        request_count += 1
+        names = first_names if request_count == 1 else later_names
         columns = [(name, "int") for name in names]
         return rows(columns, [tuple(range(len(names)))], keyspace="a", table="t0")
 
-    columns = [(name, "int") for name in first]
+    columns = [(name, "int") for name in first_names]
     for node in nodes.nodes:
         prepared = node.prime_prepare(query, [("a", "bigint"), ("b", "bigint")], columns)
         prepared.keyspace, prepared.table = "a", "t0"
-    nodes.prime(query, answer)
+    nodes.prime(query, answer_page)
     options: Any = {"columns": "*", "concurrency": 1, "file_bytes": file_bytes}
     with pytest.raises(DecodeError, match=r"the columns changed between pages, from \(id"):
-        session.unload("a.t0", tmp_path / "out", format=form, splits=4, **options)
+        session.unload("a.t0", tmp_path / "out", format=file_format, splits=4, **options)
     assert not (tmp_path / "out" / "_manifest.json").exists()
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
 def test_a_load_skips_the_unfinished_file_of_a_killed_unload(
-    session: Any, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+    session: Any, tmp_path: Path, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pyarrow")
     out = tmp_path / "out"
+    # As if the process was killed: no file is finished, and none is removed.
     monkeypatch.setattr(unload_module._Writer, "_end_file", lambda self: None)
     monkeypatch.setattr(unload_module._Writer, "abandon", lambda self: self._stack.close())
-    session.unload("a.t0", out, format=form)
-    (left,) = [path for path in out.iterdir() if path.name != "_manifest.json"]
-    assert left.stat().st_size
+    session.unload("a.t0", out, format=file_format)
+    (unfinished_file,) = [path for path in out.iterdir() if path.name != "_manifest.json"]
+    assert unfinished_file.stat().st_size
     with pytest.raises(FileNotFoundError, match="has no file"):
         files_of(str(out))
     with pytest.raises(FileNotFoundError, match="no file is named"):
         files_of(str(out / "*"), [str(out / "_manifest.json")])
     with pytest.raises(FileExistsError, match="is not empty"):
-        session.unload("a.t0", out, format=form)
+        session.unload("a.t0", out, format=file_format)
 
 
 async def test_a_file_is_not_closed_while_it_is_written_to(
     nodes: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nodes.prime(QUERY, Table(no_fault))
-    begun, may_continue = asyncio.Event(), threading.Event()
+    writing_begun, may_continue = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
     events: list[str] = []
     add, abandon = unload_module._Writer.add, unload_module._Writer.abandon
 
     # Writing waits until the test lets it continue.
     def slow_add(self: Any, result: Any) -> None:
-        loop.call_soon_threadsafe(begun.set)
+        loop.call_soon_threadsafe(writing_begun.set)
         assert may_continue.wait(30)
         add(self, result)
         events.append("written")
@@ -324,7 +328,7 @@ async def test_a_file_is_not_closed_while_it_is_written_to(
     monkeypatch.setattr(unload_module._Writer, "abandon", recorded_abandon)
     async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
         unloading = asyncio.ensure_future(session.unload("a.t0", tmp_path / "out", format="csv"))
-        await begun.wait()
+        await writing_begun.wait()
         # the unload is cancelled while its thread writes
         unloading.cancel()
         await asyncio.sleep(0)

@@ -30,10 +30,13 @@ def test_options_of_csv_lines() -> None:
     """Each option of the format affects the written line."""
     assert line([None, 'x;"'], delimiter=";", null="NULL") == 'NULL;"x;"""\n'
     assert line(["it's", ""], quote="'", null="-") == "'it''s',\n"
+    # The encoding applies to the file, not to the line.
     assert line(["é", 1], encoding="latin-1") == "é,1\n"
-    moment = datetime.datetime(2026, 1, 2, 3, 4)
+    timestamp = datetime.datetime(2026, 1, 2, 3, 4)
     options = {"date_format": "%d/%m/%Y", "timestamp_format": "%Y%m%d %H%M"}
-    assert line([Date("2026-01-02"), [moment]], **options) == '02/01/2026,"[""20260102 0304""]"\n'
+    assert (
+        line([Date("2026-01-02"), [timestamp]], **options) == '02/01/2026,"[""20260102 0304""]"\n'
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,24 +64,25 @@ def test_a_first_value_that_begins_with_a_byte_order_mark_is_kept(
     nodes: FakeCluster, session: Any, tmp_path: Path, encoding: str, header: bool, value: str
 ) -> None:
     columns = [("id", "text"), ("c0", "text")]
-    count = 0
+    # number of requests so far, which is the number of rows of the page, plus one
+    request_count = 0
 
-    def answer(_: Request) -> Answer:
-        nonlocal count
-        count += 1
+    def answer_page(_: Request) -> Answer:
+        nonlocal request_count
+        request_count += 1
         # The first page is empty.
-        return rows(columns, [(value, value)] * (count - 1), keyspace="a", table="t0")
+        return rows(columns, [(value, value)] * (request_count - 1), keyspace="a", table="t0")
 
     for node in nodes.nodes:
         node.clear_primes()
         prepared = node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], columns)
         prepared.keyspace, prepared.table = "a", "t0"
-        node.prime(QUERY, answer)
+        node.prime(QUERY, answer_page)
         node.prime_prepare(INSERT, columns, pk_indexes=[0])
     options: Any = {"header": header, "encoding": encoding}
     ranges = [TokenRange(FIRST, 0), TokenRange(0, LAST)]
-    reading = {"ranges": ranges, "concurrency": 1}
-    (path,) = session.unload("a.t0", tmp_path, format="csv", **reading, **options).files
+    scan_options = {"ranges": ranges, "concurrency": 1}
+    (path,) = session.unload("a.t0", tmp_path, format="csv", **scan_options, **options).files
     if not header:
         options["columns"] = ["id", "c0"]
     prepared_insert = session.prepare(INSERT)

@@ -22,22 +22,23 @@ def warnings_for(caplog: pytest.LogCaptureFixture, *chunks: Chunk) -> list[str]:
     """Return the warnings about these chunks, of which only the field "n" is mapped."""
     caplog.clear()
     watch = UnmappedWatch({"n": "id"}, (), TABLE)
-    watched = watch.watch(chunk for chunk in chunks)
+    watched_chunks = watch.watch(chunk for chunk in chunks)
     with caplog.at_level(logging.WARNING):
-        assert list(watched) == list(chunks)
+        assert list(watched_chunks) == list(chunks)
     return [record.getMessage() for record in caplog.records]
 
 
 def test_the_first_chunk_is_looked_at(caplog: pytest.LogCaptureFixture) -> None:
-    class Bad(dict[str, int]):
+    class FailingMapping(dict[str, int]):
         def __iter__(self) -> Any:
             raise RuntimeError
 
-    both = chunk_of([(1, 2), Bad(), {"n": 1, "a": 2}, {"n": 1, "b": 2}])
-    (warning,) = warnings_for(caplog, both, both)
+    chunk = chunk_of([(1, 2), FailingMapping(), {"n": 1, "a": 2}, {"n": 1, "b": 2}])
+    (warning,) = warnings_for(caplog, chunk, chunk)
     assert warning.startswith("columns= does not name 'a', 'b' of the source, so they are not")
     assert "write columns={'n': 'id', 'a': 'a', 'b': 'b'} to write" in warning
-    assert warnings_for(caplog, chunk_of([{"n": 1}]), both) == []
+    assert warnings_for(caplog, chunk_of([{"n": 1}]), chunk) == []
+    # lines that are no JSON objects are skipped
     lines = ["[" * 100_000, "[]", '{"n": 1, "a": 2}', "{"]
     (warning,) = warnings_for(caplog, chunk_of([], "a.jsonl", lines))
     assert "columns= does not name 'a' of the source, so it is not written" in warning

@@ -23,27 +23,28 @@ def worker() -> Iterator[Worker]:
 
 
 def test_calls_are_made_in_order_and_their_outcomes_returned(worker: Worker) -> None:
-    names: list[str] = []
+    thread_names: list[str] = []
 
-    def call(number: int) -> int:
-        names.append(threading.current_thread().name)
+    def divide(number: int) -> int:
+        thread_names.append(threading.current_thread().name)
         return 10 // number
 
-    futures = [worker.submit(call, number) for number in (5, 0, 2)]
+    futures = [worker.submit(divide, number) for number in (5, 0, 2)]
     assert futures[0].result(WAIT) == 2
     with pytest.raises(ZeroDivisionError):
         futures[1].result(WAIT)
     assert futures[2].result(WAIT) == 5
-    assert names == ["a-worker"] * 3
+    assert thread_names == ["a-worker"] * 3
 
 
 def test_a_call_that_was_cancelled_is_not_made(worker: Worker) -> None:
     may_go_on = threading.Event()
-    first = worker.submit(may_go_on.wait, WAIT)
-    second = worker.submit(pytest.fail)
-    assert second.cancel()
+    running = worker.submit(may_go_on.wait, WAIT)
+    cancelled = worker.submit(pytest.fail)
+    assert cancelled.cancel()
     may_go_on.set()
-    assert first.result(WAIT)
+    assert running.result(WAIT)
+    # The worker still runs later calls; `int()` is 0.
     assert worker.submit(int).result(WAIT) == 0
 
 
@@ -58,5 +59,5 @@ def test_a_process_ends_although_a_call_does_not() -> None:
         "Worker('x').submit(call)\n"
         "begun.wait()\n"
     )
-    done = run_python(program, timeout=300)
-    assert done.returncode == 0, done.stderr
+    process = run_python(program, timeout=300)
+    assert process.returncode == 0, process.stderr
