@@ -60,8 +60,8 @@ def test_overridden_methods_are_used_inside_containers_too(twins: Twins) -> None
     assert b"A" in body
     assert b"B" in body
     assert dict(nested.decode(body).items()) == {"v4:a": (["v4:b"], 5)}
-    lucky = list_of(OverridesFromBinary).build_codec(twins.codecs)
-    assert lucky.decode(lucky.encode([7, 8, None])) == ["lucky", 8, None]
+    list_codec = list_of(OverridesFromBinary).build_codec(twins.codecs)
+    assert list_codec.decode(list_codec.encode([7, 8, None])) == ["lucky", 8, None]
     assert vector_of(OverridesFromBinary, 2).build_codec(twins.codecs).decode(
         bytes.fromhex("0000000700000008")
     ) == ["lucky", 8]
@@ -70,28 +70,28 @@ def test_overridden_methods_are_used_inside_containers_too(twins: Twins) -> None
 
 
 def test_a_serialize_method_that_returns_no_bytes_is_an_error(twins: Twins) -> None:
-    class Bad(t.UTF8Type):
+    class TypeReturningValue(t.UTF8Type):
         @classmethod
         def serialize(cls, val: Any, protocol_version: int) -> Any:
             return val
 
     with pytest.raises(TypeError, match="not bytes"):
-        list_of(Bad).build_codec(twins.codecs).encode(["a"])
+        list_of(TypeReturningValue).build_codec(twins.codecs).encode(["a"])
 
 
 def test_a_method_that_is_set_later_is_used() -> None:
-    class Later(t.UTF8Type):
+    class TextType(t.UTF8Type):
         pass
 
-    both = list_of(Later)
-    body = both.codec().encode(["a"])
-    assert both.codec().decode(body) == ["a"]
+    list_type = list_of(TextType)
+    body = list_type.codec().encode(["a"])
+    assert list_type.codec().decode(body) == ["a"]
 
     def deserialize(cls: Any, byts: bytes, protocol_version: int) -> str:
         return "changed"
 
-    Later.deserialize = classmethod(deserialize)  # type: ignore[method-assign, assignment]
-    assert both.codec().decode(body) == ["changed"]
+    TextType.deserialize = classmethod(deserialize)  # type: ignore[method-assign, assignment]
+    assert list_type.codec().decode(body) == ["changed"]
 
 
 def test_codecs_are_built_once() -> None:

@@ -25,7 +25,7 @@ NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
 
 
 @pytest.fixture(autouse=True)
-def lane(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Run each test with the codecs of one implementation."""
     calls.withdraw()
     t.Int32Type.support_empty_values = False  # setting this makes all types rebuild their codecs
@@ -62,11 +62,12 @@ def test_the_first_call_puts_a_class_on_the_fast_path() -> None:
     )
     assert t.Int32Type.from_binary(None, 4) is None
     assert t.Int32Type.from_binary(b"", 4) is None
+    # the first call, and then the fast path
     assert t.UTF8Type.from_binary(b"", 4) == ""
     assert t.UTF8Type.from_binary(b"", 4) == ""
-    for wrong in (b"", b"123"):
+    for wrong_data in (b"", b"123"):
         with pytest.raises(ValueError, match="takes 4 bytes"):
-            t.Int32Type.deserialize(wrong, 4)
+            t.Int32Type.deserialize(wrong_data, 4)
     assert t.Int32Type.deserialize(memoryview(FIVE), 4) == 5  # type: ignore[arg-type]
     assert t.BytesType.serialize(bytearray(b"ab"), 4) == b"ab"
 
@@ -91,6 +92,7 @@ def test_subclasses_have_calls_of_their_own() -> None:
     # encoding.
     t.DateType.serialize(0, 4)
     assert t.TimeUUIDType.deserialize(bytes(16), 4).int == 0
+    # A class that was not called stays as it is.
     assert not is_fast(t.TimestampType)
 
 
@@ -116,6 +118,7 @@ class Halved(t.Int32Type):
 
 
 def test_overridden_methods_stay_on_the_slow_path() -> None:
+    # The second time, the base class is on the fast path.
     for _ in range(2):
         assert Doubled.to_binary(5, 4) == Doubled.serialize(5, 4) == b"\0\0\0\x0a"
         assert Doubled.from_binary(FIVE, 4) == 5
@@ -129,13 +132,13 @@ def test_overridden_methods_stay_on_the_slow_path() -> None:
 
 
 def test_overridden_methods_get_the_protocol_version_inside_collections() -> None:
-    class Versioned(t.BytesType):
+    class TypeReturningVersion(t.BytesType):
         @classmethod
         def serialize(cls, val: Any, protocol_version: int) -> bytes:
             return b"%d" % protocol_version
 
-    for kind in (t.ListType, t.SetType):
-        collection = kind.apply_parameters([Versioned])
+    for collection_type in (t.ListType, t.SetType):
+        collection = collection_type.apply_parameters([TypeReturningVersion])
         assert [collection.serialize([b"x"], version)[-1:] for version in (3, 5, 4)] == [
             b"3",
             b"5",
@@ -148,35 +151,40 @@ def test_replacing_a_method_affects_all_codecs_of_the_type(is_fast_before: bool)
     if is_fast_before:
         for cls in (t.DateType, t.TimestampType):
             use_fast_path(cls, cls.deserialize(bytes(8), 4))
-    of_timestamps = t.ListType.apply_parameters([t.TimestampType])
-    body = of_timestamps.serialize([0], 4)
+    list_type = t.ListType.apply_parameters([t.TimestampType])
+    body = list_type.serialize([0], 4)
     with mock.patch.object(
         t.DateType, "deserialize", lambda byts, version: ("read", byts, version)
     ):
-        read = ("read", bytes(8), 4)
-        assert t.DateType.from_binary(bytes(8), 4) == t.DateType.deserialize(bytes(8), 4) == read
-        assert t.TimestampType.from_binary(bytes(8), 4) == read
-        assert of_timestamps.from_binary(body, 4) == [read]
-        assert t.TimestampType.codec(4).decode(bytes(8)) == read
+        patched_result = ("read", bytes(8), 4)
+        assert (
+            t.DateType.from_binary(bytes(8), 4)
+            == t.DateType.deserialize(bytes(8), 4)
+            == patched_result
+        )
+        assert t.TimestampType.from_binary(bytes(8), 4) == patched_result
+        assert list_type.from_binary(body, 4) == [patched_result]
+        assert t.TimestampType.codec(4).decode(bytes(8)) == patched_result
         assert t.DateType.serialize(0, 4) == bytes(8)
         assert not is_fast(t.DateType)
     for cls in (t.DateType, t.TimestampType):
         assert cls.from_binary(bytes(8), 4).year == 1970
         assert is_fast(cls)
-    assert of_timestamps.from_binary(body, 4)[0].year == 1970
+    assert list_type.from_binary(body, 4)[0].year == 1970
 
 
 def test_assigning_the_original_method_restores_the_fast_path() -> None:
     original = t.DateType.deserialize
     use_fast_path(t.DateType, original(bytes(8), 4))
-    fast = t.DateType.deserialize
-    for deserializer in (original, fast):
+    fast_method = t.DateType.deserialize
+    for deserializer in (original, fast_method):
         t.DateType.deserialize = staticmethod(lambda byts, version: "mine")  # type: ignore[method-assign, assignment]
         assert t.DateType.from_binary(bytes(8), 4) == "mine"
         t.DateType.deserialize = deserializer  # type: ignore[method-assign]
         assert t.DateType.from_binary(bytes(8), 4).year == 1970
         assert is_fast(t.DateType)
     t.DateType.deserialize = staticmethod(lambda byts, version: "mine")  # type: ignore[method-assign, assignment]
+    # Deleting an assigned method restores the original, too.
     del t.DateType.deserialize
     assert t.DateType.deserialize(bytes(8), 4).year == 1970
     with pytest.raises(AttributeError):
@@ -196,6 +204,7 @@ def test_attributes_that_codecs_depend_on() -> None:
     """Setting such an attribute has an effect on the next call."""
     use_fast_path(t.Int32Type, 5)
     t.Int32Type.support_empty_values = True
+    # the first call after the change, and then the fast path
     assert t.Int32Type.from_binary(b"", 4) is EMPTY
     assert t.Int32Type.from_binary(b"", 4) is EMPTY
     t.Int32Type.support_empty_values = False
@@ -214,12 +223,12 @@ def test_methods_taken_from_another_type_are_used(is_fast_before: bool) -> None:
         use_fast_path(t.UTF8Type, "x")
     text_methods = {"serialize": t.UTF8Type.serialize, "deserialize": t.UTF8Type.deserialize}
     texts: Any = CassandraTypeType("_Texts", (t.BytesType,), dict(text_methods))
-    below: Any = CassandraTypeType("_Below", (texts,), {})
-    later: Any = CassandraTypeType("_Set", (t.BytesType,), {})
+    subclass_of_texts: Any = CassandraTypeType("_Below", (texts,), {})
+    class_with_later_methods: Any = CassandraTypeType("_Set", (t.BytesType,), {})
     for name, method in text_methods.items():
-        setattr(later, name, method)
+        setattr(class_with_later_methods, name, method)
     for _ in range(2):
-        for cls in (texts, below, later):
+        for cls in (texts, subclass_of_texts, class_with_later_methods):
             assert cls.serialize("x", 4) == cls.to_binary("x", 4) == b"x"
             assert cls.deserialize(b"x", 4) == cls.from_binary(b"x", 4) == "x"
             assert cls.codec().encode("x") == b"x"
@@ -237,43 +246,46 @@ def test_methods_of_a_mixin_are_used() -> None:
     for _ in range(2):
         assert mixed.to_binary(5, 4) == b"mixed"
         assert mixed.serialize(5, 4) == FIVE
+        # The second time, the base class is on the fast path.
         use_fast_path(t.Int32Type, 5)
 
 
 def test_containers() -> None:
     """The class methods of containers take the fast path."""
-    for kind, value in (
+    for cqltype, value in (
         (t.ListType.apply_parameters([t.Int32Type]), [1, None, 3]),
         (t.MapType.apply_parameters([t.UTF8Type, t.Int32Type]), {"a": 1}),
         (t.TupleType.apply_parameters([t.Int32Type, t.UTF8Type]), (1, "x")),
         (t.VectorType.apply_parameters([t.FloatType, 2], None), [1.0, 2.0]),
     ):
-        use_fast_path(kind, value)
-        assert is_fast(kind)
-        use_fast_path(kind, value)
+        use_fast_path(cqltype, value)
+        assert is_fast(cqltype)
+        # Calls on the fast path have the same results.
+        use_fast_path(cqltype, value)
 
 
 def test_threads_that_call_and_change() -> None:
     failures: list[BaseException] = []
-    stop = threading.Event()
+    must_stop = threading.Event()
 
-    def call() -> None:
+    def call_methods() -> None:
         try:
-            while not stop.is_set():
+            while not must_stop.is_set():
                 assert t.Int32Type.serialize(5, 4) == FIVE
                 assert t.CounterColumnType.from_binary(bytes(8), 4) == 0
                 assert t.Int32Type.from_binary(b"", 4) in (None, EMPTY)
         except BaseException as failure:
             failures.append(failure)
 
-    threads = [threading.Thread(target=call) for _ in range(4)]
+    threads = [threading.Thread(target=call_methods) for _ in range(4)]
     for thread in threads:
         thread.start()
     try:
         for turn in range(300):
+            # each change drops all cached codecs
             t.Int32Type.support_empty_values = turn % 2 == 0
     finally:
-        stop.set()
+        must_stop.set()
         for thread in threads:
             thread.join(WAIT)
     assert failures == []

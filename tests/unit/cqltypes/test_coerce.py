@@ -41,10 +41,10 @@ VALUES: list[tuple[Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "value"), VALUES, ids=str)
-def test_enum_members_are_encoded_by_their_values(twins: Twins, kind: Any, value: Any) -> None:
+@pytest.mark.parametrize(("cqltype", "value"), VALUES, ids=str)
+def test_enum_members_are_encoded_by_their_values(twins: Twins, cqltype: Any, value: Any) -> None:
     member = enum.Enum("Kind", {"ONE": value}).ONE  # type: ignore[attr-defined]
-    codec = kind.build_codec(twins.codecs)
+    codec = cqltype.build_codec(twins.codecs)
     assert codec.encode(member) == codec.encode(value)
     for container in (
         list_of,
@@ -52,9 +52,9 @@ def test_enum_members_are_encoded_by_their_values(twins: Twins, kind: Any, value
         lambda inner: vector_of(inner, 2),
         lambda inner: tuple_of(inner, inner),
     ):
-        codec = container(kind).build_codec(twins.codecs)
+        codec = container(cqltype).build_codec(twins.codecs)
         assert codec.encode([member, value]) == codec.encode([value, value])
-    codec = map_of(t.Int32Type, kind).build_codec(twins.codecs)
+    codec = map_of(t.Int32Type, cqltype).build_codec(twins.codecs)
     assert codec.encode({1: member, 2: value}) == codec.encode({1: value, 2: value})
 
 
@@ -68,9 +68,9 @@ def test_integers_are_encoded_as_booleans_by_their_truth(
         assert codec.encode(numpy.int32(value)) == bytes([truth])
     masked = numpy.ma.masked_array(1, mask=True)
     values: list[Any] = [numpy.array([1]), masked, 1.0, "1", [], b"\1"]
-    for refused in values:
+    for other_value in values:
         with pytest.raises(t.EncodeTypeError, match="is not a boolean"):
-            codec.encode(refused)
+            codec.encode(other_value)
 
 
 class Level(enum.IntEnum):
@@ -105,11 +105,12 @@ def test_members_of_int_and_str_enums(twins: Twins) -> None:
         .encode({Zone.NORTH: Level.LOW})[-1:]
         == b"\x01"
     )
+    # The member's value is an empty string, which is an empty value.
     assert t.Int32Type.build_codec(twins.codecs).encode(Plain.BLANK) == b""
 
 
 @pytest.mark.parametrize(
-    ("kind", "member", "error", "message"),
+    ("cqltype", "member", "error", "message"),
     [
         (
             t.Int32Type,
@@ -164,16 +165,16 @@ def test_members_of_int_and_str_enums(twins: Twins) -> None:
     ],
 )
 def test_errors_of_enum_members_name_member_and_value(
-    twins: Twins, kind: Any, member: Any, error: type[Exception], message: str
+    twins: Twins, cqltype: Any, member: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        kind.build_codec(twins.codecs).encode(member)
+        cqltype.build_codec(twins.codecs).encode(member)
 
 
 def named_tuple(names: str, *values: Any) -> Any:
     """Return a named tuple of a new class."""
-    kind: Any = collections.namedtuple("Address", names)  # type: ignore[misc]
-    return kind(*values)
+    row_class: Any = collections.namedtuple("Address", names)  # type: ignore[misc]
+    return row_class(*values)
 
 
 def test_named_tuples_are_encoded_by_field_name(twins: Twins) -> None:
@@ -195,10 +196,10 @@ def test_objects_are_encoded_by_alias(twins: Twins) -> None:
     attrs, pydantic = pytest.importorskip("attrs"), pytest.importorskip("pydantic")
     codec = ADDRESS.build_codec(twins.codecs)
     expected = codec.encode(("x", 7))
-    model = pydantic.create_model(
+    model_class = pydantic.create_model(
         "Model", street=(str, ...), code=(int, pydantic.Field(alias="zip"))
     )
-    assert codec.encode(model(street="x", zip=7)) == expected
+    assert codec.encode(model_class(street="x", zip=7)) == expected
     assert codec.encode(attrs.make_class("Declared", ["street", "_zip"])("x", 7)) == expected
 
 

@@ -77,9 +77,9 @@ def test_parts_that_name_their_type(twins: Twins) -> None:
     assert codec.decode(by_class) == (1,)
     # A part whose alias is not declared stays bytes.
     assert codec.decode(bytes.fromhex("8078 0001 61 00")) == (b"a",)
-    for wrong in ([("x", 1)], ["s"], [("s",)]):
+    for wrong_value in ([("x", 1)], ["s"], [("s",)]):
         with pytest.raises(TypeError, match=r"a pair of an alias \(s, i\) and a value"):
-            codec.encode(wrong)
+            codec.encode(wrong_value)
 
 
 def test_names() -> None:

@@ -30,19 +30,19 @@ def test_parameters() -> None:
     assert vector_of(t.FloatType, 3).serial_size() == 12
     assert vector_of(TEXT, 3).serial_size() is None
     assert t.Int32Type.apply_parameters([]) is t.Int32Type
-    for wrong in wrong_parameters():
+    for apply_wrong in wrong_parameters():
         with pytest.raises(ValueError, match="parameters"):
-            wrong()
+            apply_wrong()
     with pytest.raises(ValueError, match="no parameters yet"):
         t.ListType.codec()
 
 
 @pytest.mark.parametrize("wrapper", [t.FrozenType, t.ReversedType])
 def test_wrappers_decode_empty_values_like_the_wrapped_type(wrapper: Any) -> None:
-    class Emptied(t.Int32Type):
+    class IntWithEmptyValues(t.Int32Type):
         support_empty_values = True
 
-    assert wrapper.apply_parameters([Emptied]).from_binary(b"", 5) is EMPTY
+    assert wrapper.apply_parameters([IntWithEmptyValues]).from_binary(b"", 5) is EMPTY
     assert wrapper.apply_parameters([t.Int32Type]).from_binary(b"", 5) is None
     assert wrapper.apply_parameters([t.UTF8Type]).from_binary(b"", 5) == ""
     assert wrapper.apply_parameters([t.Int32Type]).from_binary(None, 5) is None

@@ -13,5 +13,5 @@ def test_unknown_classes_are_bytes(twins: Twins) -> None:
     assert unknown.build_codec(twins.codecs).decode(b"\x01") == b"\x01"
     assert t.lookup_casstype("com.example.OddType") is unknown
     assert t.mkUnrecognizedType("com.example.OddType") is unknown
-    inside = t.lookup_casstype("ListType(com.example.OddType)").build_codec(twins.codecs)
-    assert inside.decode(inside.encode([b"a"])) == [b"a"]
+    list_codec = t.lookup_casstype("ListType(com.example.OddType)").build_codec(twins.codecs)
+    assert list_codec.decode(list_codec.encode([b"a"])) == [b"a"]

@@ -43,7 +43,7 @@ RANGES = [
 def test_integer_ranges(twins: Twins, cqltype: Any, low: int, high: int) -> None:
     """The limits of each integer type can be encoded, and numbers beyond them are refused."""
     codec = cqltype.build_codec(twins.codecs)
-    several = list_of(cqltype).build_codec(twins.codecs)
+    list_codec = list_of(cqltype).build_codec(twins.codecs)
     for value in (low, high):
         assert codec.decode(codec.encode(value)) == value
     for value in (low - 1, high + 1, 10**400):
@@ -53,7 +53,7 @@ def test_integer_ranges(twins: Twins, cqltype: Any, low: int, high: int) -> None
         with pytest.raises(
             ValueError, match=rf"^element 1 of list<{cqltype.typename}>: .*out of the range"
         ):
-            several.encode([0, value])
+            list_codec.encode([0, value])
 
 
 REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
@@ -325,15 +325,15 @@ def test_malformed_data(twins: Twins, cqltype: Any, data: bytes, message: str) -
         cqltype.build_codec(twins.codecs).decode(data)
 
 
-def test_every_truncation_of_a_nested_value_is_an_error_or_a_shorter_value(twins: Twins) -> None:
+def test_every_truncation_of_a_nested_value_is_an_error(twins: Twins) -> None:
     cqltype = map_of(TEXT, list_of(tuple_of(INT, vector_of(TEXT, 2))))
     codec = cqltype.build_codec(twins.codecs)
-    healthy = codec.encode({"a": [(1, ["x", "yz"]), None], "b": []})
-    for size in range(len(healthy)):
+    body = codec.encode({"a": [(1, ["x", "yz"]), None], "b": []})
+    for kept_bytes in range(len(body)):
         with pytest.raises(DecodeError):
-            codec.decode(healthy[:size])
+            codec.decode(body[:kept_bytes])
     with pytest.raises(DecodeError):
-        codec.decode(healthy + b"\x00")
+        codec.decode(body + b"\x00")
 
 
 class Unshowable:
@@ -346,21 +346,22 @@ def test_a_value_without_a_repr_can_be_refused(twins: Twins) -> None:
         INT.build_codec(twins.codecs).encode(Unshowable())
 
 
-def nested_codec(codecs: ModuleType, kind: str, depth: int) -> tuple[Any, Any, bytes]:
+def nested_codec(codecs: ModuleType, container: str, depth: int) -> tuple[Any, Any, bytes]:
     """Return a codec of `depth` nested containers with one element each, a value, and its
     encoding.
     """
+    # the number 1, which is also the innermost value
     count = b"\x00\x00\x00\x01"
     codec: Any = codecs.int32()
     value: Any = 1
     body = count
     for _ in range(depth):
         length = len(body).to_bytes(4, "big")
-        if kind == "list":
+        if container == "list":
             codec, value, body = codecs.list_of(codec, name="deep"), [value], count + length + body
-        elif kind == "tuple":
+        elif container == "tuple":
             codec, value, body = codecs.tuple_of([codec], name="deep"), (value,), length + body
-        elif kind == "map":
+        elif container == "map":
             key = b"\x00\x00\x00\x04" + count
             codec, value, body = (
                 codecs.map_of(codecs.int32(), codec, "deep"),
@@ -372,20 +373,21 @@ def nested_codec(codecs: ModuleType, kind: str, depth: int) -> tuple[Any, Any, b
     return codec, value, body
 
 
-@pytest.mark.parametrize("kind", ["list", "tuple", "map", "vector"])
-def test_types_nested_deeper_than_the_stack_are_an_error(twins: Twins, kind: str) -> None:
-    codec, value, body = nested_codec(twins.codecs, kind, 100)
+@pytest.mark.parametrize("container", ["list", "tuple", "map", "vector"])
+def test_types_nested_deeper_than_the_stack_are_an_error(twins: Twins, container: str) -> None:
+    codec, value, body = nested_codec(twins.codecs, container, 100)
     assert codec.encode(value) == body
     assert codec.encode(codec.decode(body)) == body
     # 20,000 levels may be too deep: Python 3.13 allows compiled code 10,000. From 3.14 on, the real
     # size of the stack decides, and it may suffice.
-    codec, value, body = nested_codec(twins.codecs, kind, 20_000)
-    for act, argument in ((codec.encode, value), (codec.decode, body)):
+    codec, value, body = nested_codec(twins.codecs, container, 20_000)
+    for encode_or_decode, argument in ((codec.encode, value), (codec.decode, body)):
         try:
-            result = act(argument)
+            result = encode_or_decode(argument)
         except RecursionError:
             continue
         assert sys.version_info >= (3, 14)
+        # What was decoded is not compared, since that would recurse as well.
         assert argument is body or result == body
 
 
@@ -454,11 +456,12 @@ def test_text_and_mappings_are_refused_as_vectors(twins: Twins, value: Any) -> N
 def test_the_message_about_a_huge_value_calls_repr_for_its_start_only(twins: Twins) -> None:
     calls = []
 
-    class Loud:
+    class RecordingRepr:
         def __repr__(self) -> str:
             calls.append(1)
             return "Loud"
 
     with pytest.raises(ValueError, match="has 100000 elements"):
-        vector_of(t.FloatType, 2).build_codec(twins.codecs).encode([Loud()] * 100_000)
+        vector_of(t.FloatType, 2).build_codec(twins.codecs).encode([RecordingRepr()] * 100_000)
+    # The message shows some of the 100,000 elements.
     assert len(calls) <= 60

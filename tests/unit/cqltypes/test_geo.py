@@ -20,12 +20,13 @@ from cassandra.util import (
 )
 
 
-def little_endian(kind: int, *parts: Any) -> bytes:
+def little_endian(shape_code: int, *parts: Any) -> bytes:
     """Return well-known binary.
 
     :param parts: an int is a 32-bit count; a tuple is a point.
     """
-    data = struct.pack("<BI", 1, kind)
+    # 1 is the code for little-endian numbers
+    data = struct.pack("<BI", 1, shape_code)
     for part in parts:
         data += struct.pack("<I", part) if isinstance(part, int) else struct.pack("<2d", *part)
     return data
@@ -58,9 +59,9 @@ def test_shapes_are_encoded_and_decoded(cqltype: Any, shape: Any, text: str, par
     data = little_endian(*parts)
     assert cqltype.to_binary(shape, 4) == cqltype.to_binary(text, 4) == data
     assert cqltype.from_binary(data, 4) == cqltype.from_binary(big_endian(*parts), 4) == shape
-    for cut in range(1, len(data)):
+    for kept_bytes in range(1, len(data)):
         with pytest.raises(DecodeError):
-            cqltype.from_binary(data[:cut], 4)
+            cqltype.from_binary(data[:kept_bytes], 4)
     with pytest.raises(DecodeError, match="1 bytes left over"):
         cqltype.from_binary(data + b"x", 4)
 
@@ -105,7 +106,7 @@ def test_date_ranges(value: Any, data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cqltype", "words"),
+    ("cqltype", "expected"),
     [
         (t.PointType, "a cassandra.util.Point"),
         (t.LineStringType, "a cassandra.util.LineString"),
@@ -113,10 +114,11 @@ def test_date_ranges(value: Any, data: bytes) -> None:
         (t.DateRangeType, "a cassandra.util.DateRange"),
     ],
 )
-def test_other_values_are_refused(cqltype: Any, words: str) -> None:
-    for wrong in (5, [A]):
-        with pytest.raises(TypeError, match=words):
-            cqltype.to_binary(wrong, 4)
+def test_other_values_are_refused(cqltype: Any, expected: str) -> None:
+    for wrong_value in (5, [A]):
+        with pytest.raises(TypeError, match=expected):
+            cqltype.to_binary(wrong_value, 4)
+    # The other types can be given as well-known text.
     if cqltype is not t.DateRangeType:
         with pytest.raises(ValueError, match="nonsense"):
             cqltype.to_binary("nonsense", 4)

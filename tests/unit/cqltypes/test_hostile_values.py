@@ -33,8 +33,8 @@ SCALARS: list[Any] = [
 ]  # fmt: skip
 KINDS: list[Any] = [
     *SCALARS,
-    *(outer(kind) for outer in (list_of, set_of) for kind in SCALARS),
-    *(vector_of(kind, 2) for kind in SCALARS),
+    *(outer(cqltype) for outer in (list_of, set_of) for cqltype in SCALARS),
+    *(vector_of(cqltype, 2) for cqltype in SCALARS),
     map_of(t.Int32Type, t.UTF8Type),
     map_of(t.UTF8Type, t.FloatType),
     tuple_of(t.Int32Type, t.UTF8Type),
@@ -168,12 +168,12 @@ def bind_outcome(plan: Any, value: Any) -> tuple[str, object]:
         return type(error).__name__, 'column "the_column"' in f"{error} {notes}"
 
 
-def plan_of(impl: str, kind: Any) -> Any:
+def plan_of(impl: str, cqltype: Any) -> Any:
     """Return the bind plan of an implementation for one column of the type."""
-    codec = kind.build_codec(_impl.twin("codecs", impl))
+    codec = cqltype.build_codec(_impl.twin("codecs", impl))
 
     class Column:
-        __name__ = kind.__name__
+        __name__ = cqltype.__name__
 
         def codec(self) -> Any:
             return codec
@@ -181,30 +181,34 @@ def plan_of(impl: str, kind: Any) -> Any:
     return _impl.twin("bind", impl).BindPlan([ColumnMetadata("k", "t", "the_column", Column())])
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.cql_parameterized_type())
+@pytest.mark.parametrize("cqltype", KINDS, ids=lambda cqltype: cqltype.cql_parameterized_type())
 @pytest.mark.parametrize("values", [python_values, numpy_values])
 def test_both_implementations_encode_or_refuse_alike(
-    compiled: Twins, kind: Any, values: Any
+    compiled: Twins, cqltype: Any, values: Any
 ) -> None:
-    python, c = plan_of("python", kind), plan_of("c", kind)
+    python_plan, compiled_plan = plan_of("python", cqltype), plan_of("c", cqltype)
     different = []
     for value in values():
-        python_outcome, compiled_outcome = bind_outcome(python, value), bind_outcome(c, value)
-        named = (
+        python_outcome, compiled_outcome = (
+            bind_outcome(python_plan, value),
+            bind_outcome(compiled_plan, value),
+        )
+        # An error has to name the column.
+        names_column = (
             python_outcome[0] == "bytes"
             or python_outcome[1] is True
             or 'column "the_column"' in str(python_outcome[1])
         )
-        if python_outcome != compiled_outcome or not named:
+        if python_outcome != compiled_outcome or not names_column:
             different.append((value, type(value), python_outcome, compiled_outcome))
     assert different == []
 
 
 # The type blob is left out, because it accepts an array as its bytes.
-@pytest.mark.parametrize("kind", [kind for kind in SCALARS if kind is not t.BytesType])
-def test_an_array_for_a_scalar_is_an_encode_error(twins: Twins, kind: Any) -> None:
+@pytest.mark.parametrize("cqltype", [cqltype for cqltype in SCALARS if cqltype is not t.BytesType])
+def test_an_array_for_a_scalar_is_an_encode_error(twins: Twins, cqltype: Any) -> None:
     numpy = pytest.importorskip("numpy")
-    plan = plan_of(twins.impl, kind)
+    plan = plan_of(twins.impl, cqltype)
     for value in ([1, 2], [1.5], [[1, 2]], ["a"], [None], [True]):
         with pytest.raises((EncodeTypeError, EncodeValueError), match=r'^column "the_column" \('):
             plan.bind((numpy.array(value),), 4)

@@ -56,25 +56,27 @@ SCALARS: list[Any] = [
 ]  # fmt: skip
 
 
-def frozen(kind: Any) -> Any:
-    return t.FrozenType.apply_parameters([kind])
+def frozen(cqltype: Any) -> Any:
+    return t.FrozenType.apply_parameters([cqltype])
 
 
 def plan(twins: Twins, *kinds: Any) -> Any:
     return twins.bind.BindPlan(
-        [ColumnMetadata("k", "t", f"c{index}", kind) for index, kind in enumerate(kinds)]
+        [ColumnMetadata("k", "t", f"c{index}", cqltype) for index, cqltype in enumerate(kinds)]
     )
 
 
-def encode(twins: Twins, kind: Any, value: Any) -> bytes:
-    data: bytes = kind.build_codec(twins.codecs).encode(value)
+def encode(twins: Twins, cqltype: Any, value: Any) -> bytes:
+    data: bytes = cqltype.build_codec(twins.codecs).encode(value)
     return data
 
 
 @pytest.mark.parametrize("value", MISSING, ids=repr)
-@pytest.mark.parametrize("kind", SCALARS, ids=lambda kind: str(kind.cql_parameterized_type()))
-def test_missing_values_are_bound_as_null(twins: Twins, kind: Any, value: Any) -> None:
-    bind_plan = plan(twins, kind, t.Int32Type)
+@pytest.mark.parametrize(
+    "cqltype", SCALARS, ids=lambda cqltype: str(cqltype.cql_parameterized_type())
+)
+def test_missing_values_are_bound_as_null(twins: Twins, cqltype: Any, value: Any) -> None:
+    bind_plan = plan(twins, cqltype, t.Int32Type)
     assert bind_plan.bind([value, 1], 4).values() == [None, b"\0\0\0\1"]
     assert bind_plan.bind_row({"c0": value, "c1": 1}, 4).values()[0] is None
     assert [row.values()[0] for row in bind_plan.bind_many([(value, 1), [value, 1]], 4).rows()] == [
@@ -85,27 +87,30 @@ def test_missing_values_are_bound_as_null(twins: Twins, kind: Any, value: Any) -
 
 @pytest.mark.parametrize("value", MISSING, ids=repr)
 @pytest.mark.parametrize(
-    "kind", [t.DoubleType, t.DateType, t.UTF8Type, t.Int32Type, t.BytesType, t.SimpleDateType]
+    "cqltype", [t.DoubleType, t.DateType, t.UTF8Type, t.Int32Type, t.BytesType, t.SimpleDateType]
 )
-def test_missing_values_inside_collections_are_null(twins: Twins, kind: Any, value: Any) -> None:
-    assert encode(twins, list_of(kind), [value]) == b"\0\0\0\1" + NULL
-    assert encode(twins, list_of(kind), (None, value, value)) == b"\0\0\0\3" + NULL * 3
-    assert encode(twins, set_of(kind), [value]) == b"\0\0\0\1" + NULL
-    assert encode(twins, map_of(kind, kind), Pairs([(value, None)])) == b"\0\0\0\1" + NULL * 2
-    assert encode(twins, tuple_of(kind, kind), (value, None)) == NULL * 2
+def test_missing_values_inside_collections_are_null(twins: Twins, cqltype: Any, value: Any) -> None:
+    assert encode(twins, list_of(cqltype), [value]) == b"\0\0\0\1" + NULL
+    assert encode(twins, list_of(cqltype), (None, value, value)) == b"\0\0\0\3" + NULL * 3
+    assert encode(twins, set_of(cqltype), [value]) == b"\0\0\0\1" + NULL
+    assert encode(twins, map_of(cqltype, cqltype), Pairs([(value, None)])) == b"\0\0\0\1" + NULL * 2
+    assert encode(twins, tuple_of(cqltype, cqltype), (value, None)) == NULL * 2
     assert (
-        encode(twins, map_of(t.Int32Type, kind), {1: value}) == struct.pack(">iii", 1, 4, 1) + NULL
+        encode(twins, map_of(t.Int32Type, cqltype), {1: value})
+        == struct.pack(">iii", 1, 4, 1) + NULL
     )
     assert (
-        encode(twins, map_of(t.Int32Type, list_of(kind)), {1: [value]})[-8:] == b"\0\0\0\1" + NULL
+        # the last 8 bytes: a list of one element, which is null
+        encode(twins, map_of(t.Int32Type, list_of(cqltype)), {1: [value]})[-8:]
+        == b"\0\0\0\1" + NULL
     )
     assert encode(twins, ITEM, {"a": value, "b": value}) == NULL * 2
     with pytest.raises(TypeError, match=r"^element 1 of vector<.*null is not allowed in a vector"):
-        encode(twins, vector_of(kind, 2), [good_value(kind), value])
+        encode(twins, vector_of(cqltype, 2), [good_value(cqltype), value])
 
 
-def good_value(kind: Any) -> Any:
-    return {t.UTF8Type: "x", t.BytesType: b"x"}.get(kind, 1)
+def good_value(cqltype: Any) -> Any:
+    return {t.UTF8Type: "x", t.BytesType: b"x"}.get(cqltype, 1)
 
 
 # Encoded elements of collections in hexadecimal: 4 bytes of length, then the value.
@@ -136,28 +141,28 @@ WITH_NULLS: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "data"), WITH_NULLS, ids=lambda part: str(part)[:40])
+@pytest.mark.parametrize(("cqltype", "value", "data"), WITH_NULLS, ids=lambda part: str(part)[:40])
 def test_nulls_inside_collections_are_encoded_and_decoded(
-    twins: Twins, kind: Any, value: Any, data: str
+    twins: Twins, cqltype: Any, value: Any, data: str
 ) -> None:
-    wire = bytes.fromhex(data)
-    codec = kind.build_codec(twins.codecs)
-    assert codec.encode(value) == wire
-    assert codec.encode(codec.decode(wire)) == wire
+    expected = bytes.fromhex(data)
+    codec = cqltype.build_codec(twins.codecs)
+    assert codec.encode(value) == expected
+    assert codec.encode(codec.decode(expected)) == expected
     for version in (3, 4, 5):
-        assert plan(twins, kind).bind([value], version).values() == [wire]
-        assert plan(twins, kind).bind_row({"c0": value}, version).values() == [wire]
-        assert kind.serialize(value, version) == kind.to_binary(value, version) == wire
+        assert plan(twins, cqltype).bind([value], version).values() == [expected]
+        assert plan(twins, cqltype).bind_row({"c0": value}, version).values() == [expected]
+        assert cqltype.serialize(value, version) == cqltype.to_binary(value, version) == expected
 
 
 def test_an_unset_value_inside_a_collection_is_refused(twins: Twins) -> None:
-    for kind, value in (
+    for cqltype, collection in (
         (list_of(t.Int32Type), [UNSET_VALUE]),
         (set_of(t.UTF8Type), [UNSET_VALUE]),
         (map_of(t.UTF8Type, t.Int32Type), {"a": UNSET_VALUE}),
     ):
         with pytest.raises(EncodeTypeError, match=r'^column "c0" .* 0 of '):
-            plan(twins, kind).bind([value], 4)
+            plan(twins, cqltype).bind([collection], 4)
 
 
 def test_nan_is_a_number(twins: Twins) -> None:
@@ -168,43 +173,48 @@ def test_nan_is_a_number(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("name", ["serialize", "to_binary"])
-@pytest.mark.parametrize("kind", SCALARS, ids=lambda kind: str(kind.cql_parameterized_type()))
-def test_class_methods_refuse_missing_values(twins: Twins, kind: Any, name: str) -> None:
-    calls = twins.codecs.TypeCalls(kind, kind.build_codec(twins.codecs), False, None)
+@pytest.mark.parametrize(
+    "cqltype", SCALARS, ids=lambda cqltype: str(cqltype.cql_parameterized_type())
+)
+def test_class_methods_refuse_missing_values(twins: Twins, cqltype: Any, name: str) -> None:
+    calls = twins.codecs.TypeCalls(cqltype, cqltype.build_codec(twins.codecs), False, None)
     for value in (*MISSING, numpy.ma.array(5.0, mask=True), numpy.ma.array("5", mask=True)):
-        for call in (getattr(calls, name), getattr(kind, name)):
+        for call in (getattr(calls, name), getattr(cqltype, name)):
             with pytest.raises(EncodeTypeError):
                 call(value, 4)
 
 
 @pytest.mark.parametrize("source", ["i1", "i4", "i8", "f2", "f4", "f8", ">f4", "O"])
-@pytest.mark.parametrize("kind", [t.FloatType, t.DoubleType, t.Int32Type, t.LongType])
-def test_masked_elements_are_null(twins: Twins, kind: Any, source: str) -> None:
+@pytest.mark.parametrize("cqltype", [t.FloatType, t.DoubleType, t.Int32Type, t.LongType])
+def test_masked_elements_are_null(twins: Twins, cqltype: Any, source: str) -> None:
     values = numpy.array([7, 2, 7], "i4").astype(source)
-    if values.dtype.kind == "f" and kind in (t.Int32Type, t.LongType):
+    if values.dtype.kind == "f" and cqltype in (t.Int32Type, t.LongType):
+        # Arrays of floats are refused as integers.
         return
     array = numpy.ma.array(values, mask=[True, False, True])
-    same = [None, int(values[1]), None]
-    for container in (list_of(kind), set_of(kind)):
-        assert encode(twins, container, array) == encode(twins, container, same)
-    assert encode(twins, tuple_of(kind, kind, kind), array) == encode(
-        twins, tuple_of(kind, kind, kind), same
+    with_none = [None, int(values[1]), None]
+    for container in (list_of(cqltype), set_of(cqltype)):
+        assert encode(twins, container, array) == encode(twins, container, with_none)
+    assert encode(twins, tuple_of(cqltype, cqltype, cqltype), array) == encode(
+        twins, tuple_of(cqltype, cqltype, cqltype), with_none
     )
     nested = numpy.ma.array([values, values], mask=[[True, False, False], [False] * 3])
-    assert encode(twins, list_of(list_of(kind)), nested) == encode(
-        twins, list_of(list_of(kind)), [[None, 2, 7], [7, 2, 7]]
+    assert encode(twins, list_of(list_of(cqltype)), nested) == encode(
+        twins, list_of(list_of(cqltype)), [[None, 2, 7], [7, 2, 7]]
     )
     with pytest.raises(
         TypeError, match=r"^element 0 of vector<.*, 3>: null is not allowed in a vector"
     ):
-        encode(twins, vector_of(kind, 3), array)
+        encode(twins, vector_of(cqltype, 3), array)
     with pytest.raises(
         TypeError,
         match=r'^column "c0" .*element 0 of vector<.*, 3>: null is not allowed in a vector',
     ):
-        plan(twins, vector_of(kind, 3)).bind([array], 4)
-    free = numpy.ma.array(values)
-    assert encode(twins, vector_of(kind, 3), free) == encode(twins, vector_of(kind, 3), [7, 2, 7])
+        plan(twins, vector_of(cqltype, 3)).bind([array], 4)
+    unmasked = numpy.ma.array(values)
+    assert encode(twins, vector_of(cqltype, 3), unmasked) == encode(
+        twins, vector_of(cqltype, 3), [7, 2, 7]
+    )
 
 
 def test_a_vector_with_all_elements_masked_is_null(twins: Twins) -> None:
@@ -216,6 +226,7 @@ def test_a_vector_with_all_elements_masked_is_null(twins: Twins) -> None:
     ]
     assert encode(twins, list_of(vector_of(t.FloatType, 3)), array)[:8] == b"\0\0\0\2" + NULL
     columns = [ColumnMetadata("k", "t", "v", vector_of(t.FloatType, 3))]
+    # a structured array whose first vector is masked
     table: Any = numpy.ma.zeros(2, dtype=[("v", "f4", 3)])
     table.mask["v"][0] = True
     rows = [tuple(row) for row in rows_of(table, columns)]
@@ -223,9 +234,10 @@ def test_a_vector_with_all_elements_masked_is_null(twins: Twins) -> None:
 
 
 def test_results_of_to_numpy_can_be_bound_again(twins: Twins) -> None:
-    kinds = (t.Int32Type, t.DoubleType, t.DateType, t.SimpleDateType, t.TimeType)
+    cql_types = (t.Int32Type, t.DoubleType, t.DateType, t.SimpleDateType, t.TimeType)
     columns = [
-        ColumnMetadata("k", "t", name, kind) for name, kind in zip("abcde", kinds, strict=True)
+        ColumnMetadata("k", "t", name, cqltype)
+        for name, cqltype in zip("abcde", cql_types, strict=True)
     ]
     dtype = [("a", "i4"), ("b", "f8"), ("c", "M8[ms]"), ("d", "M8[D]"), ("e", "m8[ns]")]
     table: Any = numpy.ma.zeros(2, dtype=dtype)
@@ -268,14 +280,14 @@ def test_field_names_of_an_array_are_not_taken_for_formats(twins: Twins) -> None
     assert encode(twins, t.BytesType, numpy.zeros(1, dtype=[("OX", "u1"), ("P", "u1")])) == b"\0\0"
 
 
-@pytest.mark.parametrize("kind", [t.FloatType, t.Int32Type, t.UTF8Type])
+@pytest.mark.parametrize("cqltype", [t.FloatType, t.Int32Type, t.UTF8Type])
 @pytest.mark.parametrize("shape", [(2, 2), ()])
 def test_a_memoryview_without_one_dimension_is_refused_as_collection(
-    twins: Twins, kind: Any, shape: Any
+    twins: Twins, cqltype: Any, shape: Any
 ) -> None:
     array: Any = numpy.zeros(shape, "f4")
     view = memoryview(array)
-    for container in (vector_of(kind, 2), list_of(kind), vector_of(vector_of(kind, 2), 2)):
+    for container in (vector_of(cqltype, 2), list_of(cqltype), vector_of(vector_of(cqltype, 2), 2)):
         with pytest.raises(
             TypeError, match=f"is not a collection of elements for .*{len(shape)} dimensions"
         ):
@@ -316,9 +328,11 @@ def test_missing_values_are_null_for_an_application_s_type(twins: Twins, value: 
     assert encode(twins, list_of(ReprType), [value]) == b"\0\0\0\1" + NULL
 
 
-@pytest.mark.parametrize("kind", SCALARS, ids=lambda kind: str(kind.cql_parameterized_type()))
+@pytest.mark.parametrize(
+    "cqltype", SCALARS, ids=lambda cqltype: str(cqltype.cql_parameterized_type())
+)
 @pytest.mark.filterwarnings("error")
-def test_codecs_refuse_missing_values(twins: Twins, kind: Any) -> None:
+def test_codecs_refuse_missing_values(twins: Twins, cqltype: Any) -> None:
     for value in MISSING[:3]:
         with pytest.raises((TypeError, ValueError)):
-            encode(twins, kind, value)
+            encode(twins, cqltype, value)

@@ -24,8 +24,8 @@ def test_the_import_stays_cheap() -> None:
         "heavy = {'numpy', 'geomet', 'asyncio', 'inspect', 'dataclasses', 'pandas'}\n"
         "print(sorted(heavy & (set(sys.modules) - before)))"
     )
-    done = run_python(code, {"CASS_DRIVER_IMPL": "python"}, is_bare=True)
-    assert done.stdout.strip() == "[]", done.stderr
+    process = run_python(code, {"CASS_DRIVER_IMPL": "python"}, is_bare=True)
+    assert process.stdout.strip() == "[]", process.stderr
 
 
 def test_names_that_tools_print() -> None:

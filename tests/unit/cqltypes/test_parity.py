@@ -41,6 +41,7 @@ def ints(bits: int) -> st.SearchStrategy[int]:
 
 
 def durations() -> st.SearchStrategy[Duration]:
+    """Return a strategy for durations, whose three parts have the same sign."""
     positive = st.builds(
         Duration, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)
     )
@@ -88,31 +89,41 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
 
 def typed_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:
     """Return a strategy for pairs of a type and the strategy for its values."""
-    scalars = st.sampled_from(sorted(VALUES.items(), key=lambda item: str(item[0])))
+    scalars = st.sampled_from(
+        sorted(VALUES.items(), key=lambda type_and_values: str(type_and_values[0]))
+    )
     if depth == 0:
         return scalars
-    inner = typed_values(depth - 1)
+    inner_types = typed_values(depth - 1)
 
-    def lists(item: Any) -> Any:
-        return list_of(item[0]), st.lists(item[1], max_size=5)
+    def lists(type_and_values: Any) -> Any:
+        return list_of(type_and_values[0]), st.lists(type_and_values[1], max_size=5)
 
-    def vectors(item: Any) -> Any:
-        return vector_of(item[0], 3), st.lists(item[1], min_size=3, max_size=3)
-
-    def tuples(items: Any) -> Any:
-        return tuple_of(*[item[0] for item in items]), st.tuples(
-            *[st.none() | item[1] for item in items]
+    def vectors(type_and_values: Any) -> Any:
+        return vector_of(type_and_values[0], 3), st.lists(
+            type_and_values[1], min_size=3, max_size=3
         )
 
-    def udts(items: Any) -> Any:
-        names = [f"f{number}" for number in range(len(items))]
-        user_type = t.UserType.make_udt_class("ks", "random", names, [item[0] for item in items])
-        return user_type, st.tuples(*[st.none() | item[1] for item in items])
+    def tuples(types_and_values: Any) -> Any:
+        return tuple_of(*[type_and_values[0] for type_and_values in types_and_values]), st.tuples(
+            *[st.none() | type_and_values[1] for type_and_values in types_and_values]
+        )
+
+    def udts(types_and_values: Any) -> Any:
+        names = [f"f{number}" for number in range(len(types_and_values))]
+        user_type = t.UserType.make_udt_class(
+            "ks", "random", names, [type_and_values[0] for type_and_values in types_and_values]
+        )
+        return user_type, st.tuples(
+            *[st.none() | type_and_values[1] for type_and_values in types_and_values]
+        )
 
     nested = (
-        inner.map(lists) | inner.map(vectors) | st.lists(inner, min_size=1, max_size=3).map(tuples)
+        inner_types.map(lists)
+        | inner_types.map(vectors)
+        | st.lists(inner_types, min_size=1, max_size=3).map(tuples)
     )
-    return scalars | nested | st.lists(inner, min_size=1, max_size=3).map(udts)
+    return scalars | nested | st.lists(inner_types, min_size=1, max_size=3).map(udts)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
@@ -152,6 +163,7 @@ def test_round_trip_of_sets_and_maps(twins: Twins, data: st.DataObject) -> None:
     codec = set_of(key_type).build_codec(twins.codecs)
     decoded = codec.decode(codec.encode(set(source)))
     assert set(decoded) == set(source)
+    # The order does not change when the set is encoded again.
     assert list(decoded) == list(codec.decode(codec.encode(list(decoded))))
 
 
@@ -203,25 +215,31 @@ def test_both_implementations_accept_and_refuse_the_same_values(compiled: Twins)
     ]
     for cqltype in TYPES:
         compiled_codecs, python_codecs = compiled.codecs, reference
-        fast, slow = cqltype.build_codec(compiled_codecs), cqltype.build_codec(python_codecs)
+        compiled_codec, python_codec = (
+            cqltype.build_codec(compiled_codecs),
+            cqltype.build_codec(python_codecs),
+        )
         for value in values:
-            assert outcome(fast.encode, value) == outcome(slow.encode, value), (cqltype, value)
+            assert outcome(compiled_codec.encode, value) == outcome(python_codec.encode, value), (
+                cqltype,
+                value,
+            )
 
 
-def mutated(body: bytes, source: random.Random) -> bytes:
+def mutated(body: bytes, rng: random.Random) -> bytes:
     """Return `body` with up to three bytes changed, cut or inserted, or with extreme lengths."""
     changed = bytearray(body)
-    for _ in range(source.randint(1, 3)):
-        offset = source.randrange(len(changed) + 1)
-        kind = source.randrange(5)
-        if kind == 0:
-            changed[offset : offset + 1] = bytes([source.randrange(256)])
-        elif kind == 1:
+    for _ in range(rng.randint(1, 3)):
+        offset = rng.randrange(len(changed) + 1)
+        mutation = rng.randrange(5)
+        if mutation == 0:
+            changed[offset : offset + 1] = bytes([rng.randrange(256)])
+        elif mutation == 1:
             del changed[offset:]
-        elif kind == 2:
-            changed[offset:offset] = source.randbytes(source.randint(1, 4))
-        elif kind == 3:
-            changed[offset : offset + 4] = source.choice(
+        elif mutation == 2:
+            changed[offset:offset] = rng.randbytes(rng.randint(1, 4))
+        elif mutation == 3:
+            changed[offset : offset + 4] = rng.choice(
                 [
                     b"\xff\xff\xff\xff",
                     b"\x7f\xff\xff\xff",
@@ -231,18 +249,24 @@ def mutated(body: bytes, source: random.Random) -> bytes:
                 ]
             )
         else:
-            del changed[offset : offset + source.randint(1, 4)]
+            del changed[offset : offset + rng.randint(1, 4)]
     return bytes(changed)
 
 
 def test_both_implementations_decode_mutated_bytes_alike(compiled: Twins) -> None:
-    source = random.Random(20261120)
+    rng = random.Random(20261120)
     corpus = [bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]]
     for cqltype in TYPES:
-        fast, slow = cqltype.build_codec(compiled.codecs), cqltype.build_codec(reference)
+        compiled_codec, python_codec = (
+            cqltype.build_codec(compiled.codecs),
+            cqltype.build_codec(reference),
+        )
         for body in corpus:
-            for data in (body, mutated(body, source), mutated(body, source)):
-                assert outcome(fast.decode, data) == outcome(slow.decode, data), (cqltype, data)
+            for data in (body, mutated(body, rng), mutated(body, rng)):
+                assert outcome(compiled_codec.decode, data) == outcome(python_codec.decode, data), (
+                    cqltype,
+                    data,
+                )
 
 
 @settings(max_examples=500, deadline=None)
@@ -261,24 +285,31 @@ def test_random_bytes_are_a_value_or_a_clear_error(twins: Twins, data: bytes, nu
 def test_both_implementations_have_the_same_names_and_signatures(compiled: Twins) -> None:
     assert list(reference.__all__) == list(compiled.codecs.__all__)
     for name in reference.__all__:
-        fast, slow = getattr(compiled.codecs, name), getattr(reference, name)
+        compiled_item, python_item = getattr(compiled.codecs, name), getattr(reference, name)
         if name in ("Codec", "TypeCalls"):
-            assert {n for n in dir(slow) if not n.startswith("_")} <= {
-                n for n in dir(fast) if not n.startswith("_")
-            }
+            assert {
+                attribute for attribute in dir(python_item) if not attribute.startswith("_")
+            } <= {attribute for attribute in dir(compiled_item) if not attribute.startswith("_")}
             continue
-        fast_parameters, slow_parameters = (
-            inspect.signature(fast).parameters,
-            inspect.signature(slow).parameters,
+        compiled_parameters, python_parameters = (
+            inspect.signature(compiled_item).parameters,
+            inspect.signature(python_item).parameters,
         )
-        assert [(p.name, p.kind, p.default) for p in fast_parameters.values()] == [
-            (p.name, p.kind, p.default) for p in slow_parameters.values()
+        assert [
+            (parameter.name, parameter.kind, parameter.default)
+            for parameter in compiled_parameters.values()
+        ] == [
+            (parameter.name, parameter.kind, parameter.default)
+            for parameter in python_parameters.values()
         ]
 
 
 def test_both_implementations_describe_types_alike(compiled: Twins) -> None:
     for cqltype in TYPES:
-        fast, slow = cqltype.build_codec(compiled.codecs), cqltype.build_codec(reference)
+        compiled_codec, python_codec = (
+            cqltype.build_codec(compiled.codecs),
+            cqltype.build_codec(reference),
+        )
         for name in (
             "cql_name",
             "fixed_size",
@@ -287,32 +318,32 @@ def test_both_implementations_describe_types_alike(compiled: Twins) -> None:
             "width",
             "struct_code",
         ):
-            assert getattr(fast, name) == getattr(slow, name), (cqltype, name)
+            assert getattr(compiled_codec, name) == getattr(python_codec, name), (cqltype, name)
 
 
 def test_only_functions_can_create_compiled_codecs(compiled: Twins) -> None:
     codecs = compiled.codecs
     # a codec can be neither created by its class nor pickled, and an object of `__new__` is refused
-    for plan in (
+    for codec in (
         codecs.int32(),
         codecs.list_of(codecs.int32()),
         codecs.vector_of(codecs.text(), 2),
         codecs.map_of(codecs.text(), codecs.text()),
     ):
         with pytest.raises(TypeError, match="made by the functions"):
-            type(plan)()
-        kind: Any = type(plan)
-        blank = kind.__new__(kind)
+            type(codec)()
+        codec_class: Any = type(codec)
+        uninitialised = codec_class.__new__(codec_class)
         with pytest.raises(TypeError, match="is not a codec of this module"):
-            blank.encode([1])
+            uninitialised.encode([1])
         with pytest.raises(TypeError, match="is not a codec of this module"):
-            blank.decode(b"")
+            uninitialised.decode(b"")
         with pytest.raises(TypeError, match="is not a codec of this module"):
-            codecs.list_of(blank)
+            codecs.list_of(uninitialised)
         with pytest.raises(TypeError, match="pickle the type"):
-            pickle.dumps(plan)
+            pickle.dumps(codec)
     # only codecs of the same module may be nested
-    wrong: list[Callable[[], Any]] = [
+    wrong_calls: list[Callable[[], Any]] = [
         lambda: codecs.list_of(None),
         lambda: codecs.list_of(None, "list<int>"),
         lambda: codecs.map_of(codecs.text(), None, "x"),
@@ -321,9 +352,9 @@ def test_only_functions_can_create_compiled_codecs(compiled: Twins) -> None:
         lambda: codecs.vector_of(None, 3),
         lambda: codecs.list_of(reference.int32()),
     ]
-    for call in wrong:
+    for create in wrong_calls:
         with pytest.raises(TypeError, match="is not a codec of this module"):
-            call()
+            create()
 
 
 def test_impossible_codecs_are_refused(twins: Twins) -> None:
@@ -332,6 +363,7 @@ def test_impossible_codecs_are_refused(twins: Twins) -> None:
         with pytest.raises(ValueError, match="cannot have"):
             codecs.vector_of(codecs.int32(), dimension)
     with pytest.raises(ValueError, match="cannot have"):
+        # The size of such a vector does not fit 64 bits.
         codecs.vector_of(codecs.vector_of(codecs.int64(), 2_000_000_000), 2_000_000_000)
     with pytest.raises(ValueError, match="1 names of fields and 2 fields"):
         codecs.udt("u", ["a"], [codecs.int32()] * 2, tuple)
@@ -347,6 +379,7 @@ def test_memory_for_a_vector_is_allocated_after_its_elements_are_counted(twins: 
             codec.encode(value)
         with pytest.raises(ValueError, match="has 2 elements"):
             twins.codecs.list_of(codec).encode(
+                # an iterator can be read only once
                 [value] if not hasattr(value, "__next__") else [iter([1, 2])]
             )
     big = twins.codecs.vector_of(twins.codecs.int32(), 20_000)

@@ -49,15 +49,16 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("cass", "cql"), NAMES)
-def test_type_names_survive_a_round_trip(cass: str, cql: str) -> None:
-    cqltype = t.lookup_casstype(cass)
-    assert cqltype.cass_parameterized_type() == cass
-    assert cqltype.cql_parameterized_type() == cql
-    assert t.cql_typename(cass) == cql
-    full = cqltype.cass_parameterized_type(full=True)
-    assert full.startswith(PREFIX)
-    assert t.lookup_casstype(full) is cqltype
+@pytest.mark.parametrize(("server_name", "cql_name"), NAMES)
+def test_type_names_survive_a_round_trip(server_name: str, cql_name: str) -> None:
+    cqltype = t.lookup_casstype(server_name)
+    assert cqltype.cass_parameterized_type() == server_name
+    assert cqltype.cql_parameterized_type() == cql_name
+    assert t.cql_typename(server_name) == cql_name
+    full_name = cqltype.cass_parameterized_type(full=True)
+    assert full_name.startswith(PREFIX)
+    assert t.lookup_casstype(full_name) is cqltype
+    # A class is returned as it is.
     assert t.lookup_casstype(cqltype) is cqltype
 
 
@@ -72,6 +73,7 @@ def test_user_types_whose_hex_is_all_digits() -> None:
     assert user_type.subtypes == (t.Int32Type, t.UTF8Type)
     assert user_type.cql_parameterized_type() == "frozen<addr>"
     assert t.lookup_casstype(user_type.cass_parameterized_type(full=True)) is user_type
+    # 41 is "A"
     nested = t.lookup_casstype("ListType(FrozenType(UserType(ks, 41, 61:Int32Type)))")
     assert nested.subtypes[0].subtypes[0].typename == "A"
     assert nested.cql_parameterized_type() == 'list<frozen<frozen<"A">>>'
@@ -137,9 +139,9 @@ def test_cql_type_strings() -> None:
     assert t.strip_frozen("map<text, frozen<list<frozen<a>>>>") == "map<text, list<a>>"
     assert t.cql_types_from_string("map<text, frozen<a>>") == ["map", "text", "a"]
     assert t.cqltype_to_python('frozen<"Odd, name">') == ["frozen", ['"Odd, name"']]
-    for wrong in ("list<int", "list<int>>"):
+    for unbalanced in ("list<int", "list<int>>"):
         with pytest.raises(ValueError, match="bracket"):
-            t.cqltype_to_python(wrong)
+            t.cqltype_to_python(unbalanced)
 
 
 @pytest.mark.parametrize("depth", [100, 10_000])

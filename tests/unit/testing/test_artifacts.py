@@ -30,6 +30,7 @@ def test_jars_are_downloaded_once(maven: Callable[[str], None], tmp_path: Path) 
     assert sorted(os.listdir(jars)) == ["cassandra-all-5.0.9.jar", "jamm-0.4.0.jar"]
     (tmp_path / "bin" / "mvn").unlink()
     assert ensure_jars(V5, RUNTIME, QUIET, lambda: None) == jars  # Maven is not needed any more
+    # The fake Maven writes a line for each run.
     assert (tmp_path / "cache" / "runs").read_text() == "run\n"
     assert sorted(os.listdir(os.path.dirname(jars))) == ["jars", "jars.lock"]
 
@@ -79,11 +80,11 @@ def test_a_download_without_the_expected_jar_is_an_error(maven: Callable[[str], 
 def test_waiting_for_another_process_can_be_cancelled(maven: Callable[[str], None]) -> None:
     maven(PRETENDED_MAVEN)
 
-    def give_up() -> None:
+    def cancel() -> None:
         raise LocalClusterError("cancelled")
 
     with (
         FileLock(os.path.join(cache_directory("cassandra", "5.0.9"), "jars.lock")),
         pytest.raises(LocalClusterError, match="cancelled"),
     ):
-        ensure_jars(V5, RUNTIME, QUIET, give_up)
+        ensure_jars(V5, RUNTIME, QUIET, cancel)

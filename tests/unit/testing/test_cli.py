@@ -49,6 +49,7 @@ def test_status_with_nothing_and_after_an_unexpected_end(
 ) -> None:
     assert main(["status"]) == 0
     assert capsys.readouterr().out == "no cluster is running\n"
+    # an entry whose lock nobody holds
     Entry("lost").write({"name": "lost"})
     assert main(["status"]) == 0
     assert "lost: ended unexpectedly" in capsys.readouterr().err

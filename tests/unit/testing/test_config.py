@@ -11,7 +11,7 @@ from cassandra.testing.topology import NodeLocation
 from cassandra.testing.versions import parse_version
 
 
-def settings(version: str, **changed: Any) -> dict[str, Any]:
+def node_settings(version: str, **changed: Any) -> dict[str, Any]:
     """Return the settings of a node in cassandra.yaml."""
     arguments: dict[str, Any] = {
         "network": config.Network("127.0.3.2", 9043, ["127.0.3.1", "127.0.3.2"]),
@@ -26,7 +26,7 @@ def settings(version: str, **changed: Any) -> dict[str, Any]:
 
 def test_addresses_seeds_tokens_and_directories() -> None:
     """The file has the node's addresses, seeds, tokens and directories."""
-    lines = config.render_yaml(settings("5.0.9")).splitlines()
+    lines = config.render_yaml(node_settings("5.0.9")).splitlines()
     assert 'listen_address: "127.0.3.2"' in lines
     assert 'rpc_address: "127.0.3.2"' in lines
     assert "native_transport_port: 9043" in lines
@@ -40,7 +40,7 @@ def test_addresses_seeds_tokens_and_directories() -> None:
 
 
 def test_bootstrapping_node_takes_its_tokens_from_the_ring() -> None:
-    options = settings("5.0.9", tokens=None)
+    options = node_settings("5.0.9", tokens=None)
     assert options["auto_bootstrap"] is True
     assert "initial_token" not in options
 
@@ -82,23 +82,23 @@ def test_bootstrapping_node_takes_its_tokens_from_the_ring() -> None:
 def test_each_version_gets_its_own_option_names(
     version: str, has: dict[str, Any], lacks: set[str]
 ) -> None:
-    options = settings(version)
+    options = node_settings(version)
     assert {key: options.get(key) for key in has} == has
     assert not lacks & set(options)
 
 
 def test_no_unit_is_left_in_a_4_0_file() -> None:
     assert [
-        key for key, value in settings("4.0").items() if str(value).endswith(("MiB", "ms"))
+        key for key, value in node_settings("4.0").items() if str(value).endswith(("MiB", "ms"))
     ] == []
 
 
 def test_authentication_and_encryption() -> None:
     """The options are set only if they are chosen."""
-    options = settings("5.0", authentication=True, encryption={"enabled": True})
+    options = node_settings("5.0", authentication=True, encryption={"enabled": True})
     assert options["authenticator"] == "PasswordAuthenticator"
     assert options["client_encryption_options"] == {"enabled": True}
-    assert "authenticator" not in settings("5.0")
+    assert "authenticator" not in node_settings("5.0")
 
 
 def test_overrides_replace_settings_and_none_removes_them() -> None:
@@ -107,7 +107,7 @@ def test_overrides_replace_settings_and_none_removes_them() -> None:
         "auto_snapshot": None,
         "audit_logging_options": {"enabled": True, "logger": [{"class_name": "X"}]},
     }
-    text = config.render_yaml(settings("5.0", overrides=overrides))
+    text = config.render_yaml(node_settings("5.0", overrides=overrides))
     assert "num_tokens: 16\n" in text
     assert "auto_snapshot" not in text
     assert 'audit_logging_options: {"enabled": true, "logger": [{"class_name": "X"}]}\n' in text

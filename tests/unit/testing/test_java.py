@@ -44,6 +44,7 @@ def test_java_of_another_version_is_skipped_and_named(
         MissingRequirement, match=r"JAVA_HOME: .*twentyone/bin/java is Java 21\.0\.1"
     ):
         find_java(V5)
+    # a suitable Java on the PATH, which is tried after JAVA_HOME
     (tmp_path / "bin" / "java").symlink_to(pretended_java(tmp_path / "seventeen", "17.0.9"))
     runtime = find_java(V5)
     assert (runtime.major, runtime.version, runtime.source) == (17, "17.0.9", "java on the PATH")
@@ -52,9 +53,9 @@ def test_java_of_another_version_is_skipped_and_named(
 
 def test_only_the_argument_java_is_used_if_given(tmp_path: Path) -> None:
     (tmp_path / "bin" / "java").symlink_to(pretended_java(tmp_path / "seventeen", "17.0.9"))
-    other = pretended_java(tmp_path / "eight", "1.8.0_392")
+    java_8 = pretended_java(tmp_path / "eight", "1.8.0_392")
     with pytest.raises(MissingRequirement, match=r"the argument java=: .* is Java 1\.8\.0_392"):
-        find_java(V5, str(other))
+        find_java(V5, str(java_8))
     with pytest.raises(MissingRequirement, match=r"nowhere: No such file or directory"):
         find_java(V5, str(tmp_path / "nowhere"))
     assert find_java(V5, str(tmp_path / "seventeen")).source == "the argument java="
@@ -68,14 +69,14 @@ def test_java_11_only_runs_cassandra_4(tmp_path: Path) -> None:
 
 
 def test_java_21_only_runs_cassandra_6(tmp_path: Path) -> None:
-    newer = str(pretended_java(tmp_path / "newer", "21.0.8"))
-    assert find_java(V6, newer).major == 21
+    java_21 = str(pretended_java(tmp_path / "newer", "21.0.8"))
+    assert find_java(V6, java_21).major == 21
     assert find_java(V6, str(pretended_java(tmp_path / "older", "17.0.9"))).major == 17
     with pytest.raises(MissingRequirement, match=r"needs a Java 17 runtime"):
-        find_java(V5, newer)
-    eleven = str(pretended_java(tmp_path / "eleven", "11.0.13"))
+        find_java(V5, java_21)
+    java_11 = str(pretended_java(tmp_path / "eleven", "11.0.13"))
     with pytest.raises(MissingRequirement, match=r"6\.0-alpha2 needs a Java 17 or 21 runtime"):
-        find_java(V6, eleven)
+        find_java(V6, java_11)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +104,7 @@ def test_a_cluster_names_a_missing_program_and_leaves_no_directory(tmp_path: Pat
     with pytest.raises(MissingRequirement, match="needs a Java 17 runtime"):
         cluster.start()
     assert not (tmp_path / "here").exists()
+    # Now there is a Java, but no Maven.
     pretended_java(tmp_path / "seventeen", "17.0.9")
     with pytest.raises(MissingRequirement, match=r"no 'mvn' on the PATH.*apt-get install maven"):
         LocalCluster(1, java=str(tmp_path / "seventeen"), progress=False).start()
@@ -110,7 +112,7 @@ def test_a_cluster_names_a_missing_program_and_leaves_no_directory(tmp_path: Pat
 
 def test_the_quickstart_names_what_is_missing_in_one_line(tmp_path: Path) -> None:
     quickstart = Path(__file__).parents[3] / "examples" / "quickstart.py"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(quickstart)],
         capture_output=True,
         text=True,
@@ -121,6 +123,6 @@ def test_the_quickstart_names_what_is_missing_in_one_line(tmp_path: Path) -> Non
         cwd=tmp_path,
         check=False,
     )
-    assert done.returncode == 1
-    assert done.stderr.startswith("no node can be started: ")
-    assert len(done.stderr.splitlines()) == 1
+    assert process.returncode == 1
+    assert process.stderr.startswith("no node can be started: ")
+    assert len(process.stderr.splitlines()) == 1

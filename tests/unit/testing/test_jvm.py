@@ -47,13 +47,13 @@ def test_a_node(jars: Path) -> None:
 
 
 def test_a_node_that_joins_waits_longer_for_the_ring(jars: Path) -> None:
-    def delay(arguments: list[str]) -> int:
+    def ring_delay(arguments: list[str]) -> int:
         (option,) = (
             argument for argument in arguments if argument.startswith("-Dcassandra.ring_delay_ms=")
         )
         return int(option.partition("=")[2])
 
-    assert delay(command(jars, bootstrap=True)) > delay(command(jars))
+    assert ring_delay(command(jars, bootstrap=True)) > ring_delay(command(jars))
 
 
 def test_java_from_18_on_is_told_to_allow_a_security_manager(jars: Path) -> None:

@@ -36,9 +36,9 @@ def test_cluster_that_is_not_started() -> None:
         print(cluster.contact_points)
     assert "not started" in repr(cluster)
     cluster.stop()  # has no effect
-    for call in (cluster.kill, cluster.restart, cluster.logs, cluster.decommission):
+    for method in (cluster.kill, cluster.restart, cluster.logs, cluster.decommission):
         with pytest.raises(LocalClusterError, match="not started"):
-            call(1)
+            method(1)
 
 
 def test_a_directory_with_other_files_is_refused(

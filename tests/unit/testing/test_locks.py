@@ -12,16 +12,17 @@ from tests.waiting import WAIT
 
 
 def test_lock_between_threads(tmp_path: Path) -> None:
-    first, second = FileLock(str(tmp_path / "l")), FileLock(str(tmp_path / "l"))
-    first.acquire()
-    assert second.try_acquire() is False
+    held_lock, waiting_lock = FileLock(str(tmp_path / "l")), FileLock(str(tmp_path / "l"))
+    held_lock.acquire()
+    assert waiting_lock.try_acquire() is False
     waited = threading.Event()
-    thread = threading.Thread(target=second.acquire, args=(waited.set,))
+    # `acquire` calls `waited.set` when it has to wait.
+    thread = threading.Thread(target=waiting_lock.acquire, args=(waited.set,))
     thread.start()
     assert waited.wait(WAIT)
-    first.release()
+    held_lock.release()
     thread.join(WAIT)
     assert not thread.is_alive()
-    second.release()
+    waiting_lock.release()
     with pytest.raises(ValueError, match="not held"):
-        second.fileno()
+        waiting_lock.fileno()

@@ -49,6 +49,7 @@ def servers() -> Iterator[list[Answers]]:
 def test_probe_logs_in_with_a_password(servers: list[Answers]) -> None:
     servers.append(
         Answers(
+            # AUTHENTICATE, and then AUTH_SUCCESS
             bytes.fromhex("84 00 0000 03 00000003 0001 41"),
             bytes.fromhex("84 00 0000 10 00000004 ffffffff"),
         )
@@ -56,6 +57,7 @@ def test_probe_logs_in_with_a_password(servers: list[Answers]) -> None:
     Probe("127.0.0.1", servers[0].port, credentials=("u", "p")).close()
     assert servers[0].received == [
         STARTUP,
+        # AUTH_RESPONSE with NUL "u" NUL "p"
         bytes.fromhex("04 00 0000 0f 00000008 00000004 00 75 00 70"),
     ]
 
@@ -84,14 +86,16 @@ def test_the_view_skips_warnings_and_incomplete_peers(
     servers: list[Answers],
 ) -> None:
     version = uuid.UUID("00112233-4455-6677-8899-aabbccddeeff")
-    name = bytes.fromhex("000e") + b"schema_version" + bytes.fromhex("000c")
-    local = bytes.fromhex("0001 0002 6869 00000002 00000001 00000001 0000 0000") + name
+    version_column = bytes.fromhex("000e") + b"schema_version" + bytes.fromhex("000c")
+    # a warning, then a RESULT with one row: the node's schema version
+    local = bytes.fromhex("0001 0002 6869 00000002 00000001 00000001 0000 0000") + version_column
     local += bytes.fromhex("00000001 00000010") + version.bytes
+    # two rows with an address and a schema version, which the second row lacks
     peers = (
         bytes.fromhex("00000002 00000001 00000002 0000 0000 000b")
         + b"rpc_address"
         + bytes.fromhex("0010")
-        + name
+        + version_column
     )
     peers += bytes.fromhex("00000002 00000004 7f000002 00000010") + version.bytes
     peers += bytes.fromhex("00000004 7f000003 ffffffff")

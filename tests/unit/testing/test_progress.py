@@ -18,9 +18,9 @@ def test_without_a_terminal_progress_is_two_lines() -> None:
     first, second = stream.getvalue().splitlines()
     assert first == "turbocql: starting ..."
     assert second.startswith("turbocql: starting: ready in ")
-    quiet = io.StringIO()
-    Progress(False, quiet).begin("starting")
-    assert quiet.getvalue() == ""
+    quiet_stream = io.StringIO()
+    Progress(False, quiet_stream).begin("starting")
+    assert quiet_stream.getvalue() == ""
 
 
 def test_a_long_step_prints_regularly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,6 +33,7 @@ def test_a_long_step_prints_regularly(monkeypatch: pytest.MonkeyPatch) -> None:
         now = float(second)
         progress.update("1 of 2" if second > 15 else "")
     progress.done()
+    # every ten seconds
     assert stream.getvalue().splitlines() == [
         "turbocql: preparing ...",
         "turbocql: preparing 10 s ...",

@@ -38,23 +38,23 @@ def test_collecting_tests_loads_nothing_of_the_driver(tmp_path: Path) -> None:
         "--collect-only", "-q", "-p", "turbocql_pytest", "-p", "no:cacheprovider",
         "-c", os.devnull, f"--rootdir={tmp_path}", str(tmp_path),
     ]  # fmt: skip
-    done = run_python(
+    process = run_python(
         "import sys, pytest\n"
         f"code = pytest.main({arguments!r})\n"
         "print(int(code), *[name for name in sys.modules if name.startswith('cassandra')])\n",
         env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )
-    assert "2 tests collected" in done.stdout, done.stderr
-    assert done.stdout.splitlines()[-1] == "0"
+    assert "2 tests collected" in process.stdout, process.stderr
+    assert process.stdout.splitlines()[-1] == "0"
 
 
 def test_no_module_of_the_driver_names_the_testing_package() -> None:
-    kit = Path(cassandra.testing.__file__).parent
-    named = re.compile(r"cassandra\.testing\b|cassandra import testing")
+    testing_package = Path(cassandra.testing.__file__).parent
+    testing_name = re.compile(r"cassandra\.testing\b|cassandra import testing")
     assert [
         str(path)
-        for path in kit.parent.rglob("*.py")
-        if kit not in path.parents and named.search(path.read_text())
+        for path in testing_package.parent.rglob("*.py")
+        if testing_package not in path.parents and testing_name.search(path.read_text())
     ] == []
 
 
@@ -85,11 +85,11 @@ def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
         ]
         for plugin in plugins:
             command += ["-p", plugin]
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=tmp_path, check=False,
             env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": root},
         )  # fmt: skip
-        assert "1 passed" in done.stdout, done.stdout
+        assert "1 passed" in process.stdout, process.stdout
 
 
 def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_path: Path) -> None:
@@ -121,11 +121,11 @@ def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_pat
         os.path.dirname(os.path.dirname(os.path.abspath(cassandra.testing.__file__)))
     )
     environment["PYTHONPATH"] = root
-    done = subprocess.run(
+    process = subprocess.run(
         command, stdout=subprocess.PIPE, text=True, env=environment, cwd=tmp_path, check=False
     )
-    assert "1 passed, 1 error" in done.stdout
-    assert "MissingRequirement: Cassandra 5.0.9 needs a Java 17 runtime" in done.stdout
+    assert "1 passed, 1 error" in process.stdout
+    assert "MissingRequirement: Cassandra 5.0.9 needs a Java 17 runtime" in process.stdout
 
 
 FAKE_CLUSTER = """
@@ -158,24 +158,24 @@ async def test_it(cassandra_aio_session):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("plugins", "mark", "outcome"),
+    ("plugins", "decorator", "outcome"),
     [
         (["pytest_asyncio.plugin"], "@pytest.mark.asyncio", "1 passed"),
         ([], "", "cassandra_aio_session needs pytest-asyncio"),
     ],
 )
 def test_the_asyncio_fixture_needs_pytest_asyncio(
-    tmp_path: Path, plugins: list[str], mark: str, outcome: str
+    tmp_path: Path, plugins: list[str], decorator: str, outcome: str
 ) -> None:
     (tmp_path / "conftest.py").write_text(FAKE_CLUSTER)
-    text = USES.format(mark=mark)
+    text = USES.format(mark=decorator)
     if not plugins:
         text = "def test_it(cassandra_aio_session):\n    pass\n"
     (tmp_path / "test_it.py").write_text(text)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull]
     for plugin in ["turbocql_pytest", "cassandra.testing.pytest_plugin", *plugins]:
         command += ["-p", plugin]
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, f"--rootdir={tmp_path}", str(tmp_path)],
         capture_output=True,
         text=True,
@@ -188,7 +188,7 @@ def test_the_asyncio_fixture_needs_pytest_asyncio(
             "PYTHONPATH": str(Path(cassandra.testing.__file__).parents[2]),
         },
     )
-    assert outcome in done.stdout, done.stdout + done.stderr
+    assert outcome in process.stdout, process.stdout + process.stderr
 
 
 RUNNING = """
@@ -212,7 +212,7 @@ def test_what_it_cannot(cassandra_cluster):
 def run_pytest(folder: Path, *arguments: str, **environment: str) -> str:
     """Run pytest with the plugin in a child process; return its output."""
     root = Path(cassandra.testing.__file__).parents[2]
-    done = subprocess.run(
+    process = subprocess.run(
         [
             sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "turbocql_pytest",
             "-p", "pytest_asyncio.plugin", "--asyncio-mode=auto", f"--rootdir={folder}", *arguments,
@@ -224,29 +224,30 @@ def run_pytest(folder: Path, *arguments: str, **environment: str) -> str:
             **environment,
         },
     )  # fmt: skip
-    return done.stdout
+    return process.stdout
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["option", "ini", "environment"])
-def test_tests_can_use_a_running_cluster(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("setting", ["option", "ini", "environment"])
+def test_tests_can_use_a_running_cluster(tmp_path: Path, setting: str) -> None:
     pytest.importorskip("pytest_asyncio")
     (tmp_path / "test_it.py").write_text(RUNNING)
     with FakeNode() as node:
         hosts = f"{node.address}:{node.port}"
         ini = tmp_path / "pytest.ini"
-        ini.write_text("[pytest]\n" + (f"cassandra_hosts = {hosts}\n" if way == "ini" else ""))
+        ini.write_text("[pytest]\n" + (f"cassandra_hosts = {hosts}\n" if setting == "ini" else ""))
         output = run_pytest(
             tmp_path,
             "-c",
             str(ini),
-            *([f"--cassandra-hosts={hosts}"] if way == "option" else []),
-            **({"CASSANDRA_TEST_HOSTS": hosts} if way == "environment" else {}),
+            *([f"--cassandra-hosts={hosts}"] if setting == "option" else []),
+            **({"CASSANDRA_TEST_HOSTS": hosts} if setting == "environment" else {}),
         )
         assert "3 passed" in output, output
         texts = [request.query for request in node.requests if request.query]
         created = [text for text in texts if text.startswith("CREATE KEYSPACE test_")]
         dropped = [text for text in texts if text.startswith("DROP KEYSPACE test_")]
+        # Two of the three tests use a keyspace of their own.
         assert (len(created), len(dropped)) == (2, 2)
 
 

@@ -24,35 +24,37 @@ def test_read(cassandra_replay):
 """
 
 
-def run(folder: Path, *arguments: str) -> str:
+def run_pytest(folder: Path, *arguments: str) -> str:
     """Run pytest with the plugin in a child process; return its output."""
     options = [
         "-q", "-p", "turbocql_pytest", "-p", "no:cacheprovider", "-c", os.devnull,
         f"--rootdir={folder}", *arguments, str(folder),
     ]  # fmt: skip
-    done = run_python(
+    process = run_python(
         f"import pytest\npytest.main({options!r})\n",
         env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )
-    return done.stdout
+    return process.stdout
 
 
 def test_a_test_is_recorded_and_replayed(tmp_path: Path) -> None:
     test = tmp_path / "test_it.py"
     test.write_text(f"MORE = False\n{TEST}")
-    assert "was not recorded yet: run this test with --cassandra-record" in run(tmp_path)
-    assert "expected HOST:PORT" in run(tmp_path, "--cassandra-record=9042")
+    assert "was not recorded yet: run this test with --cassandra-record" in run_pytest(tmp_path)
+    assert "expected HOST:PORT" in run_pytest(tmp_path, "--cassandra-record=9042")
     recording = tmp_path / "recordings" / "test_it" / "test_read.jsonl"
     with FakeNode() as node:
         record_option = f"--cassandra-record={node.address}:{node.port}"
         node.prime("SELECT k FROM ks.t", rows([("k", "int")], [(8,)]))
-        assert "1 failed" in run(tmp_path, record_option)
+        # The test expects 7, so the recording of a failed run is not kept.
+        assert "1 failed" in run_pytest(tmp_path, record_option)
         assert not recording.exists()
         node.prime("SELECT k FROM ks.t", rows([("k", "int")], [(7,)]))
-        assert "1 passed" in run(tmp_path, record_option)
+        assert "1 passed" in run_pytest(tmp_path, record_option)
     assert recording.exists()
-    assert "1 passed" in run(tmp_path)
+    assert "1 passed" in run_pytest(tmp_path)
+    # Now the test executes a statement that was not recorded.
     test.write_text(f"MORE = True\n{TEST}")
-    output = run(tmp_path)
+    output = run_pytest(tmp_path)
     assert "1 passed, 1 error" in output
     assert "SELECT other FROM ks.t" in output

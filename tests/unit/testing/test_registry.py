@@ -36,6 +36,7 @@ def test_state_is_written_read_and_forgotten() -> None:
         ["one", "two"],
     )
     entry.forget()
+    # Forgetting it again has no effect.
     entry.forget()
     assert (entry.read(), [entry_read.name for entry_read in all_entries()]) == (None, ["two"])
 
@@ -48,13 +49,13 @@ def test_a_damaged_state_file_is_ignored() -> None:
 
 
 def test_a_cluster_runs_while_its_lock_is_held() -> None:
-    entry, other = Entry("one"), Entry("one")
-    seen = [entry.running]
-    other.lock.acquire()
-    seen.append(entry.running)
-    other.lock.release()
-    seen.append(entry.running)
-    assert seen == [False, True, False]
+    entry, entry_of_cluster = Entry("one"), Entry("one")
+    running_states = [entry.running]
+    entry_of_cluster.lock.acquire()
+    running_states.append(entry.running)
+    entry_of_cluster.lock.release()
+    running_states.append(entry.running)
+    assert running_states == [False, True, False]
 
 
 @pytest.mark.parametrize(("name", "hint"), [("default", "start'?$"), ("x", "start --name x")])
@@ -71,6 +72,7 @@ def ask_with_reply(reply: bytes) -> tuple[Any, Any]:
     entry.lock.acquire()
     commands: list[Any] = []
     with entry.listen() as listener:
+        # Only the user may send commands.
         mode = stat.S_IMODE(os.stat(Path(entry.directory, "one.sock")).st_mode)
         assert mode == 0o600
 

@@ -47,7 +47,7 @@ sys.stdin.read()
 """
 
 
-def ends(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     """Wait up to 20 seconds for a process that need not be our child; return True if it has
     ended.
     """
@@ -68,21 +68,22 @@ def supervisor() -> Iterator[Supervisor]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["plain", "fork"])
-def test_everything_ends_when_the_parent_is_killed(tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize("start_method", ["plain", "fork"])
+def test_everything_ends_when_the_parent_is_killed(tmp_path: Path, start_method: str) -> None:
     directory = tmp_path / "data"
     directory.mkdir()
     with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", PARENT, str(directory), how],
+        [sys.executable, "-W", "ignore", "-c", PARENT, str(directory), start_method],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as parent:
         assert parent.stdout is not None
-        dummy, grandchild, supervisor, *forked = json.loads(parent.stdout.readline())
+        child, grandchild, supervisor, *forked = json.loads(parent.stdout.readline())
         os.kill(parent.pid, signal.SIGKILL)
-        assert ends(supervisor)
-        assert ends(dummy)
-        assert ends(grandchild)
+        assert has_ended(supervisor)
+        assert has_ended(child)
+        assert has_ended(grandchild)
+        # A fork of the parent is no child of the supervisor, so the test ends it.
         for pid in forked:
             os.kill(pid, signal.SIGKILL)
     assert not directory.exists()
@@ -93,7 +94,7 @@ def test_everything_ends_when_the_supervisor_is_killed(tmp_path: Path) -> None:
     supervisor = Supervisor()
     pid = supervisor.spawn(["sleep", "600"], cwd="/", output=str(tmp_path / "out"))
     os.kill(supervisor.pid, signal.SIGKILL)
-    assert ends(pid)
+    assert has_ended(pid)
     with pytest.raises(LocalClusterError, match=f"process {supervisor.pid}.* is gone"):
         supervisor.poll(pid)
     supervisor.close()
@@ -125,6 +126,7 @@ def test_exit_status_and_signal(supervisor: Supervisor, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     pid = supervisor.spawn(["sh", "-c", "exit 3"], cwd="/", output=out)
     assert supervisor.wait(pid, 20) == 3
+    # The process has ended already.
     assert supervisor.signal(pid, signal.SIGTERM) is False
     pid = supervisor.spawn(["sleep", "600"], cwd="/", output=out)
     assert supervisor.wait(pid, 0) is None
@@ -135,6 +137,7 @@ def test_exit_status_and_signal(supervisor: Supervisor, tmp_path: Path) -> None:
 def test_run_returns_the_output_or_raises_with_it(
     supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Java programs print a line about this variable, so `run` removes it.
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1M")
     script = "echo $GIVEN-$JAVA_TOOL_OPTIONS-; echo error >&2"
     out = str(tmp_path / "one")
@@ -153,17 +156,18 @@ def test_run_returns_the_output_or_raises_with_it(
 
 
 def test_run_ends_the_command_when_the_watch_raises(supervisor: Supervisor, tmp_path: Path) -> None:
-    pids = tmp_path / "pid"
+    pid_file = tmp_path / "pid"
 
     def watch() -> None:
-        if pids.exists() and pids.read_text().endswith("\n"):
+        # The shell has written its process id.
+        if pid_file.exists() and pid_file.read_text().endswith("\n"):
             raise KeyboardInterrupt
 
-    command = ["sh", "-c", f"echo $$ > {pids}; exec sleep 600"]
+    command = ["sh", "-c", f"echo $$ > {pid_file}; exec sleep 600"]
     with pytest.raises(KeyboardInterrupt):
         supervisor.run(command, cwd="/", output=str(tmp_path / "out"), timeout=60, watch=watch)
     with pytest.raises(ProcessLookupError):
-        os.kill(int(pids.read_text()), 0)
+        os.kill(int(pid_file.read_text()), 0)
 
 
 def test_a_missing_program_is_an_error(supervisor: Supervisor, tmp_path: Path) -> None:

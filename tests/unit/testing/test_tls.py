@@ -26,27 +26,27 @@ def test_certificates_make_a_mutual_handshake(tmp_path: Path) -> None:
     server.verify_mode = ssl.CERT_REQUIRED
 
     # A handshake in memory, in which the client expects the server to have `address`.
-    def shake(address: str) -> str:
+    def shake_hands(address: str) -> str:
         to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
         client_end = material.client_context().wrap_bio(
             to_client, to_server, server_hostname=address
         )
         server_end = server.wrap_bio(to_server, to_client, server_side=True)
-        waiting = [client_end, server_end]
-        while waiting:
-            for side in list(waiting):
+        unfinished_ends = [client_end, server_end]
+        while unfinished_ends:
+            for tls_end in list(unfinished_ends):
                 try:
-                    side.do_handshake()
-                    waiting.remove(side)
+                    tls_end.do_handshake()
+                    unfinished_ends.remove(tls_end)
                 except ssl.SSLWantReadError:
                     continue
         return str(server_end.getpeercert())
 
-    client = shake("127.0.0.7")
-    assert "local cluster client" in client
-    assert material.client_identity in client
+    client_certificate = shake_hands("127.0.0.7")
+    assert "local cluster client" in client_certificate
+    assert material.client_identity in client_certificate
     with pytest.raises(ssl.SSLCertVerificationError, match="IP address mismatch"):
-        shake("127.0.0.8")
+        shake_hands("127.0.0.8")
 
 
 def test_without_cryptography_an_error_names_the_package(

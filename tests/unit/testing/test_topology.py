@@ -52,4 +52,6 @@ def test_tokens_are_evenly_spread_interleaved_and_unique() -> None:
     lowest = -(2**63) + 1
     assert first == [lowest, lowest + 2 * quarter]
     assert second == [lowest + quarter, lowest + 3 * quarter]
+    # Each data centre's tokens are spread over the whole ring, moved a little so that no token
+    # occurs twice.
     assert west == [lowest + 1000, lowest + 1000 + 2 * quarter]

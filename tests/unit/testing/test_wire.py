@@ -57,6 +57,7 @@ def test_rows_with_global_table_and_every_kind_of_type() -> None:
         + bytes.fromhex("0001 64 0030 0001 6b 0001 75 0001 0001 66 000d")  # d udt k.u {f varchar}
         + bytes.fromhex("0001 65 0031 0002 0009 0022 000d")  # e tuple<int, set<varchar>>
     )
+    # an int, a null, an empty map, and two values of one byte
     values = bytes.fromhex("00000004 00000007 ffffffff 00000000 00000001 aa 00000001 bb")
     body = (
         bytes.fromhex("00000002 00000001 00000005 0001 6b 0001 74")

@@ -23,13 +23,13 @@ from tests.unit.cqltypes.samples import (
 def test_written_and_read(twins: Twins, cqltype: Any, value: Any, expected: str) -> None:
     codec = cqltype.build_codec(twins.codecs)
     assert codec.encode(value).hex() == expected
-    read = codec.decode(bytes.fromhex(expected))
-    assert read == value
+    decoded = codec.decode(bytes.fromhex(expected))
+    assert decoded == value
     if not isinstance(value, (set, dict, tuple)):
-        assert type(read) is type(value)
+        assert type(decoded) is type(value)
     assert codec.decode(memoryview(bytes.fromhex(expected))) == value
     # A decoded value can be encoded again.
-    assert codec.encode(read).hex() == expected
+    assert codec.encode(decoded).hex() == expected
 
 
 @pytest.mark.parametrize(("cqltype", "value", "expected"), ALSO_WRITTEN)
@@ -56,38 +56,39 @@ def test_empty_values(twins: Twins) -> None:
     support empty values.
     """
 
-    def nullable(cqltype: Any, data: bytes | None) -> Any:
+    def decode(cqltype: Any, data: bytes | None) -> Any:
         return cqltype.build_codec(twins.codecs).decode_nullable(data)
 
-    assert nullable(INT, None) is None
-    assert nullable(INT, b"") is None
-    assert nullable(TEXT, b"") == ""
-    assert nullable(t.BytesType, b"") == b""
-    assert nullable(list_of(INT), bytes.fromhex("00000001" + "00000000")) == [None]
-    assert nullable(list_of(TEXT), bytes.fromhex("00000001" + "00000000")) == [""]
+    assert decode(INT, None) is None
+    assert decode(INT, b"") is None
+    assert decode(TEXT, b"") == ""
+    assert decode(t.BytesType, b"") == b""
+    assert decode(list_of(INT), bytes.fromhex("00000001" + "00000000")) == [None]
+    assert decode(list_of(TEXT), bytes.fromhex("00000001" + "00000000")) == [""]
 
-    class Supporting(t.Int32Type):
+    class IntWithEmptyValues(t.Int32Type):
         support_empty_values = True
+        # keeps the class out of the types that are found by name
         _registered = False
 
-    supporting: Any = Supporting
-    assert nullable(supporting, b"") is EMPTY
-    assert nullable(list_of(supporting), bytes.fromhex("00000001" + "00000000")) == [EMPTY]
+    int_with_empty_values: Any = IntWithEmptyValues
+    assert decode(int_with_empty_values, b"") is EMPTY
+    assert decode(list_of(int_with_empty_values), bytes.fromhex("00000001" + "00000000")) == [EMPTY]
     assert (
-        list_of(supporting).build_codec(twins.codecs).encode([EMPTY, 1]).hex()
+        list_of(int_with_empty_values).build_codec(twins.codecs).encode([EMPTY, 1]).hex()
         == "00000002" + "00000000" + "00000004" + "00000001"
     )
-    assert supporting.from_binary(b"", 4) is EMPTY
+    assert int_with_empty_values.from_binary(b"", 4) is EMPTY
 
 
 def test_setting_support_for_empty_values_changes_existing_codecs() -> None:
-    class Later(t.Int32Type):
+    class IntWithLaterSupport(t.Int32Type):
         _registered = False
 
-    cqltype: Any = Later
-    both = list_of(cqltype)
+    cqltype: Any = IntWithLaterSupport
+    list_type = list_of(cqltype)
     body = bytes.fromhex("00000001" + "00000000")
-    assert both.codec().decode(body) == [None]
+    assert list_type.codec().decode(body) == [None]
     cqltype.support_empty_values = True
-    assert both.codec().decode(body) == [EMPTY]
+    assert list_type.codec().decode(body) == [EMPTY]
     assert cqltype.codec().decode_nullable(b"") is EMPTY

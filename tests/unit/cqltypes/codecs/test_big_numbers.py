@@ -29,20 +29,22 @@ def context(request: pytest.FixtureRequest) -> Iterator[None]:
     """Run the test in the default decimal context and in two unusual ones, which an application's
     thread may have set.
     """
-    before = sys.get_int_max_str_digits() if hasattr(sys, "get_int_max_str_digits") else None
+    digit_limit_before = (
+        sys.get_int_max_str_digits() if hasattr(sys, "get_int_max_str_digits") else None
+    )
     narrow = decimal.Context(prec=3, Emax=9, Emin=-9, capitals=0, clamp=1)
     trapping = decimal.Context(
         prec=2, traps=[decimal.Inexact, decimal.Rounded, decimal.FloatOperation, decimal.Clamped]
     )
     with decimal.localcontext({"narrow": narrow, "trapping": trapping}.get(request.param)):
-        if before is not None:
+        if digit_limit_before is not None:
             sys.set_int_max_str_digits(640)
         yield
-        if before is not None:
-            sys.set_int_max_str_digits(before)
+        if digit_limit_before is not None:
+            sys.set_int_max_str_digits(digit_limit_before)
 
 
-def numbers(source: random.Random) -> list[int]:
+def numbers(rng: random.Random) -> list[int]:
     """Return integers of many sizes, at and around powers of two and ten."""
     integers = [
         0,
@@ -50,6 +52,7 @@ def numbers(source: random.Random) -> list[int]:
         -1,
         9,
         10,
+        # the sizes at which the conversion to decimal digits changes its method
         1 << 1024,
         (1 << 1024) - 1,
         -(1 << 1023),
@@ -59,8 +62,8 @@ def numbers(source: random.Random) -> list[int]:
     ]
     for size in (100, 1023, 1024, 1025, 2047, 2048, 4096, 5000, 70_000, 300_000):
         integers += [
-            source.getrandbits(size) | 1 << (size - 1),
-            -source.getrandbits(size),
+            rng.getrandbits(size) | 1 << (size - 1),
+            -rng.getrandbits(size),
             1 << size,
             -(1 << size),
             (1 << size) - 1,
@@ -75,8 +78,8 @@ def as_int(number: decimal.Decimal) -> int:
     digits = format(number.copy_abs(), "f")
     total = 0
     for start in range(0, len(digits), 500):
-        part = digits[start : start + 500]
-        total = total * 10 ** len(part) + int(part)
+        piece = digits[start : start + 500]
+        total = total * 10 ** len(piece) + int(piece)
     return -total if number.is_signed() else total
 
 
@@ -100,10 +103,12 @@ def test_decimals_survive_a_round_trip(twins: Twins, scale: int) -> None:
         number_read = codec.decode(body)
         assert number_read.as_tuple().exponent == -scale
         assert codec.encode(number_read) == body
+        # An int is encoded like a decimal of scale 0.
         if scale == 0:
             assert codec.encode(number) == body
         page = value(body) + value(varint.encode(number))
         columns = column_plan(twins, [t.DecimalType, t.IntegerType]).read(page, 0, 1)
+        # the third buffer of a column of texts has its characters
         texts = [bytes(column.buffers[2]).decode() for column in columns.children]
         assert texts == [
             big_numbers.WIDE_CONTEXT.to_sci_string(number_read),
@@ -125,25 +130,30 @@ def test_the_error_of_a_decimal_beyond_the_limit_names_it(twins: Twins) -> None:
     for size, fits in ((2000, True), (2001, False)):
         body = bytes(4) + b"\x7f" * size
         page = value(body) + value(body[4:])
-        plans = [
+        # one page is read as a decimal and bytes, and as bytes and a varint
+        column_plans = [
             column_plan(twins, kinds)
             for kinds in ([t.DecimalType, t.BytesType], [t.BytesType, t.IntegerType])
         ]
         if fits:
             assert codec.encode(codec.decode(body)) == body
-            assert all(plan.read(page, 0, 1).length == 1 for plan in plans)
+            assert all(
+                column_plan_of_type.read(page, 0, 1).length == 1
+                for column_plan_of_type in column_plans
+            )
             continue
         with pytest.raises(
             DecodeError, match=r"^decimal: a number of 2001 bytes .* limits.decimal_bytes \(2000\)"
         ):
             codec.decode(body)
         with pytest.raises(DecodeError, match=r"row 0, column .*limits.decimal_bytes \(2000\)"):
-            plans[0].read(page, 0, 1)
+            column_plans[0].read(page, 0, 1)
         with pytest.raises(DecodeError, match=r"row 0, column .*limits.decimal_bytes \(2000\)"):
-            plans[1].read(page, 0, 1)
+            column_plans[1].read(page, 0, 1)
     with pytest.raises(
         ValueError, match=r"a decimal of 5001 digits; limits.decimal_bytes allows 4819"
     ):
+        # The limit is still 2000 bytes.
         codec.encode("1" * 5001)
     with pytest.raises(ValueError, match="a decimal of 5001 digits"):
         codec.encode(decimal.Decimal("1" * 5001))
@@ -156,13 +166,15 @@ def test_a_decimal_of_fixed_scale_is_rescaled_only_if_it_can_fit(twins: Twins) -
     plan = column_plan(twins, [t.DecimalType], ColumnOptions(decimals=(38, 2)))
     varint = t.IntegerType.build_codec(twins.codecs)
 
-    def read(number: int, scale: int) -> Any:
+    def read_unscaled(number: int, scale: int) -> Any:
         body = scale.to_bytes(4, "big", signed=True) + varint.encode(number)
         column = plan.read(value(body), 0, 1).children[0]
         return int.from_bytes(bytes(column.buffers[1]), sys.byteorder, signed=True)
 
-    assert read(125 * 10**5000, 5000) == 12500
-    assert read(-(10**5035), 5000) == -(10**37)
+    # 125 with scale 2 has the unscaled value 12500.
+    assert read_unscaled(125 * 10**5000, 5000) == 12500
+    assert read_unscaled(-(10**5035), 5000) == -(10**37)
+    # not rescaled without loss, too many digits, and numbers that are far too large
     for number, scale in (
         (125 * 10**5000 + 1, 5000),
         (10**5038, 5000),
@@ -172,7 +184,7 @@ def test_a_decimal_of_fixed_scale_is_rescaled_only_if_it_can_fit(twins: Twins) -
         with pytest.raises(
             DecodeError, match=r"does not fit decimal\(38, 2\)|limits.decimal_bytes"
         ):
-            read(number, scale)
+            read_unscaled(number, scale)
 
 
 @pytest.mark.usefixtures("context")
@@ -193,6 +205,7 @@ def test_limits_must_be_non_negative_integers() -> None:
         limits.columns = -1
     with pytest.raises(AttributeError):
         limits.other = 1
+    # Larger numbers become the largest one of 64 bits.
     limits.null_cells = 1 << 100
     assert limits.null_cells == (1 << 63) - 1
     assert "columns=65536" in repr(limits)
@@ -218,18 +231,19 @@ def test_varints_at_the_edges_of_their_sizes(twins: Twins, bits: int) -> None:
         for integer in (number, IntSubclass(number)):
             assert varint.encode(integer) == expected
             assert decimals.encode(integer) == bytes(4) + expected
-        for shift in (0, 9, -9):
-            shifted = decimal.Decimal(number).scaleb(shift, big_numbers.WIDE_CONTEXT)
-            body = (-shift).to_bytes(4, "big", signed=True) + expected
-            assert decimals.encode(shifted) == body
-            assert decimals.decode(body) == shifted
+        for exponent in (0, 9, -9):
+            scaled = decimal.Decimal(number).scaleb(exponent, big_numbers.WIDE_CONTEXT)
+            body = (-exponent).to_bytes(4, "big", signed=True) + expected
+            assert decimals.encode(scaled) == body
+            assert decimals.decode(body) == scaled
+    # a bool is an int, too
     assert decimals.encode(True) == bytes(4) + b"\x01"
 
 
-@pytest.mark.parametrize("digits", [17, 18, 19, 27, 511, 512, 513, 514, 700])
-def test_decimals_around_the_limits_of_fast_paths(twins: Twins, digits: int) -> None:
+@pytest.mark.parametrize("digit_count", [17, 18, 19, 27, 511, 512, 513, 514, 700])
+def test_decimals_around_the_limits_of_fast_paths(twins: Twins, digit_count: int) -> None:
     codec = t.DecimalType.build_codec(twins.codecs)
-    for text in ("9" * digits, "1" + "0" * (digits - 1), "0." + "7" * digits):
+    for text in ("9" * digit_count, "1" + "0" * (digit_count - 1), "0." + "7" * digit_count):
         for sign in ("", "-"):
             number = decimal.Decimal(sign + text)
             scale = len(text.partition(".")[2])
@@ -242,6 +256,7 @@ def test_the_limit_holds_for_decimals_of_few_digits(
 ) -> None:
     codec = t.DecimalType.build_codec(twins.codecs)
     monkeypatch.setattr(limits, "decimal_bytes", 16)
+    # 38 digits need 16 bytes, 40 digits need 17.
     assert codec.decode(codec.encode(decimal.Decimal("9" * 38))) == decimal.Decimal("9" * 38)
     with pytest.raises(ValueError, match="a decimal of 40 digits"):
         codec.encode(decimal.Decimal("9" * 40))

@@ -65,6 +65,7 @@ def list_body(code: str, values: list[Any]) -> bytes:
 def test_numpy_of_any_kind_order_and_stride(
     twins: Twins, code: str, source: str, layout: str
 ) -> None:
+    # "b1" would be a bool for NumPy
     dtype = numpy.dtype("i1" if source == "b1" else source)
     values = [1, 0, 1, 1, 0] if source == "?" else [1, 2, 3, 100, 0]
     flat = numpy.array(values, dtype)
@@ -85,13 +86,13 @@ def test_numpy_of_any_kind_order_and_stride(
         raw = numpy.frombuffer(b"\x00" + flat.tobytes(), numpy.uint8)[1:]
         flat = raw.view(dtype)
     cqltype = KINDS[code][0]
-    to_list = list_of(cqltype).build_codec(twins.codecs)
+    list_codec = list_of(cqltype).build_codec(twins.codecs)
     # an array of floats is no array of integers, even if all numbers are integral
     if dtype.kind == "f" and code not in "fd":
         with pytest.raises(TypeError, match=r"^element 0 of list<.*is not an integer$"):
-            to_list.encode(flat)
+            list_codec.encode(flat)
         return
-    assert to_list.encode(flat) == list_body(code, values)
+    assert list_codec.encode(flat) == list_body(code, values)
     if cqltype.serial_size() is not None:
         assert vector_of(cqltype, 5).build_codec(twins.codecs).encode(flat) == struct.pack(
             f">5{code}", *values
@@ -112,6 +113,7 @@ def test_other_objects_with_a_buffer(twins: Twins, exporter: Any) -> None:
     assert vector_of(t.DoubleType, 3).build_codec(twins.codecs).encode(exporter) == struct.pack(
         ">3d", 1, 2, 255
     )
+    # an array of floats is no list of integers
     if not (isinstance(exporter, array.array) and exporter.typecode == "d"):
         assert list_of(t.LongType).build_codec(twins.codecs).encode(exporter) == list_body(
             "q", [1, 2, 255]
@@ -140,11 +142,13 @@ def test_wrong_shapes(twins: Twins) -> None:
     with pytest.raises(ValueError, match="has 2 elements, vector<float, 3> takes 3"):
         vector.encode(numpy.zeros(2, "f4"))
     with pytest.raises(TypeError, match="element 0 of vector<float, 3>"):
+        # The elements of an array with two dimensions are arrays.
         vector.encode(numpy.zeros((3, 2), "f4"))
     with pytest.raises(TypeError, match="is not a collection"):
         vector.encode(numpy.float32(1))
     with pytest.raises(TypeError, match="element 0 of vector<float, 3>"):
         vector.encode(numpy.array(["a", "b", "c"]))
+    # An array of objects is encoded like a list.
     assert vector.encode(numpy.array([1.5, 2, 3], object)) == struct.pack(">3f", 1.5, 2, 3)
     assert list_of(t.Int32Type).build_codec(twins.codecs).encode(numpy.array([], "i4")) == bytes(4)
 
@@ -172,8 +176,8 @@ def test_vectors_read_as_arrays(twins: Twins, code: str) -> None:
     assert as_numpy.flags.writeable
     assert as_numpy.tolist() == [1, -2, 3]
     # Vectors inside other types become arrays, too; vectors of other elements stay lists.
-    inside = list_of(cqltype).build_codec(twins.codecs, 5, "numpy")
-    assert isinstance(inside.decode(struct.pack(">ii", 1, len(body)) + body)[0], numpy.ndarray)
+    list_codec = list_of(cqltype).build_codec(twins.codecs, 5, "numpy")
+    assert isinstance(list_codec.decode(struct.pack(">ii", 1, len(body)) + body)[0], numpy.ndarray)
     assert vector_of(t.UTF8Type, 1).build_codec(twins.codecs, 5, "numpy").decode(b"\x01a") == ["a"]
 
 
@@ -190,14 +194,15 @@ def test_deserialize_into_a_buffer_of_the_caller(twins: Twins, code: str) -> Non
     cqltype, _ = KINDS[code]
     values = [1, -2, 3]
     body = list_body(code, values)
-    for make in (list_of, set_of):
-        codec = make(cqltype).build_codec(twins.codecs)
+    for container_of in (list_of, set_of):
+        codec = container_of(cqltype).build_codec(twins.codecs)
         target = array.array(code, [9] * 5)
         assert codec.deserialize_into(body, target) == 3
         assert list(target) == [1, -2, 3, 9, 9]
-        swapped = numpy.zeros(3, numpy.dtype(code).newbyteorder())
-        assert codec.deserialize_into(memoryview(body), swapped) == 3
-        assert swapped.tolist() == values
+        # an array whose numbers have the other byte order
+        swapped_array = numpy.zeros(3, numpy.dtype(code).newbyteorder())
+        assert codec.deserialize_into(memoryview(body), swapped_array) == 3
+        assert swapped_array.tolist() == values
     if cqltype.serial_size() is not None:
         codec = vector_of(cqltype, 3).build_codec(twins.codecs)
         target = array.array(code, [9] * 3)
@@ -208,11 +213,11 @@ def test_deserialize_into_a_buffer_of_the_caller(twins: Twins, code: str) -> Non
 def test_unsuitable_buffers_are_refused(twins: Twins) -> None:
     codec = list_of(t.Int32Type).build_codec(twins.codecs)
     body = list_body("i", [1, 2])
-    frozen = numpy.zeros(2, "i4")
-    frozen.flags.writeable = False
+    read_only = numpy.zeros(2, "i4")
+    read_only.flags.writeable = False
     # read-only, of other types, not contiguous, with two dimensions, or of bytes
     unsuitable: list[Any] = [
-        frozen,
+        read_only,
         numpy.zeros(2, "f4"),
         numpy.zeros(2, "i8"),
         numpy.zeros(2, "u4"),
@@ -221,9 +226,9 @@ def test_unsuitable_buffers_are_refused(twins: Twins) -> None:
         b"12345678",
         bytearray(8),
     ]
-    for out in unsuitable:
+    for buffer in unsuitable:
         with pytest.raises(TypeError, match="the buffer to decode into must be writable"):
-            codec.deserialize_into(body, out)
+            codec.deserialize_into(body, buffer)
     # too small, and not a buffer
     with pytest.raises(ValueError, match="2 elements do not fit a buffer of 1"):
         codec.deserialize_into(body, array.array("i", [0]))
@@ -249,6 +254,8 @@ def test_decoding_a_vector_into_the_memory_it_is_read_from(twins: Twins, shift: 
     body = struct.pack(">8f", *range(8))
     memory = bytearray(48)
     memory[8:40] = body
+    # The target overlaps the source (bytes 8 to 40), from 8 bytes before it to 4 bytes behind its
+    # start.
     target = memoryview(memory)[shift : shift + 32].cast("f")
     assert (
         vector_of(t.FloatType, 8)
@@ -262,6 +269,7 @@ def test_decoding_a_vector_into_the_memory_it_is_read_from(twins: Twins, shift: 
 def test_decoding_a_list_into_the_memory_it_is_read_from(twins: Twins) -> None:
     body = list_body("i", list(range(8)))
     memory = bytearray(body)
+    # The target overlaps the source, whose elements have 8 bytes: the length and the number.
     target = memoryview(memory)[4:36].cast("i")
     assert (
         list_of(t.Int32Type).build_codec(twins.codecs).deserialize_into(memoryview(memory), target)
@@ -283,8 +291,10 @@ def test_floats_that_are_read_are_ordinary_floats(twins: Twins, code: str) -> No
         values = codec.decode(body)
         assert list(map(repr, values)) == list(map(repr, FLOATS))
         assert {type(value) for value in values} == {float}
-        others = [float(text) for text in map(repr, FLOATS)]
-        assert list(map(sys.getrefcount, values)) == list(map(sys.getrefcount, others))
+        # Compiled code creates the floats itself, so they must have the same reference counts.
+        ordinary_floats = [float(text) for text in map(repr, FLOATS)]
+        assert list(map(sys.getrefcount, values)) == list(map(sys.getrefcount, ordinary_floats))
+        # Each is an object of its own.
         assert len({id(value) for value in values}) == 32
         assert gc.is_tracked(values)
 
@@ -293,10 +303,11 @@ def test_memory_of_decoded_floats_is_freed(twins: Twins) -> None:
     codec = vector_of(t.FloatType, 500).build_codec(twins.codecs)
     body = struct.pack(">500f", *range(500))
     codec.decode(body)
-    before = sys.getallocatedblocks()
+    count_before = sys.getallocatedblocks()
     for _ in range(20):
         codec.decode(body)
-    assert sys.getallocatedblocks() - before < 500
+    # 20 turns of 500 floats would be 10,000 blocks.
+    assert sys.getallocatedblocks() - count_before < 500
 
 
 @pytest.mark.parametrize("code", "fd")
@@ -305,15 +316,19 @@ def test_memory_of_decoded_floats_is_freed(twins: Twins) -> None:
 def test_an_odd_length_among_floats(twins: Twins, code: str, length: int, position: int) -> None:
     """An element without bytes is None, and one of another length is an error with its position."""
     codec = list_of(KINDS[code][0]).build_codec(twins.codecs)
-    healthy = list_body(code, [float(n) for n in range(20)])
-    width = KINDS[code][1]
-    offset = 4 + position * (4 + width)
+    valid_body = list_body(code, [float(n) for n in range(20)])
+    float_size = KINDS[code][1]
+    offset = 4 + position * (4 + float_size)
     body = (
-        healthy[:offset] + struct.pack(">i", length) + b"x" * length + healthy[offset + 4 + width :]
+        valid_body[:offset]
+        + struct.pack(">i", length)
+        + b"x" * length
+        + valid_body[offset + 4 + float_size :]
     )
     if length <= 0:
         values = [float(n) for n in range(20)]
         assert codec.decode(body) == [*values[:position], None, *values[position + 1 :]]
     else:
+        # The name of a list begins with "list<", the type of its elements is named in the error.
         with pytest.raises(DecodeError, match=f"element {position} of list<{codec.cql_name[5:]}"):
             codec.decode(body)

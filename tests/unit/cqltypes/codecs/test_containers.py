@@ -22,13 +22,13 @@ from tests.unit.cqltypes.samples import (
 
 
 def test_short_tuples_and_udts_are_filled_with_nulls(twins: Twins) -> None:
-    three = tuple_of(INT, INT, INT).build_codec(twins.codecs)
-    assert three.encode((1,)).hex() == "0000000400000001" + "ffffffff" * 2
-    assert three.decode(bytes.fromhex("0000000400000001")) == (1, None, None)
-    address = ADDRESS.build_codec(twins.codecs)
-    assert address.encode(["x"]).hex() == "0000000178" + "ffffffff"
-    assert address.decode(bytes.fromhex("0000000178")) == ("x", None)
-    assert address.decode(b"") == (None, None)
+    tuple_codec = tuple_of(INT, INT, INT).build_codec(twins.codecs)
+    assert tuple_codec.encode((1,)).hex() == "0000000400000001" + "ffffffff" * 2
+    assert tuple_codec.decode(bytes.fromhex("0000000400000001")) == (1, None, None)
+    address_codec = ADDRESS.build_codec(twins.codecs)
+    assert address_codec.encode(["x"]).hex() == "0000000178" + "ffffffff"
+    assert address_codec.decode(bytes.fromhex("0000000178")) == ("x", None)
+    assert address_codec.decode(b"") == (None, None)
 
 
 class Attributes:
@@ -47,16 +47,19 @@ def test_udts_are_encoded_from_mappings_objects_and_sequences(twins: Twins, valu
 
 def test_mapped_classes(twins: Twins) -> None:
     """A user-defined type is decoded to the class that is mapped to it."""
-    kinds = [dict, Attributes]
-    for kind in kinds:
+    classes = [dict, Attributes]
+    for mapped_class in classes:
         mapped = t.UserType.make_udt_class(
-            "ks", "address", ["street", "zip"], [TEXT, INT], mapped_class=kind
+            "ks", "address", ["street", "zip"], [TEXT, INT], mapped_class=mapped_class
         )
         instance = mapped.build_codec(twins.codecs).decode(
             bytes.fromhex("00000001780000000400000007")
         )
-        assert type(instance) is kind
-        assert (instance if kind is dict else instance.__dict__) == {"street": "x", "zip": 7}
+        assert type(instance) is mapped_class
+        assert (instance if mapped_class is dict else instance.__dict__) == {
+            "street": "x",
+            "zip": 7,
+        }
 
 
 def test_mapping_a_class_later_changes_existing_codecs() -> None:
@@ -71,9 +74,11 @@ def test_dynamic_composites(twins: Twins) -> None:
     """Components name their type by its alias or by its full name."""
     cqltype = t.lookup_casstype("DynamicCompositeType(s=>UTF8Type, i=>Int32Type)")
     codec = cqltype.build_codec(twins.codecs)
+    # 0x80 marks an alias, 0x73 is "s" and 0x69 is "i"; each component ends with a zero byte.
     body = bytes.fromhex("8073" + "0001" + "61" + "00" + "8069" + "0004" + "00000001" + "00")
     assert codec.encode([("s", "a"), ("i", 1)]) == body
     assert codec.decode(body) == ("a", 1)
+    # Encoded composites are passed on unchanged.
     assert codec.encode(body) == body
     by_name = b"\x00\x08UTF8Type" + b"\x00\x01b\x00"
     assert codec.decode(by_name) == ("b",)
@@ -89,19 +94,20 @@ def test_containers_of_elements_of_any_length(twins: Twins, size: int) -> None:
     assert codec.encode(texts) == body
     assert codec.decode(body) == texts
     pairs = dict(zip(texts, texts, strict=True))
-    doubled = b"\x00\x00\x00\x04" + b"".join(
+    map_body = b"\x00\x00\x00\x04" + b"".join(
         [(len(part).to_bytes(4, "big") + part) * 2 for part in parts]
     )
     codec = map_of(t.UTF8Type, t.UTF8Type).build_codec(twins.codecs)
-    assert codec.encode(pairs) == doubled
-    assert dict(codec.decode(doubled)) == pairs
+    assert codec.encode(pairs) == map_body
+    assert dict(codec.decode(map_body)) == pairs
 
 
 def test_a_large_set_of_unhashable_elements_is_read_quickly(twins: Twins) -> None:
     # checking for duplicates by comparing all pairs would take 200 million comparisons
     count = 20_000
-    first = b"\x00\x00\x00\x01\x00\x00\x00\x04"
-    elements = [first + number.to_bytes(4, "big") for number in range(count)]
+    # one element of four bytes
+    set_header = b"\x00\x00\x00\x01\x00\x00\x00\x04"
+    elements = [set_header + number.to_bytes(4, "big") for number in range(count)]
     body = count.to_bytes(4, "big") + b"".join(
         [len(element).to_bytes(4, "big") + element for element in elements]
     )

@@ -30,27 +30,30 @@ class ActingNumber:
         return 2
 
 
-@pytest.mark.parametrize("kind", [t.Int32Type, t.LongType, t.FloatType, t.DoubleType])
-@pytest.mark.parametrize("outer", [list_of, set_of, lambda kind: vector_of(kind, 100)])
+@pytest.mark.parametrize("element_type", [t.Int32Type, t.LongType, t.FloatType, t.DoubleType])
+@pytest.mark.parametrize(
+    "container_of", [list_of, set_of, lambda element_type: vector_of(element_type, 100)]
+)
 @pytest.mark.parametrize("position", [0, 50, 99])
-@pytest.mark.parametrize("left", [0, 40, 200])
+@pytest.mark.parametrize("new_length", [0, 40, 200])
 def test_a_sequence_whose_size_changes_is_encoded_as_it_was_or_refused(
-    twins: Twins, kind: Any, outer: Any, position: int, left: int
+    twins: Twins, element_type: Any, container_of: Any, position: int, new_length: int
 ) -> None:
     values: list[Any] = [1] * 100
-    codec = outer(kind).build_codec(twins.codecs)
-    second = 2.5 if kind in (t.FloatType, t.DoubleType) else 2
-    plain = codec.encode([1] * position + [second] + [1] * (99 - position))
+    codec = container_of(element_type).build_codec(twins.codecs)
+    # the number to which an ActingNumber is converted
+    converted = 2.5 if element_type in (t.FloatType, t.DoubleType) else 2
+    expected = codec.encode([1] * position + [converted] + [1] * (99 - position))
 
-    def act() -> None:
-        values[:] = [1] * left
+    def resize() -> None:
+        values[:] = [1] * new_length
 
-    values[position] = ActingNumber(act)
+    values[position] = ActingNumber(resize)
     try:
         result = codec.encode(values)
     except EncodeValueError as error:
         result = str(error)
-    assert result == plain or "changed its size from 100 while it was being encoded" in result
+    assert result == expected or "changed its size from 100 while it was being encoded" in result
 
 
 def test_a_null_check_that_clears_the_list(twins: Twins) -> None:
@@ -65,15 +68,17 @@ def test_a_null_check_that_clears_the_list(twins: Twins) -> None:
             return 0
 
     codec = list_of(t.FloatType).build_codec(twins.codecs)
-    for behind in range(3):
-        nulls = [numpy.ma.array(0.0, mask=True)] * behind
+    for null_count in range(3):
+        nulls = [numpy.ma.array(0.0, mask=True)] * null_count
         unmasked = numpy.ma.array(7.0, mask=False).view(MaskedArray)
+        # NumPy's `ndim` is read to find out whether a masked array is a null, and clears the
+        # list.
         values[:] = [1.0, *nulls, unmasked, *[1.0] * 50]
         try:
             outcome = f"element {len(codec.decode(codec.encode(values)))}"
         except EncodeValueError as error:
             outcome = str(error)
-        assert outcome == f"element {52 + behind}" or "changed its size" in outcome
+        assert outcome == f"element {52 + null_count}" or "changed its size" in outcome
 
 
 def test_a_map_that_changes(twins: Twins) -> None:

@@ -38,20 +38,21 @@ def test_float_payloads_and_signs_survive(twins: Twins, payload: str) -> None:
 def test_classes_of_decoded_values(twins: Twins) -> None:
     """Maps, sets, user-defined types and tuples are decoded to the documented classes."""
 
-    def read(cqltype: Any, value: Any) -> Any:
+    def encode_and_decode(cqltype: Any, value: Any) -> Any:
         codec = cqltype.build_codec(twins.codecs)
         return codec.decode(codec.encode(value))
 
-    mapping = read(map_of(list_of(INT), TEXT), {(1, 2): "x", (3,): "y"})
+    mapping = encode_and_decode(map_of(list_of(INT), TEXT), {(1, 2): "x", (3,): "y"})
     assert type(mapping) is OrderedMapSerializedKey
     assert mapping[[1, 2]] == "x"
     assert mapping[(3,)] == "y"
     assert [1] not in mapping
     assert "text" not in mapping
-    assert type(read(set_of(TEXT), {"b", "a"})) is SortedSet
-    assert list(read(set_of(TEXT), ["b", "a", "b"])) == ["a", "b"]
-    row = read(ADDRESS, {"zip": 5})
+    assert type(encode_and_decode(set_of(TEXT), {"b", "a"})) is SortedSet
+    # Sets are sorted, without duplicates.
+    assert list(encode_and_decode(set_of(TEXT), ["b", "a", "b"])) == ["a", "b"]
+    row = encode_and_decode(ADDRESS, {"zip": 5})
     assert row == (None, 5)
     assert row.zip == 5
     assert type(row).__name__ == "address"
-    assert type(read(tuple_of(INT), (1,))) is tuple
+    assert type(encode_and_decode(tuple_of(INT), (1,))) is tuple

@@ -29,28 +29,28 @@ from tests.unit.cqltypes.samples import (
 
 
 @pytest.mark.slow
-def test_a_hundred_threads_on_shared_plans(twins: Twins) -> None:
+def test_a_hundred_threads_share_codecs(twins: Twins) -> None:
     """Codecs may be used by many threads at once."""
     cases = [
         (cqltype.build_codec(twins.codecs), value, bytes.fromhex(expected))
         for cqltype, value, expected in [*SCALARS[::4], *CONTAINERS]
     ]
     start = threading.Barrier(100)
-    wrong: list[Any] = []
+    wrong_results: list[Any] = []
 
-    def work(offset: int) -> None:
+    def encode_and_decode(first_case: int) -> None:
         start.wait()
         for turn in range(1000):
-            codec, value, body = cases[(offset + turn) % len(cases)]
+            codec, value, body = cases[(first_case + turn) % len(cases)]
             if codec.encode(value) != body or codec.decode(body) != value:
-                wrong.append((codec, value))
+                wrong_results.append((codec, value))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(100)]
+    threads = [threading.Thread(target=encode_and_decode, args=(number,)) for number in range(100)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert not wrong
+    assert not wrong_results
 
 
 class ActingNumber:
@@ -108,11 +108,11 @@ def test_a_list_that_changes_while_it_is_encoded(twins: Twins, cqltype: Any, cha
 def test_a_value_that_encodes_in_its_conversion(twins: Twins, cqltype: Any) -> None:
     """A codec may be used again while it converts a value."""
     codec = cqltype.build_codec(twins.codecs)
-    plain = [7.0 if "float" in codec.cql_name else 7] * 50
-    inner: list[bytes] = []
-    acting = ActingNumber(lambda: inner.append(codec.encode(plain)))
-    assert codec.encode([acting] * 50) == codec.encode(plain)
-    assert set(inner) == {codec.encode(plain)}
+    plain_numbers = [7.0 if "float" in codec.cql_name else 7] * 50
+    inner_results: list[bytes] = []
+    encoding_number = ActingNumber(lambda: inner_results.append(codec.encode(plain_numbers)))
+    assert codec.encode([encoding_number] * 50) == codec.encode(plain_numbers)
+    assert set(inner_results) == {codec.encode(plain_numbers)}
 
 
 @pytest.mark.parametrize("cqltype", [*NUMBERS, list_of(list_of(INT)), list_of(t.IntegerType)])
@@ -126,6 +126,7 @@ def test_an_error_in_a_conversion_is_raised_unchanged(twins: Twins, cqltype: Any
         value = [value]
     with pytest.raises(RuntimeError, match=r"^mine") as caught:
         codec.encode(value)
+    # From Python 3.11 on, the position is a note of the error.
     if sys.version_info >= (3, 11):
         assert any("element 0 of" in note for note in caught.value.__notes__)
 
@@ -145,12 +146,13 @@ def test_an_iterator_that_fails(twins: Twins) -> None:
     )
 
 
-def test_an_exporter_cannot_be_resized_under_the_encoder(twins: Twins) -> None:
+def test_the_encoder_holds_no_buffer_while_an_element_is_converted(twins: Twins) -> None:
     """The encoder holds no buffer while user code runs, because an exported buffer cannot be
     resized.
     """
     data = bytearray(b"\x01\x02\x03")
     codec = list_of(list_of(t.ByteType)).build_codec(twins.codecs)
+    # `Resizing(data)` appends 4 to `data` while it is converted.
     body = codec.encode([data, Resizing(data), data])
     assert codec.decode(body) == [[1, 2, 3], [5], [1, 2, 3, 4]]
     data.append(9)  # raises BufferError if the encoder still holds a buffer
@@ -176,10 +178,10 @@ def test_a_dict_that_changes_while_it_is_encoded(twins: Twins) -> None:
 def test_a_list_changed_by_another_thread(twins: Twins) -> None:
     """The list is encoded consistently, or the change of its size is refused."""
     shared: list[Any] = list(range(500))
-    stop = threading.Event()
+    must_stop = threading.Event()
 
-    def change() -> None:
-        while not stop.is_set():
+    def resize_in_turns() -> None:
+        while not must_stop.is_set():
             shared.append(1)
             shared.pop()
             shared[:] = shared[:400]
@@ -189,7 +191,7 @@ def test_a_list_changed_by_another_thread(twins: Twins) -> None:
         list_of(element_type).build_codec(twins.codecs)
         for element_type in (INT, t.DoubleType, t.IntegerType)
     ]
-    thread = threading.Thread(target=change)
+    thread = threading.Thread(target=resize_in_turns)
     messages: set[str] = set()
     thread.start()
     try:
@@ -203,7 +205,7 @@ def test_a_list_changed_by_another_thread(twins: Twins) -> None:
             else:
                 assert len(decoded) >= 400
     finally:
-        stop.set()
+        must_stop.set()
         thread.join()
     assert all("changed its size" in message for message in messages)
 
@@ -236,32 +238,34 @@ def test_encoding_and_decoding_leak_no_memory(twins: Twins) -> None:
                 continue
             codec.decode(body)
             try:
+                # Errors must not leak memory either.
                 codec.decode(body[:-1])
             except ValueError:
                 continue
 
-    def blocks(turns: int) -> int:
+    def blocks_after(turns: int) -> int:
         for _ in range(turns):
             encode_and_decode_all()
         gc.collect()
         return sys.getallocatedblocks()
 
     # The first runs fill Python's free lists, which would otherwise count as a leak.
-    blocks(60)
-    before = blocks(5)
-    after = blocks(50)
+    blocks_after(60)
+    count_before = blocks_after(5)
+    count_after = blocks_after(50)
     # If one of some hundred calls per turn leaked one object, that would be 50 blocks.
-    assert after - before < 40
+    assert count_after - count_before < 40
 
 
 def test_encoding_keeps_reference_counts_of_its_arguments(twins: Twins) -> None:
     for cqltype, value in REPEATED:
         codec = cqltype.build_codec(twins.codecs)
+        # the first element of a collection, or the value itself
         subject = value if not isinstance(value, (list, tuple)) or not value else value[0]
-        before = sys.getrefcount(subject)
+        count_before = sys.getrefcount(subject)
         for _ in range(100):
             try:
                 codec.encode(value)
             except (TypeError, ValueError):
                 continue
-        assert abs(sys.getrefcount(subject) - before) < 10, cqltype
+        assert abs(sys.getrefcount(subject) - count_before) < 10, cqltype

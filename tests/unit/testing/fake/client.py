@@ -8,12 +8,23 @@ from __future__ import annotations
 
 import socket
 import zlib
-from typing import Any
+from typing import Any, NamedTuple
 
-from cassandra.testing.fake import FakeNode
+from cassandra.testing.fake import FakeNode, Opcode
+from cassandra.testing.fake.segments import encode_segment
 
 STARTUP_BODY = bytes.fromhex("0001 000b") + b"CQL_VERSION" + bytes.fromhex("0005") + b"3.0.0"
 CRC32_SEED = bytes.fromhex("fa2d55ca")
+
+
+class Envelope(NamedTuple):
+    """An envelope that the node sent; `version` has the bit 0x80, which marks a response."""
+
+    version: int
+    flags: int
+    stream: int
+    opcode: int
+    body: bytes
 
 
 def envelope(version: int, opcode: int, body: bytes, stream: int = 0, flags: int = 0) -> bytes:
@@ -31,7 +42,14 @@ def query(text: str, version: int, stream: int = 0) -> bytes:
     """Return a QUERY at consistency ONE, without parameters (section 4.1.4)."""
     data = text.encode()
     flags = b"\0\0\0\0" if version >= 5 else b"\0"
-    return envelope(version, 0x07, len(data).to_bytes(4, "big") + data + b"\0\1" + flags, stream)
+    return envelope(
+        version, Opcode.QUERY, len(data).to_bytes(4, "big") + data + b"\0\1" + flags, stream
+    )
+
+
+def in_segment(envelopes: bytes) -> bytes:
+    """Return whole envelopes in one uncompressed segment, as a client of version 5 sends them."""
+    return encode_segment(envelopes, self_contained=True, compressed=False)
 
 
 class RawClient:
@@ -53,37 +71,32 @@ class RawClient:
         """Read exactly `count` bytes; fewer if the peer closes before."""
         data = b""
         while len(data) < count:
-            part = self._socket.recv(count - len(data))
-            if not part:
+            received = self._socket.recv(count - len(data))
+            if not received:
                 break
-            data += part
+            data += received
         return data
 
     def at_end(self) -> bool:
         """Return True if the peer has closed the connection in an orderly way."""
         return self._socket.recv(1) == b""
 
-    def envelope(self) -> tuple[int, int, int, int, bytes]:
-        """Return (version byte, flags, stream, opcode, body) of the next bare envelope."""
+    def envelope(self) -> Envelope:
+        """Read the next envelope, which is in no segment."""
         header = self.read(9)
         assert len(header) == 9
         stream = int.from_bytes(header[2:4], "big", signed=True)
-        return (
-            header[0],
-            header[1],
-            stream,
-            header[4],
-            self.read(int.from_bytes(header[5:9], "big")),
-        )
+        body = self.read(int.from_bytes(header[5:9], "big"))
+        return Envelope(header[0], header[1], stream, header[4], body)
 
-    def ask(self, data: bytes) -> tuple[int, int, int, int, bytes]:
+    def ask(self, data: bytes) -> Envelope:
         """Send a request, and return the next envelope."""
         self.send(data)
         return self.envelope()
 
     def start(self, version: int, body: bytes = STARTUP_BODY) -> None:
         """Send STARTUP, and expect READY."""
-        assert self.ask(envelope(version, 0x01, body))[3] == 0x02
+        assert self.ask(envelope(version, Opcode.STARTUP, body)).opcode == Opcode.READY
 
     def segment(self) -> bytes:
         """Return the payload of the next uncompressed segment (section 2.1).

@@ -13,7 +13,7 @@ import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import RoundRobinPolicy
 from cassandra.testing import FakeCluster as PublicCluster, FakeNode as PublicNode, wire
-from cassandra.testing.fake import FakeCluster, FakeNode, rows, set_keyspace
+from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, rows, set_keyspace
 
 from .client import RawClient, envelope, query
 
@@ -31,7 +31,7 @@ def nodes() -> Iterator[FakeCluster]:
 def peers(node: FakeNode, table: str = "system.peers_v2") -> list[dict[str, bytes | None]]:
     with RawClient(node) as client:
         client.start(4)
-        return wire.decode_rows(client.ask(query(f"SELECT * FROM {table}", 4))[4])
+        return wire.decode_rows(client.ask(query(f"SELECT * FROM {table}", 4)).body)
 
 
 def test_the_public_names() -> None:
@@ -86,6 +86,7 @@ def test_statements_and_answers_are_primed_on_all_nodes_also_later_ones(
     nodes.prime_prepare(query, [("k", "int")], [("v", "int")], pk_indexes=[0])
     nodes.prime(query, rows([("v", "int")], [(7,)]))
     nodes.add_node()
+    # This policy does not know tokens, so each host can be asked directly.
     profile = ExecutionProfile(RoundRobinPolicy())
     with Cluster(
         nodes.contact_points, port=nodes.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
@@ -99,10 +100,11 @@ def test_statements_and_answers_are_primed_on_all_nodes_also_later_ones(
 def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
     with RawClient(nodes[0]) as client:
         client.start(4)
-        client.ask(envelope(4, 0x0B, REGISTER))
+        client.ask(envelope(4, Opcode.REGISTER, REGISTER))
 
         def next_event() -> tuple[str, str, bytes]:
-            reader = wire.Reader(client.envelope()[4])
+            reader = wire.Reader(client.envelope().body)
+            # an address is one byte with its length, and its bytes
             return reader.string(), reader.string(), reader.take(reader.take(1)[0])
 
         added = nodes.add_node()
@@ -114,6 +116,7 @@ def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
         assert len(peers(nodes[0])) == 3
         nodes.stop_node(added)
         assert next_event() == ("STATUS_CHANGE", "DOWN", address)
+        # A stopped node is still a member of the cluster.
         assert len(peers(nodes[0])) == 3
         with pytest.raises(ConnectionRefusedError):
             RawClient(added)
@@ -130,23 +133,25 @@ def test_primes_of_a_cluster_apply_to_all_nodes(nodes: FakeCluster) -> None:
     for node in (nodes[2], added, nodes[0]):
         with RawClient(node) as client:
             client.start(4)
-            assert client.ask(query("Q", 4))[4].endswith(b"primed")
+            assert client.ask(query("Q", 4)).body.endswith(b"primed")
     assert [request.connection.node for request in nodes.queries("Q")] == [
         nodes[2],
         added,
         nodes[0],
     ]
+    # STARTUP and QUERY of three clients
     assert len(nodes.requests) == 6
 
 
 async def test_clusters_and_nodes_on_a_loop_leave_no_thread() -> None:
-    before = set(threading.enumerate())
+    threads_before = set(threading.enumerate())
     async with FakeCluster(5) as nodes:
         assert len(nodes) == 5
-        assert len(set(threading.enumerate()) - before) == 1
+        # All nodes run in one thread.
+        assert len(set(threading.enumerate()) - threads_before) == 1
     async with FakeNode() as node:
         assert node.is_running
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) == threads_before
 
 
 def test_a_cluster_that_is_not_started() -> None:

@@ -42,12 +42,13 @@ def test_an_unknown_partitioner_is_logged_once(
         Cluster([keyspaces.address], port=keyspaces.port) as cluster,
     ):
         cluster.connect().execute("SELECT v FROM ks.t")
+        # reads the partitioner again
         cluster.refresh_nodes()
         assert cluster.metadata.token_map is None
         assert cluster.metadata.get_replicas("ks", b"key") == []
-    named = [line for line in caplog.messages if "com.amazonaws.cassandra" in line]
-    assert len(named) == 1
-    assert "not routed by token" in named[0]
+    messages = [message for message in caplog.messages if "com.amazonaws.cassandra" in message]
+    assert len(messages) == 1
+    assert "not routed by token" in messages[0]
 
 
 def test_the_partitioner_is_not_reported_if_tokens_are_disabled(
@@ -77,16 +78,16 @@ def test_unsupported_consistency_levels_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("kind", "count", "message"),
+    ("batch_type", "count", "message"),
     [
         (BatchType.LOGGED, 1, "Logged batches are not supported"),
         (BatchType.UNLOGGED, 31, "30 statements at most, this one has 31"),
         (BatchType.UNLOGGED, 30, None),
     ],
 )
-def test_batches(session: Session, kind: BatchType, count: int, message: str | None) -> None:
+def test_batches(session: Session, batch_type: BatchType, count: int, message: str | None) -> None:
     """Keyspaces refuses logged batches and batches of more than 30 statements."""
-    batch = BatchStatement(kind)
+    batch = BatchStatement(batch_type)
     for number in range(count):
         batch.add("INSERT INTO ks.t (id) VALUES (%s)", (number,))
     if message is None:
@@ -98,9 +99,10 @@ def test_batches(session: Session, kind: BatchType, count: int, message: str | N
 
 def test_a_new_table_can_be_used_when_its_status_is_active(session: Session) -> None:
     session.execute("CREATE TABLE ks.t (id int PRIMARY KEY)")
+    # The table is still being created, so its schema is not read yet.
     assert "ks" not in session.cluster.metadata.keyspaces
-    ask = "SELECT status FROM system_schema_mcs.tables WHERE keyspace_name = 'ks'"
-    assert [session.execute(ask).one().status for _ in range(3)] == [
+    select_status = "SELECT status FROM system_schema_mcs.tables WHERE keyspace_name = 'ks'"
+    assert [session.execute(select_status).one().status for _ in range(3)] == [
         "CREATING", "ACTIVE", "ACTIVE",
     ]  # fmt: skip
     session.cluster.refresh_schema_metadata()
@@ -142,12 +144,12 @@ class SignerProvider(AuthProvider):
 def test_a_login_by_signature() -> None:
     """The node accepts a well-formed signature and refuses a malformed one."""
     with KeyspacesNode(sigv4=True) as node:
-        good = SignerProvider("signature=00,access_key=K,amzdate=2026-01-01T00:00:00.000Z")
-        with Cluster([node.address], port=node.port, auth_provider=good) as cluster:
+        right_signer = SignerProvider("signature=00,access_key=K,amzdate=2026-01-01T00:00:00.000Z")
+        with Cluster([node.address], port=node.port, auth_provider=right_signer) as cluster:
             cluster.connect().execute("SELECT v FROM ks.t")
-        bad = SignerProvider("sign")
+        wrong_signer = SignerProvider("sign")
         with (
-            Cluster([node.address], port=node.port, auth_provider=bad) as cluster,
+            Cluster([node.address], port=node.port, auth_provider=wrong_signer) as cluster,
             pytest.raises(AuthenticationFailed, match="signature is malformed"),
         ):
             cluster.connect()
@@ -169,7 +171,9 @@ def test_a_policy_waits_as_long_as_cosmos_asks(cosmos: CosmosNode) -> None:
         insert = session.prepare("INSERT INTO t (v) VALUES (?)")  # not idempotent
         cosmos.exceed_throughput(3, retry_after_ms=1)
         session.execute(insert, (1,))
+        # three refusals and the last attempt
         assert len(cosmos.queries()) == 4
+        # one refusal more than the policy's retries
         cosmos.exceed_throughput(4, retry_after_ms=1)
         with pytest.raises(OverloadedErrorMessage, match="RetryAfterMs=1"):
             session.execute(insert, (1,))
@@ -184,4 +188,5 @@ async def test_a_policy_waits_as_long_as_cosmos_asks_with_asyncio(cosmos: Cosmos
         batch = BatchStatement().add("INSERT INTO t (v) VALUES (1)")
         cosmos.exceed_throughput(2, retry_after_ms=1)
         await session.execute(batch)
+    # two refusals and the last attempt
     assert len(cosmos.queries()) == 3

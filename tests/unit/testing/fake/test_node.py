@@ -46,9 +46,15 @@ from cassandra.testing.fake import (
 )
 from cassandra.testing.fake.segments import HAVE_LZ4, SegmentReader, encode_segment
 
-from .client import STARTUP_BODY, RawClient, envelope, query
+from .client import STARTUP_BODY, Envelope, RawClient, envelope, in_segment, query
 
 VOID = bytes.fromhex("00000001")
+
+# flags of envelopes (native_protocol_v5.spec, section 2.4.1.2)
+COMPRESSED_FLAG = 0x01
+TRACING_FLAG = 0x02
+CUSTOM_PAYLOAD_FLAG = 0x04
+WARNING_FLAG = 0x08
 
 
 @pytest.fixture
@@ -65,7 +71,7 @@ def client(node: FakeNode) -> Iterator[RawClient]:
         yield connected
 
 
-def ask(client: RawClient, text: str, stream: int = 0) -> tuple[int, int, int, int, bytes]:
+def ask(client: RawClient, text: str, stream: int = 0) -> Envelope:
     return client.ask(query(text, 4, stream))
 
 
@@ -76,8 +82,8 @@ def test_options(node: FakeNode) -> None:
     """SUPPORTED contains the node's protocol versions and the options of the test."""
     node.supported = {"COMPRESSION": [], "CQL_VERSION": ["3.4.7"], "SCYLLA_SHARD": ["1"]}
     with RawClient(node) as client:
-        version, flags, stream, opcode, body = client.ask(envelope(5, 0x05, b"", 3))
-    assert (version, flags, stream, opcode) == (0x85, 0, 3, 0x06)
+        version, flags, stream, opcode, body = client.ask(envelope(5, Opcode.OPTIONS, b"", 3))
+    assert (version, flags, stream, opcode) == (0x85, 0, 3, Opcode.SUPPORTED)
     assert body == (
         bytes.fromhex("0004 0011") + b"PROTOCOL_VERSIONS"
         + bytes.fromhex("0003 0004 332f7633 0004 342f7634 0004 352f7635")
@@ -89,14 +95,14 @@ def test_options(node: FakeNode) -> None:
 
 def test_version_4_without_frames(client: RawClient) -> None:
     """A query is answered with an envelope."""
-    assert ask(client, "anything", 0x0102) == (0x84, 0, 0x0102, 0x08, VOID)
+    assert ask(client, "anything", 0x0102) == (0x84, 0, 0x0102, Opcode.RESULT, VOID)
 
 
 def test_version_5_with_frames(node: FakeNode) -> None:
     """Queries in a segment are answered in a segment."""
     with RawClient(node) as client:
         client.start(5)
-        client.send(encode_segment(query("one", 5, 1) + query("two", 5, 2), True, False))
+        client.send(in_segment(query("one", 5, 1) + query("two", 5, 2)))
         answers = bytes.fromhex("85 00 0001 08 00000004 00000001") + bytes.fromhex(
             "85 00 0002 08 00000004 00000001"
         )
@@ -116,8 +122,11 @@ def test_a_request_in_many_frames_and_pieces(node: FakeNode) -> None:
     """The node assembles the request and answers it."""
     text = "x" * 200_000
     request = query(text, 5)
+    # 131,071 bytes is the largest payload of a segment; pieces of 50,001 bytes end anywhere in
+    # one.
     data = b"".join(
-        encode_segment(request[start : start + 131_071], False, False) for start in (0, 131_071)
+        encode_segment(request[start : start + 131_071], self_contained=False, compressed=False)
+        for start in (0, 131_071)
     )
     with RawClient(node) as client:
         client.start(5)
@@ -136,7 +145,8 @@ def test_version_5_with_lz4(node: FakeNode) -> None:
     node.prime(text, rows([("v", "text")], [("y" * 5000,)]))
     with RawClient(node) as client:
         client.start(5, startup)
-        client.send(encode_segment(query(text, 5), True, True))
+        client.send(encode_segment(query(text, 5), self_contained=True, compressed=True))
+        # reads segments with LZ4
         reader = SegmentReader(True)
         payload = b""
         while not payload:
@@ -156,9 +166,13 @@ def test_version_4_with_lz4(node: FakeNode) -> None:
     block = bytes([len(body) << 4]) + body  # a single run of literals
     with RawClient(node) as client:
         client.start(4, startup)
-        client.send(envelope(4, 0x07, len(body).to_bytes(4, "big") + block, 0, flags=0x01))
+        client.send(
+            envelope(
+                4, Opcode.QUERY, len(body).to_bytes(4, "big") + block, 0, flags=COMPRESSED_FLAG
+            )
+        )
         _, flags, _, opcode, answer = client.envelope()
-        assert (flags, opcode) == (0x01, 0x08)
+        assert (flags, opcode) == (COMPRESSED_FLAG, Opcode.RESULT)
         assert answer == bytes.fromhex("00000004 40 00000001")
     assert node.queries()[0].query == "USE "
 
@@ -166,20 +180,23 @@ def test_version_4_with_lz4(node: FakeNode) -> None:
 def test_unknown_compression_is_refused(node: FakeNode) -> None:
     startup = bytes.fromhex("0001 000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"zip"
     with RawClient(node) as client:
-        _, _, _, opcode, body = client.ask(envelope(4, 0x01, startup))
-    assert opcode == 0x00
-    assert wire.decode_error(body) == (0x000A, "Unknown compression algorithm: zip")
+        _, _, _, opcode, body = client.ask(envelope(4, Opcode.STARTUP, startup))
+    assert opcode == Opcode.ERROR
+    assert wire.decode_error(body) == (
+        ErrorCode.PROTOCOL_ERROR,
+        "Unknown compression algorithm: zip",
+    )
 
 
-@pytest.mark.parametrize("opcode", [0x01, 0x05])
+@pytest.mark.parametrize("opcode", [Opcode.STARTUP, Opcode.OPTIONS])
 def test_a_newer_version_is_refused_in_the_node_s_own_version(opcode: int) -> None:
     with FakeNode(max_version=4) as node, RawClient(node) as client:
         version, _, stream, answer, body = client.ask(
-            envelope(5, opcode, STARTUP_BODY if opcode == 1 else b"", 9)
+            envelope(5, opcode, STARTUP_BODY if opcode == Opcode.STARTUP else b"", 9)
         )
-        assert (version, stream, answer) == (0x84, 9, 0x00)
+        assert (version, stream, answer) == (0x84, 9, Opcode.ERROR)
         code, text = wire.decode_error(body)
-        assert code == 0x000A
+        assert code == ErrorCode.PROTOCOL_ERROR
         assert (
             text
             == "Invalid or unsupported protocol version (5); supported versions are (3/v3, 4/v4)"
@@ -191,28 +208,32 @@ def test_a_newer_version_is_refused_in_the_node_s_own_version(opcode: int) -> No
 @pytest.mark.parametrize("version", [4, 5])
 def test_passwords(version: int) -> None:
     """The right password is accepted, and a wrong one is refused."""
+    # [bytes] of NUL "al" NUL "pw", and of NUL "al" NUL "px"
     right, wrong = (
         bytes.fromhex("00000006 00 616c 00 7077"),
         bytes.fromhex("00000006 00 616c 00 7078"),
     )
     with FakeNode(username="al", password="pw") as node:
-        for token, answer in ((right, 0x10), (wrong, 0x00)):
+        for token, expected_opcode in ((right, Opcode.AUTH_SUCCESS), (wrong, Opcode.ERROR)):
             with RawClient(node) as client:
-                _, _, _, opcode, body = client.ask(envelope(version, 0x01, STARTUP_BODY))
-                assert opcode == 0x03
+                _, _, _, opcode, body = client.ask(envelope(version, Opcode.STARTUP, STARTUP_BODY))
+                assert opcode == Opcode.AUTHENTICATE
                 assert body[2:] == b"org.apache.cassandra.auth.PasswordAuthenticator"
-                request = envelope(version, 0x0F, token)
-                client.send(request if version == 4 else encode_segment(request, True, False))
-                response = client.segment() if version == 5 else b"".join((client.read(9), b""))
-                assert response[4] == answer
+                request = envelope(version, Opcode.AUTH_RESPONSE, token)
+                # In version 5, segments begin after the response to STARTUP.
+                client.send(request if version == 4 else in_segment(request))
+                # the payload of a segment, or the header of an envelope: byte 4 is the opcode of
+                # both
+                response = client.segment() if version == 5 else client.read(9)
+                assert response[4] == expected_opcode
 
 
 def test_queries_have_to_wait_for_the_handshake(node: FakeNode) -> None:
     with RawClient(node) as client:
         _, _, _, opcode, body = client.ask(query("SELECT 1", 4))
-    assert opcode == 0x00
+    assert opcode == Opcode.ERROR
     assert wire.decode_error(body) == (
-        0x000A,
+        ErrorCode.PROTOCOL_ERROR,
         "Unexpected message QUERY, expecting STARTUP or OPTIONS",
     )
 
@@ -220,11 +241,11 @@ def test_queries_have_to_wait_for_the_handshake(node: FakeNode) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        envelope(4, 0x07, b"\0\0\0\x05ab"),
-        envelope(4, 0x07, b"\0\0\0\x01a\0\1\0 and more"),
-        envelope(4, 0x08, b""),
-        envelope(0x84, 0x07, b""),
-        envelope(4, 0x07, b"", flags=0x01),
+        envelope(4, Opcode.QUERY, b"\0\0\0\x05ab"),
+        envelope(4, Opcode.QUERY, b"\0\0\0\x01a\0\1\0 and more"),
+        envelope(4, Opcode.RESULT, b""),
+        envelope(0x84, Opcode.QUERY, b""),
+        envelope(4, Opcode.QUERY, b"", flags=COMPRESSED_FLAG),
         b"\4\0\0\0\7\xff\xff\xff\xff",
     ],
     ids=["short", "long", "response", "direction", "compressed", "length"],
@@ -233,8 +254,9 @@ def test_malformed_requests_are_refused_and_recorded(
     node: FakeNode, client: RawClient, data: bytes
 ) -> None:
     _, _, _, opcode, body = client.ask(data)
-    assert opcode == 0x00
-    assert wire.decode_error(body)[0] == 0x000A
+    assert opcode == Opcode.ERROR
+    assert wire.decode_error(body)[0] == ErrorCode.PROTOCOL_ERROR
+    # The node closes the connection after such an error.
     assert client.at_end()
     assert len(node.malformed) == 1
 
@@ -256,9 +278,10 @@ def test_all_parameters_of_a_query(node: FakeNode) -> None:
     )
     with RawClient(node) as client:
         client.start(5)
-        client.send(encode_segment(envelope(5, 0x07, body, 5), True, False))
+        client.send(in_segment(envelope(5, Opcode.QUERY, body, 5)))
         client.segment()
     request = node.queries()[0]
+    # 6 is LOCAL_QUORUM, and the serial consistency 9 is LOCAL_SERIAL.
     assert (request.query, request.consistency, request.version, request.stream) == ("Q", 6, 5, 5)
     assert (list(request.values), request.page_size, request.paging_state) == (
         [b"\7", None, NOT_SET],
@@ -278,35 +301,38 @@ def test_named_values_payload_and_tracing(node: FakeNode, client: RawClient) -> 
     """The request has its names, values and payload, and the response a tracing id."""
     payload = bytes.fromhex("0001 0001 61 00000001 62")
     body = payload + bytes.fromhex("00000001 51 0001 41 0001 0001 6b 00000001 07")
-    _, flags, _, _, answer = client.ask(envelope(4, 0x07, body, 0, flags=0x06))
+    _, flags, _, _, answer = client.ask(
+        envelope(4, Opcode.QUERY, body, 0, flags=TRACING_FLAG | CUSTOM_PAYLOAD_FLAG)
+    )
     request = node.queries()[0]
     assert (request.names, request.values, request.custom_payload) == (["k"], [b"\7"], {"a": b"b"})
     assert request.traced
-    assert flags == 0x02
+    assert flags == TRACING_FLAG
+    # The body begins with a tracing id of 16 bytes.
     assert (len(answer), answer[16:]) == (20, VOID)
 
 
 def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
     text = "INSERT INTO t (k, v) VALUES (?, '?')"
     query_id = hashlib.md5(text.encode()).digest()
-    prepare = envelope(4, 0x09, len(text).to_bytes(4, "big") + text.encode())
+    prepare = envelope(4, Opcode.PREPARE, len(text).to_bytes(4, "big") + text.encode())
     _, _, _, opcode, body = client.ask(prepare)
-    assert opcode == 0x08
+    assert opcode == Opcode.RESULT
     # native_protocol_v4.spec, section 4.2.5.4: kind, id, one bind column (k int of ks.t), no
     # partition key index, no result columns.
     assert body == bytes.fromhex("00000004 0010") + query_id + bytes.fromhex(
         "00000001 00000001 00000000 0002 6b73 0001 74 0001 6b 0009 00000004 00000000"
     )
     execute = envelope(
-        4, 0x0A, b"\0\x10" + query_id + bytes.fromhex("0001 01 0001 00000004 00000007")
+        4, Opcode.EXECUTE, b"\0\x10" + query_id + bytes.fromhex("0001 01 0001 00000004 00000007")
     )
-    assert client.ask(execute)[3:] == (0x08, VOID)
+    assert client.ask(execute)[3:] == (Opcode.RESULT, VOID)
     batch = (
         bytes.fromhex("01 0002 00 00000001 51 0000 01 0010")
         + query_id
         + bytes.fromhex("0001 00000004 00000008 0004 00")
     )
-    assert client.ask(envelope(4, 0x0D, batch))[3:] == (0x08, VOID)
+    assert client.ask(envelope(4, Opcode.BATCH, batch))[3:] == (Opcode.RESULT, VOID)
     executed, batched = node.queries(text)
     assert (executed.opcode, executed.values, executed.query_id) == (
         Opcode.EXECUTE,
@@ -322,9 +348,10 @@ def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
     assert [statement.values for statement in batched.statements] == [[], [b"\0\0\0\x08"]]
     assert node.prepared == [text]
     node.forget_prepared()
-    for request in (execute, envelope(4, 0x0D, batch)):
+    # Both requests get the error 0x2500, "unprepared", with the id.
+    for request in (execute, envelope(4, Opcode.BATCH, batch)):
         _, _, _, opcode, body = client.ask(request)
-        assert opcode == 0x00
+        assert opcode == Opcode.ERROR
         assert body[:4] == bytes.fromhex("00002500")
         assert body.endswith(b"\0\x10" + query_id)
 
@@ -336,9 +363,7 @@ def test_a_primed_prepare_in_version_5(node: FakeNode) -> None:
     )
     with RawClient(node) as client:
         client.start(5)
-        client.send(
-            encode_segment(envelope(5, 0x09, bytes.fromhex("00000001 53 00000000")), True, False)
-        )
+        client.send(in_segment(envelope(5, Opcode.PREPARE, bytes.fromhex("00000001 53 00000000"))))
         body = client.segment()[9:]
     assert body == bytes.fromhex(
         "00000004 0001 69 0001 6d 00000001 00000001 00000001 0000 0002 6b73 0001 74 0001 6b 0009"
@@ -358,12 +383,12 @@ def answer_body(node: FakeNode, client: RawClient, answer: Any) -> tuple[int, by
 def test_results(node: FakeNode, client: RawClient) -> None:
     """Each kind of result has the bytes of the specification."""
     assert answer_body(node, client, set_keyspace("ks")) == (
-        0x08,
+        Opcode.RESULT,
         bytes.fromhex("00000003 0002 6b73"),
     )
-    change = schema_change("CREATED", "TABLE", "ks", "t")
-    assert answer_body(node, client, change) == (
-        0x08,
+    table_created = schema_change("CREATED", "TABLE", "ks", "t")
+    assert answer_body(node, client, table_created) == (
+        Opcode.RESULT,
         bytes.fromhex("00000005 0007")
         + b"CREATED"
         + bytes.fromhex("0005")
@@ -373,7 +398,7 @@ def test_results(node: FakeNode, client: RawClient) -> None:
     opcode, body = answer_body(
         node, client, rows([("k", "int")], [(7,), (None,)], paging_state=b"\xaa")
     )
-    assert opcode == 0x08
+    assert opcode == Opcode.RESULT
     assert body == bytes.fromhex(
         "00000002 00000003 00000001 00000001 aa 0002 6b73 0001 74 0001 6b 0009 "
         "00000002 00000004 00000007 ffffffff"
@@ -386,13 +411,13 @@ def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None
     """
     node.prime_prepare("S", [], [("k", "int")], query_id=b"i")
     node.prime("S", rows([("k", "int")], [(7,)], metadata_id=b"new"))
-    prepare = encode_segment(envelope(5, 0x09, bytes.fromhex("00000001 53 00000000")), True, False)
+    prepare = in_segment(envelope(5, Opcode.PREPARE, bytes.fromhex("00000001 53 00000000")))
 
     def execute(client: RawClient, metadata_id: bytes) -> bytes:
         body = (
             b"\0\1i" + bytes((0, len(metadata_id))) + metadata_id + bytes.fromhex("0001 00000002")
         )
-        client.send(encode_segment(envelope(5, 0x0A, body), True, False))
+        client.send(in_segment(envelope(5, Opcode.EXECUTE, body)))
         return client.segment()[9:]
 
     with RawClient(node) as client:
@@ -412,7 +437,7 @@ def test_pages(node: FakeNode, client: RawClient) -> None:
     """A paged answer returns one page after the other, with paging states between them."""
     node.prime("Q", paged([("k", "tinyint")], [(value,) for value in range(5)]))
 
-    def page(state: bytes | None) -> tuple[list[bytes | None], bytes | None]:
+    def read_page(state: bytes | None) -> tuple[list[bytes | None], bytes | None]:
         flags = b"\x0c" if state is not None else b"\x04"
         body = (
             b"\0\0\0\1Q\0\1"
@@ -420,26 +445,29 @@ def test_pages(node: FakeNode, client: RawClient) -> None:
             + b"\0\0\0\2"
             + (len(state).to_bytes(4, "big") + state if state is not None else b"")
         )
-        answer = client.ask(envelope(4, 0x07, body))[4]
+        answer = client.ask(envelope(4, Opcode.QUERY, body)).body
+        # skip the kind of the result
         reader = wire.Reader(answer[4:])
+        # the flag Has_more_pages
         has_more = reader.int32() & 0x2
+        # skip the number of columns
         reader.int32()
-        following = reader.blob() if has_more else None
-        return [row["k"] for row in wire.decode_rows(answer)], following
+        next_state = reader.blob() if has_more else None
+        return [row["k"] for row in wire.decode_rows(answer)], next_state
 
-    seen, state = page(None)
+    cells, state = read_page(None)
     while state is not None:
-        more, state = page(state)
-        seen += more
-    assert seen == [b"\0", b"\1", b"\2", b"\3", b"\4"]
+        more_cells, state = read_page(state)
+        cells += more_cells
+    assert cells == [b"\0", b"\1", b"\2", b"\3", b"\4"]
 
 
 def test_warnings_and_payload_precede_the_body(node: FakeNode, client: RawClient) -> None:
     node.prime("Q", void().having(warnings=["w"], custom_payload={"a": b"b"}))
     assert ask(client, "Q")[1:] == (
-        0x0C,
+        WARNING_FLAG | CUSTOM_PAYLOAD_FLAG,
         0,
-        0x08,
+        Opcode.RESULT,
         bytes.fromhex("0001 0001 77 0001 0001 61 00000001 62") + VOID,
     )
 
@@ -473,17 +501,17 @@ ERRORS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("answer", "in_4", "in_5"), ERRORS)
-def test_errors(node: FakeNode, answer: Message, in_4: str, in_5: str) -> None:
+@pytest.mark.parametrize(("answer", "body_in_4", "body_in_5"), ERRORS)
+def test_errors(node: FakeNode, answer: Message, body_in_4: str, body_in_5: str) -> None:
     """Each error has the bytes beside it in versions 4 and 5."""
     node.prime("Q", answer)
     with RawClient(node) as client:
         client.start(4)
-        assert ask(client, "Q")[3:] == (0x00, bytes.fromhex(in_4))
+        assert ask(client, "Q")[3:] == (Opcode.ERROR, bytes.fromhex(body_in_4))
     with RawClient(node) as client:
         client.start(5)
-        client.send(encode_segment(query("Q", 5), True, False))
-        assert client.segment()[9:] == bytes.fromhex(in_5)
+        client.send(in_segment(query("Q", 5)))
+        assert client.segment()[9:] == bytes.fromhex(body_in_5)
 
 
 def test_an_error_has_no_other_fields() -> None:
@@ -500,7 +528,9 @@ def test_system_tables() -> None:
         RawClient(node) as client,
     ):
         client.start(4)
-        (row,) = wire.decode_rows(ask(client, "SELECT * FROM system.local WHERE key = 'local'")[4])
+        (row,) = wire.decode_rows(
+            ask(client, "SELECT * FROM system.local WHERE key = 'local'").body
+        )
         assert (row["data_center"], row["rack"], row["host_id"]) == (
             b"east",
             b"r7",
@@ -512,19 +542,25 @@ def test_system_tables() -> None:
             node.port.to_bytes(4, "big"),
         )
         # a query gets the columns that it selects
-        (row,) = wire.decode_rows(ask(client, "select key, schema_version from system.local")[4])
+        (row,) = wire.decode_rows(ask(client, "select key, schema_version from system.local").body)
         assert list(row) == ["key", "schema_version"]
         # there are no other nodes, and no schema
-        assert wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2")[4]) == []
-        assert wire.decode_rows(ask(client, "SELECT * FROM system_schema.keyspaces")[4]) == []
-        assert wire.decode_error(ask(client, "SELECT * FROM system.nothing")[4]) == (
-            0x2200,
+        assert wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2").body) == []
+        assert wire.decode_rows(ask(client, "SELECT * FROM system_schema.keyspaces").body) == []
+        assert wire.decode_error(ask(client, "SELECT * FROM system.nothing").body) == (
+            ErrorCode.INVALID,
             "unconfigured table nothing",
         )
-        assert wire.decode_error(ask(client, "SELECT x FROM system.local")[4])[0] == 0x2200
+        assert (
+            wire.decode_error(ask(client, "SELECT x FROM system.local").body)[0]
+            == ErrorCode.INVALID
+        )
         # a node may lack the table `peers_v2`, as Cassandra 3 does
         node.has_peers_v2 = False
-        assert wire.decode_error(ask(client, "SELECT * FROM system.peers_v2")[4])[0] == 0x2200
+        assert (
+            wire.decode_error(ask(client, "SELECT * FROM system.peers_v2").body)[0]
+            == ErrorCode.INVALID
+        )
 
 
 def test_a_peer_that_was_never_started_is_a_host_without_a_port(
@@ -532,17 +568,17 @@ def test_a_peer_that_was_never_started_is_a_host_without_a_port(
 ) -> None:
     client.start(4)
     node.peers = [FakeNode("127.0.0.2")]
-    (row,) = wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2")[4])
+    (row,) = wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2").body)
     assert (row["native_address"], row["native_port"]) == (b"\x7f\0\0\2", bytes(4))
 
 
 def test_use(node: FakeNode, client: RawClient) -> None:
     """USE changes the keyspace, lower-case if it is not quoted, and fails for unknown keyspaces."""
-    assert ask(client, 'USE "Mine"')[4] == bytes.fromhex("00000003 0004") + b"Mine"
-    assert ask(client, "use Mine;")[4] == bytes.fromhex("00000003 0004") + b"mine"
+    assert ask(client, 'USE "Mine"').body == bytes.fromhex("00000003 0004") + b"Mine"
+    assert ask(client, "use Mine;").body == bytes.fromhex("00000003 0004") + b"mine"
     node.keyspaces = {"ks"}
-    assert wire.decode_error(ask(client, "USE mine")[4]) == (
-        0x2200,
+    assert wire.decode_error(ask(client, "USE mine").body) == (
+        ErrorCode.INVALID,
         "Keyspace 'mine' does not exist",
     )
 
@@ -550,36 +586,42 @@ def test_use(node: FakeNode, client: RawClient) -> None:
 # -- the script ------------------------------------------------------------------------------------
 
 
-def first_byte(client: RawClient, text: str) -> int:
-    return ask(client, text)[4][3]
+def result_kind(client: RawClient, text: str) -> int:
+    """Return the kind of the RESULT for a query; 1 is VOID, the default response."""
+    return ask(client, text).body[3]
 
 
 def test_later_primes_are_tried_first_and_may_be_limited(node: FakeNode, client: RawClient) -> None:
     node.prime(re.compile("^SELECT"), set_keyspace("regex"))
     node.prime("SELECT 1", set_keyspace("text"))
-    used = node.prime(lambda request: request.stream == 5, set_keyspace("function"), times=1)
-    names = [
-        ask(client, "SELECT 1", 5)[4][6:],
-        ask(client, "SELECT 1", 5)[4][6:],
-        ask(client, "SELECT 2", 5)[4][6:],
+    limited_prime = node.prime(
+        lambda request: request.stream == 5, set_keyspace("function"), times=1
+    )
+    # the keyspace follows the kind of the result (4 bytes) and its length (2 bytes)
+    keyspaces = [
+        ask(client, "SELECT 1", 5).body[6:],
+        ask(client, "SELECT 1", 5).body[6:],
+        ask(client, "SELECT 2", 5).body[6:],
     ]
-    assert names == [b"function", b"text", b"regex"]
-    assert used.used == 1
-    assert first_byte(client, "INSERT") == 1
+    assert keyspaces == [b"function", b"text", b"regex"]
+    assert limited_prime.used == 1
+    assert result_kind(client, "INSERT") == 1
     node.prime(Opcode.QUERY, set_keyspace("opcode")).remove()
-    assert ask(client, "SELECT 2")[4][6:] == b"regex"
+    assert ask(client, "SELECT 2").body[6:] == b"regex"
     node.clear_primes()
-    assert first_byte(client, "SELECT 1") == 1
+    assert result_kind(client, "SELECT 1") == 1
 
 
 def test_sequences_and_functions(node: FakeNode, client: RawClient) -> None:
     """Responses may come from a sequence or a function; other objects are refused."""
 
-    def by_stream(request: Request) -> Message:
+    def keyspace_of_stream(request: Request) -> Message:
         return set_keyspace(str(request.stream))
 
-    node.prime("Q", sequence(error(ErrorCode.OVERLOADED), by_stream))
-    assert [ask(client, "Q", stream)[4][-1:] for stream in (1, 2, 3)] == [b"d", b"2", b"3"]
+    node.prime("Q", sequence(error(ErrorCode.OVERLOADED), keyspace_of_stream))
+    # The last byte of "Overloaded" or of the keyspace; the last answer of a sequence is used for
+    # all later requests.
+    assert [ask(client, "Q", stream).body[-1:] for stream in (1, 2, 3)] == [b"d", b"2", b"3"]
     with pytest.raises(TypeError, match="neither"):
         node.prime("Q", "an answer")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no answers"):
@@ -591,20 +633,22 @@ def test_held_answers(node: FakeNode, client: RawClient) -> None:
     held_answer = hold(set_keyspace("default"))
     node.prime("Q", held_answer)
     client.send(query("Q", 4, 1) + query("Q", 4, 2) + query("Q", 4, 3) + query("other", 4, 4))
-    assert client.envelope()[2] == 4
+    # Other requests are answered in the meantime.
+    assert client.envelope().stream == 4
     assert [held_request.request.stream for held_request in held_answer.wait(3)] == [1, 2, 3]
     held_answer.held[1].release(set_keyspace("second"))
-    assert client.envelope()[2:] == (2, 0x08, bytes.fromhex("00000003 0006") + b"second")
+    assert client.envelope()[2:] == (2, Opcode.RESULT, bytes.fromhex("00000003 0006") + b"second")
     with pytest.raises(RuntimeError, match="answered already"):
         held_answer.held[1].release()
     held_answer.release()
-    assert client.envelope()[2:] == (1, 0x08, bytes.fromhex("00000003 0007") + b"default")
+    assert client.envelope()[2:] == (1, Opcode.RESULT, bytes.fromhex("00000003 0007") + b"default")
     with pytest.raises(AssertionError, match=r"2 requests were held back within 0\.01 s, not 5"):
         held_answer.take(5, 0.01)
     held_answer.take(1)
+    # releases the third request, and no longer holds later ones
     held_answer.open()
-    assert client.envelope()[2] == 3
-    assert ask(client, "Q", 7)[2] == 7
+    assert client.envelope().stream == 3
+    assert ask(client, "Q", 7).stream == 7
 
 
 # -- faults ----------------------------------------------------------------------------------------
@@ -616,12 +660,13 @@ def test_silence_delay_order_and_copies(node: FakeNode, client: RawClient) -> No
     node.prime("turned", out_of_order(void(), 3))
     node.prime("twice", duplicate(void()))
     node.prime("elsewhere", on_stream(void(), -7))
+    # Stream 1 never gets a response.
     client.send(query("silent", 4, 1))
-    assert ask(client, "late", 2)[2] == 2
+    assert ask(client, "late", 2).stream == 2
     client.send(b"".join(query("turned", 4, stream) for stream in (1, 2, 3)))
-    assert [client.envelope()[2] for _ in range(3)] == [3, 2, 1]
-    assert (ask(client, "twice", 4)[2], client.envelope()[2]) == (4, 4)
-    assert ask(client, "elsewhere", 5)[2] == -7
+    assert [client.envelope().stream for _ in range(3)] == [3, 2, 1]
+    assert (ask(client, "twice", 4).stream, client.envelope().stream) == (4, 4)
+    assert ask(client, "elsewhere", 5).stream == -7
 
 
 def test_garbage_and_raw_bytes_are_sent_unchanged(node: FakeNode, client: RawClient) -> None:
@@ -631,20 +676,21 @@ def test_garbage_and_raw_bytes_are_sent_unchanged(node: FakeNode, client: RawCli
     assert client.read(9) == b"123456789"
     client.send(query("raw", 4))
     assert client.read(3) == b"abc"
-    with RawClient(node) as framed:
-        framed.start(5)
-        framed.send(encode_segment(query("garbage", 5), True, False))
-        assert framed.read(9) == b"123456789"
-        framed.send(encode_segment(query("raw", 5), True, False))
-        assert framed.segment() == b"abc"
+    with RawClient(node) as client_5:
+        client_5.start(5)
+        client_5.send(in_segment(query("garbage", 5)))
+        assert client_5.read(9) == b"123456789"
+        client_5.send(in_segment(query("raw", 5)))
+        # Raw bytes are put into a segment, garbage is not.
+        assert client_5.segment() == b"abc"
 
 
 def test_dribbled_answers_arrive_in_pieces(node: FakeNode, client: RawClient) -> None:
     node.prime("Q", dribble(void()))
-    assert ask(client, "Q", 3) == (0x84, 0, 3, 0x08, VOID)
+    assert ask(client, "Q", 3) == (0x84, 0, 3, Opcode.RESULT, VOID)
     with RawClient(node) as framed:
         framed.start(5)
-        framed.send(encode_segment(query("Q", 5), True, False))
+        framed.send(in_segment(query("Q", 5)))
         assert framed.segment()[9:] == VOID
 
 
@@ -653,9 +699,11 @@ def test_damaged_frames(node: FakeNode) -> None:
     node.prime("Q", corrupted(void()))
     with RawClient(node) as client:
         client.start(5)
-        client.send(encode_segment(query("Q", 5), True, False))
+        client.send(in_segment(query("Q", 5)))
+        # header, payload and checksum
         damaged = client.read(6 + 13 + 4)
-    intact = encode_segment(bytes.fromhex("85 00 0000 08 00000004 00000001"), True, False)
+    intact = in_segment(bytes.fromhex("85 00 0000 08 00000004 00000001"))
+    # 18 is the last byte of the payload, after 6 bytes of header and 12 of payload.
     assert [index for index in range(23) if damaged[index] != intact[index]] == [18]
 
 
@@ -677,6 +725,7 @@ def test_answers_that_end_the_connection(node: FakeNode) -> None:
         client.send(query("hang", 4) + query("other", 4))
         assert client.read(12) == bytes.fromhex("84 00 0000 08 00000004 000000")
         node.wait_for(lambda node: node.queries("hang"))
+        # After half an envelope, the node hangs and reads no further request.
         assert node.queries("other") == []
     with RawClient(node) as client:
         client.start(4)
@@ -702,7 +751,8 @@ def test_a_node_can_refuse_and_accept_connections(node: FakeNode) -> None:
 def test_a_node_can_accept_connections_and_hang(node: FakeNode) -> None:
     node.accept_but_hang()
     with RawClient(node) as client:
-        client.send(envelope(4, 0x05, b""))
+        client.send(envelope(4, Opcode.OPTIONS, b""))
+        # no response is expected, so the test does not wait long
         client.settimeout(0.02)
         with pytest.raises(TimeoutError):
             client.read(1)
@@ -729,18 +779,19 @@ def test_requests_during_a_pause_are_answered_after_it(node: FakeNode, client: R
     held_answer.release()
     client.send(query("Q", 4, 2))
     node.resume()
-    assert sorted((client.envelope()[2], client.envelope()[2])) == [1, 2]
+    # The order is not determined.
+    assert sorted((client.envelope().stream, client.envelope().stream)) == [1, 2]
 
 
 def test_a_node_can_drop_its_connections(node: FakeNode, client: RawClient) -> None:
     assert node.drop_connections() == 1
     assert client.at_end()
     node.wait_for(lambda node: not node.connections)
-    with RawClient(node) as other:
-        other.start(4)
+    with RawClient(node) as second_client:
+        second_client.start(4)
         assert node.drop_connections(reset=True) == 1
         with pytest.raises(ConnectionResetError):
-            other.read(1)
+            second_client.read(1)
     assert node.opened == 2
 
 
@@ -748,15 +799,15 @@ def test_events(node: FakeNode, client: RawClient) -> None:
     """Events are sent only to the clients that registered for their type."""
     assert node.send_event("STATUS_CHANGE", "UP", "127.0.0.1", 9042) == 0
     types = bytes.fromhex("0002 000d") + b"STATUS_CHANGE" + bytes.fromhex("000d") + b"SCHEMA_CHANGE"
-    assert client.ask(envelope(4, 0x0B, types))[3] == 0x02
+    assert client.ask(envelope(4, Opcode.REGISTER, types)).opcode == Opcode.READY
     assert node.send_event("STATUS_CHANGE", "UP", "127.0.0.1", 9042) == 1
     assert node.send_event("TOPOLOGY_CHANGE", "NEW_NODE", "127.0.0.1", 9042) == 0
     assert client.envelope() == (
-        0x84, 0, -1, 0x0C,
+        0x84, 0, -1, Opcode.EVENT,
         bytes.fromhex("000d") + b"STATUS_CHANGE" + bytes.fromhex("0002 5550 04 7f000001 00002352"),
     )  # fmt: skip
     node.send_event("SCHEMA_CHANGE", "DROPPED", "FUNCTION", "ks", "f", ["int"])
-    assert client.envelope()[4] == (
+    assert client.envelope().body == (
         bytes.fromhex("000d") + b"SCHEMA_CHANGE" + bytes.fromhex("0007") + b"DROPPED"
         + bytes.fromhex("0008") + b"FUNCTION"
         + bytes.fromhex("0002 6b73 0001 66 0001 0003 696e74")
@@ -777,21 +828,21 @@ def test_wait_for_returns_the_result_of_the_condition(node: FakeNode, client: Ra
 
 async def test_wait_until_can_be_awaited(node: FakeNode) -> None:
     with RawClient(node) as client:
-        client.send(envelope(4, 0x05, b""))
+        client.send(envelope(4, Opcode.OPTIONS, b""))
         assert await node.wait_until(lambda node: node.count(Opcode.OPTIONS)) == 1
 
 
 def test_a_stopped_node_leaves_nothing_behind() -> None:
-    before = set(threading.enumerate())
+    threads_before = set(threading.enumerate())
     node = FakeNode()
     with node:
         client = RawClient(node)
         client.start(4)
         port = node.port
-        assert [thread.name for thread in threading.enumerate() if thread not in before] == [
-            f"fake-node-127.0.0.1:{port}"
-        ]
-    assert set(threading.enumerate()) == before
+        assert [
+            thread.name for thread in threading.enumerate() if thread not in threads_before
+        ] == [f"fake-node-127.0.0.1:{port}"]
+    assert set(threading.enumerate()) == threads_before
     assert not node.is_running
     with client:
         assert client.read(1) == b""
@@ -799,11 +850,12 @@ def test_a_stopped_node_leaves_nothing_behind() -> None:
         RawClient(node)
     with pytest.raises(RuntimeError, match="is not running"):
         node.drop_connections()
+    # Stopping it again has no effect.
     node.stop()
     with node:  # the node comes back at the same port
         assert node.port == port
-        with RawClient(node) as again:
-            again.start(5)
+        with RawClient(node) as second_client:
+            second_client.start(5)
 
 
 def test_a_port_that_is_taken() -> None:
@@ -819,6 +871,7 @@ def test_the_port_of_a_node_that_is_not_running() -> None:
     """The error says how to start the node, unless the port was given."""
     node = FakeNode()
     with pytest.raises(RuntimeError) as raised:
+        # any use of the attribute
         print(node.port)
     assert str(raised.value) == (
         "this FakeNode is not running: write `with FakeNode(...) as node:`"

@@ -15,6 +15,7 @@ def test_the_fake_node_imports_nothing_of_the_driver() -> None:
     """Otherwise, an error in shared code could hide on both sides of the connection."""
     assert fake.__file__ is not None
     modules = sorted(Path(fake.__file__).parent.glob("*.py"))
+    # The test would be useless if it found no modules.
     assert len(modules) >= 10
     for module in modules:
         for statement in ast.walk(ast.parse(module.read_text())):
@@ -87,11 +88,13 @@ def test_texts_maps_and_addresses() -> None:
 
 
 def test_a_body_reader_decodes_each_notation() -> None:
+    # a byte, a long, a long string, short bytes, a string list, a string map and a bytes map
     data = (
         "05 0000000000000007 00000001 61 0001 62 0002 0001 63 0001 64 "
         "0001 0001 65 0001 66 0001 0001 67 00000001 68"
     )
     reader = primitives.BodyReader(
+        # three values: null, unset and "i"
         bytes.fromhex(data) + bytes.fromhex("ffffffff fffffffe 00000001 69")
     )
     assert (reader.byte(), reader.long(), reader.long_string(), reader.short_bytes()) == (

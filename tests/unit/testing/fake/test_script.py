@@ -48,6 +48,7 @@ def test_a_strict_node_refuses_what_is_not_primed() -> None:
         message = "nothing is primed for the batch of 'DELETE FROM t WHERE k = 1', 'UPDATE t SET v"
         with pytest.raises(InvalidRequest, match=message):
             session.execute(batch)
+    # A node that is not strict answers with no rows.
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         assert cluster.connect().execute("DROP TABLE other").all() == []
 

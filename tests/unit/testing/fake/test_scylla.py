@@ -26,17 +26,19 @@ def short(text: str) -> bytes:
 def startup(*options: str) -> bytes:
     pairs = [("CQL_VERSION", "3.0.0"), *((option, "") for option in options)]
     body = len(pairs).to_bytes(2, "big") + b"".join(short(k) + short(v) for k, v in pairs)
-    return envelope(4, 0x01, body)
+    return envelope(4, Opcode.STARTUP, body)
 
 
 def supported(client: RawClient) -> dict[str, list[str]]:
-    reader = BodyReader(client.ask(envelope(4, 0x05, b""))[4])
+    reader = BodyReader(client.ask(envelope(4, Opcode.OPTIONS, b"")).body)
     return {reader.string(): reader.string_list() for _ in range(reader.short())}
 
 
 def prepare(client: RawClient, text: str) -> tuple[bytes, bytes]:
     """Prepare a statement; return its id and the bytes after it. No metadata ids are negotiated."""
-    body = client.ask(envelope(4, 0x09, len(text).to_bytes(4, "big") + text.encode()))[4]
+    body = client.ask(
+        envelope(4, Opcode.PREPARE, len(text).to_bytes(4, "big") + text.encode())
+    ).body
     reader = BodyReader(body[4:])
     return reader.short_bytes(), reader.rest()
 
@@ -44,13 +46,14 @@ def prepare(client: RawClient, text: str) -> tuple[bytes, bytes]:
 def execute(query_id: bytes, key: bytes, block: int | None = None) -> bytes:
     body = len(query_id).to_bytes(2, "big") + query_id + b"\0\1\1\0\1"
     body += len(key).to_bytes(4, "big") + key
-    return envelope(4, 0x0A, body + (b"" if block is None else bytes([block])))
+    return envelope(4, Opcode.EXECUTE, body + (b"" if block is None else bytes([block])))
 
 
 class FromPort(RawClient):
     """A client whose local port makes the node assign the connection to `shard`."""
 
     def __init__(self, node: ScyllaNode, shard: int) -> None:
+        # ScyllaDB assigns a connection to the shard `port % shards`.
         for port in range(50_000 + (shard - 50_000) % node.shards, 65_536, node.shards):
             try:
                 self._socket = socket.create_connection(
@@ -111,6 +114,7 @@ def test_the_source_port_chooses_the_shard(nodes: FakeCluster) -> None:
     for shard in (0, 3, 6):
         with FromPort(first(nodes), shard) as client:
             assert supported(client)["SCYLLA_SHARD"] == [str(shard)]
+    # as behind a NAT gateway, which changes the source port
     nodes.scylla.rewrites_ports = True
     seen_shards = set()
     for _ in range(12):
@@ -135,14 +139,16 @@ def test_arrivals_are_judged(nodes: FakeCluster) -> None:
     (owner,) = nodes.scylla.placement.replicas_of("vn", "t", token_of(key)) or ()
     for node in nodes.nodes:
         assert isinstance(node, ScyllaNode)
+        # on each node, once at the owner's shard and once at another one
         for shard in (owner.shard, (owner.shard + 1) % node.shards):
             if shard < node.shards:
                 with FromPort(node, shard) as client:
                     client.ask(startup())
                     query_id, _ = prepare(client, "SELECT v FROM vn.t WHERE k = ?")
-                    assert client.ask(execute(query_id, key))[3] == Opcode.RESULT
+                    assert client.ask(execute(query_id, key)).opcode == Opcode.RESULT
     arrivals = nodes.scylla.arrivals
     assert (arrivals.right, arrivals.wrong_shard) == (1, 1)
+    # The other requests came to nodes that are no replicas.
     assert arrivals.wrong_node == arrivals.counted - 2 > 0
     nodes.scylla.forget_arrivals()
     assert nodes.scylla.arrivals.counted == 0
@@ -157,13 +163,17 @@ def test_v1_sends_the_tablet_only_for_requests_at_a_wrong_shard(nodes: FakeClust
     key = b"\0\0\0\1"
     tablet = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
     assert tablet is not None
-    right = tablet.replicas[0]
-    node = next(member for member in nodes.scylla.nodes if member.host_id == right.host_id)
-    wrong = next(s for s in range(node.shards) if Replica(node.host_id, s) not in tablet.replicas)
+    replica = tablet.replicas[0]
+    node = next(member for member in nodes.scylla.nodes if member.host_id == replica.host_id)
+    wrong_shard = next(
+        shard_number
+        for shard_number in range(node.shards)
+        if Replica(node.host_id, shard_number) not in tablet.replicas
+    )
     for options, shard, expected in [
-        (["TABLETS_ROUTING_V1"], right.shard, {}),
-        (["TABLETS_ROUTING_V1"], wrong, routing_payload(tablet, 1)),
-        ([], wrong, {}),
+        (["TABLETS_ROUTING_V1"], replica.shard, {}),
+        (["TABLETS_ROUTING_V1"], wrong_shard, routing_payload(tablet, 1)),
+        ([], wrong_shard, {}),
     ]:
         with FromPort(node, shard) as client:
             client.ask(startup(*options))
@@ -180,47 +190,51 @@ def test_v2_sends_the_tablet_to_clients_with_another_version(nodes: FakeCluster)
         assert V2 in supported(client)
         client.ask(startup(V2))
         query_id, _ = prepare(client, "SELECT v FROM tb.t WHERE k = ?")
+        # A client sends one of the 16 blocks of four bits of the version that it knows, and the
+        # block's index.
         for index in range(16):
-            block = tablet.version >> 4 * index & 0xF
-            assert payload_of(client, execute(query_id, key, index << 4 | block)) == {}
-            payload = payload_of(client, execute(query_id, key, index << 4 | block ^ 1))
+            version_block = tablet.version >> 4 * index & 0xF
+            assert payload_of(client, execute(query_id, key, index << 4 | version_block)) == {}
+            payload = payload_of(client, execute(query_id, key, index << 4 | version_block ^ 1))
             assert payload == routing_payload(tablet, 2)
         nodes.scylla.placement.move("tb", "t", 4)
-        moved = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
-        assert moved is not None
-        assert moved != tablet
+        moved_tablet = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
+        assert moved_tablet is not None
+        assert moved_tablet != tablet
     # Without the version byte that was negotiated, the body is malformed.
     with RawClient(first(nodes)) as client:
         client.ask(startup(V2))
         query_id, _ = prepare(client, "SELECT v FROM tb.t WHERE k = ?")
-        assert client.ask(execute(query_id, key))[3] == Opcode.ERROR
+        assert client.ask(execute(query_id, key)).opcode == Opcode.ERROR
 
 
 def test_the_payloads_bytes() -> None:
     """The payload has the bytes of the tablet, and in version 2 its version."""
     first_id = b"\x11" * 16
     tablet = Tablet(-2, 5, (Replica(uuid.UUID(bytes=first_id), 3),), 258)
-    long = "00000008"
+    # the length of a value of 8 bytes
+    length_8 = "00000008"
     expected = bytes.fromhex(
-        f"{long} fffffffffffffffe {long} 0000000000000005"
+        f"{length_8} fffffffffffffffe {length_8} 0000000000000005"
         f"00000024 00000001 0000001c 00000010 {first_id.hex()} 00000004 00000003"
     )
     assert routing_payload(tablet, 1) == {"tablets-routing-v1": expected}
-    version = bytes.fromhex(f"{long} 0000000000000102")
+    version = bytes.fromhex(f"{length_8} 0000000000000102")
     assert routing_payload(tablet, 2) == {"tablets-routing-v2": expected + version}
 
 
 def test_prepared_marks_transactions_if_negotiated(nodes: FakeCluster) -> None:
     insert = "INSERT INTO vn.t (k, v) VALUES (?, ?)"
-    marked = []
+    are_marked = []
     for options in ([], ["SCYLLA_LWT_ADD_METADATA_MARK"]):
         with RawClient(first(nodes)) as client:
             client.ask(startup(*options))
-            marked += [
+            are_marked += [
+                # The highest bit of the flags of the result marks a lightweight transaction.
                 bool(prepare(client, text)[1][0] & 0x80)
                 for text in (insert, f"{insert} IF NOT EXISTS")
             ]
-    assert marked == [False, False, False, True]
+    assert are_marked == [False, False, False, True]
 
 
 def test_statements_are_described_by_the_tables(nodes: FakeCluster) -> None:
@@ -239,9 +253,11 @@ def test_rate_limits(nodes: FakeCluster) -> None:
     for options in ([], ["SCYLLA_RATE_LIMIT_ERROR"]):
         with RawClient(first(nodes)) as client:
             client.ask(startup(*options))
-            body = client.ask(query("SELECT 1", 4))[4]
+            body = client.ask(query("SELECT 1", 4)).body
             codes.append(int.from_bytes(body[:4], "big"))
+    # OVERLOADED if nothing was negotiated, otherwise the code that the node announced
     assert codes == [0x2300, 0x4321]
+    # op_type and rejected_by_coordinator
     assert body.endswith(b"\x01\x01")
 
 
@@ -249,7 +265,7 @@ def test_tables_are_in_the_schema(nodes: FakeCluster) -> None:
     with RawClient(first(nodes)) as client:
         client.ask(startup())
         text = "SELECT * FROM system_schema.scylla_keyspaces USING TIMEOUT 2000ms"
-        rows = wire.decode_rows(client.ask(query(text, 4))[4])
+        rows = wire.decode_rows(client.ask(query(text, 4)).body)
     assert [row["keyspace_name"] for row in rows] == [b"tb"]
 
 
@@ -265,16 +281,17 @@ def test_client_routes_are_selected_by_values_and_reported_by_events(nodes: Fake
     body = len(text).to_bytes(4, "big") + text.encode() + b"\0\1\1\0\2" + values
     with RawClient(first(nodes)) as client:
         client.start(4)
-        answer = client.ask(envelope(4, 0x07, body))[4]
+        answer = client.ask(envelope(4, Opcode.QUERY, body)).body
         (row,) = wire.decode_rows(answer)
         assert row == {"host_id": host_id.bytes, "port": (9001).to_bytes(4, "big")}
         register = (1).to_bytes(2, "big") + short("CLIENT_ROUTES_CHANGE")
-        assert client.ask(envelope(4, 0x0B, register))[3] == Opcode.READY
+        assert client.ask(envelope(4, Opcode.REGISTER, register)).opcode == Opcode.READY
+        # without ports, the route is removed
         nodes.scylla.route("a", other_id)
-        reader = BodyReader(client.envelope()[4])
+        reader = BodyReader(client.envelope().body)
         assert (reader.string(), reader.string()) == ("CLIENT_ROUTES_CHANGE", "UPDATE_NODES")
         assert (reader.string_list(), reader.string_list()) == (["a"], [str(other_id)])
-        answer = client.ask(query("SELECT host_id FROM system.client_routes", 4))[4]
+        answer = client.ask(query("SELECT host_id FROM system.client_routes", 4)).body
         assert len(wire.decode_rows(answer)) == 2
 
 
@@ -282,13 +299,14 @@ def test_events_that_a_node_does_not_know_are_refused() -> None:
     register = (1).to_bytes(2, "big") + short("CLIENT_ROUTES_CHANGE")
     with FakeNode(max_version=4) as node, RawClient(node) as client:
         client.start(4)
-        assert client.ask(envelope(4, 0x0B, register))[3] == Opcode.ERROR
+        assert client.ask(envelope(4, Opcode.REGISTER, register)).opcode == Opcode.ERROR
 
 
 def test_replicas_wrap_around_the_ring() -> None:
     members = [Member(uuid.UUID(int=number), 2, 0, [number * 100]) for number in range(3)]
     placement = Placement(lambda: members)
     placement.add_keyspace("ks", 2)
+    # The tokens of the three members are 0, 100 and 200, and each token has two replicas.
     hosts = [
         [replica.host_id.int for replica in placement.replicas_of("ks", "t", token) or ()]
         for token in (-5, 0, 1, 100, 199, 201)

@@ -26,31 +26,33 @@ def test_crc24(data: bytes) -> None:
     assert segments.crc24(data) == crc24_by_bits(data)
 
 
-def test_a_frame() -> None:
+def test_a_segment_without_compression() -> None:
     """A segment has the bytes of the specification, and is read also in pieces."""
     payload = b"hello, frame!"
     fields = bytes.fromhex("0d0002")  # 13 bytes, self-contained: bit 17
     trailer = zlib.crc32(payload, zlib.crc32(bytes.fromhex("fa2d55ca"))).to_bytes(4, "little")
-    frame = fields + crc24_by_bits(fields).to_bytes(3, "little") + payload + trailer
-    assert segments.encode_segment(payload, True, False) == frame
+    segment = fields + crc24_by_bits(fields).to_bytes(3, "little") + payload + trailer
+    assert segments.encode_segment(payload, self_contained=True, compressed=False) == segment
     reader = segments.SegmentReader(False)
-    assert reader.feed(frame[:3]) == b""
-    assert reader.feed(frame[3:-1]) == b""
-    assert reader.feed(frame[-1:] + frame) == payload + payload
+    assert reader.feed(segment[:3]) == b""
+    assert reader.feed(segment[3:-1]) == b""
+    assert reader.feed(segment[-1:] + segment) == payload + payload
 
 
 @pytest.mark.skipif(not segments.HAVE_LZ4, reason="needs lz4")
-def test_a_compressed_frame() -> None:
+def test_a_segment_with_compression() -> None:
     """A segment is compressed if that makes it shorter, and is read again."""
     payload = b"a" * 1000
-    frame = segments.encode_segment(payload, True, True)
-    number = int.from_bytes(frame[:5], "little")
-    assert (number >> 17 & 0x1FFFF, number >> 34) == (1000, 1)
-    assert number & 0x1FFFF == len(frame) - 12 < 100
-    assert int.from_bytes(frame[5:8], "little") == crc24_by_bits(frame[:5])
-    assert segments.SegmentReader(True).feed(frame) == payload
+    segment = segments.encode_segment(payload, self_contained=True, compressed=True)
+    header = int.from_bytes(segment[:5], "little")
+    # the uncompressed length, and the bit for self-contained segments
+    assert (header >> 17 & 0x1FFFF, header >> 34) == (1000, 1)
+    # the compressed length, without the header of 8 bytes and the CRC32 of 4
+    assert header & 0x1FFFF == len(segment) - 12 < 100
+    assert int.from_bytes(segment[5:8], "little") == crc24_by_bits(segment[:5])
+    assert segments.SegmentReader(True).feed(segment) == payload
     # If LZ4 does not shrink a payload, it is stored unchanged with an uncompressed length of 0.
-    stored = segments.encode_segment(b"xyz", True, True)
+    stored = segments.encode_segment(b"xyz", self_contained=True, compressed=True)
     assert stored[:5] == bytes.fromhex("0300000004")
     assert stored[8:11] == b"xyz"
     assert segments.SegmentReader(True).feed(stored) == b"xyz"
@@ -70,6 +72,8 @@ def test_envelopes_are_packed_and_cut() -> None:
     sizes = []
     while data:
         fields = int.from_bytes(data[:3], "little")
+        # the length, and whether the segment has whole envelopes
         sizes.append((fields & 0x1FFFF, fields >> 17))
+        # skip the header, the payload and the CRC32
         data = data[6 + (fields & 0x1FFFF) + 4 :]
     assert sizes == [(20, 1), (131_071, 0), (5, 0), (10, 1)]

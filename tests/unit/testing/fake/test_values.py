@@ -95,13 +95,13 @@ def test_vector_s_class_name() -> None:
 def test_rows() -> None:
     """Rows may be tuples or dicts; missing values of a tuple are refused."""
     columns = [("k", "int"), ("v", "text")]
-    kinds = [parse_type(kind) for _, kind in columns]
-    assert encode_row(kinds, columns, (1, None)) == bytes.fromhex("00000004 00000001 ffffffff")
-    assert encode_row(kinds, columns, {"v": "", "k": Encoded(b"\7")}) == bytes.fromhex(
+    types = [parse_type(type_name) for _, type_name in columns]
+    assert encode_row(types, columns, (1, None)) == bytes.fromhex("00000004 00000001 ffffffff")
+    assert encode_row(types, columns, {"v": "", "k": Encoded(b"\7")}) == bytes.fromhex(
         "00000001 07 00000000"
     )
     with pytest.raises(ValueError, match="k, v"):
-        encode_row(kinds, columns, (1,))
+        encode_row(types, columns, (1,))
 
 
 @pytest.mark.parametrize("kind", ["nothing", "list<int", "bag<int>"])

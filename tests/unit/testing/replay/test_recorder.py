@@ -52,29 +52,30 @@ def settings(server: Any) -> dict[str, Any]:
     return {"contact_points": server.contact_points, "port": server.port}
 
 
-def program(server: Any, **further: Any) -> list[Any]:
+def run_program(server: Any, **further: Any) -> list[Any]:
     """Run an application against the server; return everything that it sees."""
-    seen: list[Any] = []
+    results: list[Any] = []
     with Cluster(**settings(server), **further) as cluster:
         session = cluster.connect()
         session.row_factory = tuple_factory
-        seen.append(session.execute(READ).all())
+        results.append(session.execute(READ).all())
         prepared = session.prepare(BY_KEY)
-        seen += [session.execute(prepared, (key,)).all() for key in (1, 2, 1)]
-        seen.append(session.execute(SimpleStatement(PAGES, fetch_size=2)).all())
+        results += [session.execute(prepared, (key,)).all() for key in (1, 2, 1)]
+        results.append(session.execute(SimpleStatement(PAGES, fetch_size=2)).all())
         batch = BatchStatement(consistency_level=ConsistencyLevel.QUORUM)
         batch.add(session.prepare(INSERT), (1, "x"))
         batch.add("INSERT INTO ks.t (k) VALUES (%s)", (5,))
         session.execute(batch)
-        seen += [session.execute(COUNT).one() for _ in range(4)]
+        # one more than the node's sequence has, so the last answer comes twice
+        results += [session.execute(COUNT).one() for _ in range(4)]
         with pytest.raises(InvalidRequest, match="Undefined column name"):
             session.execute(WRONG)
         session.set_keyspace("ks")
-        seen.append(session.keyspace)
-    return seen
+        results.append(session.keyspace)
+    return results
 
 
-async def program_of_asyncio(server: Any) -> list[Any]:
+async def run_program_with_asyncio(server: Any) -> list[Any]:
     async with aio.Cluster(**settings(server)) as cluster:
         session = await cluster.connect()
         session.row_factory = tuple_factory
@@ -88,37 +89,39 @@ def test_a_recorded_run_is_replayed_without_the_node(node: FakeNode, tmp_path: P
     path = tmp_path / "new" / "run.jsonl"
     with Recorder(path, node.address, node.port) as recorder:
         assert not recorder.is_replay
-        seen = program(recorder)
+        results = run_program(recorder)
     node.stop()
     for _ in range(2):
         with ReplayNode(path) as replayed:
             assert replayed.is_replay
-            assert program(replayed) == seen
+            assert run_program(replayed) == results
             # after the recorded responses, later queries get the last one again
-            assert program(replayed)[:5] == seen[:5]
+            assert run_program(replayed)[:5] == results[:5]
+            # raises if a request was not recorded
             replayed.check()
 
 
 async def test_a_run_of_asyncio(node: FakeNode, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Recorder(path, node.address, node.port) as recorder:
-        seen = await program_of_asyncio(recorder)
+        results = await run_program_with_asyncio(recorder)
     node.stop()
     with ReplayNode(path) as replayed:
-        assert await program_of_asyncio(replayed) == seen
+        assert await run_program_with_asyncio(replayed) == results
         replayed.check()
 
 
 def test_requests_that_were_not_recorded_are_refused(node: FakeNode, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Recorder(path, node.address, node.port) as recorder:
-        program(recorder)
+        run_program(recorder)
     with ReplayNode(path) as replayed, Cluster(**settings(replayed)) as cluster:
         session = cluster.connect()
         with pytest.raises(InvalidRequest) as other_text:
             session.execute("SELECT x FROM ks.other")
         prepared = session.prepare(BY_KEY)
         with pytest.raises(InvalidRequest) as other_value:
+            # 99 is 0x63
             session.execute(prepared, (99,))
         with pytest.raises(AssertionError, match="0x00000063"):
             replayed.check()
@@ -132,12 +135,12 @@ def test_requests_that_were_not_recorded_are_refused(node: FakeNode, tmp_path: P
 def test_values_can_be_masked(node: FakeNode, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Recorder(path, node.address, node.port, mask_values=True) as recorder:
-        seen = program(recorder)
+        results = run_program(recorder)
     text = path.read_text()
     assert "0x00000001" not in text
     assert "sha256:" in text
     with ReplayNode(path) as replayed:
-        assert program(replayed) == seen
+        assert run_program(replayed) == results
         replayed.check()
 
 
@@ -177,6 +180,7 @@ def test_events_are_replayed_after_the_same_response(node: FakeNode, tmp_path: P
     with ReplayNode(path) as replayed, Cluster(**settings(replayed)) as cluster:
         cluster.connect().execute(READ)
         cluster.refresh_nodes()
+        # No event is left to be sent.
         replayed.wait_for(lambda _: not replayed._events)
 
 
@@ -195,6 +199,7 @@ def test_a_run_that_fails_leaves_the_old_recording(node: FakeNode, tmp_path: Pat
 
 
 def test_recording_from_a_stopped_node_fails_to_connect(tmp_path: Path) -> None:
+    # find a port that refuses connections
     with FakeNode() as stopped_node:
         port = stopped_node.port
     with (
@@ -212,6 +217,7 @@ def test_a_node_to_record_that_refuses_connections(tmp_path: Path) -> None:
         port = node.port
     recorder = Recorder(tmp_path / "run", port=port)
     with pytest.raises(RuntimeError, match="this Recorder is not running"):
+        # any use of the attribute
         print(recorder.port)
     recorder.start()
     try:

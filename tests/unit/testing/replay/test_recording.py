@@ -19,15 +19,17 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     exchanges = [
         Exchange({"kind": "QUERY", "text": "SELECT 'ü'"}, 8, 2, b"\0\x01"),
+        # an event, which is no response to a request
         Exchange(None, 12, 0, b"event"),
     ]
     Recording(4, {"CQL_VERSION": ["3"]}, exchanges, is_masked=True).save(path)
-    read = Recording.load(path)
-    assert read.protocol_version == 4
-    assert read.supported == {"CQL_VERSION": ["3"]}
-    assert read.exchanges == tuple(exchanges)
-    assert read.is_masked
+    recording = Recording.load(path)
+    assert recording.protocol_version == 4
+    assert recording.supported == {"CQL_VERSION": ["3"]}
+    assert recording.exchanges == tuple(exchanges)
+    assert recording.is_masked
     assert [path_in_folder.name for path_in_folder in tmp_path.iterdir()] == ["run.jsonl"]
+    # a header, and a line for each exchange
     assert len(path.read_text().splitlines()) == 3
 
 

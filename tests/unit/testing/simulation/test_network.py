@@ -49,13 +49,14 @@ async def connected_pair(loop: SimulatedLoop, **tls: Any) -> tuple[Client, Serve
     """Return a connected client and its server."""
     servers: list[Server] = []
 
-    def make() -> Server:
+    def make_server() -> Server:
         servers.append(Server())
         return servers[-1]
 
     listener = loop.network.bind(SERVER, 80)
-    listener.listen(make, tls.pop("server_tls", None))
+    listener.listen(make_server, tls.pop("server_tls", None))
     _, client = await loop.create_connection(Client, SERVER, 80, **tls)
+    # let the server accept the connection
     await asyncio.sleep(0.1)
     assert isinstance(client, Client)
     return client, servers[0]
@@ -81,6 +82,7 @@ def test_bytes_arrive_in_order_and_a_slow_reader_pauses_the_writer(seed: int) ->
         assert client.events == ["pause"]
         assert client.transport.get_write_buffer_size() > 1 << 20
         server.transport.resume_reading()
+        # seconds of the simulated clock
         await asyncio.sleep(600)
         assert server.data == data
         assert client.events == ["pause", "resume"]
@@ -94,7 +96,7 @@ def test_bytes_arrive_in_order_and_a_slow_reader_pauses_the_writer(seed: int) ->
 
 
 def test_a_reset_overtakes_the_data() -> None:
-    ends = set()
+    outcomes = set()
     for seed in range(30):
         loop = world(seed)
 
@@ -106,8 +108,9 @@ def test_a_reset_overtakes_the_data() -> None:
             assert not loop.network.links
             return bytes(client.data), *client.events
 
-        ends.add(loop.run(main(loop)))
-    assert ends == {
+        outcomes.add(loop.run(main(loop)))
+    # Depending on the seed, the data arrives before the reset or is lost.
+    assert outcomes == {
         (b"last words", "ConnectionResetError"),
         (b"", "ConnectionResetError"),
     }
@@ -118,6 +121,7 @@ def test_bytes_on_a_cut_path_arrive_after_it_is_mended() -> None:
 
     async def main() -> None:
         client, server = await connected_pair(loop)
+        # Only bytes from the client to the server are lost.
         loop.network.cut("10.1.0.1", SERVER, both_ways=False)
         client.transport.write(b"question")
         server.transport.write(b"news")
@@ -141,10 +145,12 @@ def test_a_host_without_power_is_silent_until_it_is_back() -> None:
         loop.network.lose_power(SERVER)
         client.transport.write(b"hello?")
         await asyncio.sleep(60)
+        # The client does not learn that its peer is gone.
         assert client.events == []
         assert server.events == ["ConnectionResetError"]
         loop.network.regain_power(SERVER)
         await asyncio.sleep(1)
+        # The host does not know the connection any more, and resets it.
         assert client.events == ["ConnectionResetError"]
         assert not loop.network.links
 
@@ -158,10 +164,10 @@ def test_refused_and_unanswered_connects() -> None:
         with pytest.raises(ConnectionRefusedError):
             await loop.create_connection(Client, SERVER, 80)
         loop.network.drop_syns(SERVER)
-        began = loop.time()
+        start = loop.time()
         with pytest.raises(TimeoutError):
             await loop.create_connection(Client, SERVER, 80)
-        assert loop.time() - began > 60
+        assert loop.time() - start > 60
         assert not loop.network.links
 
     loop.run(main())
@@ -174,10 +180,12 @@ def test_a_client_that_gives_up_leaves_nothing() -> None:
         async def main(loop: SimulatedLoop) -> None:
             loop.network.bind(SERVER, 80).listen(Server)
             task = asyncio.ensure_future(loop.create_connection(Client, SERVER, 80))
+            # a random time before, while or after the connection is established
             await asyncio.sleep(loop.random.random() * 0.002)
             if not task.cancel():
                 (await task)[0].close()
             await asyncio.sleep(1)
+            # The cancellation may have come too late.
             if task.done() and not task.cancelled():
                 task.result()[0].close()
                 await asyncio.sleep(1)
@@ -189,19 +197,19 @@ def test_a_client_that_gives_up_leaves_nothing() -> None:
 def test_tls_works_over_the_network(tmp_path: Path) -> None:
     loop = world()
     authority = Authority(tmp_path)
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(*authority.issue("localhost"))
+    server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server_context.load_cert_chain(*authority.issue("localhost"))
 
     async def main() -> None:
-        client, peer = await connected_pair(
+        client, server = await connected_pair(
             loop,
             ssl=authority.client(),
-            server_tls=server,
+            server_tls=server_context,
             server_hostname="localhost",
         )
         client.transport.write(b"secret" * 1000)
         await asyncio.sleep(1)
-        assert peer.data == b"secret" * 1000
+        assert server.data == b"secret" * 1000
         client.transport.close()
         await asyncio.sleep(1)
         assert not loop.network.links

@@ -12,6 +12,7 @@ from cassandra.testing.simulation import Network, SimulatedLoop, SimulatedThread
 
 
 def run_with_seed(seed: int, **settings: Any) -> tuple[Any, ...]:
+    """Run requests in a simulation; return its end time, its number of turns and all requests."""
     loop = SimulatedLoop(seed)
     network = Network(loop)
 
@@ -23,16 +24,17 @@ def run_with_seed(seed: int, **settings: Any) -> tuple[Any, ...]:
                 statement.is_idempotent = True
                 for key in range(20):
                     await session.execute(statement, (key,))
+                # the rest of the requests go to two nodes
                 fake[1].stop()
                 for key in range(20):
                     await session.execute(statement, (key,))
-                seen.extend((request.number, request.opcode) for request in fake.requests)
+                requests.extend((request.number, request.opcode) for request in fake.requests)
 
-    seen: list[Any] = []
+    requests: list[Any] = []
     loop.run(main(), timeout=600)
     assert not network.links
     assert not loop.faults
-    return loop.time(), loop.turns, seen
+    return loop.time(), loop.turns, requests
 
 
 @pytest.mark.parametrize("settings", [{}, {"max_version": 4}, {"scylla": 3}], ids=str)
@@ -48,22 +50,24 @@ def test_timestamps_and_ids_depend_only_on_the_seed() -> None:
             session = await cluster.connect()
             generator = session.timestamp_generator
             assert generator is not None
-            stamps = [generator()]
+            timestamps = [generator()]
             loop.step_wall_clock(3600)
-            stamps.append(generator())
+            timestamps.append(generator())
             loop.step_wall_clock(-7200)
-            stamps.append(generator())
+            timestamps.append(generator())
             await cluster.shutdown()
-            return cluster.session_id, stamps
+            return cluster.session_id, timestamps
 
     def simulate(seed: int) -> tuple[Any, list[int]]:
         loop = SimulatedLoop(seed)
+        # attaches itself to the loop
         Network(loop)
         return loop.run(run_with_seed(loop))
 
-    first, again, other = simulate(1), simulate(1), simulate(2)
-    assert first == again
+    first, repeated, other = simulate(1), simulate(1), simulate(2)
+    assert first == repeated
     assert first[0] != other[0]
-    start, ahead, back = first[1]
-    assert ahead - start == 3600 * 10**6
-    assert back == ahead + 1
+    start, after_step_ahead, after_step_back = first[1]
+    assert after_step_ahead - start == 3600 * 10**6
+    # Timestamps never go back, although the clock did.
+    assert after_step_back == after_step_ahead + 1

@@ -55,27 +55,28 @@ def run_with_seed(seed: int) -> tuple[float, int, list[Any]]:
     threads saw.
     """
     world = SimulatedWorld(seed)
-    seen: list[Any] = []
+    reads: list[Any] = []
 
     def user(session: Any, name: str) -> None:
         for _ in range(10):
             assert session.execute(READ).one().v == 7
-            seen.append((name, world.loop.time()))
+            reads.append((name, world.loop.time()))
             world.threads.sleep(0.01)
 
     def program() -> str:
         with world.cluster() as cluster:
             session = cluster.connect("ks")
-            others = [world.threads.start(partial(user, session, name)) for name in ("a", "b")]
+            threads = [world.threads.start(partial(user, session, name)) for name in ("a", "b")]
             user(session, "c")
-            for other in others:
-                other.join()
+            for thread in threads:
+                thread.join()
+        # let the connections close
         world.threads.sleep(1.0)
         return "done"
 
     assert world.run(program) == ["done"]
     assert not world.network.links
-    return world.loop.time(), world.loop.turns, seen
+    return world.loop.time(), world.loop.turns, reads
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
@@ -96,14 +97,15 @@ def test_results_callbacks_and_errors_of_futures() -> None:
             for future in futures:
                 future.add_callbacks(outcomes.append, outcomes.append)
             assert [future.result().one().v for future in futures] == [7] * 20
-            late = session.execute_async(NEVER, timeout=3.0)
-            late.add_errback(outcomes.append)
-            began = world.loop.time()
+            unanswered = session.execute_async(NEVER, timeout=3.0)
+            unanswered.add_errback(outcomes.append)
+            start = world.loop.time()
             with pytest.raises(OperationTimedOut):
-                late.result()
-            assert 3.0 <= world.loop.time() - began < 3.5
+                unanswered.result()
+            assert 3.0 <= world.loop.time() - start < 3.5
 
     world.run(program)
+    # 20 results and one error
     assert len(outcomes) == 21
     assert isinstance(outcomes[-1], OperationTimedOut)
 
@@ -135,11 +137,11 @@ def test_locks_are_held_while_threads_wait() -> None:
 
     def program() -> None:
         with world.cluster() as cluster:
-            others = [world.threads.start(cluster.connect) for _ in range(5)]
-            for other in others:
-                other.join()
+            threads = [world.threads.start(cluster.connect) for _ in range(5)]
+            for thread in threads:
+                thread.join()
             # The first thread holds the cluster's lock until it is connected.
-            assert {other.result for other in others} == set(cluster.sessions)
+            assert {thread.result for thread in threads} == set(cluster.sessions)
             assert len(cluster.sessions) == 5
 
     world.run(program)
@@ -156,6 +158,7 @@ def test_nodes_are_waited_for_in_virtual_time() -> None:
             assert node.wait_for(lambda node: node.queries(NEVER), timeout=60.0)
             with pytest.raises(AssertionError, match=r"within 60\.0 s"):
                 node.wait_for(lambda node: False, timeout=60.0)
+            # Its timeout of one second passed while the node was waited for.
             assert future.is_over
 
     world.run(program)
@@ -163,10 +166,12 @@ def test_nodes_are_waited_for_in_virtual_time() -> None:
 
 def test_threads_that_wait_for_each_other_are_stalled() -> None:
     loop = SimulatedLoop(7)
+    # attaches itself to the loop
     Network(loop)
     threads = SimulatedThreads(loop)
 
     with pytest.raises(Stalled):
+        # A waiter that nobody notifies.
         threads.run(threads.new_waiter().acquire)
     assert threads.alive == ["program 0"]
 
@@ -185,6 +190,7 @@ def test_a_cluster_that_is_not_shut_down_ends_with_the_simulation() -> None:
 
 def test_an_error_of_a_program_is_raised() -> None:
     loop = SimulatedLoop(9)
+    # attaches itself to the loop
     Network(loop)
 
     def program() -> None:
