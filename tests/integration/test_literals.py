@@ -19,7 +19,7 @@ from cassandra.cqltypes import EncodeValueError
 from cassandra.testing import LocalCluster
 from cassandra.util.temporal import Date, Duration, Time
 from tests.integration.conftest import connect, create_keyspace
-from tests.unit.test_encoder_stays_in_its_literal import EVIL, evil
+from tests.unit.test_encoder_stays_in_its_literal import EVIL, subclass_with_evil_texts
 
 pytestmark = pytest.mark.integration
 
@@ -41,7 +41,7 @@ SETS = st.frozensets(TEXTS, min_size=1, max_size=3)
 def whole(bits: int) -> st.SearchStrategy[int]:
     """Return a strategy for integers of at most `bits` bits."""
     numbers = st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-    return st.one_of(numbers, numbers.map(evil(int)))
+    return st.one_of(numbers, numbers.map(subclass_with_evil_texts(int)))
 
 
 class Pair(NamedTuple):
@@ -55,10 +55,15 @@ class Pair(NamedTuple):
 # `__str__` and `__repr__` to return CQL.
 COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
     "x": ("text", TEXTS),
-    "b": ("blob", st.one_of(st.binary(max_size=30), st.binary(max_size=30).map(evil(bytes)))),
-    "n": ("varint", st.one_of(st.integers(), st.integers().map(evil(int)))),
-    "f": ("double", st.one_of(FLOATS, FLOATS.map(evil(float)))),
-    "d": ("decimal", st.one_of(DECIMALS, DECIMALS.map(evil(decimal.Decimal)))),
+    "b": (
+        "blob",
+        st.one_of(
+            st.binary(max_size=30), st.binary(max_size=30).map(subclass_with_evil_texts(bytes))
+        ),
+    ),
+    "n": ("varint", st.one_of(st.integers(), st.integers().map(subclass_with_evil_texts(int)))),
+    "f": ("double", st.one_of(FLOATS, FLOATS.map(subclass_with_evil_texts(float)))),
+    "d": ("decimal", st.one_of(DECIMALS, DECIMALS.map(subclass_with_evil_texts(decimal.Decimal)))),
     "u": ("uuid", st.uuids()),
     "i": ("inet", ADDRESSES),
     "dt": ("date", st.builds(Date, st.integers(-(1 << 31), (1 << 31) - 1))),
@@ -75,23 +80,30 @@ COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
     "i2": ("smallint", whole(16)),
     "i4": ("int", whole(32)),
     "i8": ("bigint", whole(64)),
-    "f4": ("float", st.one_of(SINGLES, SINGLES.map(evil(float)))),
+    "f4": ("float", st.one_of(SINGLES, SINGLES.map(subclass_with_evil_texts(float)))),
     "tu": ("timeuuid", st.uuids(version=1)),
     "v": ("vector<float, 3>", st.lists(SINGLES, min_size=3, max_size=3)),
     # Nested types.
-    "l1": ("list<blob>", st.lists(st.binary(max_size=9).map(evil(bytes)), min_size=1, max_size=3)),
+    "l1": (
+        "list<blob>",
+        st.lists(
+            st.binary(max_size=9).map(subclass_with_evil_texts(bytes)), min_size=1, max_size=3
+        ),
+    ),
     "l2": ("list<frozen<list<text>>>", st.lists(SOME_TEXTS, min_size=1, max_size=3)),
     "m2": ("map<text, frozen<list<text>>>", st.dictionaries(TEXTS, SOME_TEXTS, min_size=1)),
     "m3": (
         "map<text, frozen<map<text, varint>>>",
         st.dictionaries(
-            TEXTS, st.dictionaries(TEXTS, st.integers().map(evil(int)), min_size=1), min_size=1
+            TEXTS,
+            st.dictionaries(TEXTS, st.integers().map(subclass_with_evil_texts(int)), min_size=1),
+            min_size=1,
         ),
     ),
     "s2": ("set<frozen<set<text>>>", st.frozensets(SETS, min_size=1, max_size=3)),
     "t2": (
         "frozen<tuple<frozen<tuple<text, double>>, frozen<list<text>>>>",
-        st.tuples(st.tuples(TEXTS, FLOATS.map(evil(float))), SOME_TEXTS),
+        st.tuples(st.tuples(TEXTS, FLOATS.map(subclass_with_evil_texts(float))), SOME_TEXTS),
     ),
     "p": ("frozen<pair>", st.builds(Pair, TEXTS, SOME_TEXTS)),
     "lp": ("list<frozen<pair>>", st.lists(st.builds(Pair, TEXTS, SOME_TEXTS), min_size=1)),
@@ -149,7 +161,7 @@ def test_values_come_back(session: Session, column: str) -> None:
 
 
 def test_a_str_subclass_is_written_as_its_str(session: Session) -> None:
-    session.execute("INSERT INTO t (a, x) VALUES (7, %s)", (evil(str)("mild"),))
+    session.execute("INSERT INTO t (a, x) VALUES (7, %s)", (subclass_with_evil_texts(str)("mild"),))
     row: Any = session.execute("SELECT x FROM t WHERE a = 7").one()
     assert row.x == EVIL  # the driver uses str(), as cassandra-driver does
 

@@ -74,8 +74,9 @@ def prepared() -> PreparedStatement:
     return PreparedStatement(columns, b"id", [0], "INSERT", "k", 4, metadata(), None)
 
 
-def execute(statement: Any) -> None:
+def encode_request(statement: Any) -> None:
     """Encode a bound statement and decode its answer."""
+    # A prepared statement may have been damaged by the caller; binding uses its attributes.
     bound = statement.bind((1, "x")) if isinstance(statement, PreparedStatement) else statement
     # stand-ins for the objects of a session: only these attributes are read
     profile = SimpleNamespace(
@@ -133,21 +134,23 @@ def attributes(thing: object) -> list[str]:
     ]
 
 
-def overwrite_attributes(make: Callable[[], Any], use: Callable[[Any], object]) -> None:
+def overwrite_attributes(
+    make_object: Callable[[], Any], use_object: Callable[[Any], object]
+) -> None:
     """Set each attribute of a new object to each bad value, and then use the object."""
-    for name in attributes(make()):
+    for name in attributes(make_object()):
         for value in BAD:
-            thing = make()
+            damaged = make_object()
             with contextlib.suppress(Exception):
-                setattr(thing, name, value)
+                setattr(damaged, name, value)
             with contextlib.suppress(Exception):
-                use(thing)
+                use_object(damaged)
 
 
 def statements() -> None:
-    overwrite_attributes(prepared, execute)
-    overwrite_attributes(lambda: prepared().bind((1, "x")), execute)
-    overwrite_attributes(lambda: BoundStatement(prepared()), execute)
+    overwrite_attributes(prepared, encode_request)
+    overwrite_attributes(lambda: prepared().bind((1, "x")), encode_request)
+    overwrite_attributes(lambda: BoundStatement(prepared()), encode_request)
 
 
 def requests() -> None:
@@ -217,7 +220,7 @@ def requests() -> None:
                 streams.dispatch(session().connection, envelopes)
 
 
-def healthy() -> list[tuple[Callable[[], Any], dict[str, tuple[Any, ...]]]]:
+def objects_and_calls() -> list[tuple[Callable[[], Any], dict[str, tuple[Any, ...]]]]:
     """Return pairs of a function that creates an object of a compiled class, and of calls that
     succeed on such an object (arguments by method name).
     """
@@ -248,23 +251,23 @@ def drained(result: object) -> None:
 
 
 def calls() -> None:
-    """Make the calls of `healthy()` with one argument replaced by a bad value.
+    """Make the calls of `objects_and_calls()` with one argument replaced by a bad value.
 
     The calls are made on new objects, on objects that were never initialised, and on objects whose
     `__init__` is called again with bad values.
     """
-    for make, methods in healthy():
-        kind = type(make())
+    for make_object, methods in objects_and_calls():
+        cls = type(make_object())
         for name, arguments in methods.items():
             for position, value in itertools.product(range(len(arguments) + 1), BAD):
-                changed = (
+                bad_arguments = (
                     [*arguments[:position], value, *arguments[position + 1 :]]
                     if position < len(arguments)
                     else [*arguments]
                 )
-                for thing in (make(), object_of(kind)):
+                for target in (make_object(), object_of(cls)):
                     with contextlib.suppress(Exception):
-                        drained(getattr(thing, name)(*changed))
+                        drained(getattr(target, name)(*bad_arguments))
         # Call `__init__` again with bad values; afterwards the usual calls may fail, but not crash.
         for value, other in itertools.product(BAD, BAD):
             for arguments in (
@@ -273,38 +276,40 @@ def calls() -> None:
                 (value, other, value),
                 (other, value, value),
             ):
-                thing = make()
+                target = make_object()
                 with contextlib.suppress(Exception):
-                    thing.__init__(*arguments)
-                for name, usual in methods.items():
+                    target.__init__(*arguments)
+                for name, valid_arguments in methods.items():
                     with contextlib.suppress(Exception):
-                        drained(getattr(thing, name)(*usual))
-        overwrite_attributes(make, partial(call_all, methods))
+                        drained(getattr(target, name)(*valid_arguments))
+        overwrite_attributes(make_object, partial(call_all, methods))
 
 
 def functions() -> None:
     """Call every public function of every compiled module with up to six bad arguments."""
     for name in _impl.TWINS:
         module: ModuleType = _impl.twin(name, "c")
-        for public in sorted(getattr(module, "__all__", None) or vars(module)):
-            function = getattr(module, public)
-            if public.startswith("_") or not callable(function) or inspect.isclass(function):
+        for function_name in sorted(getattr(module, "__all__", None) or vars(module)):
+            function = getattr(module, function_name)
+            if function_name.startswith("_") or not callable(function) or inspect.isclass(function):
                 continue
-            for values in itertools.chain([()], ((v,) for v in BAD), itertools.product(BAD, BAD)):
-                for changed in (values, (*values, *values), (*values, *values, *values)):
+            for values in itertools.chain(
+                [()], ((value,) for value in BAD), itertools.product(BAD, BAD)
+            ):
+                for bad_arguments in (values, (*values, *values), (*values, *values, *values)):
                     with contextlib.suppress(Exception):
-                        drained(function(*changed))
+                        drained(function(*bad_arguments))
 
 
 def use_mutating_values() -> None:
     """Encode and decode values whose methods change the container or plan that is being read."""
     plan = _impl.bind.BindPlan([ColumnMetadata("k", "t", "a", t.Int32Type)] * 3)
 
-    class Evil:
-        """A number that calls `act` whenever its value or its length is read."""
+    class ActingNumber:
+        """A number that calls `mutate` whenever its value or its length is read."""
 
-        def __init__(self, act: Callable[[], object]) -> None:
-            self.act = act
+        def __init__(self, mutate: Callable[[], object]) -> None:
+            self.act = mutate
 
         def __index__(self) -> int:
             with contextlib.suppress(Exception):
@@ -315,19 +320,19 @@ def use_mutating_values() -> None:
             return self.__index__()
 
     values: list[Any] = [1, 2, 3]
-    for act in (values.clear, lambda: values.extend(range(1000)), lambda: plan.__init__([])):
-        values[:] = [Evil(act), 2, 3]
+    for mutate in (values.clear, lambda: values.extend(range(1000)), lambda: plan.__init__([])):
+        values[:] = [ActingNumber(mutate), 2, 3]
         with contextlib.suppress(Exception):
             plan.bind(values, 4)
-        for kind in (t.ListType, t.SetType):
-            values[:] = [Evil(act), 2, Evil(act)] * 100
+        for collection_type in (t.ListType, t.SetType):
+            values[:] = [ActingNumber(mutate), 2, ActingNumber(mutate)] * 100
             with contextlib.suppress(Exception):
-                kind.apply_parameters((t.Int32Type,)).codec().encode(values)
-        values[:] = [Evil(act), 2.5, Evil(act)]
+                collection_type.apply_parameters((t.Int32Type,)).codec().encode(values)
+        values[:] = [ActingNumber(mutate), 2.5, ActingNumber(mutate)]
         with contextlib.suppress(Exception):
             t.VectorType.apply_parameters((t.FloatType, 3)).codec().encode(values)
     row: dict[Any, Any] = {"a": 1}
-    row["a"] = Evil(row.clear)
+    row["a"] = ActingNumber(row.clear)
     with contextlib.suppress(Exception):
         plan.bind_row(row, 4)
     # Misuse the buffer of a frame reader: report bytes that were never received, and clear it.
@@ -401,24 +406,27 @@ class _Acts:
         self._do()
 
 
-def _masked(act: Callable[[], object]) -> Any:
-    """Return a number that calls `act` when its `__class__` or its float value is read."""
+def _masked(action: Callable[[], object]) -> Any:
+    """Return a number that calls `action` when its `__class__` or its float value is read."""
 
     class MaskedNumber:
         @property  # type: ignore[misc]
         def __class__(self) -> Any:
-            act()
+            action()
             return float
 
         def __float__(self) -> float:
-            act()
+            action()
             return 2.5
 
     return MaskedNumber()
 
 
-def _masked_array(act: Callable[[], object]) -> Any:
-    """Return a masked NumPy array that calls `act` when its `ndim` is read; None without NumPy."""
+def _masked_array(action: Callable[[], object]) -> Any:
+    """Return a masked NumPy array that calls `action` when its `ndim` is read.
+
+    Return None without NumPy.
+    """
     try:
         import numpy
     except ImportError:
@@ -427,33 +435,35 @@ def _masked_array(act: Callable[[], object]) -> Any:
     class MaskedArray(numpy.ma.MaskedArray):
         @property
         def ndim(self) -> int:
-            act()
+            action()
             return 0
 
     return numpy.ma.array(0.0, mask=True).view(MaskedArray)
 
 
 def _changed(
-    values: list[Any], make: Callable[[Any], Any], position: int, count: int, behind: bool
+    values: list[Any], make_item: Callable[[Any], Any], position: int, count: int, after_null: bool
 ) -> list[Any]:
     """Put an item that replaces the contents of `values` at `position`, and return `values`.
 
-    With `behind`, the item before it is a masked NumPy array, which is encoded as a null.
+    With `after_null`, the item before it is a masked NumPy array, which is encoded as a null.
+    :param make_item: returns an item that calls the function it gets while it is encoded.
+    :param count: the number of items that replace the contents.
     """
 
-    def act() -> None:
+    def replace_contents() -> None:
         values.clear()
         values.extend([object()] * count)
 
-    values[position] = make(act)
-    if behind:
+    values[position] = make_item(replace_contents)
+    if after_null:
         values[position - 1] = _masked_array(lambda: None)
     return values
 
 
 def encode_changing_containers() -> None:
     """Encode containers of each item type while one of their items changes the container."""
-    kinds: list[Any] = [
+    element_types: list[Any] = [
         t.Int32Type,
         t.LongType,
         t.FloatType,
@@ -461,61 +471,62 @@ def encode_changing_containers() -> None:
         t.UTF8Type,
         t.DecimalType,
     ]
-    makers = (_Acts, _masked, _masked_array)
+    item_makers = (_Acts, _masked, _masked_array)
     # position of the changing item, and number of items that it leaves in the container
-    for kind, make, position, count in itertools.product(
-        kinds, makers, (0, 1, 98, 99), (0, 2, 100, 5000)
+    for element_type, make_item, position, count in itertools.product(
+        element_types, item_makers, (0, 1, 98, 99), (0, 2, 100, 5000)
     ):
         codecs = [
-            t.ListType.apply_parameters((kind,)).codec(),
-            t.SetType.apply_parameters((kind,)).codec(),
-            t.VectorType.apply_parameters((kind, 100)).codec(),
-            t.TupleType.apply_parameters((kind,) * 100).codec(),
+            t.ListType.apply_parameters((element_type,)).codec(),
+            t.SetType.apply_parameters((element_type,)).codec(),
+            t.VectorType.apply_parameters((element_type, 100)).codec(),
+            t.TupleType.apply_parameters((element_type,) * 100).codec(),
         ]
-        for codec, behind in itertools.product(codecs, (False, True)):
-            number = 1.5 if kind in (t.FloatType, t.DoubleType) else 1
+        for codec, after_null in itertools.product(codecs, (False, True)):
+            number = 1.5 if element_type in (t.FloatType, t.DoubleType) else 1
             with contextlib.suppress(Exception):
-                codec.encode(_changed([number] * 100, make, position, count, behind))
+                codec.encode(_changed([number] * 100, make_item, position, count, after_null))
         # a key empties the mapping, and its value adds an item to it
         mapping: dict[Any, Any] = {number: number for number in range(100)}
-        mapping[_Acts(mapping.clear)] = make(
+        mapping[_Acts(mapping.clear)] = make_item(
             lambda own_mapping=mapping: own_mapping.update({1000: 1})
         )
-        for sides in ((kind, t.Int32Type), (t.Int32Type, kind)):
+        for key_and_value_types in ((element_type, t.Int32Type), (t.Int32Type, element_type)):
             with contextlib.suppress(Exception):
-                t.MapType.apply_parameters(sides).codec().encode(mapping)
+                t.MapType.apply_parameters(key_and_value_types).codec().encode(mapping)
     _released()
 
 
 def _released() -> None:
     """Encode buffers, and read rows, while other code releases the memory that is being read."""
     plan = _impl.bind.BindPlan([ColumnMetadata("k", "t", "a", t.BytesType)] * 3)
-    held = bytearray(10_000)
-    view = memoryview(held)
+    buffer = bytearray(10_000)
+    view = memoryview(buffer)
 
     def release() -> None:
         view.release()
-        held.clear()
+        buffer.clear()
 
     with contextlib.suppress(Exception):
-        plan.bind((_Acts(release), view, held), 4)
+        plan.bind((_Acts(release), view, buffer), 4)
     with contextlib.suppress(Exception):
         _impl.codecs.list_of(_impl.codecs.int8()).encode([_Acts(release), *view])
     # An answer that is initialised anew, with an empty body, while its rows are being read.
     metadata: Any = SimpleNamespace(_row_plan=SimpleNamespace())
-    changes: Any
+    changing_metadata: Any
     answer: Any = None
 
     class Metadata:
         @property
         def _row_plan(self) -> Any:
+            # the answer is changed while it asks for the plan of its rows
             answer.__init__(metadata, b"", 0)
             return SimpleNamespace(
                 named_tuples=lambda *values: values, tuples=lambda *values: values
             )
 
-    changes = Metadata()
-    answer = _impl.happy_path.RowsAnswer(changes, b"x" * 100_000, 99_990)
+    changing_metadata = Metadata()
+    answer = _impl.happy_path.RowsAnswer(changing_metadata, b"x" * 100_000, 99_990)
     with contextlib.suppress(Exception):
         answer.rows(None)
     # Offsets outside of the body.

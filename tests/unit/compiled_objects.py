@@ -29,7 +29,7 @@ from typing import Any
 import cassandra.cluster  # noqa: F401  (the compiled modules import parts of it)
 from cassandra import _impl, cqltypes as t
 from cassandra.protocol.columnar.layouts import layout_of
-from tests.unit.abuse import BAD, drained, healthy, object_of
+from tests.unit.abuse import BAD, drained, object_of, objects_and_calls
 
 ERRORS = (Exception, asyncio.CancelledError)
 # Python's own message for classes with slots that pickle does not support.
@@ -60,17 +60,17 @@ def classes() -> list[type[Any]]:
     for name in _impl.TWINS:
         importlib.import_module(f"cassandra._accel.{name}")
     seen_classes: set[type[Any]] = set()
-    left: list[type[Any]] = [object]
-    while left:
-        for kind in type.__subclasses__(left.pop()):
-            if kind not in seen_classes:
-                seen_classes.add(kind)
-                left.append(kind)
+    unvisited: list[type[Any]] = [object]
+    while unvisited:
+        for cls in type.__subclasses__(unvisited.pop()):
+            if cls not in seen_classes:
+                seen_classes.add(cls)
+                unvisited.append(cls)
     # Leave out subclasses of tuple: they contain nothing but their elements.
     compiled_classes = [
-        kind
-        for kind in seen_classes
-        if str(kind.__module__).startswith("cassandra._accel.") and not issubclass(kind, tuple)
+        cls
+        for cls in seen_classes
+        if str(cls.__module__).startswith("cassandra._accel.") and not issubclass(cls, tuple)
     ]
     return sorted(compiled_classes, key=name_of)
 
@@ -101,18 +101,18 @@ def arguments(others: list[Any]) -> Iterator[tuple[Any, ...]]:
 
     The values are those of BAD and `others`.
     """
-    draw = random.Random(1)
+    rng = random.Random(1)
     values = [*BAD, *others]
     yield ()
     yield from ((value,) for value in values)
     for count in range(2, 8):
         for _ in range(SAMPLES):
-            yield tuple(draw.choices(values, k=count))
+            yield tuple(rng.choices(values, k=count))
 
 
-def call_special_methods(thing: Any) -> None:
+def call_special_methods(target: Any) -> None:
     """Call all special methods that Python itself may call on an object."""
-    for ask in (
+    for operation in (
         repr, str, hash, len, bool, iter, next, list, bytes, memoryview, dir, sys.getsizeof,
         lambda item: memoryview(item).tobytes(), lambda item: item == item,
         lambda item: item != object(), lambda item: item == object_of(type(item)),
@@ -122,65 +122,65 @@ def call_special_methods(thing: Any) -> None:
         lambda item: item.send(None),
     ):  # fmt: skip
         with contextlib.suppress(*ERRORS):
-            drained(ask(thing))
+            drained(operation(target))
 
 
-def use_objects(kind: type[Any], make: Callable[[], Any], others: list[Any]) -> None:
-    """Use objects that `make` creates in every way.
+def use_objects(cls: type[Any], make_object: Callable[[], Any], others: list[Any]) -> None:
+    """Use objects that `make_object` creates in every way.
 
     Their special methods are called, their attributes are read, set and deleted, and their methods
     are called with bad arguments.
     """
-    thing = make()
-    call_special_methods(thing)
-    for name in dir(kind):
+    target = make_object()
+    call_special_methods(target)
+    for name in dir(cls):
         # other special methods are called by `call_special_methods`
         if name.startswith("__") and name not in SPECIAL and name != "__init__":
             continue
         with contextlib.suppress(*ERRORS):
-            drained(getattr(make(), name))
+            drained(getattr(make_object(), name))
         # attributes: assign each bad value, then delete them
-        if not callable(getattr(kind, name, None)):
+        if not callable(getattr(cls, name, None)):
             for value in BAD:
                 with contextlib.suppress(*ERRORS):
-                    setattr(thing, name, value)
+                    setattr(target, name, value)
             with contextlib.suppress(*ERRORS):
-                delattr(thing, name)
-            call_special_methods(thing)
+                delattr(target, name)
+            call_special_methods(target)
             continue
         # methods that wait get a timeout of 0
-        if (kind.__name__, name) in WAITING:
+        if (cls.__name__, name) in WAITING:
             with contextlib.suppress(*ERRORS):
-                getattr(thing, name)(0)
+                getattr(target, name)(0)
             continue
         # other methods get all arguments
         for values in arguments(others):
             with contextlib.suppress(*ERRORS):
-                drained(getattr(thing, name)(*values))
+                drained(getattr(target, name)(*values))
             if name == "__init__":
-                call_special_methods(thing)
-                thing = make()
+                call_special_methods(target)
+                target = make_object()
 
 
-def copy_complaints(kind: type[Any], thing: Any, others: list[Any]) -> Iterator[str]:
-    """Copy and pickle `thing` in every way; yield a complaint if the copy has another type, or if
-    the error does not name the class.
+def copy_complaints(cls: type[Any], original: Any, others: list[Any]) -> Iterator[str]:
+    """Copy and pickle `original` in every way; yield a complaint if the copy has another type,
+    or if the error does not name the class.
     """
-    for way, make in COPIES:
+    for way_of_copying, duplicate_object in COPIES:
         try:
-            duplicate = make(thing)
+            duplicate = duplicate_object(original)
         except TypeError as error:
             if NO_OLD_PICKLES in str(error):
                 continue
-            if type(thing).__name__ not in str(error) and kind.__name__ not in str(error):
-                yield f"{way}: the error does not name the class: {error}"
+            if type(original).__name__ not in str(error) and cls.__name__ not in str(error):
+                yield f"{way_of_copying}: the error does not name the class: {error}"
         except Exception as error:
-            yield f"{way}: {type(error).__name__}: {error}"
+            yield f"{way_of_copying}: {type(error).__name__}: {error}"
         else:
-            if type(duplicate) is not type(thing):
-                yield f"{way}: gives {duplicate!r}"
+            if type(duplicate) is not type(original):
+                yield f"{way_of_copying}: gives {duplicate!r}"
             else:
-                use_objects(kind, lambda duplicate=duplicate: duplicate, others[:4])  # type: ignore[misc]
+                use_objects(cls, lambda duplicate=duplicate: duplicate, others[:4])  # type: ignore[misc]
 
 
 class Sub:
@@ -207,7 +207,7 @@ def samples() -> list[Any]:
     reader = _impl.frame.FrameReader(4)
     reader.feed(b"\x84\0\0\1\x08\0\1\0\0")
     return [
-        *(make() for make, _ in healthy()),
+        *(make() for make, _ in objects_and_calls()),
         *codecs,
         *(buffer for column in columns.children for buffer in column.buffers if buffer is not None),
         reader.get_buffer(-1).obj,
@@ -219,28 +219,32 @@ def samples() -> list[Any]:
     ]
 
 
-def child(kind: type[Any]) -> list[str]:
-    """Use objects of the class `kind`, and copies of them; return complaints about the copies."""
+def check_class(cls: type[Any]) -> list[str]:
+    """Use objects of the class `cls`, and copies of them; return complaints about the copies."""
     complaints: list[str] = []
-    others = [thing for other in classes() for thing in itertools.islice(uninitialised(other), 1)]
-    random.Random(2).shuffle(others)
-    things = [*uninitialised(kind), *(sample for sample in samples() if type(sample) is kind)]
-    sub = subclass(kind)
-    if sub is not None:
+    other_objects = [
+        instance
+        for other_class in classes()
+        for instance in itertools.islice(uninitialised(other_class), 1)
+    ]
+    random.Random(2).shuffle(other_objects)
+    objects = [*uninitialised(cls), *(sample for sample in samples() if type(sample) is cls)]
+    derived_class = subclass(cls)
+    if derived_class is not None:
         with contextlib.suppress(*ERRORS):
-            things.append(object_of(sub))
-    for thing in things:
-        complaints += copy_complaints(kind, thing, others)
+            objects.append(object_of(derived_class))
+    for instance in objects:
+        complaints += copy_complaints(cls, instance, other_objects)
     with contextlib.suppress(*ERRORS):
-        object_of(kind)
-        use_objects(kind, lambda: object_of(kind), others)
-    for thing in things:
-        use_objects(kind, lambda thing=thing: thing, others)  # type: ignore[misc]
+        object_of(cls)
+        use_objects(cls, lambda: object_of(cls), other_objects)
+    for instance in objects:
+        use_objects(cls, lambda instance=instance: instance, other_objects)  # type: ignore[misc]
     return complaints
 
 
-def in_a_child(kind: type[Any]) -> tuple[int, str]:
-    """Check `kind` in a child process; return the exit status and the output of the child.
+def in_a_child(cls: type[Any]) -> tuple[int, str]:
+    """Check `cls` in a child process; return the exit status and the output of the child.
 
     The status is 0 without complaints and 3 with complaints. It is negative if a signal ended the
     child, for example SIGALRM after LONGEST seconds.
@@ -253,7 +257,7 @@ def in_a_child(kind: type[Any]) -> tuple[int, str]:
             signal.alarm(LONGEST)
             status = 1
             try:
-                complaints = child(kind)
+                complaints = check_class(cls)
                 os.write(2, "\n".join(complaints).encode())
                 status = 3 if complaints else 0
             except BaseException:

@@ -59,18 +59,18 @@ class Simulated:
         :param api: one of `APIS`.
         """
 
-        def in_a_thread() -> None:
+        def connect_blocking() -> None:
             with Cluster(**settings) as cluster:
                 cluster.connect()
 
-        async def on_the_loop() -> None:
+        async def connect_on_the_loop() -> None:
             async with aio.Cluster(**settings) as cluster:
                 await cluster.connect()
 
         if api == "blocking":
-            self.run_threads(in_a_thread)
+            self.run_threads(connect_blocking)
         else:
-            self.run(on_the_loop())
+            self.run(connect_on_the_loop())
 
     def check(self) -> None:
         """Close the loop; check that no callback failed and all simulated threads have ended."""

@@ -23,18 +23,19 @@ def startups(**settings: Any) -> list[dict[str, str]]:
 
 
 def test_startup_messages_have_the_applications_name_version_and_id() -> None:
-    client = uuid.uuid4()
-    names = {"APPLICATION_NAME": "shop", "APPLICATION_VERSION": "1.2", "CLIENT_ID": str(client)}
+    client_id = uuid.uuid4()
+    names = {"APPLICATION_NAME": "shop", "APPLICATION_VERSION": "1.2", "CLIENT_ID": str(client_id)}
     for settings in (
-        {"application_name": "shop", "application_version": "1.2", "client_id": client},
-        {"application_info": ApplicationInfo("shop", "1.2", str(client))},
+        {"application_name": "shop", "application_version": "1.2", "client_id": client_id},
+        {"application_info": ApplicationInfo("shop", "1.2", str(client_id))},
     ):
         options = startups(**settings)
+        # the control connection, and the connection of the pool
         assert len(options) == 2
-        for sent in options:
-            assert names.items() <= sent.items()
-    (sent, _) = startups()
-    assert not names.keys() & sent.keys()
+        for startup_options in options:
+            assert names.items() <= startup_options.items()
+    (startup_options, _) = startups()
+    assert not names.keys() & startup_options.keys()
     with pytest.raises(TypeError, match="application_version must be a str"):
         Cluster(application_version=2)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="client_id must be a str"):

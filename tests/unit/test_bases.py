@@ -70,19 +70,19 @@ def test_both_twins_have_the_same_attributes(compiled: Twins, name: str) -> None
 
 @pytest.mark.parametrize("name", NAMES)
 def test_unset_attributes_raise_attribute_error(subclasses: SubclassesOfBases, name: str) -> None:
-    thing = subclasses.kind(name)()
-    for attribute in names_of(type(thing)):
-        assert not hasattr(thing, attribute)
+    instance = subclasses.kind(name)()
+    for attribute in names_of(type(instance)):
+        assert not hasattr(instance, attribute)
         with pytest.raises(AttributeError, match=attribute):
-            getattr(thing, attribute)
+            getattr(instance, attribute)
         with pytest.raises(AttributeError, match=attribute):
-            delattr(thing, attribute)
-        setattr(thing, attribute, None)
-        assert getattr(thing, attribute) is None
-        delattr(thing, attribute)
-        assert not hasattr(thing, attribute)
+            delattr(instance, attribute)
+        setattr(instance, attribute, None)
+        assert getattr(instance, attribute) is None
+        delattr(instance, attribute)
+        assert not hasattr(instance, attribute)
     with pytest.raises(AttributeError):
-        thing.no_such_attribute = 1
+        instance.no_such_attribute = 1
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -109,36 +109,37 @@ DUPLICATES: list[Callable[[Any], Any]] = [
 def test_copies_and_pickles_have_the_same_attributes(
     subclasses: SubclassesOfBases, name: str, duplicate: Callable[[Any], Any]
 ) -> None:
-    thing, names = subclasses.instance_with_values(name, "__dict__", "__weakref__", "of_its_own")
-    thing.of_its_own, thing.free = 1, 2
-    delattr(thing, names[0])
-    other = duplicate(thing)
-    assert type(other) is type(thing)
-    assert (other.of_its_own, other.free) == (1, 2)
-    assert not hasattr(other, names[0])
+    original, names = subclasses.instance_with_values(name, "__dict__", "__weakref__", "of_its_own")
+    original.of_its_own, original.free = 1, 2
+    delattr(original, names[0])
+    duplicated = duplicate(original)
+    assert type(duplicated) is type(original)
+    assert (duplicated.of_its_own, duplicated.free) == (1, 2)
+    assert not hasattr(duplicated, names[0])
     for attribute in names[1:]:
-        assert getattr(other, attribute) == [attribute]
-        shared = getattr(other, attribute) is getattr(thing, attribute)
-        assert shared == (duplicate is copy.copy)
+        assert getattr(duplicated, attribute) == [attribute]
+        is_shared = getattr(duplicated, attribute) is getattr(original, attribute)
+        # Only shallow copies share the values.
+        assert is_shared == (duplicate is copy.copy)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_garbage_collector_frees_a_reference_cycle(
     subclasses: SubclassesOfBases, name: str
 ) -> None:
-    kind = subclasses.kind(name, "__weakref__")
+    cls = subclasses.kind(name, "__weakref__")
     gc.freeze()  # keeps each collection short: it skips the objects that exist now
     try:
-        for attribute in names_of(kind.__base__):
-            thing = kind()
-            setattr(thing, attribute, [thing])
-            reference = weakref.ref(thing)
-            count_before = sys.getrefcount(kind)
-            del thing
+        for attribute in names_of(cls.__base__):
+            instance = cls()
+            setattr(instance, attribute, [instance])
+            reference = weakref.ref(instance)
+            count_before = sys.getrefcount(cls)
+            del instance
             gc.collect()
             assert reference() is None
             # Without the GIL, references to classes are counted by thread, and added up later.
-            assert sys.getrefcount(kind) < count_before or sysconfig.get_config_var(
+            assert sys.getrefcount(cls) < count_before or sysconfig.get_config_var(
                 "Py_GIL_DISABLED"
             )
     finally:
@@ -154,12 +155,12 @@ def test_a_subclass_may_have_another_base(subclasses: SubclassesOfBases, name: s
         def __init__(self, value: int) -> None:
             self.value = value
 
-    kind = subclasses.kind(name, mixin=Mixin)
-    thing = kind(5)
+    cls = subclasses.kind(name, mixin=Mixin)
+    instance = cls(5)
     attribute = names_of(getattr(subclasses.twins.bases, name))[0]
-    setattr(thing, attribute, 6)
-    assert (thing.value, getattr(thing, attribute), vars(thing)) == (5, 6, {"value": 5})
-    assert weakref.ref(thing)() is thing
+    setattr(instance, attribute, 6)
+    assert (instance.value, getattr(instance, attribute), vars(instance)) == (5, 6, {"value": 5})
+    assert weakref.ref(instance)() is instance
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -64,17 +64,17 @@ DUPLICATES: list[Callable[[Any], Any]] = [
 @pytest.mark.parametrize("duplicate", DUPLICATES)
 @pytest.mark.parametrize("index", range(4))
 def test_statements_are_copied(index: int, duplicate: Callable[[Any], Any]) -> None:
-    thing = statements()[index]
-    if duplicate is not copy.copy and isinstance(thing, (PreparedStatement, BoundStatement)):
+    statement = statements()[index]
+    if duplicate is not copy.copy and isinstance(statement, (PreparedStatement, BoundStatement)):
         pytest.skip("their bind plans are not pickled")
-    thing.note = [1]  # an attribute of the application
-    other = duplicate(thing)
-    assert type(other) is type(thing)
-    assert attributes(other) == attributes(thing)
+    statement.note = [1]  # an attribute of the application
+    duplicated = duplicate(statement)
+    assert type(duplicated) is type(statement)
+    assert attributes(duplicated) == attributes(statement)
     for name in (*SETTINGS, "serial_consistency_level", "keyspace", "table", "note"):
-        assert getattr(other, name, None) == getattr(thing, name, None), name
-    if isinstance(thing, BoundStatement):
-        assert other.values == thing.values
+        assert getattr(duplicated, name, None) == getattr(statement, name, None), name
+    if isinstance(statement, BoundStatement):
+        assert duplicated.values == statement.values
 
 
 @pytest.mark.parametrize("index", range(4))
@@ -140,15 +140,21 @@ class Counted(PreparedStatement):
 
 
 def test_settings_that_a_subclass_overrides_are_bound(twins: Twins) -> None:
-    plain = twins.binding.bind(prepared(), [5])
-    assert (plain.consistency_level, plain.keyspace, plain.table) == (None, "ks", "t")
-    assert plain.fetch_size is not None
+    bound_by_default = twins.binding.bind(prepared(), [5])
+    assert (
+        bound_by_default.consistency_level,
+        bound_by_default.keyspace,
+        bound_by_default.table,
+    ) == (None, "ks", "t")
+    assert bound_by_default.fetch_size is not None
+    # The second time, the class is known to override settings.
     for _ in range(2):
         statement = prepared(Counted)
         del statement.fetch_size
         bound = twins.binding.bind(statement, [5])
         assert (bound.consistency_level, bound.fetch_size) == (6, 77)
         assert bound.values == [b"\0\0\0\x05"]
+        # Statements of the base class are bound as before.
         assert twins.binding.bind(prepared(), [5]).consistency_level is None
 
 
@@ -179,20 +185,25 @@ class FixedTimeout(CallOptions):
         pass
 
 
-@pytest.mark.parametrize(("kind", "size"), [(BoundStatement, 5), (FixedFetchSize, 3)])
-def test_bound_statements_may_have_properties(twins: Twins, kind: Any, size: int) -> None:
+@pytest.mark.parametrize(
+    ("statement_class", "page_size"), [(BoundStatement, 5), (FixedFetchSize, 3)]
+)
+def test_bound_statements_may_have_properties(
+    twins: Twins, statement_class: Any, page_size: int
+) -> None:
     session = SimpleNamespace(
         timestamp_generator=None,
         use_client_timestamp=True,
         default_fetch_size=5,
         _default_vector_type="list",
     )
-    statement = kind(prepared())
+    statement = statement_class(prepared())
     body = SimpleNamespace()
     twins.happy_path.resolve(
         body, session, statement, FixedTimeout(ExecutionProfile(), timeout=NOT_SET)
     )
-    assert (body.page_size, body.consistency) == (size, 10)
+    # 10 is LOCAL_ONE, the default of profiles.
+    assert (body.page_size, body.consistency) == (page_size, 10)
 
 
 # -- hosts, metadata, policies, profiles and the engine's own --------------------------------------
@@ -221,6 +232,7 @@ def test_plans_use_an_overridden_is_up(twins: Twins) -> None:
     assert next(twins.plans.replica_plan(hosts, child, None, None)) is hosts[1]
     with mock.patch.object(hosts[2], "is_up", True):
         assert list(twins.plans.replica_plan(hosts, child, None, None))[:2] == hosts[1:]
+    # The patch is over.
     assert hosts[2].is_up is False
 
 
@@ -250,13 +262,14 @@ class WithoutPlanner(TokenAwarePolicy):
         pass
 
 
-@pytest.mark.parametrize("kind", [TokenAwarePolicy, Both, WithoutPlanner])
-def test_subclasses_of_the_token_aware_policy_make_plans(twins: Twins, kind: Any) -> None:
-    policy = kind(RoundRobinPolicy())
+@pytest.mark.parametrize("policy_class", [TokenAwarePolicy, Both, WithoutPlanner])
+def test_subclasses_of_the_token_aware_policy_make_plans(twins: Twins, policy_class: Any) -> None:
+    policy = policy_class(RoundRobinPolicy())
     hosts = [Host("10.0.0.1"), Host("10.0.0.2")]
     for host in hosts:
         host.set_up()
     policy.populate(SimpleNamespace(metadata=Metadata()), hosts)
+    # The second time, the policy's class is known.
     for _ in range(2):
         assert set(twins.plans.make_query_plan(policy, "ks", None)) == set(hosts)
 
@@ -285,22 +298,23 @@ def test_the_engine_s_sessions_may_have_properties(twins: Twins) -> None:
     )
     session = Counting(core, "other", lambda host: 0)
     assert (session.closed, session.core) == (False, core)
-    seen: list[str] = []
+    calls: list[str] = []
 
-    def plan(keyspace: str, query: object) -> list[Host]:
-        seen.append(keyspace)
+    def make_plan(keyspace: str, query: object) -> list[Host]:
+        calls.append(keyspace)
         return []
 
     class Request(twins.happy_path.RequestBase):  # type: ignore[misc,name-defined]
         def on_plan_exhausted(self) -> None:
-            seen.append("exhausted")
+            calls.append("exhausted")
 
-    before = Counting.lookups
+    count_before = Counting.lookups
     request = Request(session, SimpleNamespace(), SimpleNamespace(consistency=1), None)
-    request.policy = SimpleNamespace(make_query_plan=plan)
+    request.policy = SimpleNamespace(make_query_plan=make_plan)
     request.start()
-    assert seen == ["ks", "exhausted"]
-    assert Counting.lookups == before + 1
+    assert calls == ["ks", "exhausted"]
+    # The property was read once.
+    assert Counting.lookups == count_before + 1
 
 
 class Deferred(ExecutionProfile):
@@ -318,9 +332,10 @@ def test_copied_profiles_of_a_subclass_keep_slots_and_class_defaults(
 ) -> None:
     profile = Deferred(request_timeout=3.0)
     profile.own = 5
+    # The default of the class is used again.
     del profile.consistency_level
-    other = duplicate(profile)
-    assert (other.consistency_level, other.request_timeout, other.own) == (6, 3.0, 5)
+    duplicated = duplicate(profile)
+    assert (duplicated.consistency_level, duplicated.request_timeout, duplicated.own) == (6, 3.0, 5)
     with mock.patch.object(profile, "request_timeout", 7.0):
         assert profile.request_timeout == 7.0
     assert (profile.request_timeout, ExecutionProfile.request_timeout) == (3.0, 10.0)

@@ -86,18 +86,19 @@ def test_an_import_warns_of_changed_sources_and_names_the_build_command(tmp_path
     shutil.copytree(PACKAGE, tmp_path / "cassandra", ignore=ignored)
     directory = tmp_path / "cassandra" / "_accel"
     (directory / "codecs.pyx").touch()  # an installed wheel has no sources
+    # as after a build
     stamped(directory)
     environment = {"CASS_DRIVER_IMPL": "", "PYTHONPATH": os.fspath(tmp_path)}
     code = "import cassandra; print(cassandra.implementation, cassandra.__file__)"
-    done = run_python(code, environment)
-    assert (done.stdout.split()[0], done.stderr) == ("c", "")
-    assert str(tmp_path) in done.stdout
+    process = run_python(code, environment)
+    assert (process.stdout.split()[0], process.stderr) == ("c", "")
+    assert str(tmp_path) in process.stdout
     with (directory / "codecs.pyx").open("a") as source:
         source.write("# another commit\n")
-    done = run_python(code, environment)
-    assert done.stdout.split()[0] == "c"
-    assert "cassandra._accel was built from other sources (codecs.pyx" in done.stderr
-    assert REBUILD in done.stderr
+    process = run_python(code, environment)
+    assert process.stdout.split()[0] == "c"
+    assert "cassandra._accel was built from other sources (codecs.pyx" in process.stderr
+    assert REBUILD in process.stderr
     # The Python implementation loads no compiled modules, so it does not warn.
     assert run_python(code, {**environment, "CASS_DRIVER_IMPL": "python"}).stderr == ""
 

@@ -38,36 +38,39 @@ def test_values_increase_while_the_system_clock_is_behind(twins: Twins) -> None:
 
 def test_drift_beyond_the_tolerance_is_reported(twins: Twins) -> None:
     clock, drifts = make(twins)
-    ahead = time.time_ns() // 1000 + 60_000_000
-    clock.last = ahead
-    assert clock.next() == ahead + 1
+    minute_ahead = time.time_ns() // 1000 + 60_000_000
+    clock.last = minute_ahead
+    assert clock.next() == minute_ahead + 1
     ((now, last),) = drifts
-    assert last == ahead
+    assert last == minute_ahead
     assert last - now > 10**6
 
 
 def test_threads_never_get_the_same_value(twins: Twins) -> None:
     clock, _ = make(twins)
     values: list[list[int]] = [[] for _ in range(4)]
-    begin = threading.Barrier(4)
+    barrier = threading.Barrier(4)
 
-    def draw(mine: list[int]) -> None:
-        begin.wait()
-        mine.extend(clock.next() for _ in range(20_000))
+    def take_values(thread_values: list[int]) -> None:
+        barrier.wait()
+        thread_values.extend(clock.next() for _ in range(20_000))
 
-    threads = [threading.Thread(target=draw, args=(mine,)) for mine in values]
+    threads = [
+        threading.Thread(target=take_values, args=(thread_values,)) for thread_values in values
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(mine == sorted(mine) for mine in values)
-    assert len({value for mine in values for value in mine}) == 80_000
+    assert all(thread_values == sorted(thread_values) for thread_values in values)
+    assert len({value for thread_values in values for value in thread_values}) == 80_000
 
 
 def test_a_lock_that_an_interrupt_left_held_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the Python twin is tested: no signal handler can raise inside the compiled one."""
     monkeypatch.setattr("cassandra.clock._LOST_AFTER", 0.01)
     clock = MicrosecondClock(10**6, lambda now, last: None)
+    # An interrupt may leave the lock held by nobody.
     clock._lock.acquire()
     first = clock.next()
     assert clock.next() > first

@@ -26,16 +26,16 @@ IN_TEN_SECONDS = datetime.timedelta(seconds=10)
 
 
 def test_without_a_simulation_the_clocks_are_the_systems() -> None:
-    before = time.time_ns(), time.monotonic()
-    between = _clocks.wall_time_ns(), _clocks.monotonic()
-    after = time.time_ns(), time.monotonic()
-    assert before[0] <= between[0] <= after[0]
-    assert before[1] <= between[1] <= after[1]
+    earlier = time.time_ns(), time.monotonic()
+    measured = _clocks.wall_time_ns(), _clocks.monotonic()
+    later = time.time_ns(), time.monotonic()
+    assert earlier[0] <= measured[0] <= later[0]
+    assert earlier[1] <= measured[1] <= later[1]
 
-    async def on_a_loop() -> int:
+    async def wall_time_on_a_loop() -> int:
         return _clocks.wall_time_ns()
 
-    assert asyncio.run(on_a_loop()) >= after[0]
+    assert asyncio.run(wall_time_on_a_loop()) >= later[0]
 
 
 def test_on_a_simulated_loop_the_clocks_are_virtual() -> None:
@@ -46,23 +46,26 @@ def test_on_a_simulated_loop_the_clocks_are_virtual() -> None:
         assert (wall, monotonic) == (loop.wall_time_ns(), loop.time())
         loop.step_wall_clock(-7200)
         assert _clocks.wall_time_ns() == wall - 7200 * SECOND
+        # A step of the wall clock does not change this clock.
         assert _clocks.monotonic() == monotonic
 
     loop.run(main())
+    # After the simulation, the clock is that of the system.
     assert _clocks.wall_time_ns() >= time.time_ns() - 60 * SECOND
 
 
 def test_in_a_simulated_thread_the_clocks_are_virtual() -> None:
     loop = SimulatedLoop(1)
+    # attaches itself to the loop
     Network(loop)
-    seen: list[tuple[Any, ...]] = []
+    times: list[tuple[Any, ...]] = []
 
     def program() -> None:
-        seen.append((_clocks.wall_time_ns(), _clocks.monotonic()))
-        seen.append((loop.wall_time_ns(), loop.time()))
+        times.append((_clocks.wall_time_ns(), _clocks.monotonic()))
+        times.append((loop.wall_time_ns(), loop.time()))
 
     SimulatedThreads(loop).run(program)
-    assert seen[0] == seen[1]
+    assert times[0] == times[1]
 
 
 def test_the_mappers_relative_timestamps_use_the_virtual_clock() -> None:
@@ -83,6 +86,7 @@ def timestamp_in_simulation(
     Both are in microseconds.
     """
     loop = SimulatedLoop(seed)
+    # attaches itself to the loop
     Network(loop)
 
     async def main() -> tuple[int, int]:
@@ -95,7 +99,9 @@ def timestamp_in_simulation(
             loop.step_wall_clock(seed * 3600)
             await session.execute("SELECT 1 FROM t")
             await cluster.shutdown()
-            (request,) = [sent for sent in fake.requests if sent.query == "SELECT 1 FROM t"]
+            (request,) = [
+                observed for observed in fake.requests if observed.query == "SELECT 1 FROM t"
+            ]
             assert request.timestamp is not None
             return request.timestamp, loop.wall_time_ns() // 1000
 
@@ -120,17 +126,20 @@ def test_a_generator_used_in_a_simulation_reads_the_systems_clock_outside() -> N
 
 def test_a_blocking_cluster_takes_timestamps_from_the_virtual_clock() -> None:
     loop = SimulatedLoop(1)
+    # attaches itself to the loop
     Network(loop)
 
     def program() -> None:
         with Cluster(fake.contact_points, port=fake.port) as cluster:
             session = cluster.connect()
             loop.step_wall_clock(-3600)
-            before = loop.wall_time_ns() // 1000
+            time_before = loop.wall_time_ns() // 1000
             session.execute("SELECT 1 FROM t")
-            (request,) = [sent for sent in fake.requests if sent.query == "SELECT 1 FROM t"]
+            (request,) = [
+                observed for observed in fake.requests if observed.query == "SELECT 1 FROM t"
+            ]
             assert request.timestamp is not None
-            assert before <= request.timestamp <= loop.wall_time_ns() // 1000
+            assert time_before <= request.timestamp <= loop.wall_time_ns() // 1000
 
     with FakeCluster(1, thread=SimulatedThread(loop)) as fake:
         SimulatedThreads(loop).run(program, timeout=600)

@@ -110,11 +110,13 @@ class ThreadedSession:
     def run(self) -> None:
         while True:
             with self.lock:
+                # wait for a future whose callbacks are set
                 while not self.closed and not any(future.callbacks for future in self.waiting):
                     self.lock.wait(0.05)
                 if self.closed:
                     return
                 ready = [future for future in self.waiting if future.callbacks]
+                # the newest future is answered first
                 future = ready[-1]
                 self.waiting.remove(future)
             future.fire()
@@ -168,30 +170,31 @@ def test_errors_are_outcomes_without_raise_on_first_error() -> None:
 
 
 def test_an_error_that_execute_async_raises_is_an_outcome() -> None:
-    class Refusing:
+    class RefusingSession:
         def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> Any:
             raise TypeError("bad parameter")
 
-    (outcome,) = execute_concurrent(Refusing(), [("q", 1)], raise_on_first_error=False)
+    (outcome,) = execute_concurrent(RefusingSession(), [("q", 1)], raise_on_first_error=False)
     assert not outcome.success
     with pytest.raises(TypeError, match="bad parameter"):
-        execute_concurrent(Refusing(), [("q", 1)])
+        execute_concurrent(RefusingSession(), [("q", 1)])
 
 
 def test_a_results_generator_reads_statements_lazily() -> None:
-    taken = []
+    read_numbers = []
 
     def statements() -> Iterator[tuple[str, tuple[int]]]:
         for i in range(1000):
-            taken.append(i)
+            read_numbers.append(i)
             yield "q", (i,)
 
     outcomes = execute_concurrent(
         SynchronousSession(), statements(), concurrency=10, results_generator=True
     )
-    first = next(iter(outcomes))
-    assert first.result_or_exc == [0]
-    assert len(taken) <= 30
+    first_outcome = next(iter(outcomes))
+    assert first_outcome.result_or_exc == [0]
+    # With a concurrency of 10, only a few statements are read ahead.
+    assert len(read_numbers) <= 30
     assert len(list(outcomes)) == 999
 
 
@@ -207,15 +210,15 @@ def test_concurrency_is_checked(concurrency: int) -> None:
 
 
 def test_the_execution_profile_is_passed_to_the_session() -> None:
-    seen = []
+    passed_options = []
 
     class Session(SynchronousSession):
         def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> FakeFuture:
-            seen.append(kwargs)
+            passed_options.append(kwargs)
             return super().execute_async(statement, parameters, **kwargs)
 
     execute_concurrent_with_args(Session(), "q", arguments(1), execution_profile="fast")
-    assert seen == [{"execution_profile": "fast"}]
+    assert passed_options == [{"execution_profile": "fast"}]
 
 
 class CountingSession(ThreadedSession):
@@ -259,15 +262,15 @@ def test_a_generator_sends_its_first_statements_at_the_call(counting: CountingSe
     assert [outcome.result_or_exc for outcome in outcomes] == [[i] for i in range(50)]
 
 
-@pytest.mark.parametrize("read", [0, 1, 7, 30])
-def test_a_generator_that_is_dropped_has_the_rest_sent(
-    counting: CountingSession, read: int
+@pytest.mark.parametrize("read_count", [0, 1, 7, 30])
+def test_dropping_a_results_generator_sends_its_remaining_statements(
+    counting: CountingSession, read_count: int
 ) -> None:
     """Dropping a results generator sends its remaining statements."""
     outcomes: Any = execute_concurrent_with_args(
         counting, "q", arguments(100), concurrency=4, results_generator=True
     )
-    for _ in range(read):
+    for _ in range(read_count):
         next(outcomes)
     del outcomes
     assert counting.has_received(100)
@@ -275,11 +278,11 @@ def test_a_generator_that_is_dropped_has_the_rest_sent(
 
 
 def test_an_error_in_a_generator_stops_sending() -> None:
-    sent: list[int] = []
+    sent_numbers: list[int] = []
 
     class Session(SynchronousSession):
         def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> FakeFuture:
-            sent.append(parameters[0])
+            sent_numbers.append(parameters[0])
             return super().execute_async(statement, parameters, **kwargs)
 
     outcomes = execute_concurrent_with_args(
@@ -288,7 +291,9 @@ def test_an_error_in_a_generator_stops_sending() -> None:
     with pytest.raises(ValueError, match="3"):
         list(outcomes)
     del outcomes
-    assert len(sent) < 20
+    # The statements that were under way may have been followed by a few more.
+    assert len(sent_numbers) < 20
+    # No thread goes on sending.
     assert background() == []
 
 
@@ -299,19 +304,21 @@ def test_no_statement_is_sent_after_an_error_that_will_be_raised() -> None:
         node.prime("INSERT INTO t (a) VALUES (?)", error(ErrorCode.INVALID, "no"))
         with pytest.raises(InvalidRequest, match="no"):
             execute_concurrent_with_args(session, insert, [()] * 100, concurrency=2)
+        # the two that were sent at once
         assert len(executed(node)) == 2
 
 
-@pytest.mark.parametrize("generator", [False, True])
-def test_a_session_is_let_go_at_the_end(generator: bool) -> None:
+@pytest.mark.parametrize("results_generator", [False, True])
+def test_no_reference_to_the_session_is_kept_at_the_end(results_generator: bool) -> None:
     """No reference to the session is kept after the end."""
     gc.collect()
+    # The session must be freed without the garbage collector, so by its reference count.
     gc.disable()
     try:
         session = SynchronousSession()
         reference = weakref.ref(session)
         assert len(list(execute_concurrent_with_args(
-            session, "q", arguments(10), results_generator=generator
+            session, "q", arguments(10), results_generator=results_generator
         ))) == 10  # fmt: skip
         del session
         assert reference() is None
@@ -334,6 +341,7 @@ def test_an_error_is_not_held_by_its_own_traceback() -> None:
             return future
 
     gc.collect()
+    # The error must be freed without the garbage collector, so by its reference count.
     gc.disable()
     try:
         try:
@@ -345,10 +353,12 @@ def test_an_error_is_not_held_by_its_own_traceback() -> None:
         gc.enable()
 
 
-@pytest.mark.parametrize("make", [Mock, lambda: MagicMock(spec=Session)], ids=["Mock", "spec"])
-@pytest.mark.parametrize("generator", [False, True])
-def test_sessions_may_be_mocks(make: Any, generator: bool) -> None:
-    session = make()
+@pytest.mark.parametrize(
+    "make_session", [Mock, lambda: MagicMock(spec=Session)], ids=["Mock", "spec"]
+)
+@pytest.mark.parametrize("results_generator", [False, True])
+def test_sessions_may_be_mocks(make_session: Any, results_generator: bool) -> None:
+    session = make_session()
 
     def execute_async(statement: Any, parameters: Any, **kwargs: Any) -> Mock:
         future = Mock()
@@ -358,7 +368,9 @@ def test_sessions_may_be_mocks(make: Any, generator: bool) -> None:
         return future
 
     session.execute_async.side_effect = execute_async
-    outcomes = execute_concurrent_with_args(session, "q", arguments(5), results_generator=generator)
+    outcomes = execute_concurrent_with_args(
+        session, "q", arguments(5), results_generator=results_generator
+    )
     assert [list(outcome.result_or_exc) for outcome in outcomes] == [[(i,)] for i in range(5)]
     pairs = [("q", (i,)) for i in range(3)]
     future = execute_concurrent_async(session, pairs)
@@ -367,30 +379,33 @@ def test_sessions_may_be_mocks(make: Any, generator: bool) -> None:
     ]
 
 
-@pytest.mark.parametrize("where", ["class", "session"])
-def test_a_tracers_wrapper_sees_each_request(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
-    seen: list[str] = []
+@pytest.mark.parametrize("patched_object", ["class", "session"])
+def test_a_tracers_wrapper_sees_each_request(
+    monkeypatch: pytest.MonkeyPatch, patched_object: str
+) -> None:
+    traced_queries: list[str] = []
     execute_async = Session.execute_async
 
     @functools.wraps(execute_async)  # makes it look like the method, as wrapt does
     def traced(session: Session, query: Any, *args: Any, **kwargs: Any) -> Any:
-        seen.append(query)
+        traced_queries.append(query)
         return execute_async(session, query, *args, **kwargs)
 
-    if where == "class":
+    if patched_object == "class":
         monkeypatch.setattr(Session, "execute_async", traced)
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
-        if where == "session":
+        if patched_object == "session":
             vars(session)["execute_async"] = functools.partial(traced, session)
         queries = [f"INSERT {number}" for number in range(5)]
         for query in queries:
             node.prime(query, void())
-        seen.clear()
+        # forget the requests of connect()
+        traced_queries.clear()
         assert len(list(execute_concurrent(session, [(query, None) for query in queries]))) == 5
-        assert seen == queries
+        assert traced_queries == queries
         execute_concurrent_async(session, [(query, None) for query in queries]).result(WAIT)
-        assert seen == queries * 2
+        assert traced_queries == queries * 2
 
 
 def test_both_functions_have_the_same_options_in_the_same_order() -> None:
@@ -422,17 +437,18 @@ def test_the_first_statements_are_sent_at_the_call_in_spite_of_a_binding_error()
         node.prime(query, void())
         session = cluster.connect()
         prepared = session.prepare(query)
-        taken: list[Any] = []
+        read_values: list[Any] = []
 
         def statements() -> Iterator[Any]:
             for value in (0, "one", "two", 3, 4, 5, 6, 7, 8, 9):
-                taken.append(value)
+                read_values.append(value)
                 yield prepared, (value,)
 
         outcomes = execute_concurrent(
             session, statements(), 8, raise_on_first_error=False, results_generator=True
         )
-        assert taken[:6] == [0, "one", "two", 3, 4, 5]
+        # before any outcome is read
+        assert read_values[:6] == [0, "one", "two", 3, 4, 5]
         assert [outcome.success for outcome in outcomes] == [True, False, False] + [True] * 7
 
 
@@ -444,17 +460,18 @@ def test_a_statement_is_sent_before_the_iterator_is_asked_for_the_next() -> None
         session = cluster.connect()
         insert = session.prepare("INSERT INTO t (a) VALUES (?)")
 
-        def one_after_the_other() -> Iterator[tuple[Any, Any]]:
+        def statements() -> Iterator[tuple[Any, Any]]:
             for number in range(5):
                 yield insert, ()
                 node.wait_for(functools.partial(has_executed, number + 1), timeout=20)
 
-        outcomes = execute_concurrent(session, one_after_the_other(), concurrency=10)
+        outcomes = execute_concurrent(session, statements(), concurrency=10)
         assert [success for success, _ in outcomes] == [True] * 5
         # The statements of a list exist from the start, but each is still sent in its own request.
         outcomes = execute_concurrent_with_args(session, insert, [(), (1, 2, 3), ()], concurrency=10,  # noqa: E501
                                                 raise_on_first_error=False)  # fmt: skip
         assert [success for success, _ in outcomes] == [True, False, True]
+        # five and two: the values (1, 2, 3) do not fit the statement
         assert len(executed(node)) == 7
 
 
@@ -475,26 +492,27 @@ def test_execute_each_passes_every_outcome_to_the_callback() -> None:
         execute_each(
             session, iter(texts), 7, lambda success, outcome: outcomes.append((success, outcome))
         )
+        # in the order of the statements
         assert [success for success, _ in outcomes] == [text != "bad" for text in texts]
         assert {type(outcome) for success, outcome in outcomes if not success} == {InvalidRequest}
 
 
 def test_no_statement_is_sent_after_the_callback_raises() -> None:
-    sent: list[int] = []
+    read_numbers: list[int] = []
 
     def texts() -> Iterator[str]:
         for number in range(1000):
-            sent.append(number)
+            read_numbers.append(number)
             yield f"SELECT {number}"
 
-    def take(success: bool, outcome: Any) -> None:
+    def interrupt(success: bool, outcome: Any) -> None:
         raise KeyboardInterrupt
 
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         with pytest.raises(KeyboardInterrupt):
-            execute_each(session, texts(), 5, take)
-        assert len(sent) < 20
+            execute_each(session, texts(), 5, interrupt)
+        assert len(read_numbers) < 20
 
 
 @pytest.mark.parametrize("call", [execute_concurrent, execute_concurrent_async])

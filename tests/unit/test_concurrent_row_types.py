@@ -57,8 +57,10 @@ def test_blocking(node: FakeNode) -> None:
         check(session.execute_concurrent(STATEMENTS, row_type=Item))
         check(session.execute_concurrent_with_args(READ, [None] * 5, row_type=Item))
         check(session.execute_concurrent_async(STATEMENTS, row_type=Item).result(timeout=30))
-        plain = execute_concurrent(session, STATEMENTS)
-        assert all(type(row) is not Item for _, result in plain for row in result)
+        outcomes_without_row_type = execute_concurrent(session, STATEMENTS)
+        assert all(
+            type(row) is not Item for _, result in outcomes_without_row_type for row in result
+        )
         # `row_type` also works if an application has replaced the session's `execute_async`.
         session.execute_async = session.execute_async  # type: ignore[method-assign]
         check(execute_concurrent(session, STATEMENTS, row_type=Item))
@@ -95,6 +97,7 @@ def test_an_error_that_the_retry_policy_ignores_is_an_empty_result() -> None:
             session = cluster.connect()
             prepared = session.prepare(WRITE)
             outcomes = list(execute_concurrent_with_args(session, prepared, [(1,), (2,)]))
+            # one result of execute(), and those of the two outcomes
             results = [session.execute(prepared, (0,)), *(result for _, result in outcomes)]
     assert [success for success, _ in outcomes] == [True, True]
     for result in results:

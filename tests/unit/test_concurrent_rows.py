@@ -24,16 +24,19 @@ ROWS: list[Any] = [(1,), (2,), ("three",), (4,), ("five",)]
 WHERE = r'^row 2: column "k" \(int, Int32Type\): \'three\''
 
 
-@pytest.mark.parametrize("generator", [False, True])
+@pytest.mark.parametrize("results_generator", [False, True])
 @pytest.mark.parametrize("concurrency", [1, 100])
 def test_a_value_of_the_wrong_type_names_its_row_and_column(
-    generator: bool, concurrency: int
+    results_generator: bool, concurrency: int
 ) -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         node.prime(SELECT, void())
         select = session.prepare(SELECT)
-        options: dict[str, Any] = {"results_generator": generator, "concurrency": concurrency}
+        options: dict[str, Any] = {
+            "results_generator": results_generator,
+            "concurrency": concurrency,
+        }
         with pytest.raises(EncodeTypeError, match=WHERE):
             list(execute_concurrent_with_args(session, select, ROWS, **options))
         with pytest.raises(EncodeTypeError, match=WHERE):

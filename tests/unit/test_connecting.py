@@ -48,12 +48,12 @@ def test_tls(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     contexts: list[Any] = []
 
-    def context(cafile: Any = None) -> Any:
+    def create_context(cafile: Any = None) -> Any:
         contexts.append(SimpleNamespace(cafile=cafile, chain=None, check_hostname=None))
         contexts[-1].load_cert_chain = lambda *chain: setattr(contexts[-1], "chain", chain)
         return contexts[-1]
 
-    monkeypatch.setattr(ssl, "create_default_context", context)
+    monkeypatch.setattr(ssl, "create_default_context", create_context)
     assert settings_of("--ssl")["ssl_context"].check_hostname is True
     tls_context = settings_of("--cafile", "ca", "--no-hostname-check")["ssl_context"]
     assert (tls_context.cafile, tls_context.check_hostname, tls_context.chain) == (
@@ -87,6 +87,7 @@ def test_ways_to_give_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(KeyError) as missing:
         settings_of("--user", "u", "--password-env", "NOTHING")
     assert reason_of(missing.value) == "the environment has no variable 'NOTHING'"
+    # Without a terminal, nobody can be asked.
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: False))
     with pytest.raises(ValueError, match="user 'u' needs a password: give --password-env") as error:
         settings_of("--user", "u")

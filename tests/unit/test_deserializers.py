@@ -17,11 +17,13 @@ def test_deserializers() -> None:
     assert deserializer.from_binary(None) is None
     assert deserializer.from_binary(b"") is None
     assert not deserializer.empty_binary_ok
-    several = deserializers.make_deserializers(
+    deserializer_list = deserializers.make_deserializers(
         [cqltypes.UTF8Type, cqltypes.lookup_casstype("ListType(Int32Type)")]
     )
-    assert several[0].from_binary(b"") == ""
-    assert several[1].from_binary(bytes.fromhex("00000001" + "00000004" + "00000007")) == [7]
+    assert deserializer_list[0].from_binary(b"") == ""
+    assert deserializer_list[1].from_binary(
+        bytes.fromhex("00000001" + "00000004" + "00000007")
+    ) == [7]
 
 
 @pytest.mark.parametrize(

@@ -40,16 +40,16 @@ def report_of(**settings: Any) -> dict[str, Any]:
     """Return the report with flat keys: ``connection.connect.timeout-ms``."""
     report: dict[str, Any] = json.loads(DriverConfigReporter(Cluster(**settings)).report())
 
-    def flat(group: dict[str, Any], before: str) -> dict[str, Any]:
+    def flatten(group: dict[str, Any], prefix: str) -> dict[str, Any]:
         flat_keys: dict[str, Any] = {}
         for name, value in group.items():
             if isinstance(value, dict):
-                flat_keys.update(flat(value, f"{before}{name}."))
+                flat_keys.update(flatten(value, f"{prefix}{name}."))
             else:
-                flat_keys[f"{before}{name}"] = value
+                flat_keys[f"{prefix}{name}"] = value
         return flat_keys
 
-    return flat(report, "")
+    return flatten(report, "")
 
 
 DEFAULTS = {
@@ -231,7 +231,9 @@ def test_each_control_connection_sends_the_current_report() -> None:
         cluster.connect()
         assert json.loads(configs_sent(nodes)[0])["connection"]["connect"] == {"timeout-ms": 5000}
         cluster.max_schema_agreement_wait = 3
+        # the control connection is the one that registered for events
         (control,) = [connection for connection in nodes[0].connections if connection.event_types]
+        # the cluster opens another control connection
         nodes[0].loop.call_soon_threadsafe(control.end)
         nodes[0].wait_for(lambda node: len(configs_sent(nodes)) == 2)
         agreement = json.loads(configs_sent(nodes)[1])["control-plane"]["schema"]["agreement"]
@@ -240,6 +242,7 @@ def test_each_control_connection_sends_the_current_report() -> None:
 
 @pytest.mark.parametrize("size", [10, MOST_BYTES])
 def test_a_report_that_is_too_long_is_not_sent(size: int) -> None:
+    # The report contains the name of the policy's class.
     policy = type("L" * size, (RoundRobinPolicy,), {})()
     with (
         FakeCluster(1, scylla=1) as nodes,

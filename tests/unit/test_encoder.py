@@ -122,6 +122,7 @@ def test_an_application_can_map_its_enum_classes() -> None:
         "'word'",
     )
     encoder.mapping[enum.Enum] = lambda member: "member"
+    # An entry for a base class applies to its subclasses.
     assert encoder.cql_encode_all_types(Plain.WORD) == "member"
 
 

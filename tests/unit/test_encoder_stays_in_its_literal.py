@@ -44,6 +44,7 @@ def is_one_literal(text: str) -> bool:
     offset = 0
     while offset < len(text):
         atom = ATOM.match(text, offset)
+        # a string, number or other literal without brackets
         if atom is not None and atom[0]:
             offset = atom.end()
         elif (mark := MARK.match(text, offset)) is not None:
@@ -55,6 +56,7 @@ def is_one_literal(text: str) -> bool:
             continue
         else:
             return False
+        # The text goes on after the end of the literal.
         if not open_brackets and offset < len(text):
             return False
     return not open_brackets
@@ -64,7 +66,7 @@ EVIL = "1'; DROP KEYSPACE k; --"
 
 
 class Text(str):
-    """A string whose methods return EVIL; the methods of `evil` subclasses return it."""
+    """A string whose methods return EVIL, too; the methods of evil subclasses return it."""
 
     __slots__ = ()
 
@@ -98,22 +100,22 @@ PROPERTIES = (
 )
 
 
-def evil(kind: type[Any]) -> type[Any]:
-    """Return a subclass of `kind` whose string conversions return EVIL instead of its value."""
+def subclass_with_evil_texts(cls: type[Any]) -> type[Any]:
+    """Return a subclass of `cls` whose string conversions return EVIL instead of its value."""
 
-    def method(self: Any, *_: Any, **__: Any) -> Any:
+    def return_evil_text(self: Any, *_: Any, **__: Any) -> Any:
         return Text(EVIL)
 
-    body: dict[str, Any] = {
-        name: method for name in METHODS if hasattr(kind, name) and name != "__bytes__"
+    attributes: dict[str, Any] = {
+        name: return_evil_text for name in METHODS if hasattr(cls, name) and name != "__bytes__"
     }
-    body |= {
-        name: property(method)
+    attributes |= {
+        name: property(return_evil_text)
         for name in PROPERTIES
-        if isinstance(getattr(kind, name, None), property) and name != "scope_id"
+        if isinstance(getattr(cls, name, None), property) and name != "scope_id"
     }
-    body["__hash__"] = kind.__hash__
-    return type("Evil", (kind,), body)
+    attributes["__hash__"] = cls.__hash__
+    return type("Evil", (cls,), attributes)
 
 
 ADDRESSES = (
@@ -162,26 +164,28 @@ CONSTRUCTED: list[tuple[type[Any], tuple[Any, ...]]] = [
 QUOTED = (Point, LineString, Polygon)
 
 
-@pytest.mark.parametrize(("kind", "arguments"), CONSTRUCTED)
-def test_a_subclass_has_the_literal_of_its_parent(kind: Any, arguments: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize(("cls", "arguments"), CONSTRUCTED)
+def test_a_subclass_has_the_literal_of_its_parent(cls: Any, arguments: tuple[Any, ...]) -> None:
     encode = Encoder().cql_encode_all_types
-    literal = encode(kind(*arguments))
+    literal = encode(cls(*arguments))
     assert is_one_literal(literal), literal
-    evil_literal = encode(evil(kind)(*arguments))
+    evil_literal = encode(subclass_with_evil_texts(cls)(*arguments))
     assert is_one_literal(evil_literal), evil_literal
-    if kind not in QUOTED and kind is not str:
+    # Values of these classes are quoted strings, which may have another text inside.
+    if cls not in QUOTED and cls is not str:
         assert evil_literal == literal
 
 
 @pytest.mark.parametrize(
-    "make", [ipaddress.ip_address, ipaddress.ip_interface, ipaddress.ip_network]
+    "address_class", [ipaddress.ip_address, ipaddress.ip_interface, ipaddress.ip_network]
 )
 @pytest.mark.parametrize("zone", ["', a = 'x", "eth0"])
-def test_an_address_with_a_zone_is_refused(make: Any, zone: str) -> None:
+def test_an_address_with_a_zone_is_refused(address_class: Any, zone: str) -> None:
     try:
-        address = make(f"::1%{zone}")
+        address = address_class(f"::1%{zone}")
     except ValueError:
         pytest.skip("this Python has no zones there")
+    # The constructor has dropped the zone.
     if "%" not in str(address):
         assert is_one_literal(Encoder().cql_encode_all_types(address))
         return
@@ -191,14 +195,15 @@ def test_an_address_with_a_zone_is_refused(make: Any, zone: str) -> None:
 
 def test_fields_overwritten_with_strings_are_refused() -> None:
     encode = Encoder().cql_encode_all_types
-    for thing in (Date(1), Time(1), Duration(1, 2, 3)):
-        for name in type(thing).__mro__[1].__dict__["__slots__"]:
-            before = getattr(thing, name)
-            setattr(thing, name, Text(EVIL))
+    for value_object in (Date(1), Time(1), Duration(1, 2, 3)):
+        # the slots are those of the class that the public class is derived from
+        for name in type(value_object).__mro__[1].__dict__["__slots__"]:
+            original = getattr(value_object, name)
+            setattr(value_object, name, Text(EVIL))
             with pytest.raises((TypeError, ValueError)):
-                encode(thing)
-            setattr(thing, name, before)
-        assert is_one_literal(encode(thing))
+                encode(value_object)
+            setattr(value_object, name, original)
+        assert is_one_literal(encode(value_object))
 
 
 def test_arrays_and_views_become_lists_or_sets() -> None:
@@ -216,7 +221,7 @@ SCALARS = st.one_of(
     st.builds(Date, st.integers(-(1 << 31), (1 << 31) - 1)), st.builds(Time, st.integers(0, 86_399_999_999_999)),  # noqa: E501
     st.builds(Duration, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
     st.sampled_from(Plain),
-    st.builds(evil(str), st.text()), st.builds(evil(bytes), st.binary()), st.builds(evil(int), st.integers()),  # noqa: E501
+    st.builds(subclass_with_evil_texts(str), st.text()), st.builds(subclass_with_evil_texts(bytes), st.binary()), st.builds(subclass_with_evil_texts(int), st.integers()),  # noqa: E501
 )  # fmt: skip
 VALUES = st.recursive(
     SCALARS,

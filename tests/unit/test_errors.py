@@ -66,11 +66,12 @@ def test_errors_of_the_server_have_its_fields() -> None:
     assert (unavailable.consistency, unavailable.required_replicas) == (4, 2)
     assert unavailable.alive_replicas == 1
     assert "consistency" in str(unavailable)
+    # 4 is the number of QUORUM.
     assert "QUORUM" in str(unavailable)
-    late: Any = errors.ReadTimeout("late", data_retrieved=True, required_responses=2)
-    assert (late.data_retrieved, late.required_responses) == (True, 2)
-    write: Any = errors.WriteTimeout("late", write_type=errors.WriteType.BATCH)
-    assert write.write_type == errors.WriteType.BATCH
+    read_timeout: Any = errors.ReadTimeout("late", data_retrieved=True, required_responses=2)
+    assert (read_timeout.data_retrieved, read_timeout.required_responses) == (True, 2)
+    write_timeout: Any = errors.WriteTimeout("late", write_type=errors.WriteType.BATCH)
+    assert write_timeout.write_type == errors.WriteType.BATCH
 
 
 def test_base_classes_of_errors() -> None:

@@ -87,28 +87,32 @@ def install_ours(site: Path) -> None:
     )
 
 
-def install_other(site: Path, modules: list[str]) -> None:
+def install_other(site_packages: Path, modules: list[str]) -> None:
     """Install the files of another distribution over this package, with its RECORD file."""
-    package = site / "cassandra"
+    package = site_packages / "cassandra"
     package.mkdir(exist_ok=True)
-    written = ["cassandra/__init__.py", *(f"cassandra/{module}" for module in modules)]
-    for name in written:
-        (site / name).write_text('"""Somebody else\'s."""\n')
-    info = site / "other_driver-3.0.dist-info"
+    names = ["cassandra/__init__.py", *(f"cassandra/{module}" for module in modules)]
+    for name in names:
+        (site_packages / name).write_text('"""Somebody else\'s."""\n')
+    info = site_packages / "other_driver-3.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-driver\nVersion: 3.0\n")
-    (info / "RECORD").write_text("".join(f"{name},,\n" for name in written))
+    (info / "RECORD").write_text("".join(f"{name},,\n" for name in names))
 
 
-def run(site: Path, code: str, lane: str = "") -> subprocess.CompletedProcess[str]:
-    """Run code in a child process that finds only the packages in `site`."""
-    environment = {"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin", "CASS_DRIVER_IMPL": lane}
+def run(site_packages: Path, code: str, lane: str = "") -> subprocess.CompletedProcess[str]:
+    """Run code in a child process that finds only the packages in `site_packages`."""
+    environment = {
+        "PYTHONPATH": str(site_packages),
+        "PATH": "/usr/bin:/bin",
+        "CASS_DRIVER_IMPL": lane,
+    }
     return subprocess.run(
         [sys.executable, "-S", "-c", code],
         capture_output=True,
         text=True,
         env=environment,
-        cwd=site,
+        cwd=site_packages,
         check=False,
     )
 
@@ -137,12 +141,12 @@ def test_a_shim_with_another_driver_s_name_is_accepted(tmp_path: Path) -> None:
         "Metadata-Version: 2.1\nName: cassandra-driver\nVersion: 3.30.1+turbocql\n"
     )
     (info / "RECORD").write_text(f"{info.name}/METADATA,,\n")
-    done = run(
+    process = run(
         tmp_path,
         "import cassandra.cluster, importlib.metadata as metadata; "
         "print(metadata.distribution('cassandra-driver').version)",
     )
-    assert done.stdout == "3.30.1+turbocql\n", done.stderr
+    assert process.stdout == "3.30.1+turbocql\n", process.stderr
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_nobody_uses_cached_property() -> None:
 
 
 def test_each_file_with_a_lock_replaces_it_in_a_forked_child() -> None:
-    forgotten = [
+    files_without_renewal = [
         name
         for path in ROOT.rglob("*.py")
         if LOCK.search(text := path.read_text())
@@ -43,7 +43,7 @@ def test_each_file_with_a_lock_replaces_it_in_a_forked_child() -> None:
         and "renewed(" not in text
         and "register_at_fork" not in text
     ]
-    assert forgotten == []
+    assert files_without_renewal == []
     assert [
         name for name in NOT_NEEDED_IN_CHILDREN if not LOCK.search((ROOT / name).read_text())
     ] == []

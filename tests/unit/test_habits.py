@@ -71,18 +71,19 @@ def missing(kind: type, table: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "table"), TABLES, ids=[f"{kind.__module__}.{kind.__name__}" for kind, _ in TABLES]
+    ("cls", "table"), TABLES, ids=[f"{cls.__module__}.{cls.__name__}" for cls, _ in TABLES]
 )
-def test_names_of_other_libraries(kind: type, table: dict[str, str]) -> None:
+def test_names_of_other_libraries(cls: type, table: dict[str, str]) -> None:
     """Reading such a name raises an AttributeError with advice."""
-    names = missing(kind, table)
+    names = missing(cls, table)
     assert names
     for name in names:
-        assert not hasattr(kind, name)
+        assert not hasattr(cls, name)
         with pytest.raises(
-            AttributeError, match=rf"'{kind.__name__}' object has no attribute '{name}': \S+"
+            AttributeError, match=rf"'{cls.__name__}' object has no attribute '{name}': \S+"
         ):
-            getattr(object.__new__(kind), name)
+            # an object without its `__init__`, which could need a connection
+            getattr(object.__new__(cls), name)
 
 
 def test_dir_does_not_list_the_names_of_other_libraries(session: Session) -> None:
@@ -92,24 +93,24 @@ def test_dir_does_not_list_the_names_of_other_libraries(session: Session) -> Non
 
 
 def test_adding_habits_keeps_a_class_s_own_attributes() -> None:
-    class Mine:
+    class ClassWithFirst:
         first = 1
 
-    _habits.add_habits(Mine, {"first": "no", "second": "write first"})
-    assert Mine.first == 1
+    _habits.add_habits(ClassWithFirst, {"first": "no", "second": "write first"})
+    assert ClassWithFirst.first == 1
     with pytest.raises(AttributeError, match="write first"):
-        Mine().second  # type: ignore[attr-defined]  # noqa: B018
+        ClassWithFirst().second  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_subclasses_and_objects_may_define_the_names() -> None:
-    class Ours(Session):
+    class SessionWithClose(Session):
         def close(self) -> str:
             return "closed"
 
-    ours: Any = Ours.__new__(Ours)
-    assert ours.close() == "closed"
-    ours.cursor = 5
-    assert ours.cursor == 5
+    session: Any = SessionWithClose.__new__(SessionWithClose)
+    assert session.close() == "closed"
+    session.cursor = 5
+    assert session.cursor == 5
 
 
 def test_advice_for_asyncio_awaits() -> None:
@@ -164,9 +165,12 @@ STATEMENTS: list[Any] = [SimpleStatement("SELECT 1"), BatchStatement()]
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: type(statement).__name__)
 @pytest.mark.parametrize("name", sorted(_habits.STATEMENT_SETTINGS))
 def test_a_misspelt_setting_of_a_statement_warns(statement: Any, name: str) -> None:
-    with pytest.warns(RuntimeWarning, match=rf"{name} has no effect: (did you mean|write)") as seen:
+    with pytest.warns(
+        RuntimeWarning, match=rf"{name} has no effect: (did you mean|write)"
+    ) as warned:
         setattr(statement, name, 3)
-    assert seen[0].filename == __file__
+    assert warned[0].filename == __file__
+    # The attribute is set nevertheless.
     assert getattr(statement, name) == 3
     delattr(statement, name)
     assert not hasattr(statement, name)
@@ -182,39 +186,40 @@ def test_a_misspelt_setting_of_a_session_warns(session: Session) -> None:
 
 
 def test_attributes_of_a_subclass_of_a_statement_do_not_warn() -> None:
-    class Ours(SimpleStatement):
+    class StatementWithAttributes(SimpleStatement):
         pass
 
-    ours: Any = Ours("SELECT 1")
+    statement: Any = StatementWithAttributes("SELECT 1")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ours.timeout = 3
-        ours.consistency_level = ConsistencyLevel.ONE
-    assert ours.timeout == 3
+        statement.timeout = 3
+        statement.consistency_level = ConsistencyLevel.ONE
+    assert statement.timeout == 3
 
 
 def test_settings_after_connect_warn(session: Session) -> None:
     cluster = session.cluster
-    with pytest.warns(RuntimeWarning, match=r"Cluster\.port has no effect after connect") as seen:
+    with pytest.warns(RuntimeWarning, match=r"Cluster\.port has no effect after connect") as warned:
         cluster.port = cluster.port
-    assert seen[0].filename == __file__
+    assert warned[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        # This setting has an effect after connect, and any setting before it.
         cluster.control_connection_timeout = 5.0
         Cluster().port = 9043
 
 
-@pytest.mark.parametrize("size", [0, 1])
-def test_parameters_beside_a_batch_warn(session: Session, size: int) -> None:
+@pytest.mark.parametrize("method_index", [0, 1])
+def test_parameters_beside_a_batch_warn(session: Session, method_index: int) -> None:
     batch = BatchStatement()
     batch.add("INSERT INTO t (k) VALUES (1)")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         session.execute(batch, ())
         session.execute(batch, None)
-    with pytest.warns(RuntimeWarning, match=r"ignored: a BatchStatement has.*batch\.add") as seen:
-        (session.execute, session.execute_async)[size](batch, (1, 2))
-    assert seen[0].filename == __file__
+    with pytest.warns(RuntimeWarning, match=r"ignored: a BatchStatement has.*batch\.add") as warned:
+        (session.execute, session.execute_async)[method_index](batch, (1, 2))
+    assert warned[0].filename == __file__
 
 
 class Money:
@@ -506,13 +511,13 @@ def test_wrong_timeouts(session: Session, timeout: Any, text: str) -> None:
 )
 async def test_statements_without_parameters(session: Session, pairs: Any) -> None:
     """The error says how to write a statement without parameters."""
-    text = r"write \(statement, None\) for a statement without parameters"
-    with pytest.raises(TypeError, match=text):
+    message = r"write \(statement, None\) for a statement without parameters"
+    with pytest.raises(TypeError, match=message):
         execute_concurrent(session, pairs)
     async with FakeNode() as node, aio.Cluster([node.address], port=node.port) as cluster:
-        awaiting = await cluster.connect()
-        with pytest.raises(TypeError, match=text):
-            awaiting.execute_concurrent(pairs)
+        aio_session = await cluster.connect()
+        with pytest.raises(TypeError, match=message):
+            aio_session.execute_concurrent(pairs)
 
 
 def test_indexing_a_result_by_column_name(session: Session) -> None:
@@ -524,11 +529,12 @@ def test_indexing_a_result_by_column_name(session: Session) -> None:
 def test_rows_of_a_future_without_result(session: Session) -> None:
     """The error says to call `result()`."""
     future: Any = session.execute_async("SELECT key FROM system.local")
-    text = r"its rows are those of future\.result\(\)"
-    with pytest.raises(TypeError, match=text):
+    message = r"its rows are those of future\.result\(\)"
+    with pytest.raises(TypeError, match=message):
         list(future)
-    with pytest.raises(TypeError, match=text):
+    with pytest.raises(TypeError, match=message):
         future[0]
+    # A future must not look like an iterable or a sequence.
     assert not hasattr(future, "__getitem__")
     assert not isinstance(future, Iterable)
     future.result()
@@ -569,6 +575,7 @@ def test_names_of_other_rows(name: str) -> None:
 
 def test_rows_are_read_only() -> None:
     row = row_class(("k", "get"))(1, 2)
+    # A column's name precedes the advice for a dict's method.
     assert row.get == 2
     assert "items" not in dir(row)
     with pytest.raises(AttributeError, match=r"write row = row\._replace\(k=\.\.\.\)"):
@@ -605,5 +612,6 @@ def test_missing_names_of_the_schema_suggest_existing_ones() -> None:
     (note,) = notes_of(caught.value)
     assert note.startswith("(no keyspace is known: cluster.connect() reads them, unless")
     with pytest.raises(KeyError) as caught:
+        # Ten of twelve names are shown.
         LazyMapping(dict.fromkeys(map(str, range(12))), str)["a"]
     assert "'9' and 2 more" in notes_of(caught.value)[0]

@@ -69,9 +69,9 @@ def test_import_pulls_in_nothing_optional(imports: str) -> None:
         f"before = set(sys.modules)\n{IMPORTS[imports]}\n"
         "print(*sorted(set(sys.modules) - before))"
     )
-    done = run_python(code, is_bare=True)
-    assert done.returncode == 0, done.stderr
-    loaded = set(done.stdout.split())
+    process = run_python(code, is_bare=True)
+    assert process.returncode == 0, process.stderr
+    loaded = set(process.stdout.split())
     assert "cassandra.cluster.cluster" in loaded
     # Compression modules are imported with the first connection.
     assert not loaded & UNWANTED
@@ -80,20 +80,20 @@ def test_import_pulls_in_nothing_optional(imports: str) -> None:
         "cassandra._accel.bases"
     }
     packages = {name.partition(".")[0] for name in loaded}
-    strangers = {
+    third_party_packages = {
         name
         for name in packages - sys.stdlib_module_names
         if not name.startswith(("cassandra", "_cython_", "cython_"))
     }
-    assert strangers == set()
+    assert third_party_packages == set()
 
 
 def test_the_python_twins_of_codecs_and_rows_are_not_imported_beside_the_compiled_ones(
     compiled: Twins,
 ) -> None:
-    done = run_python("import sys; import cassandra.cluster, cassandra.aio; print(*sys.modules)")
-    assert done.returncode == 0, done.stderr
-    loaded = set(done.stdout.split())
+    process = run_python("import sys; import cassandra.cluster, cassandra.aio; print(*sys.modules)")
+    assert process.returncode == 0, process.stderr
+    loaded = set(process.stdout.split())
     assert compiled.codecs.__name__ in loaded
     assert not loaded & {
         "cassandra.cqltypes.codecs.containers",
@@ -106,12 +106,12 @@ def test_the_python_twins_of_codecs_and_rows_are_not_imported_beside_the_compile
 def test_creating_a_cluster_imports_the_engine() -> None:
     # The caller's thread imports the engine before it connects; the engine's own thread imports
     # nothing.
-    for face in ("cluster", "aio"):
-        done = run_python(
-            f"import sys; from cassandra.{face} import Cluster; Cluster(['127.0.0.1']); "
+    for api_module in ("cluster", "aio"):
+        process = run_python(
+            f"import sys; from cassandra.{api_module} import Cluster; Cluster(['127.0.0.1']); "
             "print('cassandra.engine.core' in sys.modules)"
         )
-        assert done.stdout.strip() == "True", done.stderr
+        assert process.stdout.strip() == "True", process.stderr
 
 
 # The fake node runs in the test's own process, because it imports more modules than the driver.
@@ -135,28 +135,30 @@ def execute():
 }
 
 
-@pytest.mark.parametrize("face", EXECUTING)
-def test_executing_imports_nothing_after_a_cluster_is_created(face: str) -> None:
+@pytest.mark.parametrize("api_module", EXECUTING)
+def test_executing_imports_nothing_after_a_cluster_is_created(api_module: str) -> None:
     with FakeNode() as node:
         node.prime("SELECT 1", rows([("v", "int")], [(1,)]))
-        done = run_python(
+        process = run_python(
             "import asyncio, sys\n"
-            f"from cassandra.{face} import Cluster\n"
+            f"from cassandra.{api_module} import Cluster\n"
             f"cluster = Cluster([{node.address!r}], port={node.port})\n"
-            f"{EXECUTING[face]}"
+            f"{EXECUTING[api_module]}"
             "before = set(sys.modules)\n"
             "execute()\n"
             "print(*set(sys.modules) - before)"
         )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     # Optional packages, such as uvloop, are imported with the loop or with a connection. The codecs
     # of the Python twin are imported when the first codec of their kind is needed.
-    late = {
+    imported_late = {
         name
-        for name in done.stdout.split()
+        for name in process.stdout.split()
         if name.startswith("cassandra") or name.partition(".")[0] in sys.stdlib_module_names
     }
-    assert not {name for name in late if not name.startswith("cassandra.cqltypes.codecs.")} - {
+    assert not {
+        name for name in imported_late if not name.startswith("cassandra.cqltypes.codecs.")
+    } - {
         "gc"  # imported by uvloop
     }
 
@@ -178,18 +180,18 @@ asyncio.run(main())
 }
 
 
-@pytest.mark.parametrize("face", PROGRAMS)
-def test_compatibility_modules_are_not_imported_unless_used(face: str) -> None:
-    done = run_python(
+@pytest.mark.parametrize("api_module", PROGRAMS)
+def test_compatibility_modules_are_not_imported_unless_used(api_module: str) -> None:
+    process = run_python(
         "import asyncio, sys\n"
-        f"from cassandra.{face} import Cluster\n"
+        f"from cassandra.{api_module} import Cluster\n"
         "from cassandra.testing.fake import FakeNode, rows\n"
         "with FakeNode() as node:\n"
         "    node.prime('SELECT 1', rows([('v', 'int')], [(1,)]))\n"
-        f"{textwrap.indent(PROGRAMS[face], '    ')}"
+        f"{textwrap.indent(PROGRAMS[api_module], '    ')}"
         "print(*[name for name in sys.modules if name.startswith('cassandra._compat')])"
     )
-    assert (done.stdout.split(), done.stderr) == ([], "")
+    assert (process.stdout.split(), process.stderr) == ([], "")
 
 
 @pytest.mark.slow
@@ -206,9 +208,9 @@ def test_importing_only_the_package_loads_little() -> None:
         "import logging, sys; before = set(sys.modules); import cassandra; "
         "print(*sorted(set(sys.modules) - before))"
     )
-    done = run_python(code)
-    assert done.returncode == 0, done.stderr
-    loaded = set(done.stdout.split())
+    process = run_python(code)
+    assert process.returncode == 0, process.stderr
+    loaded = set(process.stdout.split())
     assert not loaded & {
         *UNWANTED,
         "asyncio",

@@ -51,8 +51,8 @@ thread.join()
 print(fork(child), _imports._importers)
 """
     )
-    done = run_python(code)
-    assert done.stdout.split() == ["0", "0", "[]"], done.stderr
+    process = run_python(code)
+    assert process.stdout.split() == ["0", "0", "[]"], process.stderr
 
 
 def test_a_module_may_fork_while_it_is_imported(tmp_path: Path) -> None:
@@ -66,8 +66,9 @@ def test_a_module_may_fork_while_it_is_imported(tmp_path: Path) -> None:
 print(_imports.import_module("forks").status, _imports._importers)
 """
     )
-    done = run_python(code)
-    assert done.stdout.split() == ["0", "[]"], done.stderr
+    process = run_python(code)
+    # the exit status of the child, and no import under way
+    assert process.stdout.split() == ["0", "[]"], process.stderr
 
 
 def test_a_fork_waits_for_an_import_only_for_a_limited_time(tmp_path: Path) -> None:
@@ -87,8 +88,9 @@ sys.stdout.flush()
 os._exit(0)
 """
     )
-    done = run_python(code)
-    assert done.stdout.split() == ["0", "1"], done.stderr
+    process = run_python(code)
+    # the exit status of the child, and the import that never ends
+    assert process.stdout.split() == ["0", "1"], process.stderr
 
 
 def test_a_failed_import_is_not_listed_as_running() -> None:

@@ -61,16 +61,17 @@ class Home:
 
 
 def test_lazy_attributes_of_classes_are_imported_by_import_all(module: ModuleType) -> None:
-    class Holder:
+    class ClassWithLazyAttributes:
         hello = _lazy.LazyAttribute(__name__, "Home", for_engine=True)
         loads = _lazy.LazyAttribute("json", name="dumps", for_engine=True)
         patched = _lazy.LazyAttribute("json", name="dumps", for_engine=True)
 
-    with mock.patch.object(Holder, "patched", 5):
+    with mock.patch.object(ClassWithLazyAttributes, "patched", 5):
         _imports.import_all()
-        assert vars(Holder)["hello"] is Home.hello
-        assert vars(Holder)["loads"] is importlib.import_module("json").dumps
-        assert Holder.patched == 5
+        assert vars(ClassWithLazyAttributes)["hello"] is Home.hello
+        assert vars(ClassWithLazyAttributes)["loads"] is importlib.import_module("json").dumps
+        # A patched attribute is left alone.
+        assert ClassWithLazyAttributes.patched == 5
 
 
 LEFT = """

@@ -80,21 +80,21 @@ def base() -> Any:
 
 
 def test_a_lazy_base_copies_all_attributes_at_the_first_use(base: Any) -> None:
-    class Holder(base):  # type: ignore[misc]
+    class Derived(base):  # type: ignore[misc]
         pass
 
     assert isinstance(vars(base)["hello"], _lazy.LazyAttribute)
-    assert Holder().hello("you") == "Holder you"
+    assert Derived().hello("you") == "Derived you"
     assert vars(base)["hello"] is vars(Home)["hello"]
-    assert (Holder.made(), Holder.number, Holder().read_only) == ("Holder", 5, 7)
-    assert Holder.read_only is vars(Home)["read_only"]
+    assert (Derived.made(), Derived.number, Derived().read_only) == ("Derived", 5, 7)
+    assert Derived.read_only is vars(Home)["read_only"]
     assert not [
         attribute for attribute in vars(base).values() if isinstance(attribute, _lazy.LazyAttribute)
     ]
 
 
 def test_a_subclass_may_override_lazy_attributes_and_call_super(base: Any) -> None:
-    class Holder(base):  # type: ignore[misc]
+    class Derived(base):  # type: ignore[misc]
         def hello(self, name: str) -> str:
             return f"{super().hello(name)}!"
 
@@ -102,29 +102,30 @@ def test_a_subclass_may_override_lazy_attributes_and_call_super(base: Any) -> No
         def made(cls) -> str:
             return f"{super().made()}!"
 
-    assert (Holder().hello("you"), Holder.made()) == ("Holder you!", "Holder!")
+    assert (Derived().hello("you"), Derived.made()) == ("Derived you!", "Derived!")
 
 
 @pytest.mark.parametrize("is_loaded", [False, True])
 def test_attributes_set_on_an_instance_are_kept(base: Any, is_loaded: bool) -> None:
-    class Holder(base):  # type: ignore[misc]
+    class Derived(base):  # type: ignore[misc]
         pass
 
     if is_loaded:
-        assert Holder.hello
-        assert Holder.read_only
-    first, second = Holder(), Holder()
+        assert Derived.hello
+        assert Derived.read_only
+    first, second = Derived(), Derived()
     first.hello = len
-    assert (first.hello("you"), second.hello("you")) == (3, "Holder you")
+    assert (first.hello("you"), second.hello("you")) == (3, "Derived you")
     del first.hello
-    assert first.hello("you") == "Holder you"
+    assert first.hello("you") == "Derived you"
     with pytest.raises(AttributeError):
+        # The instance has no attribute of its own any more.
         del first.hello
     with pytest.raises(AttributeError):
         first.read_only = 8
-    with mock.patch.object(Holder, "hello", return_value="patched"):
+    with mock.patch.object(Derived, "hello", return_value="patched"):
         assert second.hello("you") == "patched"
-    assert second.hello("you") == "Holder you"
+    assert second.hello("you") == "Derived you"
 
 
 @pytest.mark.parametrize(

@@ -58,65 +58,73 @@ COSTLY: list[tuple[Any, bytes | None, int]] = [
 
 
 @pytest.mark.usefixtures("low_cell_limit")
-@pytest.mark.parametrize(("kind", "cell", "limit"), COSTLY, ids=range(len(COSTLY)))
+@pytest.mark.parametrize(("cqltype", "cell", "null_limit"), COSTLY, ids=range(len(COSTLY)))
 def test_nulls_of_a_column_are_limited_for_each_page(
-    twins: Twins, kind: Any, cell: bytes | None, limit: int
+    twins: Twins, cqltype: Any, cell: bytes | None, null_limit: int
 ) -> None:
-    plan = column_plan(twins, [kind])
-    for count in (limit // 2, limit // 2, limit // 2):  # each page has its own limit
-        assert plan.read(value(cell) * count, 0, count).length == count
+    page_reader = column_plan(twins, [cqltype])
+    for count in (null_limit // 2, null_limit // 2, null_limit // 2):  # each page has its own limit
+        assert page_reader.read(value(cell) * count, 0, count).length == count
     with pytest.raises(
         DecodeError,
         match=r'^(row \d+, )?column "c0" .*nulls stand for more cells '
         r".* limits.null_cells \(10000\)",
     ):
-        plan.read(value(cell) * (2 * limit), 0, 2 * limit)
+        page_reader.read(value(cell) * (2 * null_limit), 0, 2 * null_limit)
     limits.null_cells *= 3
-    assert plan.read(value(cell) * (2 * limit), 0, 2 * limit).length == 2 * limit
+    assert (
+        page_reader.read(value(cell) * (2 * null_limit), 0, 2 * null_limit).length == 2 * null_limit
+    )
 
 
 @pytest.mark.usefixtures("low_cell_limit")
 @pytest.mark.parametrize("method", ["tuples", "named_tuples", "dicts", "columns", "iterate"])
 def test_missing_fields_in_rows_are_limited(twins: Twins, method: str) -> None:
-    kind = list_of(WIDE)
-    plan = twins.rows.RowPlan(["c0"], [kind.build_codec(twins.codecs)])
+    list_type = list_of(WIDE)
+    plan = twins.rows.RowPlan(["c0"], [list_type.build_codec(twins.codecs)])
 
-    def page(count: int) -> bytes:
+    def page_of_short_values(count: int) -> bytes:
         return value(count.to_bytes(4, "big") + value(value(bytes(4))) * count)
 
+    # each page has its own limit
     for _ in range(3):
-        assert len(list(getattr(plan, method)(page(10), 0, 1))) == 1
+        assert len(list(getattr(plan, method)(page_of_short_values(10), 0, 1))) == 1
     with pytest.raises(DecodeError, match=r'^row 0, column "c0" .*limits.null_cells \(10000\)'):
-        list(getattr(plan, method)(page(11), 0, 1))
+        # Each value lacks 999 fields, so ten of them are just below the limit of 10,000.
+        list(getattr(plan, method)(page_of_short_values(11), 0, 1))
     for _ in range(3):
         assert (
-            len(kind.deserialize(page(10)[4:], 5)) == len(kind.from_binary(page(10)[4:], 5)) == 10
+            # without the length of the cell
+            len(list_type.deserialize(page_of_short_values(10)[4:], 5))
+            == len(list_type.from_binary(page_of_short_values(10)[4:], 5))
+            == 10
         )
     with pytest.raises(DecodeError, match=r"limits.null_cells \(10000\)"):
-        kind.deserialize(page(11)[4:], 5)
+        list_type.deserialize(page_of_short_values(11)[4:], 5)
 
 
 @pytest.mark.usefixtures("low_cell_limit")
 def test_threads_count_nulls_separately(twins: Twins) -> None:
-    wide = WIDE.build_codec(twins.codecs)
-    cut = value(bytes(4))  # lacks 999 fields
+    wide_codec = WIDE.build_codec(twins.codecs)
+    short_value = value(bytes(4))  # lacks 999 fields
 
-    def read(data: bytes) -> Any:
-        others = threading.Thread(target=wide.decode, args=(cut,))
-        others.start()
-        others.join()
-        return [wide.decode(cut) for _ in range(3)]
+    def decode_in_two_threads(data: bytes) -> Any:
+        other_thread = threading.Thread(target=wide_codec.decode, args=(short_value,))
+        other_thread.start()
+        other_thread.join()
+        return [wide_codec.decode(short_value) for _ in range(3)]
 
-    inner = twins.codecs.from_functions("inner", bytes, read)
-    plan = twins.rows.RowPlan(["w", "f"], [wide, inner])
-    row = value(cut) + value(b"x")
+    nested_codec = twins.codecs.from_functions("inner", bytes, decode_in_two_threads)
+    plan = twins.rows.RowPlan(["w", "f"], [wide_codec, nested_codec])
+    row = value(short_value) + value(b"x")
+    # Each row lacks 999 fields that count; those that are decoded in the meantime do not count.
     assert len(plan.tuples(row * 10, 0, 10)) == 10
     with pytest.raises(DecodeError, match=r'^row 10, column "w" .*limits.null_cells'):
         plan.tuples(row * 11, 0, 11)
 
 
 @pytest.mark.slow
-def test_too_many_nulls_are_found_without_a_look_at_each_row(twins: Twins) -> None:
+def test_too_many_nulls_are_refused_without_decoding_each_row(twins: Twins) -> None:
     """The number of nulls is enough to refuse the page; decoding each row with all its fields would
     take minutes.
     """
@@ -141,10 +149,11 @@ HUGE = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "nulls", "length"), HUGE)
+@pytest.mark.parametrize(("cqltype", "nulls", "length"), HUGE)
 def test_null_vectors_cost_no_memory(
-    twins: Twins, kind: str, nulls: int, length: int | None
+    twins: Twins, cqltype: str, nulls: int, length: int | None
 ) -> None:
+    # In a process of its own, since the peak of a process never falls.
     code = f"""if True:
         import resource
         from cassandra import cqltypes as t
@@ -153,20 +162,20 @@ def test_null_vectors_cost_no_memory(
         from tests.unit.protocol.pages import column_plan
         from tests.unit.protocol.wire import value
         from tests.unit.cqltypes.samples import vector_of
-        plan = column_plan(Twins({twins.impl!r}), [{kind}])
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        plan = column_plan(Twins({twins.impl!r}), [{cqltype}])
+        memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         try:
             page = plan.read(value(None) * {nulls}, 0, {nulls})
             length = page.children[0].length
         except DecodeError:
             length = None
-        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before) // 1024
         print(length, grown)
     """
-    done: subprocess.CompletedProcess[str] = run_python(code, WITH_TESTS)
-    assert done.stdout, done.stderr
-    printed_length, grown = done.stdout.split()
-    assert (printed_length, int(grown) < 50) == (str(length), True), grown
+    process: subprocess.CompletedProcess[str] = run_python(code, WITH_TESTS)
+    assert process.stdout, process.stderr
+    printed_length, mib_grown = process.stdout.split()
+    assert (printed_length, int(mib_grown) < 50) == (str(length), True), mib_grown
 
 
 def test_columns_and_fields_of_a_result_are_limited() -> None:
@@ -175,15 +184,18 @@ def test_columns_and_fields_of_a_result_are_limited() -> None:
     with pytest.raises(ProtocolError, match=r"65537 columns, more than limits.columns \(65536\)"):
         read_columns(Cursor(body), limits.columns + 1, True, None)
     assert len(read_columns(Cursor(body), 100, True, None)) == 100
-    inner = short(0x31) + short(40_000) + short(9) * 40_000
+    # a tuple (0x31) of 40,000 ints (9)
+    large_tuple = short(0x31) + short(40_000) + short(9) * 40_000
     with pytest.raises(ProtocolError, match=r"more fields than limits.columns"):
-        TypeReader(Cursor(short(0x31) + short(2) + inner * 2), None).read()
+        TypeReader(Cursor(short(0x31) + short(2) + large_tuple * 2), None).read()
 
 
 def test_a_cache_is_bounded_in_bytes() -> None:
     cache: Bounded[str, int] = Bounded(4, 800)
+    # four entries of at most an eighth of 800 bytes; "a" comes twice and is kept
     assert [cache.keep(name, number, 90) for number, name in enumerate("abca")] == [0, 1, 2, 0]
     assert (len(cache), cache.get("c"), cache.get("x")) == (3, 2, None)
+    # An entry above the eighth of the limit is returned, but not kept.
     assert cache.keep("large", 5, 101) == 5
     assert cache.get("large") is None
     for number in range(20):
@@ -192,6 +204,7 @@ def test_a_cache_is_bounded_in_bytes() -> None:
         assert cache.held <= 800
     cache.discard(lambda key: key.startswith("n"))
     assert [*cache.values()] == []
+    # the texts and bytes, at any depth
     assert text_size(("ab", (b"c", None, ("d",)), 5)) == 4
 
 
@@ -200,8 +213,8 @@ def test_caches_of_long_names_stay_bounded() -> None:
     for number in range(300):
         name = f"N{number}" + "x" * 60_000
         assert custom.mkUnrecognizedType(name).cassname == name
-        kind = custom.mkUnrecognizedType(name[:1000])
-        t.ListType.apply_parameters((kind,))
+        custom_type = custom.mkUnrecognizedType(name[:1000])
+        t.ListType.apply_parameters((custom_type,))
         t.UserType.make_udt_class("k", name, ["f"], [t.Int32Type])
         rowclass.row_class([name[:100] + f"_{field}" for field in range(50)])
         assert maybe_escape_name(name) == f'"{name}"'
@@ -214,8 +227,10 @@ def test_recently_used_statements_are_bounded_in_bytes() -> None:
     recent: RecentlyUsed[tuple[str | None, str], int] = RecentlyUsed(1000, 10_000)
     for number in range(100):
         recent.put(("k", f"{number:03}" + "x" * 996), number)
+        # An entry that is put again counts once.
         recent.put(("k", f"{number:03}" + "x" * 996), number)
     assert (len(recent), recent.held) == (10, 10_000)
     assert recent.get(("k", "099" + "x" * 996)) == 99
+    # The newest entry stays, however large it is.
     recent.put((None, "y" * 50_000), 1)
     assert (len(recent), recent.held) == (1, 50_000)

@@ -57,7 +57,7 @@ WRITE_TIMEOUT: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("answer", "policy", "counted"),
+    ("answer", "policy", "expected_counts"),
     [
         (
             error(ErrorCode.READ_TIMEOUT, **READ_TIMEOUT),
@@ -94,9 +94,10 @@ WRITE_TIMEOUT: dict[str, Any] = {
     ],
 )
 def test_counters_of_requests_and_errors(
-    answer: Answerable, policy: RetryPolicy, counted: dict[str, int]
+    answer: Answerable, policy: RetryPolicy, expected_counts: dict[str, int]
 ) -> None:
     """Each response and decision counts as beside it."""
+    # a short timeout, for the answer that never comes
     profile = ExecutionProfile(retry_policy=policy, request_timeout=0.3)
     with (
         FakeNode() as node,
@@ -108,7 +109,8 @@ def test_counters_of_requests_and_errors(
         try:
             session.execute(QUERY)
         except DriverException:
-            assert counted
+            # A request that fails is counted.
+            assert expected_counts
         assert cluster.metrics is not None
         stats = cluster.metrics.get_stats()
         names = (
@@ -120,7 +122,7 @@ def test_counters_of_requests_and_errors(
             "retries",
             "ignores",
         )
-        assert {name: stats[name] for name in names if stats[name]} == counted
+        assert {name: stats[name] for name in names if stats[name]} == expected_counts
 
 
 def test_hosts_and_times() -> None:
@@ -154,19 +156,21 @@ async def test_requests_of_the_asyncio_api_are_counted() -> None:
 
 def test_names() -> None:
     """The names of metrics are unique, and free again after shutdown."""
-    first, second = Cluster(metrics_enabled=True), Cluster(metrics_enabled=True)
-    assert isinstance(first.metrics, Metrics)
-    assert isinstance(second.metrics, Metrics)
-    first.metrics.set_stats_name("mine")
-    first.metrics.set_stats_name("mine")
+    first_cluster, second_cluster = Cluster(metrics_enabled=True), Cluster(metrics_enabled=True)
+    assert isinstance(first_cluster.metrics, Metrics)
+    assert isinstance(second_cluster.metrics, Metrics)
+    first_cluster.metrics.set_stats_name("mine")
+    # The name that a cluster has may be set again.
+    first_cluster.metrics.set_stats_name("mine")
     assert getStats()["mine"]["retries"] == 0
     with pytest.raises(ValueError, match="mine"):
-        second.metrics.set_stats_name("mine")
-    first.metrics.shutdown()
+        second_cluster.metrics.set_stats_name("mine")
+    first_cluster.metrics.shutdown()
     assert "mine" not in getStats()
-    metrics = second.metrics
-    del second
+    metrics = second_cluster.metrics
+    del second_cluster
     gc.collect()
+    # Metrics hold no reference to their cluster, so they have nothing to report without it.
     assert metrics.get_stats()["known_hosts"] == 0
 
 
@@ -178,6 +182,7 @@ def test_statistics_of_the_request_timer() -> None:
         timer.record(None, milliseconds / 1000)
     assert timer["count"] == 1000
     assert timer["mean"] == pytest.approx(0.5005)
+    # the standard deviation of an even distribution over one second: 1 / sqrt(12)
     assert timer["stddev"] == pytest.approx(0.2887, rel=0.01)
     for key, value in {
         "median": 0.5,
@@ -196,13 +201,14 @@ def test_statistics_of_the_request_timer() -> None:
 
 
 def test_methods_of_metrics_increase_their_counters() -> None:
-    counts = Cluster(metrics_enabled=True).metrics
-    assert counts is not None
+    metrics = Cluster(metrics_enabled=True).metrics
+    assert metrics is not None
     for name in (
         "write_timeout", "read_timeout", "unavailable", "connection_error", "other_error",
         "ignore", "retry",
     ):  # fmt: skip
-        getattr(counts, f"on_{name}")()
-    numbers = counts.get_stats()
+        getattr(metrics, f"on_{name}")()
+    numbers = metrics.get_stats()
+    # each of the seven methods has increased one counter
     assert [value for value in numbers.values() if value == 1] == [1] * 7
-    assert (counts.stats.retries, counts.stats.ignores) == (1, 1)
+    assert (metrics.stats.retries, metrics.stats.ignores) == (1, 1)

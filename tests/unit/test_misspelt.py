@@ -13,9 +13,9 @@ from cassandra.testing.fake import FakeNode
 from tests.processes import run_python
 
 
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_a_misspelt_attribute_is_an_error(face: Any) -> None:
-    cluster = face()
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_a_misspelt_attribute_is_an_error(cluster_class: Any) -> None:
+    cluster = cluster_class()
     for wrong, right in (
         ("conect_timeout", "connect_timeout"),
         ("reprepare_on_ups", "reprepare_on_up"),
@@ -27,12 +27,13 @@ def test_a_misspelt_attribute_is_an_error(face: Any) -> None:
 
 
 def test_an_application_s_attributes_of_a_cluster_are_kept() -> None:
-    class Ours(Cluster):
+    class ClusterWithOwnAttribute(Cluster):
         conect_timeout = 3
 
-    cluster: Any = Ours()
+    cluster: Any = ClusterWithOwnAttribute()
     cluster.tenant = "shop"
     cluster._conect_timeout = 1
+    # The class has this attribute, so it is no misspelt setting.
     cluster.conect_timeout = 4
     assert (cluster.tenant, cluster._conect_timeout, cluster.conect_timeout) == ("shop", 1, 4)
 
@@ -56,15 +57,15 @@ BOTH_SESSIONS = {
 SESSIONS = {Session: {*BOTH_SESSIONS, "write_head_start"}, aio.Session: BOTH_SESSIONS}
 
 
-@pytest.mark.parametrize("face", SESSIONS)
-def test_the_settings_of_a_session(face: Any) -> None:
+@pytest.mark.parametrize("session_class", SESSIONS)
+def test_the_settings_of_a_session(session_class: Any) -> None:
     """The settings are those of the session's class, also for subclasses."""
-    assert face._setting_names == SESSIONS[face]
+    assert session_class._setting_names == SESSIONS[session_class]
 
-    class Ours(face):  # type: ignore[misc]
+    class Subclass(session_class):  # type: ignore[misc]
         tenant: str
 
-    assert Ours._setting_names == SESSIONS[face]
+    assert Subclass._setting_names == SESSIONS[session_class]
 
 
 @pytest.mark.parametrize(
@@ -81,22 +82,22 @@ def test_misspelt_settings_of_a_session(face: Any, right: str) -> None:
 async def test_misspelt_settings_of_a_connected_session() -> None:
     """The error suggests the right name, and other attributes can be set."""
 
-    def check(session: Any) -> None:
+    def check_session(session: Any) -> None:
         with pytest.raises(AttributeError, match="no setting 'encoderr'; did you mean 'encoder'"):
             session.encoderr = None
         session.tenant = "shop"
         session.execute = None
         assert (session.tenant, session.execute) == ("shop", None)
         # connect() creates all other public attributes of a session.
-        others = {"cluster", "hosts", "is_shutdown", "loop_ident", "wake_queue", "tenant"}
+        other_attributes = {"cluster", "hosts", "is_shutdown", "loop_ident", "wake_queue", "tenant"}
         attributes = {name for name in vars(session) if not name.startswith("_")}
-        assert attributes - others - {"execute"} <= type(session)._setting_names
+        assert attributes - other_attributes - {"execute"} <= type(session)._setting_names
 
     with FakeNode() as node:
         with Cluster([node.address], port=node.port) as cluster:
-            check(cluster.connect())
-        async with aio.Cluster([node.address], port=node.port) as other:
-            check(await other.connect())
+            check_session(cluster.connect())
+        async with aio.Cluster([node.address], port=node.port) as aio_cluster:
+            check_session(await aio_cluster.connect())
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_an_application_s_attributes_of_a_profile_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "near"),
+    ("base_class", "name", "near"),
     [
         (Cluster, "ports", "port"),
         (aio.Cluster, "contact_point", "contact_points"),
@@ -133,21 +134,21 @@ def test_an_application_s_attributes_of_a_profile_are_kept() -> None:
     ],
 )
 def test_a_subclass_s_attribute_resembling_a_setting_warns_once(
-    kind: Any, name: str, near: str, caplog: pytest.LogCaptureFixture
+    base_class: Any, name: str, near: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ours: Any = type("Ours", (kind,), {})
-    others: Any = type("Others", (kind,), {})
+    first_class: Any = type("Ours", (base_class,), {})
+    second_class: Any = type("Others", (base_class,), {})
     for _ in range(2):
-        holder = ours.__new__(ours)
-        setattr(holder, name, [1])
-        setattr(holder, name, [2])
-        assert getattr(holder, name) == [2]
+        instance = first_class.__new__(first_class)
+        setattr(instance, name, [1])
+        setattr(instance, name, [2])
+        assert getattr(instance, name) == [2]
     # There is one warning for the class, however many objects it has.
     assert [record.getMessage() for record in caplog.records] == [
         f"Ours.{name} is an attribute of the program's own, not a setting; "
         f"the nearest setting is {near!r}"
     ]
-    setattr(others.__new__(others), name, 1)
+    setattr(second_class.__new__(second_class), name, 1)
     assert len(caplog.records) == 2
 
 

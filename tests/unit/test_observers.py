@@ -170,37 +170,39 @@ Face = Callable[..., Any]
 @pytest.fixture(params=[Blocking, Asyncio], ids=["blocking", "asyncio"])
 def connect(request: pytest.FixtureRequest) -> Iterator[Face]:
     """Return a function that connects through the blocking or the asyncio API."""
-    opened: list[Any] = []
+    sessions: list[Any] = []
 
-    def connected(*arguments: Any, **settings: Any) -> Any:
-        opened.append(request.param(*arguments, **settings))
-        return opened[-1]
+    def open_session(*arguments: Any, **settings: Any) -> Any:
+        sessions.append(request.param(*arguments, **settings))
+        return sessions[-1]
 
-    yield connected
-    for session in opened:
+    yield open_session
+    for session in sessions:
         session.close()
 
 
 # -- events ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["text", "statement", "prepared", "bound", "first execution"])
+@pytest.mark.parametrize(
+    "query_form", ["text", "statement", "prepared", "bound", "first execution"]
+)
 def test_a_request_reports_start_attempt_and_end(
-    connect: Face, node: FakeNode, recorder: Recorder, kind: str
+    connect: Face, node: FakeNode, recorder: Recorder, query_form: str
 ) -> None:
     session = connect(node, recorder)
     query: Any = QUERY
     parameters: Any = None
-    if kind == "statement":
+    if query_form == "statement":
         query = SimpleStatement(QUERY)
-    elif kind == "first execution":
+    elif query_form == "first execution":
         query, parameters = INSERT, (1,)
-    elif kind != "text":
+    elif query_form != "text":
         query, parameters = session.prepare(INSERT), (1,)
-        if kind == "bound":
+        if query_form == "bound":
             query, parameters = query.bind(parameters), None
     # observers run in the context of the caller, so they can read its context variables
-    text = QUERY if kind in ("text", "statement") else INSERT
+    text = QUERY if query_form in ("text", "statement") else INSERT
     token = caller.set("me")
     try:
         session.execute(query, parameters)
@@ -218,6 +220,7 @@ def test_a_request_reports_start_attempt_and_end(
     assert request.latency is not None
     assert attempt.latency <= request.latency
     assert (request.error, request.retries, request.speculations) == (None, 0, 0)
+    # A frame has a header of 9 bytes.
     assert request.request_size > 9
     assert request.response_size > 9
     assert request.page_number == 1
@@ -236,13 +239,13 @@ def test_context_variables_of_the_caller_are_visible_to_observers(
     session = Blocking(node, recorder)
     prepared = session.prepare(INSERT)
 
-    def work() -> None:
+    def execute_three_times() -> None:
         caller.set("thread")
         for _ in range(3):
             session.execute(prepared, (1,))
 
     try:
-        thread = threading.Thread(target=work)
+        thread = threading.Thread(target=execute_three_times)
         thread.start()
         thread.join()
     finally:
@@ -252,11 +255,11 @@ def test_context_variables_of_the_caller_are_visible_to_observers(
 
 
 def test_observers_see_the_request_s_settings(connect: Face, node: FakeNode) -> None:
-    seen: list[Any] = []
+    settings: list[Any] = []
 
-    class Settings(RequestObserver):
+    class SettingsRecorder(RequestObserver):
         def on_start(self, request: ObservedRequest) -> None:
-            seen.append(
+            settings.append(
                 (
                     request.keyspace,
                     request.consistency_level,
@@ -270,7 +273,7 @@ def test_observers_see_the_request_s_settings(connect: Face, node: FakeNode) -> 
                 )
             )
 
-    session = connect(node, Settings())
+    session = connect(node, SettingsRecorder())
     statement = SimpleStatement(
         QUERY,
         consistency_level=ConsistencyLevel.QUORUM,
@@ -285,9 +288,9 @@ def test_observers_see_the_request_s_settings(connect: Face, node: FakeNode) -> 
     batch.add(session.prepare(INSERT), (2,))
     session.execute(batch)
     # the prepare request between the two is not observed
-    quorum, local = ConsistencyLevel.QUORUM, ConsistencyLevel.LOCAL_SERIAL
-    assert seen == [
-        ("other", quorum, local, True, 7, 3.5, None, None, None),
+    quorum, local_serial = ConsistencyLevel.QUORUM, ConsistencyLevel.LOCAL_SERIAL
+    assert settings == [
+        ("other", quorum, local_serial, True, 7, 3.5, None, None, None),
         (None, ConsistencyLevel.LOCAL_ONE, None, False, None, 10.0, 2, None, None),
     ]
 
@@ -308,15 +311,15 @@ def test_each_page_reports_page_attempt_and_end(
 
 def test_on_page_calls_on_start_by_default(connect: Face, node: FakeNode) -> None:
     node.prime(QUERY, paged(K, [(number,) for number in range(4)]))
-    begun: list[int] = []
+    page_numbers: list[int] = []
 
-    class Starts(RequestObserver):
+    class StartRecorder(RequestObserver):
         def on_start(self, request: ObservedRequest) -> None:
-            begun.append(request.page_number)
+            page_numbers.append(request.page_number)
 
-    session = connect(node, Starts())
+    session = connect(node, StartRecorder())
     session.rows(session.execute(SimpleStatement(QUERY, fetch_size=2)))
-    assert begun == [1, 2]
+    assert page_numbers == [1, 2]
 
 
 def test_an_error_is_passed_to_on_end(connect: Face, node: FakeNode, recorder: Recorder) -> None:
@@ -353,6 +356,7 @@ async def test_cancelling_a_request_is_passed_to_on_end(node: FakeNode, recorder
     async with aio.Cluster([node.address], port=node.port, request_observers=[recorder]) as cluster:
         session = await cluster.connect()
         task = asyncio.ensure_future(session.execute(QUERY))
+        # wait until the node has the request
         await asyncio.to_thread(held_answer.wait)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -430,6 +434,7 @@ def test_concurrent_executions_have_the_caller_s_context(
     finally:
         caller.reset(token)
         session.close()
+    # Events of several requests come in any order.
     assert sorted(recorder.names) == sorted(["start", "attempt", "end"] * 300)
     assert set(recorder.callers) == {"bulk"}
 
@@ -458,6 +463,7 @@ def test_no_event_is_repeated_and_every_start_has_an_end(connect: Face, recorder
         for _ in range(5):
             with pytest.raises(OverloadedErrorMessage):
                 session.execute(QUERY)
+    # A request has one start and one end, however many hosts were tried.
     assert recorder.names.count("start") == recorder.names.count("end") == 5
 
 
@@ -470,17 +476,17 @@ def test_observers_of_session_profile_and_cluster(connect: Face, node: FakeNode)
     """
     observer_names: list[str] = []
 
-    class Named(RequestObserver):
+    class NamedObserver(RequestObserver):
         def __init__(self, name: str) -> None:
             self.name = name
 
         def on_end(self, request: ObservedRequest) -> None:
             observer_names.append(self.name)
 
-    profile = ExecutionProfile(request_observers=[Named("profile")])
-    session = connect(node, Named("cluster"), execution_profiles={"own": profile})
-    of_session = Named("session")
-    session.session.add_request_observer(of_session)
+    profile = ExecutionProfile(request_observers=[NamedObserver("profile")])
+    session = connect(node, NamedObserver("cluster"), execution_profiles={"own": profile})
+    session_observer = NamedObserver("session")
+    session.session.add_request_observer(session_observer)
     session.execute(QUERY)
     assert observer_names == ["cluster", "session"]
     observer_names.clear()
@@ -489,36 +495,36 @@ def test_observers_of_session_profile_and_cluster(connect: Face, node: FakeNode)
     observer_names.clear()
     # observers can be removed
     profile.request_observers = ()
-    session.session.remove_request_observer(of_session)
+    session.session.remove_request_observer(session_observer)
     session.execute(QUERY, execution_profile="own")
     assert observer_names == ["cluster"]
     observer_names.clear()
     # observers can be added, and all can be replaced, while the cluster is connected
-    late = Named("late")
-    session.cluster.add_request_observer(late)
+    late_observer = NamedObserver("late")
+    session.cluster.add_request_observer(late_observer)
     session.execute(QUERY)
     assert observer_names == ["cluster", "late"]
     observer_names.clear()
-    session.cluster.request_observers = [Named("other")]
+    session.cluster.request_observers = [NamedObserver("other")]
     session.execute(QUERY)
     assert observer_names == ["other"]
     with pytest.raises(ValueError, match="is not registered"):
-        session.cluster.remove_request_observer(late)
+        session.cluster.remove_request_observer(late_observer)
     with pytest.raises(ValueError, match="is not registered"):
-        session.session.remove_request_observer(of_session)
+        session.session.remove_request_observer(session_observer)
 
 
 @pytest.mark.parametrize("owner_name", ["cluster", "session", "profile"])
 def test_removed_observers_are_freed(connect: Face, node: FakeNode, owner_name: str) -> None:
-    class Ending(RequestObserver):
+    class EndRecorder(RequestObserver):
         def on_end(self, request: ObservedRequest) -> None:
-            ended.append(request.query_string)
+            ended_queries.append(request.query_string)
 
-    ended: list[Any] = []
+    ended_queries: list[Any] = []
     session = connect(node)
     observer_references = []
     for _ in range(30):
-        observer = Ending()
+        observer = EndRecorder()
         observer_references.append(weakref.ref(observer))
         if owner_name == "profile":
             profile = ExecutionProfile(request_observers=[observer])
@@ -531,7 +537,7 @@ def test_removed_observers_are_freed(connect: Face, node: FakeNode, owner_name: 
             session.execute(QUERY)
             owner.remove_request_observer(observer)
         del observer
-    assert len(ended) == (60 if owner_name == "profile" else 30)
+    assert len(ended_queries) == (60 if owner_name == "profile" else 30)
     # The engine keeps the latest HELD_PROFILES profiles, so that their errors can still be read.
     for _ in range(HELD_PROFILES):
         session.execute(QUERY, execution_profile=ExecutionProfile())
@@ -546,15 +552,15 @@ def test_a_profile_s_observers_are_resolved_once_for_each_session(
     connect: Face, node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     observer_tuples = []
-    hooks_of = observers_module.Observers.hooks_of
+    resolve = observers_module.Observers.hooks_of
 
-    def counting(self: Any, observers: Any) -> Any:
+    def record_and_resolve(self: Any, observers: Any) -> Any:
         observer_tuples.append(tuple(observers))
-        return hooks_of(self, observer_tuples[-1])
+        return resolve(self, observer_tuples[-1])
 
     profile = ExecutionProfile(request_observers=[Recorder()])
     session = connect(node, execution_profiles={"own": profile})
-    monkeypatch.setattr(observers_module.Observers, "hooks_of", counting)
+    monkeypatch.setattr(observers_module.Observers, "hooks_of", record_and_resolve)
     for _ in range(3):
         session.execute(QUERY, execution_profile="own")
     assert observer_tuples == [profile.request_observers]
@@ -579,13 +585,14 @@ def test_unobserved_requests_have_no_hooks(connect: Face, node: FakeNode) -> Non
 def test_an_observer_of_latencies_only_creates_no_observed_request(node: FakeNode) -> None:
     seconds: list[float] = []
 
-    class Latency(RequestObserver):
-        def on_latency(self, host: Any, taken: float) -> None:
-            seconds.append(taken)
+    class LatencyRecorder(RequestObserver):
+        def on_latency(self, host: Any, latency: float) -> None:
+            seconds.append(latency)
 
-    session = Blocking(node, Latency())
+    session = Blocking(node, LatencyRecorder())
     try:
         session.execute(QUERY)
+        # Hooks would create an object for each request.
         assert session.session._engine.hooks is None
         assert len(seconds) == 1
     finally:
@@ -610,13 +617,15 @@ def test_objects_that_are_not_observers_are_refused(observers: Any, message: str
 
 
 def test_on_latency_is_refused_for_observers_of_a_profile() -> None:
-    class Latency(RequestObserver):
+    class LatencyObserver(RequestObserver):
         def on_latency(self, host: Any, seconds: float) -> None:
             raise NotImplementedError
 
-    assert len(checked_observers([Latency()], "cluster")) == 1
-    with pytest.raises(ValueError, match=r"Latency\.on_latency is called for observers of a clust"):
-        ExecutionProfile(request_observers=[Latency()])
+    assert len(checked_observers([LatencyObserver()], "cluster")) == 1
+    with pytest.raises(
+        ValueError, match=r"LatencyObserver\.on_latency is called for observers of a clust"
+    ):
+        ExecutionProfile(request_observers=[LatencyObserver()])
 
 
 # -- faults of observers ---------------------------------------------------------------------------
@@ -625,7 +634,7 @@ def test_on_latency_is_refused_for_observers_of_a_profile() -> None:
 def test_an_observer_that_raises_does_not_fail_the_request(
     connect: Face, node: FakeNode, recorder: Recorder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Broken(RequestObserver):
+    class FailingObserver(RequestObserver):
         def on_start(self, request: ObservedRequest) -> None:
             raise ValueError("start")
 
@@ -635,7 +644,7 @@ def test_an_observer_that_raises_does_not_fail_the_request(
         def on_end(self, request: ObservedRequest) -> None:
             raise asyncio.CancelledError
 
-    session = connect(node, Broken(), recorder)
+    session = connect(node, FailingObserver(), recorder)
     for _ in range(3):
         assert session.rows(session.execute(QUERY))[0].k == 1
     assert recorder.names == ["start", "attempt", "end"] * 3
@@ -651,50 +660,52 @@ def test_an_observer_that_blocks_gets_later_events_from_another_thread(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # the thread ends after this time without events
     monkeypatch.setattr("cassandra.engine.observers._IDLE", 0.05)
     release = threading.Event()
     done = threading.Event()
-    seen: list[tuple[str, int | None]] = []
+    callers_and_sizes: list[tuple[str, int | None]] = []
 
-    class Blocker(RequestObserver):
+    class SlowObserver(RequestObserver):
         def on_end(self, request: ObservedRequest) -> None:
-            if not seen:
+            if not callers_and_sizes:
                 time.sleep(0.11)  # longer than an observer may take on the engine's thread
-            elif len(seen) == 1:
+            elif len(callers_and_sizes) == 1:
                 release.wait(WAIT)
-            seen.append((caller.get(), request.response_size))
-            if len(seen) == 4:
+            callers_and_sizes.append((caller.get(), request.response_size))
+            if len(callers_and_sizes) == 4:
                 done.set()
 
-    session = connect(node, Blocker(), recorder)
+    session = connect(node, SlowObserver(), recorder)
     token = caller.set("me")
     try:
         for _ in range(4):
             session.execute(QUERY)
     finally:
         caller.reset(token)
-    assert len(seen) == 1
+    # The second event waits in a thread, while the requests were not delayed.
+    assert len(callers_and_sizes) == 1
     assert recorder.names == ["start", "attempt", "end"] * 4
     release.set()
     assert done.wait(WAIT)
-    assert [who for who, _ in seen] == ["me"] * 4
-    assert all(size for _, size in seen)
+    assert [caller_name for caller_name, _ in callers_and_sizes] == ["me"] * 4
+    assert all(size for _, size in callers_and_sizes)
     with caplog.at_level(logging.WARNING):
         assert "in a thread of its own" in caplog.text
 
 
 def test_storage_is_shared_by_the_events_of_a_request(connect: Face, node: FakeNode) -> None:
-    seen: list[Any] = []
+    stored_values: list[Any] = []
 
-    class Keeping(RequestObserver):
+    class StoringObserver(RequestObserver):
         def on_start(self, request: ObservedRequest) -> None:
             request.storage[self] = "kept"
 
         def on_end(self, request: ObservedRequest) -> None:
-            seen.append(request.storage[self])
+            stored_values.append(request.storage[self])
 
-    connect(node, Keeping()).execute(QUERY)
-    assert seen == ["kept"]
+    connect(node, StoringObserver()).execute(QUERY)
+    assert stored_values == ["kept"]
 
 
 def test_the_shard_of_an_attempt(connect: Face, recorder: Recorder) -> None:
@@ -709,12 +720,13 @@ def test_the_shard_of_an_attempt(connect: Face, recorder: Recorder) -> None:
 def test_the_response_size_counts_all_chunks_of_a_response(connect: Face, node: FakeNode) -> None:
     sizes: list[int] = []
 
-    class Sizes(RequestObserver):
+    class SizeRecorder(RequestObserver):
         def on_end(self, request: ObservedRequest) -> None:
             sizes.append(request.response_size)
 
     node.prime(QUERY, sequence(ONE_ROW, rows(K, [(number,) for number in range(5000)])))
-    session = connect(node, Sizes())
+    session = connect(node, SizeRecorder())
     session.execute(QUERY)
     session.execute(QUERY)
+    # 4999 rows more, each with the length and the four bytes of an int
     assert sizes[1] - sizes[0] == 4999 * 8

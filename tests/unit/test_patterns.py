@@ -13,23 +13,25 @@ from tests.processes import run_python
 
 
 def test_a_pattern_is_compiled_at_the_first_method_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = []
-    compile_ = re.compile
+    compile_calls = []
+    original_compile = re.compile
 
-    def counting(*arguments: Any) -> Any:
-        compiled.append(arguments)
-        return compile_(*arguments)
+    def record_and_compile(*arguments: Any) -> Any:
+        compile_calls.append(arguments)
+        return original_compile(*arguments)
 
-    monkeypatch.setattr(re, "compile", counting)
+    monkeypatch.setattr(re, "compile", record_and_compile)
     digits = pattern(r"(\d+)-x", re.IGNORECASE)
-    assert compiled == []
+    assert compile_calls == []
     for text in ("12-X", "7-x"):
         match = digits.fullmatch(text)
         assert match is not None
         assert match[1] == text[:-2]
     assert digits.sub("", "a 1-x b") == "a  b"
-    assert set(compiled) == {(r"(\d+)-x", re.IGNORECASE)}
-    assert len(compiled) == 2  # one call for each method; Python's own cache makes the second cheap
+    assert set(compile_calls) == {(r"(\d+)-x", re.IGNORECASE)}
+    assert (
+        len(compile_calls) == 2
+    )  # one call for each method; Python's own cache makes the second cheap
 
 
 def test_unknown_attributes_of_a_pattern_are_errors() -> None:
@@ -42,12 +44,12 @@ def test_unknown_attributes_of_a_pattern_are_errors() -> None:
 def test_importing_the_apis_compiles_no_pattern_of_the_package() -> None:
     code = (
         "import re; original = re.compile; seen = []\n"
-        "def compile(*given):\n"
+        "def compile(*arguments):\n"
         "    import sys; seen.append(sys._getframe(1).f_globals['__name__'])\n"
-        "    return original(*given)\n"
+        "    return original(*arguments)\n"
         "re.compile = compile\n"
         "import cassandra.cluster, cassandra.aio\n"
         "print([name for name in seen if name.startswith('cassandra')])"
     )
-    done = run_python(code)
-    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+    process = run_python(code)
+    assert (process.returncode, process.stdout.strip()) == (0, "[]"), process.stderr

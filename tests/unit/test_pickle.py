@@ -67,46 +67,48 @@ def errors() -> list[type[BaseException]]:
         and issubclass(value, BaseException)
         and value.__module__.startswith("cassandra")
     }
-    return sorted(error_classes, key=lambda kind: (kind.__module__, kind.__qualname__))
+    return sorted(error_classes, key=lambda cls: (cls.__module__, cls.__qualname__))
 
 
 def test_each_error_class_can_be_imported_by_its_qualified_name() -> None:
     error_classes = errors()
     assert DecodeError in error_classes
     not_importable = []
-    for kind in error_classes:
-        target: Any = importlib.import_module(kind.__module__)
-        for part in kind.__qualname__.split("."):
+    for error_class in error_classes:
+        target: Any = importlib.import_module(error_class.__module__)
+        for part in error_class.__qualname__.split("."):
             target = getattr(target, part, None)
-        if target is not kind:
-            not_importable.append(kind)
+        if target is not error_class:
+            not_importable.append(error_class)
     assert not_importable == []
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_errors_constructed_from_a_message_can_be_pickled(protocol: int) -> None:
-    tried = 0
-    for kind in errors():
+    tried_count = 0
+    for error_class in errors():
         try:
-            error = kind("what went wrong")
+            error = error_class("what went wrong")
         except TypeError:
             continue  # its constructor takes other arguments
         vars(error)["note"] = 5
         unpickled: Any = pickle.loads(pickle.dumps(error, protocol))
-        tried += 1
-        assert type(unpickled) is kind
+        tried_count += 1
+        assert type(unpickled) is error_class
         assert (unpickled.args, vars(unpickled)["note"]) == (error.args, 5)
-    assert tried > 30
+    # The test would be useless if most classes were skipped.
+    assert tried_count > 30
 
 
-@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-async def test_errors_of_a_session(face: Any) -> None:
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+async def test_errors_of_a_session(cluster_class: Any) -> None:
     """Unpickled errors have the same text and the same errors of hosts."""
 
     async def connect() -> None:
-        connecting = face(["127.0.0.1"], port=1).connect()
-        if face is aio.Cluster:
-            await connecting
+        # connect() of the blocking API raises here, that of asyncio when it is awaited.
+        session_or_awaitable = cluster_class(["127.0.0.1"], port=1).connect()
+        if cluster_class is aio.Cluster:
+            await session_or_awaitable
 
     with pytest.raises(NoHostAvailable) as caught:
         await connect()
@@ -124,7 +126,7 @@ def test_rows(protocol: int) -> None:
     row = row_class(("k", "a b", "class", "_x", "k"))._make([1, "x", None, 2.5, 3])
     unpickled = pickle.loads(pickle.dumps([row, row], protocol))
     assert unpickled == [row, row]
-    assert [type(each) for each in unpickled] == [type(row)] * 2
+    assert [type(unpickled_row) for unpickled_row in unpickled] == [type(row)] * 2
     assert (unpickled[0]._fields, unpickled[0].a_b) == (row._fields, "x")
     assert copy.deepcopy(row) == copy.copy(row) == row
     assert type(copy.deepcopy(row)) is type(row)
@@ -143,8 +145,8 @@ def test_rows_of_a_session() -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_values_of_user_types(protocol: int) -> None:
     """Unpickled values are equal and of the same class."""
-    kind = UserType.make_udt_class("ks", "ad dress", ("zip", "class", "a b"), (Int32Type,) * 3)
-    value = kind.tuple_type(1, 2, None)
+    user_type = UserType.make_udt_class("ks", "ad dress", ("zip", "class", "a b"), (Int32Type,) * 3)
+    value = user_type.tuple_type(1, 2, None)
     unpickled = pickle.loads(pickle.dumps(value, protocol))
     assert unpickled == value
     assert type(unpickled) is type(value)
@@ -224,16 +226,16 @@ def test_type_classes_are_pickled_by_name() -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_prepared_and_bound(protocol: int) -> None:
     """An unpickled statement is prepared again if the server does not know it."""
-    columns_ = [("k", "int"), ("v", "list<text>")]
-    arrived: list[Any] = []
+    columns = [("k", "int"), ("v", "list<text>")]
+    received_values: list[Any] = []
 
-    def take(request: Request) -> Any:
-        arrived.append(request.values)
-        return rows(columns_, [(1, ["a"])])
+    def record_and_answer(request: Request) -> Any:
+        received_values.append(request.values)
+        return rows(columns, [(1, ["a"])])
 
     with FakeNode() as node:
-        node.prime_prepare("Q", columns_, columns_, pk_indexes=[0])
-        node.prime("Q", take)
+        node.prime_prepare("Q", columns, columns, pk_indexes=[0])
+        node.prime("Q", record_and_answer)
         with Cluster([node.address], port=node.port) as cluster:
             session = cluster.connect()
             prepared = session.prepare("Q")
@@ -241,15 +243,15 @@ def test_prepared_and_bound(protocol: int) -> None:
             prepared.strict_names = True
             vars(prepared)["note"] = "of the program"
             bound = prepared.bind((1, ["a"]))
-            sent = pickle.dumps([prepared, bound, bound], protocol)
+            pickled = pickle.dumps([prepared, bound, bound], protocol)
         # another cluster object loads them, with and without the server knowing the statement
         for is_known in (True, False):
             if not is_known:
                 node.forget_prepared()
             with Cluster([node.address], port=node.port) as cluster:
                 session = cluster.connect()
-                unpickled, bound_again, same = pickle.loads(sent)
-                assert bound_again is same
+                unpickled, bound_again, bound_once_more = pickle.loads(pickled)
+                assert bound_again is bound_once_more
                 assert bound_again.prepared_statement is unpickled
                 assert list(bound_again.values) == list(bound.values)
                 assert bound_again.routing_key == bound.routing_key == b"\0\0\0\1"
@@ -263,8 +265,9 @@ def test_prepared_and_bound(protocol: int) -> None:
                 batch = BatchStatement()
                 batch.add(bound)
                 assert len(pickle.loads(pickle.dumps(batch, protocol))) == 1
-    assert len(arrived) == 4
-    assert len({tuple(values) for values in arrived}) == 1
+    # two executions by each of two clusters
+    assert len(received_values) == 4
+    assert len({tuple(values) for values in received_values}) == 1
 
 
 class Thing(Model):
@@ -278,14 +281,15 @@ def test_errors_of_the_mapper() -> None:
         assert type(unpickled) is kind
 
 
-@pytest.mark.parametrize("act", [pickle.dumps, copy.deepcopy])
-def test_clusters_and_sessions_refuse_pickling_with_a_reason(act: Any) -> None:
+@pytest.mark.parametrize("copy_deeply", [pickle.dumps, copy.deepcopy])
+def test_clusters_and_sessions_refuse_pickling_with_a_reason(copy_deeply: Any) -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         with pytest.raises(TypeError, match="a Session cannot be pickled or copied deeply: its"):
-            act(session)
+            copy_deeply(session)
         with pytest.raises(TypeError, match="a Cluster cannot be pickled or copied deeply: its"):
-            act(cluster)
+            copy_deeply(cluster)
+        # Shallow copies are allowed.
         assert copy.copy(session).cluster is cluster
         assert copy.copy(cluster).port == node.port
 

@@ -23,7 +23,7 @@ def test_only_reveal_returns_the_value_of_a_secret() -> None:
     assert Secret.of(secret) is secret
     assert Secret.of(WORD).reveal() == WORD
     assert secret.kind == "str"
-    slot_values = [getattr(secret, name) for kind in Secret.__mro__ for name in vars(kind).get(
+    slot_values = [getattr(secret, name) for cls in Secret.__mro__ for name in vars(cls).get(
         "__slots__", ()
     )]  # fmt: skip
     for text in (repr(secret), str(secret), f"{secret}", repr([secret]), repr(slot_values)):
@@ -36,10 +36,11 @@ def test_a_secret_can_be_pickled_and_a_secret_key_cannot() -> None:
     assert copy.copy(secret) is copy.deepcopy(secret) is secret
     key = SecretKey(bytearray(b"k" * 32))
     assert (key.size, key.reveal(), repr(key)) == (32, b"k" * 32, "<secret key>")
+    # A key that is not bytes has no size, and is not revealed.
     assert (SecretKey("text").size, SecretKey("text").reveal()) == (-1, b"")
-    for take in (pickle.dumps, copy.copy, copy.deepcopy):
+    for copy_or_pickle in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="a secret key cannot be pickled or copied"):
-            take(key)
+            copy_or_pickle(key)
 
 
 class Holder:
@@ -55,6 +56,7 @@ def test_hidden_attributes_can_be_read_set_and_copied() -> None:
             holder_or_class.password  # noqa: B018
     holder.password = WORD
     assert holder.password == WORD
+    # The instance has a Secret in place of the value.
     assert WORD not in repr(vars(holder))
     attribute = vars(Holder)["password"]
     assert attribute.secret_of(holder).reveal() == WORD

@@ -32,6 +32,7 @@ def test_the_public_codec() -> None:
     decoded = codec.decode(target, header)
     assert (decoded.payload, decoded.is_self_contained) == (b"message", True)
     with pytest.raises(ProtocolError, match="has 6 bytes, and 2 are there"):
+        # a header has 6 bytes
         codec.decode_header(BytesIO(b"\x00\x00"))
     with pytest.raises(ProtocolError, match="cut short"):
         codec.decode(BytesIO(b"mess"), header)
@@ -48,5 +49,6 @@ def test_the_public_codec_with_lz4() -> None:
     header = codec.decode_header(target)
     assert header.uncompressed_payload_length == 10000
     assert codec.decode(target, header).payload == b"ab" * 5000
+    # cassandra-driver's function gets the bytes as one little-endian number.
     assert public.compute_crc24(0x20003, 3) == crc24_by_the_book(b"\x03\x00\x02")
     assert public.compute_crc32(b"x", public.CRC32_INITIAL) == crc32_by_the_book(b"x")

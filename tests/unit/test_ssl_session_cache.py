@@ -20,12 +20,13 @@ def session(age: float = 0.0, timeout: float = 100.0) -> Any:
 
 def test_a_session_is_returned_for_its_context_until_it_expires() -> None:
     cache = SSLSessionCache()
-    fresh = session()
-    cache.put("a", CONTEXT, fresh)
-    assert cache.get("a", CONTEXT) is fresh
+    fresh_session = session()
+    cache.put("a", CONTEXT, fresh_session)
+    assert cache.get("a", CONTEXT) is fresh_session
     assert cache.get("b", CONTEXT) is None
     assert cache.get("a", OTHER) is None
     assert len(cache) == 0  # the session was made with another context, so the cache has dropped it
+    # older than the session's timeout
     cache.put("a", CONTEXT, session(age=101))
     assert cache.get("a", CONTEXT) is None
     assert len(cache) == 0
@@ -44,6 +45,7 @@ def test_a_full_cache_drops_the_least_recently_used_session() -> None:
     cache = SSLSessionCache(2)
     for key in "ab":
         cache.put(key, CONTEXT, session())
+    # "a" was used after "b" now.
     cache.get("a", CONTEXT)
     cache.put("c", CONTEXT, session())
     assert [cache.get(key, CONTEXT) is not None for key in "abc"] == [True, False, True]

@@ -20,11 +20,11 @@ def on_asyncio(steps: Generator[Any, Any, Any], perform: Callable[[Any], Any]) -
     loop.
     """
 
-    async def performed(step: Any) -> Any:
+    async def perform_later(step: Any) -> Any:
         await asyncio.sleep(0)
         return perform(step)
 
-    return asyncio.run(adrive(steps, performed))
+    return asyncio.run(adrive(steps, perform_later))
 
 
 @pytest.fixture(params=[drive, on_asyncio], ids=["blocking", "asyncio"])
@@ -55,6 +55,7 @@ def test_errors_of_steps_are_thrown_into_the_generator(driven: Drive) -> None:
         try:
             yield "bad"
         except ValueError as error:
+            # the result of the second step is part of the generator's result
             return f"{error}, {(yield 'good')}"
         return "not reached"
 
@@ -67,39 +68,40 @@ def test_errors_of_steps_are_thrown_into_the_generator(driven: Drive) -> None:
 
 
 def test_errors_of_the_generator_itself_are_raised(driven: Drive) -> None:
-    thrown: list[BaseException] = []
+    thrown_errors: list[BaseException] = []
 
     def steps() -> Generator[int, Any, None]:
         try:
             yield 1
         except BaseException as error:
-            thrown.append(error)
+            thrown_errors.append(error)
             raise
         raise KeyError("own")
 
     with pytest.raises(KeyError, match="own"):
         driven(steps(), lambda step: step)
-    assert thrown == []
+    # The generator's own error is not thrown back into it.
+    assert thrown_errors == []
 
 
 def test_keyboard_interrupts_and_cancellations_run_the_generator_s_cleanup() -> None:
-    undone: list[str] = []
+    cleanups: list[str] = []
 
     def steps() -> Generator[int, Any, None]:
         try:
             yield 1
         finally:
-            undone.append("undone")
+            cleanups.append("cleanup")
 
-    def interrupted(step: int) -> None:
+    def raise_interrupt(step: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        drive(steps(), interrupted)
+        drive(steps(), raise_interrupt)
 
-    async def cancelled(step: int) -> None:
+    async def raise_cancellation(step: int) -> None:
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(adrive(steps(), cancelled))
-    assert undone == ["undone", "undone"]
+        asyncio.run(adrive(steps(), raise_cancellation))
+    assert cleanups == ["cleanup", "cleanup"]

@@ -36,10 +36,10 @@ def range_of(tablets: Tablets, token: int) -> Any:
 
 def test_a_tablet() -> None:
     """A tablet has its leader and replicas; a row without replicas is no tablet."""
-    simple = tablet(0, 10)
-    assert simple.leader == FIRST
-    assert simple.replica_contains_host_id(SECOND)
-    assert not simple.replica_contains_host_id(uuid.UUID(int=3))
+    tablet_without_version = tablet(0, 10)
+    assert tablet_without_version.leader == FIRST
+    assert tablet_without_version.replica_contains_host_id(SECOND)
+    assert not tablet_without_version.replica_contains_host_id(uuid.UUID(int=3))
     assert Tablet.from_row(0, 10, []) is None
     from_row = Tablet.from_row(0, 10, [(FIRST, 0)], 7)
     assert from_row is not None
@@ -50,6 +50,7 @@ def test_a_tablet() -> None:
 def test_ranges_end_with_their_last_token() -> None:
     tablets = Tablets({("ks", "t"): [tablet(0, 10), tablet(20, 30)]})
     tokens = (0, 1, 10, 11, 20, 21, 30, 31)
+    # The first token of a tablet is not part of it.
     assert [range_of(tablets, token) for token in tokens] == [
         None, (0, 10), (0, 10), None, None, (20, 30), (20, 30), None,
     ]  # fmt: skip
@@ -76,12 +77,14 @@ def test_a_new_tablet_replaces_all_tablets_that_it_overlaps(new: Any, left: Any)
 def test_tablets_are_dropped_by_host_table_and_keyspace() -> None:
     tablets = Tablets({("ks", "t"): [tablet(0, 10), Tablet(10, 20, [(SECOND, 0)])]})
     tablets.add_tablet("ks", "other", tablet(0, 10))
+    # has no effect
     tablets.drop_tablets_by_host_id(None)
     tablets.drop_tablets_by_host_id(FIRST)
     assert (ranges(tablets), ranges(tablets, "other")) == ([(10, 20)], [])
     tablets.drop_tablets("ks", "t")
     assert not tablets.table_has_tablets("ks", "t")
     tablets.add_tablet("ks", "t", tablet(0, 10))
+    # Another keyspace's tablets are not affected.
     tablets.drop_tablets("elsewhere")
     assert ranges(tablets) == [(0, 10)]
     tablets.drop_tablets("ks")
@@ -90,6 +93,7 @@ def test_tablets_are_dropped_by_host_table_and_keyspace() -> None:
 
 def test_the_tablet_version_block_of_an_execute_request() -> None:
     version = 0x123456789ABCDEF0
+    # the block is chosen at random
     for _ in range(50):
         assert 0 <= random_tablet_version_block() <= 255
         # The upper four bits of the byte are the index of a four-bit block; the lower ones are that

@@ -86,12 +86,13 @@ def test_releases_wake_waiters_in_order(waiter: Any) -> None:
 
     for number in range(2):
         threads.append(started(partial(wait, number)))
+        # wait until this many threads are waiting
         parked(number + 1)
     for number in range(2):
         waiter.release()
         threads[number].join(WAIT)
         assert woken_numbers == list(range(number + 1))
-    assert all(waiting_place.closed for waiting_place in WaitPoint.instances)
+    assert all(wait_point.closed for wait_point in WaitPoint.instances)
 
 
 def test_a_waiter_that_times_out_leaves_the_queue(waiter: Any) -> None:
@@ -102,7 +103,7 @@ def test_a_waiter_that_times_out_leaves_the_queue(waiter: Any) -> None:
 
 
 def test_a_release_during_a_timeout_is_not_lost(waiter: Any) -> None:
-    class Late(WaitPoint):
+    class WaitPointWithLateRelease(WaitPoint):
         def wait(self, seconds: float | None) -> bool:
             # the timeout expires, but meanwhile another thread calls release
             if seconds is not None:
@@ -110,12 +111,12 @@ def test_a_release_during_a_timeout_is_not_lost(waiter: Any) -> None:
                 return False
             return self.woken.wait(WAIT)
 
-    waiter._new_wait_point = Late
+    waiter._new_wait_point = WaitPointWithLateRelease
     assert waiter.acquire(timeout=0.001) is True
 
 
 def test_a_release_for_a_killed_waiter_wakes_the_next(waiter: Any) -> None:
-    class Killed(WaitPoint):
+    class KilledWaitPoint(WaitPoint):
         kills = True
 
         def wait(self, seconds: float | None) -> bool:
@@ -125,9 +126,10 @@ def test_a_release_for_a_killed_waiter_wakes_the_next(waiter: Any) -> None:
                 raise SystemExit
             return self.woken.wait(WAIT)
 
-    waiter._new_wait_point = Killed
+    waiter._new_wait_point = KilledWaitPoint
     with pytest.raises(SystemExit):
         waiter.acquire()
+    # The release was meant for the killed waiter, and is still there.
     assert waiter.acquire(timeout=0) is True
 
 
@@ -147,6 +149,7 @@ def test_a_green_event_wakes_all_waiters_and_stays_set() -> None:
 def test_without_a_library_waiters_are_locks_and_threads_are_threads() -> None:
     assert green_library() is None
     lock = new_waiter()
+    # A waiter begins as a lock that is held.
     assert lock.acquire(blocking=False) is False
     lock.release()
     assert lock.acquire(timeout=1) is True
@@ -175,25 +178,26 @@ def test_green_library_names_the_library_that_patched_threads(
 
 
 def test_real_threads_are_registered_while_they_run() -> None:
-    running, go_on = threading.Event(), threading.Event()
-    seen: list[Any] = []
+    running, may_end = threading.Event(), threading.Event()
+    is_registered: list[Any] = []
 
     def target() -> None:
         running.set()
-        seen.append(thread.ident in _threads._real_threads)
-        go_on.wait(WAIT)
+        is_registered.append(thread.ident in _threads._real_threads)
+        may_end.wait(WAIT)
 
     thread = RealThread(target)
-    alive = [thread.is_alive()]
+    alive_states = [thread.is_alive()]
     thread.start()
     assert running.wait(WAIT)
-    alive.append(thread.is_alive())
+    alive_states.append(thread.is_alive())
+    # a join that ends with its timeout
     thread.join(0.001)
-    go_on.set()
+    may_end.set()
     thread.join(WAIT)
     thread.join()  # join may be called any number of times
-    alive.append(thread.is_alive())
-    assert (alive, seen) == ([False, True, False], [True])
+    alive_states.append(thread.is_alive())
+    assert (alive_states, is_registered) == ([False, True, False], [True])
     assert thread.ident not in _threads._real_threads
 
 
@@ -212,17 +216,19 @@ def test_a_real_thread_that_raises_has_ended(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_log_records_of_real_threads_are_written_by_a_greenlet() -> None:
     written: list[str] = []
-    handed: list[Any] = []
-    log = _threads._LogInGreenlet(lambda record: written.append(record.getMessage()))
+    calls: list[Any] = []
+    log_filter = _threads._LogInGreenlet(lambda record: written.append(record.getMessage()))
     record = logging.LogRecord("cassandra", logging.INFO, "", 1, "hello", None, None)
-    assert log.filter(record) is True
+    assert log_filter.filter(record) is True
     ident = _threads.get_ident()
-    _threads._real_threads[ident] = lambda function, *args: handed.append((function, args))
+    # as if this was a real thread, which passes calls to the greenlets' thread
+    _threads._real_threads[ident] = lambda function, *args: calls.append((function, args))
     try:
-        assert log.filter(record) is False
+        # The record is passed on instead of being written here.
+        assert log_filter.filter(record) is False
     finally:
         del _threads._real_threads[ident]
-    ((write, arguments),) = handed
+    ((write, arguments),) = calls
     assert written == []
     write(*arguments)
     assert written == ["hello"]

@@ -58,14 +58,15 @@ class Clock:
     def call_later(self, delay: float, call: Any) -> None:
         self.calls.append((self.now + delay, call))
 
-    def advance(self, seconds: float) -> None:
-        until = self.now + seconds
-        while self.calls and min(self.calls, key=lambda call: call[0])[0] <= until:
-            earliest = min(self.calls, key=lambda call: call[0])
-            self.calls.remove(earliest)
-            self.now = max(self.now, earliest[0])
-            earliest[1]()
-        self.now = until
+        """Move the clock forward; make the calls that become due in the order of their times."""
+        """Move the clock forward, and make the calls that become due in the order of their times."""
+        end_time = self.now + seconds
+        while self.calls and min(self.calls, key=lambda call: call[0])[0] <= end_time:
+            next_call = min(self.calls, key=lambda call: call[0])
+            self.calls.remove(next_call)
+            self.now = max(self.now, next_call[0])
+            next_call[1]()
+        self.now = end_time
 
 
 class CountingRequest:
@@ -147,6 +148,7 @@ def test_requests_that_end_before_they_begin_leave_the_queue() -> None:
     # the queue has room for one more, since the second request has left it
     last = CountingRequest(throttler).ask()
     requests[0].end()
+    # The next request has begun in place of the one that left.
     assert (requests[1].begun, requests[2].begun, last.begun) == (0, 1, 0)
     last.end()
     requests[2].end()
@@ -155,42 +157,45 @@ def test_requests_that_end_before_they_begin_leave_the_queue() -> None:
 
 def test_withdrawn_requests_are_not_kept_in_the_queues() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, 10))
-    first = CountingRequest(throttler).ask()
+    first_request = CountingRequest(throttler).ask()
     for _ in range(100):
         CountingRequest(throttler).ask().end()
     assert throttler.waiting == 0
     assert not throttler._queues
-    first.end()
+    first_request.end()
 
 
 def test_waiting_callers_are_served_in_turn() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, 1000))
-    first = CountingRequest(throttler).ask()
-    greedy = [CountingRequest(throttler, "greedy").ask() for _ in range(100)]
-    modest = [CountingRequest(throttler, "modest").ask() for _ in range(3)]
-    under_way = first
-    order = []
+    first_request = CountingRequest(throttler).ask()
+    # a caller with many requests and one with few
+    greedy_requests = [CountingRequest(throttler, "greedy").ask() for _ in range(100)]
+    modest_requests = [CountingRequest(throttler, "modest").ask() for _ in range(3)]
+    under_way = first_request
+    served_callers = []
     for _ in range(6):
         under_way.end()
         (under_way,) = [
-            request for request in (*greedy, *modest) if request.begun and not request.done
+            request
+            for request in (*greedy_requests, *modest_requests)
+            if request.begun and not request.done
         ]
-        order.append(under_way.caller)
-    assert order == ["greedy", "modest"] * 3
+        served_callers.append(under_way.caller)
+    assert served_callers == ["greedy", "modest"] * 3
 
 
 def test_requests_that_end_at_their_start_cause_no_recursion() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, 100_000))
 
-    class Failing(CountingRequest):
+    class RequestEndingAtStart(CountingRequest):
         def start_admitted(self) -> None:
             super().start_admitted()
             self.end()
 
-    first = CountingRequest(throttler).ask()
-    others = [Failing(throttler).ask() for _ in range(20_000)]
-    first.end()  # recursion would fail at Python's limit of 1,000 calls
-    assert all(request.begun == 1 for request in others)
+    first_request = CountingRequest(throttler).ask()
+    other_requests = [RequestEndingAtStart(throttler).ask() for _ in range(20_000)]
+    first_request.end()  # recursion would fail at Python's limit of 1,000 calls
+    assert all(request.begun == 1 for request in other_requests)
     assert (throttler.under_way, throttler.waiting) == (0, 0)
 
 
@@ -201,11 +206,12 @@ def test_requests_above_the_rate_wait() -> None:
     clock.advance(0.1)
     assert begun(requests) == [0, 1, 2]
     clock.advance(0.5)
+    # 10 requests a second for 0.6 seconds, after the burst of 2
     assert len(begun(requests)) == 8
     clock.advance(10)
     assert len(begun(requests)) == 10
-    more = [CountingRequest(throttler).ask() for _ in range(5)]
-    assert begun(more) == [0, 1]  # after a pause, no more than a burst
+    later_requests = [CountingRequest(throttler).ask() for _ in range(5)]
+    assert begun(later_requests) == [0, 1]  # after a pause, no more than a burst
 
 
 def test_a_rate_below_one_a_second() -> None:
@@ -225,9 +231,9 @@ def test_the_limit_rises_only_while_requests_use_it_up() -> None:
         requests = [
             CountingRequest(throttler).ask() for _ in range(throttler.max_concurrent_requests)
         ]
-        requests[0].end(0.001)
-        for request in requests[1:]:
+        for request in requests:
             request.end(0.001)
+    # the greatest limit
     assert throttler.max_concurrent_requests == 50
     throttler, _ = attached(AdaptiveThrottler(10, 5, 50))
     for _ in range(2000):
@@ -245,10 +251,12 @@ def test_signs_of_overload_lower_the_limit_once_per_patience(overload_error: Exc
     clock.advance(1)
     for _ in range(10):
         CountingRequest(throttler).ask().end(error=overload_error)
+    # Ten signs at one time lower the limit by a fifth once.
     assert throttler.max_concurrent_requests == 80
     for _ in range(50):
         clock.advance(0.6)
         CountingRequest(throttler).ask().end(error=overload_error)
+    # the smallest limit
     assert throttler.max_concurrent_requests == 10
 
 
@@ -259,6 +267,7 @@ def test_slow_responses_lower_the_limit() -> None:
     assert throttler.max_concurrent_requests == 100
     for _ in range(100):
         clock.advance(0.1)
+        # fifty times as slow as before
         CountingRequest(throttler).ask().end(0.1)
     assert throttler.max_concurrent_requests < 60
 
@@ -270,15 +279,15 @@ def request_of(throttler: RequestThrottler, text: str) -> CountingRequest:
 
 
 @pytest.mark.parametrize("is_one_statement", [True, False])
-@pytest.mark.parametrize("share", [0.1, 0.2, 0.35, 0.5, 0.65, 0.75, 0.85, 0.95])
+@pytest.mark.parametrize("slow_share", [0.1, 0.2, 0.35, 0.5, 0.65, 0.75, 0.85, 0.95])
 def test_a_mixture_of_quick_and_slow_responses_keeps_the_limit(
-    is_one_statement: bool, share: float
+    is_one_statement: bool, slow_share: float
 ) -> None:
     throttler, clock = attached(AdaptiveThrottler(100, 10, 200))
-    generator = random.Random(share)
+    generator = random.Random(slow_share)
     for number in range(20_000):
         clock.advance(0.01)
-        is_slow = generator.random() < share
+        is_slow = generator.random() < slow_share
         text = f"SELECT v FROM {'slow' if is_slow else 'quick'} WHERE k = {number}"
         request = request_of(throttler, "SELECT same" if is_one_statement else text).ask()
         request.end(0.05 if is_slow else 0.001)
@@ -291,6 +300,7 @@ def test_bursts_of_requests_keep_the_limit() -> None:
         requests = [CountingRequest(throttler).ask() for _ in range(400)]
         for number, request in enumerate(requests):
             clock.advance(0.001)
+            # A request's latency includes the time that the server took for those before it.
             request.end(0.001 * (number + 1))
     assert throttler.max_concurrent_requests >= 400
 
@@ -298,17 +308,18 @@ def test_bursts_of_requests_keep_the_limit() -> None:
 def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
     throttler, clock = attached(AdaptiveThrottler(100, 10, 200, patience=0.5))
     in_flight: deque[tuple[float, CountingRequest]] = deque()
-    served = 0.0
+    served_until = 0.0
 
     def send_request(capacity: float) -> None:
         # The server answers one request after the other, `capacity` of them per second.
-        nonlocal served
-        served = max(served, clock.now) + 1 / capacity
+        nonlocal served_until
+        served_until = max(served_until, clock.now) + 1 / capacity
         in_flight.append((clock.now, CountingRequest(throttler).ask()))
 
     def receive_response() -> None:
         begun, request = in_flight.popleft()
-        clock.advance(max(served - clock.now - len(in_flight) / capacity, 0))
+        # the time of this response is that of the last one, minus the time for those behind it
+        clock.advance(max(served_until - clock.now - len(in_flight) / capacity, 0))
         request.end(clock.now - begun)
 
     capacity = 10_000.0
@@ -316,6 +327,7 @@ def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
         send_request(capacity)
         receive_response()
     assert throttler.max_concurrent_requests == 100
+    # The server becomes ten times as slow.
     capacity = 1000.0
     limits = []
     for _ in range(20_000):
@@ -329,12 +341,12 @@ def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
 
 
 def test_statements_are_grouped_without_their_literals_and_few_groups_are_kept() -> None:
-    likeness = throttling_module._likeness
+    group_of = throttling_module._likeness
     throttler: Any = None
-    assert likeness(request_of(throttler, "SELECT a WHERE k = 1")) == likeness(
+    assert group_of(request_of(throttler, "SELECT a WHERE k = 1")) == group_of(
         request_of(throttler, "SELECT a WHERE k = 27")
     )
-    assert likeness(request_of(throttler, "SELECT a WHERE k = 'x y'")) != likeness(
+    assert group_of(request_of(throttler, "SELECT a WHERE k = 'x y'")) != group_of(
         request_of(throttler, "SELECT b WHERE k = 'x'")
     )
     throttler, _ = attached(AdaptiveThrottler())
@@ -384,6 +396,7 @@ def test_a_throttler_belongs_to_one_cluster(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(ValueError, match="belongs to another cluster"):
             throttler.attach(loop)
     assert throttler.under_way == 1
+    # The throttler works as before.
     request.end()
     throttler.detach()
     throttler.attach(clock)
@@ -395,12 +408,13 @@ def test_a_throttler_belongs_to_one_cluster(monkeypatch: pytest.MonkeyPatch) -> 
 def test_detaching_cancels_the_timer() -> None:
     cancelled: list[Any] = []
 
-    class Timed(Clock):
+    class ClockWithTimers(Clock):
         def call_later(self, delay: float, call: Any) -> Any:
             return SimpleNamespace(cancel=lambda: cancelled.append(call))
 
     throttler = RateLimitingThrottler(0.1)
-    throttler.attach(Timed())  # type: ignore[arg-type]
+    throttler.attach(ClockWithTimers())  # type: ignore[arg-type]
+    # The second request waits for a timer.
     for _ in range(2):
         CountingRequest(throttler).ask()
     throttler.detach()
@@ -421,6 +435,7 @@ def test_futures_above_the_limit_wait() -> None:
         node.prime(QUERY, held_answer)
         session = cluster.connect()
         futures = [session.execute_async(QUERY) for _ in range(6)]
+        # Only two requests have reached the node.
         held_answer.wait(2)
         assert (len(held_answer.held), throttler.under_way) == (2, 2)
         held_answer.open()
@@ -435,13 +450,13 @@ def test_the_timeout_includes_the_wait_for_the_throttler() -> None:
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, held_answer)
         session = cluster.connect()
-        first = session.execute_async(QUERY)
+        first_future = session.execute_async(QUERY)
         held_answer.wait()
         with pytest.raises(OperationTimedOut, match="the throttler let others go first"):
             session.execute(QUERY, timeout=0.05)
         assert throttler.waiting == 0
         held_answer.release()
-        first.result()
+        first_future.result()
         assert throttler.under_way == 0
 
 
@@ -451,36 +466,37 @@ def test_the_error_of_a_full_queue_names_the_setting() -> None:
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, held_answer)
         session = cluster.connect()
-        waiting = [session.execute_async(QUERY) for _ in range(3)]
+        # one request under way, and two in the queue
+        futures = [session.execute_async(QUERY) for _ in range(3)]
         held_answer.wait()
         with pytest.raises(RequestThrottled, match="max_queue_size=2 of ConcurrencyLimiting"):
             session.execute(QUERY)
         held_answer.open()
-        for future in waiting:
+        for future in futures:
             future.result()
 
 
 async def test_a_second_cluster_of_the_loop_is_refused() -> None:
     throttler = RateLimitingThrottler(100, burst=0.1)
     with FakeNode() as node:
-        first = aio.Cluster([node.address], port=node.port, request_throttler=throttler)
-        second = aio.Cluster([node.address], port=node.port, request_throttler=throttler)
-        session = await first.connect()
+        first_cluster = aio.Cluster([node.address], port=node.port, request_throttler=throttler)
+        second_cluster = aio.Cluster([node.address], port=node.port, request_throttler=throttler)
+        session = await first_cluster.connect()
         futures = [session.execute("SELECT 1") for _ in range(20)]
         assert throttler.waiting > 0
         with pytest.raises(ValueError, match="belongs to another cluster: make one for each"):
-            await second.connect()
+            await second_cluster.connect()
         await asyncio.gather(*futures)
         assert (throttler.under_way, throttler.waiting) == (0, 0)
-        waiting = [session.execute("SELECT 1") for _ in range(20)]
-        await first.shutdown()
-        ended = await asyncio.gather(*waiting, return_exceptions=True)
-        assert any(isinstance(outcome, ConnectionShutdown) for outcome in ended)
+        futures_at_shutdown = [session.execute("SELECT 1") for _ in range(20)]
+        await first_cluster.shutdown()
+        outcomes = await asyncio.gather(*futures_at_shutdown, return_exceptions=True)
+        assert any(isinstance(outcome, ConnectionShutdown) for outcome in outcomes)
         assert (throttler.under_way, throttler.waiting, throttler._timer) == (0, 0, None)
         # The first cluster has been shut down, so the second may use the throttler.
-        await (await second.connect()).execute("SELECT 1")
+        await (await second_cluster.connect()).execute("SELECT 1")
         assert (throttler.under_way, throttler.waiting) == (0, 0)
-        await second.shutdown()
+        await second_cluster.shutdown()
 
 
 def test_a_cluster_that_cannot_connect_detaches_from_the_throttler() -> None:
@@ -503,19 +519,20 @@ async def test_cancelled_tasks_leave_the_queue() -> None:
             [node.address], port=node.port, request_throttler=throttler
         ) as cluster:
             session = await cluster.connect()
-            first = asyncio.ensure_future(session.execute(QUERY))
+            first_task = asyncio.ensure_future(session.execute(QUERY))
             await asyncio.to_thread(held_answer.wait)
-            second = asyncio.ensure_future(session.execute(QUERY))
-            third = asyncio.ensure_future(session.execute(QUERY))
+            second_task = asyncio.ensure_future(session.execute(QUERY))
+            third_task = asyncio.ensure_future(session.execute(QUERY))
+            # let the two tasks start
             await asyncio.sleep(0)
             assert throttler.waiting == 2
-            second.cancel()
+            second_task.cancel()
             with pytest.raises(asyncio.CancelledError):
-                await second
+                await second_task
             assert throttler.waiting == 1
             held_answer.open()
-            await first
-            await third
+            await first_task
+            await third_task
     assert (throttler.under_way, throttler.waiting) == (0, 0)
 
 
@@ -552,6 +569,7 @@ def test_pages_prepared_and_concurrent_executions_are_throttled() -> None:
         session.default_fetch_size = 2
         assert len(list(session.execute(QUERY))) == 5
     assert max(peaks) == 3
+    # 500 inserts and three pages; the PREPARE may count, too
     assert len(peaks) >= 503
     assert (throttler.under_way, throttler.waiting) == (0, 0)
 
@@ -573,35 +591,39 @@ def test_waiting_threads_are_served_in_turn() -> None:
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, held_answer)
         session = cluster.connect()
-        greedy = [session.execute_async(QUERY) for _ in range(50)]
+        greedy_futures = [session.execute_async(QUERY) for _ in range(50)]
         held_answer.wait()
-        done = threading.Event()
+        is_executed = threading.Event()
 
-        def ask() -> None:
+        def execute() -> None:
             session.execute(QUERY)
-            done.set()
+            is_executed.set()
 
-        thread = threading.Thread(target=ask)
+        thread = threading.Thread(target=execute)
         thread.start()
         until(lambda: throttler.waiting == 50)
         # release the request in flight, the next greedy request, and then the modest one
         for _ in range(3):
             held_answer.release()
-        assert done.wait(WAIT)
+        assert is_executed.wait(WAIT)
         thread.join()
-        assert sum(future._event.is_set() for future in greedy if hasattr(future, "_event")) < 5
+        # Few of the greedy thread's requests were served before the other thread's only one.
+        assert (
+            sum(future._event.is_set() for future in greedy_futures if hasattr(future, "_event"))
+            < 5
+        )
         held_answer.open()
-        for future in greedy:
+        for future in greedy_futures:
             future.result()
 
 
 def test_an_error_in_a_throttler_s_hook_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(ConcurrencyLimitingThrottler):
+    class BrokenThrottler(ConcurrencyLimitingThrottler):
         def on_over(self, request: Any) -> None:
             raise ValueError("broken")
 
-    with FakeNode() as node, blocking(node, Broken(5)) as cluster:
+    with FakeNode() as node, blocking(node, BrokenThrottler(5)) as cluster:
         session = cluster.connect()
         assert session.execute(QUERY) is not None
-    assert "Broken" in caplog.text
+    assert "BrokenThrottler" in caplog.text
     assert "ValueError: broken" in caplog.text

@@ -35,14 +35,15 @@ def change(path: Path, text: str) -> None:
 
 
 def test_the_context_is_rebuilt_only_if_a_file_changed(tmp_path: Path) -> None:
-    first, second, factory = tmp_path / "cert", tmp_path / "key", CountingFactory()
-    for path in (first, second):
+    certificate_path, key_path, factory = tmp_path / "cert", tmp_path / "key", CountingFactory()
+    for path in (certificate_path, key_path):
         path.write_text("old")
-    context: Any = ReloadingContext(factory, first, str(second))
+    context: Any = ReloadingContext(factory, certificate_path, str(key_path))
+    # The factory returns the number of its calls.
     assert [context(), context()] == [1, 1]
-    change(second, "new")
+    change(key_path, "new")
     assert [context(), context()] == [2, 2]
-    assert str(second) in repr(context)
+    assert str(key_path) in repr(context)
 
 
 @pytest.mark.parametrize("error", [ssl.SSLError("half a file"), OSError("none"), ValueError("odd")])
@@ -73,11 +74,11 @@ def test_wrong_paths_and_files_are_errors_at_construction(tmp_path: Path) -> Non
         ReloadingContext(CountingFactory())
     with pytest.raises(FileNotFoundError):
         ReloadingContext(CountingFactory(), tmp_path / "nothing")
-    failing = CountingFactory()
-    failing.error = ssl.SSLError("no certificate")
+    failing_factory = CountingFactory()
+    failing_factory.error = ssl.SSLError("no certificate")
     (tmp_path / "cert").write_text("x")
     with pytest.raises(ssl.SSLError):
-        ReloadingContext(failing, tmp_path / "cert")
+        ReloadingContext(failing_factory, tmp_path / "cert")
 
 
 def test_a_context_is_no_function(tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def public_names(module: ModuleType) -> set[str]:
-    listed = getattr(module, "__all__", None)
-    if listed is not None:
-        return set(listed)
+    exported = getattr(module, "__all__", None)
+    if exported is not None:
+        return set(exported)
     return {
         name
         for name, value in vars(module).items()
@@ -39,15 +39,18 @@ def public_names(module: ModuleType) -> set[str]:
     }
 
 
-def parameters(thing: Any) -> list[tuple[str, Any, bool]] | None:
+def parameters(function: Any) -> list[tuple[str, Any, bool]] | None:
     """Return (name, kind, whether it has a default) of each parameter; None if Python knows no
     signature.
     """
     try:
-        signature = inspect.signature(thing)
+        signature = inspect.signature(function)
     except (TypeError, ValueError):
         return None
-    return [(p.name, p.kind, p.default is not p.empty) for p in signature.parameters.values()]
+    return [
+        (parameter.name, parameter.kind, parameter.default is not parameter.empty)
+        for parameter in signature.parameters.values()
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -61,24 +64,29 @@ def test_same_public_names(name: str, compiled: Twins) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_same_signatures(name: str, compiled: Twins) -> None:
     """Functions and methods of both implementations have the same parameters."""
-    python, c = _impl.twin(name, "python"), getattr(compiled, name)
-    for public in sorted(public_names(python)):
-        of_python, of_c = getattr(python, public), getattr(c, public)
-        assert callable(of_python) == callable(of_c), public
-        if inspect.isclass(of_python):
-            assert inspect.isclass(of_c), public
+    python_module, compiled_module = _impl.twin(name, "python"), getattr(compiled, name)
+    for public_name in sorted(public_names(python_module)):
+        python_item, compiled_item = (
+            getattr(python_module, public_name),
+            getattr(compiled_module, public_name),
+        )
+        assert callable(python_item) == callable(compiled_item), public_name
+        if inspect.isclass(python_item):
+            assert inspect.isclass(compiled_item), public_name
             methods = [
-                m
-                for m in vars(of_python)
-                if not m.startswith("_") and callable(getattr(of_python, m))
+                attribute
+                for attribute in vars(python_item)
+                if not attribute.startswith("_") and callable(getattr(python_item, attribute))
             ]
             for method in methods:
-                assert hasattr(of_c, method), f"{public}.{method}"
+                assert hasattr(compiled_item, method), f"{public_name}.{method}"
                 check_parameters(
-                    getattr(of_python, method), getattr(of_c, method), f"{public}.{method}"
+                    getattr(python_item, method),
+                    getattr(compiled_item, method),
+                    f"{public_name}.{method}",
                 )
-        elif callable(of_python):
-            check_parameters(of_python, of_c, public)
+        elif callable(python_item):
+            check_parameters(python_item, compiled_item, public_name)
 
 
 def check_parameters(python: Any, c: Any, where: str) -> None:
@@ -112,29 +120,46 @@ class Call(NamedTuple):
     named: dict[str, object]
 
 
-def calls_for(python: type[Any]) -> list[Call]:
-    """Return calls that match the parameters of the class `python`, and calls with one argument too
-    many or too few.
+def calls_for(python_class: type[Any]) -> list[Call]:
+    """Return calls that match the parameters of the class `python_class`, and calls with one
+    argument too many or too few.
     """
-    parameters = list(inspect.signature(python).parameters.values())
-    positional_parameters = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
-    named: dict[str, object] = {p.name: object() for p in parameters}
-    needed: dict[str, object] = {p.name: object() for p in parameters if p.default is p.empty}
+    parameters = list(inspect.signature(python_class).parameters.values())
+    positional_parameters = [
+        parameter for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY
+    ]
+    arguments_by_name: dict[str, object] = {parameter.name: object() for parameter in parameters}
+    needed: dict[str, object] = {
+        parameter.name: object() for parameter in parameters if parameter.default is parameter.empty
+    }
     values = tuple(object() for _ in positional_parameters)
-    calls = [Call((), named), Call((), needed), Call(values, {})]
-    calls += [Call((*values, object()), {}), Call((), {**named, "no_such_parameter": object()})]
-    calls += [Call((), {k: v for k, v in needed.items() if k != omitted}) for omitted in needed]
+    calls = [Call((), arguments_by_name), Call((), needed), Call(values, {})]
+    calls += [
+        Call((*values, object()), {}),
+        Call((), {**arguments_by_name, "no_such_parameter": object()}),
+    ]
+    calls += [
+        Call(
+            (),
+            {
+                parameter_name: argument
+                for parameter_name, argument in needed.items()
+                if parameter_name != omitted
+            },
+        )
+        for omitted in needed
+    ]
     calls += [Call(values[:count], {}) for count in range(len(values))]
     return calls
 
 
-def accepts_call(kind: type[Any], call: Call) -> bool:
-    """Return True if the names and the number of the arguments match the parameters of `kind`.
+def accepts_call(cls: type[Any], call: Call) -> bool:
+    """Return True if the names and the number of the arguments match the parameters of `cls`.
 
     Errors that the values of the arguments cause do not count.
     """
     try:
-        kind(*call.positional, **call.named)
+        cls(*call.positional, **call.named)
     except TypeError as error:
         return MISMATCH.search(str(error)) is None
     except Exception:
@@ -154,12 +179,14 @@ def fits(python: type[Any], call: Call) -> bool:
 @pytest.mark.parametrize("name", NAMES)
 def test_same_constructors(name: str, compiled: Twins) -> None:
     """Constructors of both implementations accept and refuse the same calls."""
-    for python, c in classes(name, compiled):
-        if (name, python.__name__) in NOT_CALLED:
+    for python_class, compiled_class in classes(name, compiled):
+        if (name, python_class.__name__) in NOT_CALLED:
             continue
-        for call in calls_for(python):
+        for call in calls_for(python_class):
             counts = (len(call.positional), sorted(call.named))
-            assert accepts_call(c, call) == fits(python, call), f"{python.__qualname__}: {counts}"
+            assert accepts_call(compiled_class, call) == fits(python_class, call), (
+                f"{python_class.__qualname__}: {counts}"
+            )
 
 
 # -- constants and attributes ----------------------------------------------------------------------
@@ -175,11 +202,11 @@ PYTHON_ATTRIBUTES = {
 
 def classes(name: str, compiled: Twins) -> list[tuple[type[Any], type[Any]]]:
     """Return the public classes of both twins, in pairs."""
-    python, c = _impl.twin(name, "python"), getattr(compiled, name)
+    python_module, compiled_module = _impl.twin(name, "python"), getattr(compiled, name)
     return [
-        (getattr(python, public), getattr(c, public))
-        for public in sorted(public_names(python))
-        if inspect.isclass(getattr(python, public))
+        (getattr(python_module, public_name), getattr(compiled_module, public_name))
+        for public_name in sorted(public_names(python_module))
+        if inspect.isclass(getattr(python_module, public_name))
     ]
 
 
@@ -209,13 +236,13 @@ def test_same_constants(name: str, compiled: Twins) -> None:
     """Constants of both implementations have the same values, except those in
     DIFFERENT_CONSTANTS.
     """
-    python, c = _impl.twin(name, "python"), getattr(compiled, name)
-    of_python, of_c = constants(python), constants(c)
-    assert own_constants(python) <= set(of_c)
-    assert set(of_c) <= set(of_python)
-    for constant in of_c:
+    python_module, compiled_module = _impl.twin(name, "python"), getattr(compiled, name)
+    python_constants, compiled_constants = constants(python_module), constants(compiled_module)
+    assert own_constants(python_module) <= set(compiled_constants)
+    assert set(compiled_constants) <= set(python_constants)
+    for constant in compiled_constants:
         if (name, constant) not in DIFFERENT_CONSTANTS:
-            assert of_python[constant] == of_c[constant], constant
+            assert python_constants[constant] == compiled_constants[constant], constant
 
 
 def attributes(kind: type[Any]) -> set[str]:
@@ -225,14 +252,21 @@ def attributes(kind: type[Any]) -> set[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_same_public_attributes_of_classes(name: str, compiled: Twins) -> None:
     """Classes have the same attributes, except those in PYTHON_ATTRIBUTES."""
-    for python, c in classes(name, compiled):
-        more = PYTHON_ATTRIBUTES.get((name, python.__name__), set())
-        assert attributes(python) - more == attributes(c), python.__qualname__
-        for attribute in attributes(c):
-            of_python, of_c = getattr(python, attribute), getattr(c, attribute)
-            assert callable(of_python) == callable(of_c), f"{python.__qualname__}.{attribute}"
-            if isinstance(of_python, (int, float, str, bytes, tuple, frozenset, type(None))):
-                assert of_python == of_c, f"{python.__qualname__}.{attribute}"
+    for python_class, compiled_class in classes(name, compiled):
+        only_in_python = PYTHON_ATTRIBUTES.get((name, python_class.__name__), set())
+        assert attributes(python_class) - only_in_python == attributes(compiled_class), (
+            python_class.__qualname__
+        )
+        for attribute in attributes(compiled_class):
+            python_value, compiled_value = (
+                getattr(python_class, attribute),
+                getattr(compiled_class, attribute),
+            )
+            assert callable(python_value) == callable(compiled_value), (
+                f"{python_class.__qualname__}.{attribute}"
+            )
+            if isinstance(python_value, (int, float, str, bytes, tuple, frozenset, type(None))):
+                assert python_value == compiled_value, f"{python_class.__qualname__}.{attribute}"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -281,8 +315,8 @@ def test_a_partial_build_uses_only_python_and_has_a_reason() -> None:
         "import sys; sys.modules['cassandra._accel.rows'] = None\n"
         "from cassandra import _impl; print(_impl.implementation); print(_impl.fallback_reason)"
     )
-    done = run("", code)
-    implementation, reason = done.stdout.split("\n", 1)
+    process = run("", code)
+    implementation, reason = process.stdout.split("\n", 1)
     assert implementation == "python"
     assert "cassandra._accel.rows" in reason
 
@@ -312,11 +346,11 @@ def test_the_gil_stays_off() -> None:
         "sys.exit(sys._is_gil_enabled())"
     )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHON_GIL"}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], check=False, env=environment, text=True,
         capture_output=True,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
 
 
 def test_undocumented_names_of_the_c_api_are_in_one_header() -> None:
@@ -324,11 +358,13 @@ def test_undocumented_names_of_the_c_api_are_in_one_header() -> None:
     `_PyBytes_Resize` is the exception.
     """
     folder = ROOT / "cassandra" / "_accel"
-    named = {
+    file_and_name_pairs = {
         (path.name, name)
-        for kind in ("h", "pyx", "pxi", "pxd")
-        for path in folder.glob(f"*.{kind}")
+        for suffix in ("h", "pyx", "pxi", "pxd")
+        for path in folder.glob(f"*.{suffix}")
         for name in re.findall(r"\b_Py[A-Z]\w+", path.read_text())
     }
-    assert ("beyond_api.h", "_PyLong_AsByteArray") in named
-    assert {use for use in named if use[0] != "beyond_api.h"} == {("bodies.pyx", "_PyBytes_Resize")}
+    assert ("beyond_api.h", "_PyLong_AsByteArray") in file_and_name_pairs
+    assert {
+        file_and_name for file_and_name in file_and_name_pairs if file_and_name[0] != "beyond_api.h"
+    } == {("bodies.pyx", "_PyBytes_Resize")}

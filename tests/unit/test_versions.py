@@ -45,13 +45,14 @@ def test_versions() -> None:
         2,
         "rc3",
     )
-    for wrong in ("", "x", "4.x", "1.2.3.4.5"):
+    for text in ("", "x", "4.x", "1.2.3.4.5"):
         with pytest.raises(ValueError, match="is not a version"):
-            util.Version(wrong)
+            util.Version(text)
 
 
 def test_features_of_protocol_versions() -> None:
     """Each version has the features of its specification."""
+    # 0x41 and 0x42 are DSE's versions 1 and 2.
     assert [ProtocolVersion.uses_prepare_flags(v) for v in (4, 5, 6, 0x41, 0x42)] == [
         False, True, True, False, True,
     ]  # fmt: skip
