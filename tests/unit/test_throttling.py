@@ -58,8 +58,8 @@ class Clock:
     def call_later(self, delay: float, call: Any) -> None:
         self.calls.append((self.now + delay, call))
 
+    def advance(self, seconds: float) -> None:
         """Move the clock forward; make the calls that become due in the order of their times."""
-        """Move the clock forward, and make the calls that become due in the order of their times."""
         end_time = self.now + seconds
         while self.calls and min(self.calls, key=lambda call: call[0])[0] <= end_time:
             next_call = min(self.calls, key=lambda call: call[0])
