@@ -99,8 +99,12 @@ def share_of(items: list[pytest.Item], worker: int, of: int) -> list[pytest.Item
     """
     # The first kind and the tests without a cluster (position len(KINDS)) go to process 0. They
     # take about as long as all other kinds together.
-    shares = [position % len(KINDS) for position, _ in map(_sort_key, items)]
-    return [item for item, share in zip(items, shares, strict=True) if min(share, of - 1) == worker]
+    kind_positions = [position % len(KINDS) for position, _ in map(_sort_key, items)]
+    return [
+        item
+        for item, kind_position in zip(items, kind_positions, strict=True)
+        if min(kind_position, of - 1) == worker
+    ]
 
 
 class Pool:

@@ -51,6 +51,7 @@ def connect(local: LocalCluster) -> Cluster:
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         reconnection_policy=ConstantReconnectionPolicy(0.5, None),
         connect_timeout=5,
+        # short intervals, so that the failure of a node is noticed soon
         idle_heartbeat_interval=1,
         idle_heartbeat_timeout=2,
     )
@@ -139,38 +140,40 @@ def test_statements_of_all_kinds_in_one_batch(session: Session) -> None:
     assert rows_of_t(session) == MIXED
 
 
-def test_the_asyncio_face(session: Session, three_nodes: LocalCluster) -> None:
-    async def work() -> None:
+def test_a_mixed_batch_on_asyncio(session: Session, three_nodes: LocalCluster) -> None:
+    async def execute_twice() -> None:
         async with aio.Cluster(three_nodes.contact_points, port=three_nodes.port) as cluster:
-            awaited = await cluster.connect(session.keyspace)
-            batch = mixed_batch(await awaited.prepare(INSERT))
-            await awaited.execute(batch, timeout=30)
-            await awaited.execute(batch, timeout=30)
+            aio_session = await cluster.connect(session.keyspace)
+            batch = mixed_batch(await aio_session.prepare(INSERT))
+            await aio_session.execute(batch, timeout=30)
+            await aio_session.execute(batch, timeout=30)
 
-    asyncio.run(work())
+    asyncio.run(execute_twice())
     assert rows_of_t(session) == MIXED
 
 
-def tables() -> list[tuple[str, Any]]:
+def rows_in_each_form() -> list[tuple[str, Any]]:
     """Return two rows in each form that `add_many` accepts, with its name."""
     nan = float("nan")
-    structured = numpy.array(
+    structured_array = numpy.array(
         [(1, 0, "a", 0.5), (2, 0, "b", nan)],
         dtype=[("k", "i4"), ("c", "i4"), ("v", "U5"), ("x", "f8")],
     )
-    frame = pandas.DataFrame({"v": ["a", None], "k": [1, 2], "x": [0.5, nan], "c": [0, 0]})
-    arrow = pyarrow.table({"k": [1, 2], "c": [0, 0], "v": ["a", "b"], "x": [0.5, None]})
+    data_frame = pandas.DataFrame({"v": ["a", None], "k": [1, 2], "x": [0.5, nan], "c": [0, 0]})
+    arrow_table = pyarrow.table({"k": [1, 2], "c": [0, 0], "v": ["a", "b"], "x": [0.5, None]})
     return [
-        ("structured array", structured),
-        ("frame", frame),
-        ("arrow", arrow),
-        ("record batch", arrow.to_batches()[0]),
+        ("structured array", structured_array),
+        ("frame", data_frame),
+        ("arrow", arrow_table),
+        ("record batch", arrow_table.to_batches()[0]),
         ("dataclasses", [Item(1, 0, "a", 0.5), Item(2, 0, "b")]),
         ("dicts", [{"k": 1, "c": 0, "v": "a", "x": 0.5}, {"k": 2, "c": 0, "v": "b"}]),
     ]
 
 
-@pytest.mark.parametrize(("form", "rows"), tables(), ids=[form for form, _ in tables()])
+@pytest.mark.parametrize(
+    ("form", "rows"), rows_in_each_form(), ids=[form for form, _ in rows_in_each_form()]
+)
 def test_add_many_accepts_arrays_frames_dataclasses_and_dicts(
     session: Session, form: str, rows: Any
 ) -> None:
@@ -178,6 +181,7 @@ def test_add_many_accepts_arrays_frames_dataclasses_and_dicts(
     first, second = rows_of_t(session)
     assert first == (1, 0, "a", 0.5)
     assert second[:2] == (2, 0)
+    # NumPy arrays and data frames have NaN where the others have None.
     assert second[2] == (None if form == "frame" else "b")
     if form in ("structured array", "frame"):
         assert numpy.isnan(second[3])
@@ -206,6 +210,7 @@ def test_a_batch_works_after_its_table_was_dropped_and_recreated(session: Sessio
         session.execute("DROP TABLE t", timeout=60)
         create_table(session)
         session.execute(batch)
+        # the ten prepared inserts, and the statement as text
         assert rows_of_t(session) == [(i, 0, str(i), None) for i in range(11)]
 
 
@@ -224,6 +229,7 @@ def test_a_batch_for_a_table_recreated_with_other_types_is_refused(session: Sess
 
 def test_the_error_of_a_refused_batch_describes_it(session: Session) -> None:
     insert = session.prepare(INSERT)
+    # 3.5 MB in one batch
     rows = [(i, 0, "x" * 100_000, None) for i in range(35)]
     with pytest.raises(
         InvalidRequest, match=r"(?s)Batch too large.*a batch of 35 that begins with 'INSERT INTO t"
@@ -234,11 +240,12 @@ def test_the_error_of_a_refused_batch_describes_it(session: Session) -> None:
 
 def test_counters(session: Session) -> None:
     session.execute("CREATE TABLE n (k int PRIMARY KEY, hits counter)", timeout=60)
-    count = session.prepare("UPDATE n SET hits = hits + ? WHERE k = ?")
+    add_hits = session.prepare("UPDATE n SET hits = hits + ? WHERE k = ?")
     for batch_type in (BatchType.COUNTER, BatchType.UNLOGGED):
         session.execute(
-            BatchStatement(batch_type).add_many(count, [(1, 7), (2, 7), (5, 8)]), timeout=30
+            BatchStatement(batch_type).add_many(add_hits, [(1, 7), (2, 7), (5, 8)]), timeout=30
         )
+    # Each of the two batches has added 1 and 2 to key 7, and 5 to key 8.
     assert sorted(tuple(row) for row in session.execute("SELECT k, hits FROM n")) == [
         (7, 6),
         (8, 10),
@@ -247,7 +254,7 @@ def test_counters(session: Session) -> None:
     with pytest.raises(
         InvalidRequest, match=r"(?is)counter.*a batch of 1 that begins with 'UPDATE"
     ):
-        session.execute(BatchStatement().add(count, (1, 7)))
+        session.execute(BatchStatement().add(add_hits, (1, 7)))
     with pytest.raises(InvalidRequest, match=r"(?i)counter"):
         session.execute(BatchStatement(BatchType.COUNTER).add(session.prepare(INSERT), (1, 1)))
     with pytest.raises(
@@ -260,8 +267,8 @@ def test_conditional_batches(session: Session) -> None:
     insert = session.prepare("INSERT INTO t (k, c, v) VALUES (?, ?, ?) IF NOT EXISTS")
     batch = BatchStatement().add_many(insert, [(1, 0, "a"), (1, 1, "b")])
     assert session.execute(batch, timeout=60).was_applied
-    refused = session.execute(batch, timeout=60)
-    assert not refused.was_applied
+    second_result = session.execute(batch, timeout=60)
+    assert not second_result.was_applied
     assert not session.execute(insert, (1, 0, "c"), timeout=60).was_applied
     assert session.execute(insert, (2, 0, "c"), timeout=60).was_applied
     assert rows_of_t(session) == [(1, 0, "a", None), (1, 1, "b", None), (2, 0, "c", None)]
@@ -285,22 +292,24 @@ class BatchLoad:
         for thread in self._threads:
             thread.start()
 
-    def _write(self, start: int) -> None:
-        k = start
+    def _write(self, first_key: int) -> None:
+        key = first_key
         while not self._stop.wait(PAUSE):
             batch = BatchStatement(BatchType.UNLOGGED).add_many(
-                self._insert, [(k, c, f"{k}/{c}", None) for c in range(PER_BATCH)]
+                self._insert,
+                [(key, row_number, f"{key}/{row_number}", None) for row_number in range(PER_BATCH)],
             )
-            batch.is_idempotent = k % 2 == 0
+            # Batches of even keys may be retried, those of odd keys may not.
+            batch.is_idempotent = key % 2 == 0
             try:
                 self._session.execute(batch)
             except Exception as error:
-                self.failed[k] = error
+                self.failed[key] = error
             else:
                 with self._lock:
-                    self.acknowledged.add(k)
+                    self.acknowledged.add(key)
                     self._lock.notify_all()
-            k += WRITERS
+            key += WRITERS
 
     def go_on(self, batches: int = 200, timeout: float = 90) -> None:
         """Wait until `batches` further batches are acknowledged."""

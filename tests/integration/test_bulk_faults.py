@@ -65,13 +65,13 @@ def all_rows(session: Session, table: str = "t") -> list[tuple[Any, ...]]:
     Reads are retried: until coordinators notice that a node is down, they wait for its answer, and
     the read times out.
     """
-    deadline = time.monotonic() + 120
+    end_time = time.monotonic() + 120
     while True:
         try:
             rows = session.execute(f"SELECT k, c, v FROM {table}", timeout=60)
             return sorted(map(tuple, rows))
         except (ReadTimeout, ReadFailure, Unavailable):
-            if time.monotonic() > deadline:
+            if time.monotonic() > end_time:
                 raise
 
 
@@ -81,23 +81,23 @@ def test_a_scan_during_a_rolling_restart_has_each_row_once(
 ) -> None:
     """A scan returns each row once while the nodes are restarted one after the other."""
     assert session.load("t", map(row, range(ROWS)), progress=False).written == ROWS
-    seen: list[tuple[Any, ...]] = []
+    scanned_rows: list[tuple[Any, ...]] = []
     restarts: list[threading.Thread] = []
     scan = session.scan("t", page_size=50, concurrency=2, splits=40, consistency_level=QUORUM)
     for row_read in scan:
-        seen.append(tuple(row_read))
+        scanned_rows.append(tuple(row_read))
         # Begin a restart after 1,000, 2,500 and 4,000 rows, and wait for it 1,400 rows later.
-        if len(seen) % 1500 == 1000 and len(restarts) < 3:
+        if len(scanned_rows) % 1500 == 1000 and len(restarts) < 3:
             restarts.append(
                 threading.Thread(target=fragile.restart, args=(len(restarts) + 1,), daemon=True)
             )
             restarts[-1].start()
-        if len(seen) % 1500 == 900 and restarts:
+        if len(scanned_rows) % 1500 == 900 and restarts:
             restarts[-1].join(180)
             assert not restarts[-1].is_alive()
     assert len(restarts) == 3
     restarts[-1].join(180)
-    assert sorted(seen) == sorted(map(row, range(ROWS)))
+    assert sorted(scanned_rows) == sorted(map(row, range(ROWS)))
 
 
 # A program that loads a file with a checkpoint, and kills itself after three chunks of 500 rows.
@@ -130,7 +130,7 @@ def test_a_load_is_complete_although_its_process_and_then_a_node_are_killed(
 ) -> None:
     path, checkpoint = csv_file(tmp_path / "a.csv"), tmp_path / "point"
     arguments = [fragile.contact_points[0], str(fragile.port), str(path), str(checkpoint)]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", KILLED, *arguments],
         check=False,
         capture_output=True,
@@ -138,26 +138,28 @@ def test_a_load_is_complete_although_its_process_and_then_a_node_are_killed(
         timeout=120,
         cwd=tmp_path,  # in the source checkout, `-c` would import the driver from there
     )
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    written = int(done.stdout.split()[-1])
+    assert process.returncode == -signal.SIGKILL, process.stderr
+    written = int(process.stdout.split()[-1])
+    # The killed process has printed how many rows were certainly written.
     assert set(all_rows(session)) >= set(map(row, range(written)))
     # A second load continues from the checkpoint. After two chunks, a node is killed.
-    ends: list[int] = []
-    end_of = load.Load._end_of
+    written_after_chunks: list[int] = []
+    end_chunk = load.Load._end_of
 
-    def end(self: load.Load, chunk: chunks.Chunk) -> None:
-        end_of(self, chunk)
-        ends.append(self.report.written)
-        if len(ends) == 2:
+    def end_chunk_and_kill(self: load.Load, chunk: chunks.Chunk) -> None:
+        end_chunk(self, chunk)
+        written_after_chunks.append(self.report.written)
+        if len(written_after_chunks) == 2:
             fragile.kill(3)
 
-    monkeypatch.setattr(load.Load, "_end_of", end)
+    monkeypatch.setattr(load.Load, "_end_of", end_chunk_and_kill)
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 500)
     report = session.load(
         "t", path, checkpoint=checkpoint, consistency_level=QUORUM, progress=False
     )
     assert (report.skipped, report.written, report.failed) == (written, ROWS - written, 0)
-    assert len(ends) > 4
+    # The load went on after the second chunk.
+    assert len(written_after_chunks) > 4
     assert all_rows(session) == sorted(map(row, range(ROWS)))
     assert not checkpoint.exists()
     fragile.restart(3)
@@ -184,8 +186,10 @@ def test_tables_of_dask_while_a_node_is_killed(
 
     # Workers inherit this path. Move the source checkout to its end, so that they import the
     # installed driver.
-    tree = str(Path(__file__).parents[2])
-    monkeypatch.setattr(sys, "path", [*(entry for entry in sys.path if entry != tree), tree])
+    source_checkout = str(Path(__file__).parents[2])
+    monkeypatch.setattr(
+        sys, "path", [*(entry for entry in sys.path if entry != source_checkout), source_checkout]
+    )
     session.execute(
         "CREATE TABLE IF NOT EXISTS copied (k int, c int, v text, PRIMARY KEY (k, c))", timeout=60
     )
@@ -196,12 +200,12 @@ def test_tables_of_dask_while_a_node_is_killed(
         distributed.Client(workers) as client,
     ):
         frame = read_table("bulk_faults.t", server, splits=24, consistency_level=QUORUM)
-        slowed = frame.map_partitions(_wait_for_the_kill, meta=frame._meta)
-        read = client.compute(slowed)
+        waiting_frame = frame.map_partitions(_wait_for_the_kill, meta=frame._meta)
+        future = client.compute(waiting_frame)
         assert distributed.Event("read").wait(120)
         fragile.kill(2)
         distributed.Event("killed").set()
-        rows = read.result(timeout=180)
+        rows = future.result(timeout=180)
         assert sorted(rows["c"]) == list(range(ROWS))
         written = to_table(frame, "bulk_faults.copied", server, consistency_level=QUORUM)
         assert written == ROWS

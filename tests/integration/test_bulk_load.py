@@ -93,10 +93,11 @@ def test_of_rows_with_the_same_key_the_last_one_is_stored(session: Session) -> N
 def test_rows_that_the_server_refuses_are_reported_and_the_rest_of_their_batch_is_stored(
     session: Session,
 ) -> None:
-    moment = datetime.datetime(2026, 11, 23)
-    rows: list[Any] = [("one", moment, number, 1, ["x"]) for number in range(50)]
-    rows[17] = ("", moment, 17, 1, ["x"])  # an empty partition key
-    rows[18] = (None, moment, 18, 1, ["x"])
+    placed_at = datetime.datetime(2026, 11, 23)
+    rows: list[Any] = [("one", placed_at, number, 1, ["x"]) for number in range(50)]
+    rows[17] = ("", placed_at, 17, 1, ["x"])  # an empty partition key
+    # a null partition key
+    rows[18] = (None, placed_at, 18, 1, ["x"])
     report = session.load("orders", rows, columns=COLUMNS, max_errors=None)
     assert (report.written, report.failed) == (48, 2)
     assert sorted(failure.place for failure in report.failures) == ["row 17", "row 18"]
@@ -105,8 +106,8 @@ def test_rows_that_the_server_refuses_are_reported_and_the_rest_of_their_batch_i
 
 
 def test_ttl_and_timestamp_from_columns_and_ttl_for_all_rows(session: Session) -> None:
-    moment = datetime.datetime(2026, 11, 23)
-    row = {"customer": "a", "placed": moment, "id": 1, "total": 1, "life": 1000, "at": 5_000_000}
+    placed_at = datetime.datetime(2026, 11, 23)
+    row = {"customer": "a", "placed": placed_at, "id": 1, "total": 1, "life": 1000, "at": 5_000_000}
     columns = ["customer", "placed", "id", "total"]
     session.load("orders", [row], columns=columns, ttl_column="life", timestamp_column="at")
     (stored,) = session.execute("SELECT ttl(total) AS life, writetime(total) AS at FROM orders")
@@ -120,18 +121,20 @@ def test_ttl_and_timestamp_from_columns_and_ttl_for_all_rows(session: Session) -
 def test_counters(session: Session) -> None:
     session.execute("CREATE TABLE IF NOT EXISTS hits (page text PRIMARY KEY, n counter)")
     session.execute("TRUNCATE hits", timeout=60)
+    # A retried update would count twice, so a load of counters has to be asked for.
     with pytest.raises(ValueError, match="counts twice"):
         session.load("hits", [("a", 2)])
     rows = [{"page": "a", "n": 2}, {"page": "a", "n": 3}, {"page": "b", "n": 1}]
     assert session.load("hits", rows, counters=True).written == 3
     assert session.load("hits", [("c", 4)], counters=True, columns=["page", "n"]).written == 1
+    # 2 + 3 for "a"
     expected = {"a": 5, "b": 1, "c": 4}
     assert {row.page: row.n for row in session.execute("SELECT * FROM hits")} == expected
 
 
 def test_a_dict_with_an_unknown_field_is_refused_unless_columns_are_given(session: Session) -> None:
-    moment = datetime.datetime(2026, 11, 23)
-    row = {"customer": "a", "placed": moment, "id": 1, "totl": 5}
+    placed_at = datetime.datetime(2026, 11, 23)
+    row = {"customer": "a", "placed": placed_at, "id": 1, "totl": 5}
     with pytest.raises(LoadError, match="row 0: it has a field 'totl', which is not a column"):
         session.load("orders", [row])
     columns = ["customer", "placed", "id"]
@@ -180,7 +183,7 @@ def test_load_count_and_unload_on_the_command_line(
 ) -> None:
     csv_file(tmp_path / "a.csv", 100)
     command = [sys.executable, "-m", "cassandra.bulk", "load", "bulk_load.orders"]
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, str(tmp_path), "--hosts", node.contact_points[0], "--port", str(node.port)],
         check=False,
         capture_output=True,
@@ -188,16 +191,18 @@ def test_load_count_and_unload_on_the_command_line(
         timeout=120,
         cwd=tmp_path,  # in the source checkout, `-m` would import the driver from there
     )
-    assert done.returncode == 0, done.stderr
-    assert "100 rows written to bulk_load.orders" in done.stdout
-    assert done.stderr == ""
+    assert process.returncode == 0, process.stderr
+    assert "100 rows written to bulk_load.orders" in process.stdout
+    assert process.stderr == ""
     assert stored_orders(session) == expected_orders(100)
     server = ["--hosts", node.contact_points[0], "--port", str(node.port)]
     assert cli.main(["count", "bulk_load.orders", *server]) == 0
     assert capsys.readouterr().out == "100\n"
-    for form in ("csv", "jsonl"):  # unloaded files can be loaded again
-        folder = str(tmp_path / form)
-        assert cli.main(["unload", "bulk_load.orders", folder, "--format", form, *server]) == 0
+    for file_format in ("csv", "jsonl"):  # unloaded files can be loaded again
+        folder = str(tmp_path / file_format)
+        assert (
+            cli.main(["unload", "bulk_load.orders", folder, "--format", file_format, *server]) == 0
+        )
         session.execute("TRUNCATE orders", timeout=60)
         assert cli.main(["load", "bulk_load.orders", folder, *server]) == 0
         assert stored_orders(session) == expected_orders(100)
@@ -231,7 +236,7 @@ def test_a_load_that_was_killed_continues_from_its_checkpoint(
 ) -> None:
     path, checkpoint = csv_file(tmp_path / "a.csv", 4000), tmp_path / "point"
     arguments = [node.contact_points[0], str(node.port), str(path), str(checkpoint)]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", KILLED, *arguments],
         check=False,
         capture_output=True,
@@ -239,8 +244,9 @@ def test_a_load_that_was_killed_continues_from_its_checkpoint(
         timeout=120,
         cwd=tmp_path,  # in the source checkout, `-c` would import the driver from there
     )
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    written = int(done.stdout.split()[-1])
+    assert process.returncode == -signal.SIGKILL, process.stderr
+    # The killed process has printed how many rows were written and checkpointed.
+    written = int(process.stdout.split()[-1])
     assert stored_orders(session) >= expected_orders(written)
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 500)
     report = session.load("orders", str(path), checkpoint=checkpoint)

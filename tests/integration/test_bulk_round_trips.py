@@ -41,11 +41,11 @@ def rows_of(session: Session, name: str) -> list[Any]:
     return sorted(map(tuple, session.execute(f"SELECT * FROM {name}")), key=repr)
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
 def test_partitions_with_only_a_static_column_and_empty_keys(
-    session: Session, tmp_path: Path, form: str
+    session: Session, tmp_path: Path, file_format: str
 ) -> None:
-    if form == "parquet":
+    if file_format == "parquet":
         pytest.importorskip("pyarrow")
     create_table(
         session, "s", "p text, b blob, c text, s text static, v int, PRIMARY KEY ((p, b), c)"
@@ -60,28 +60,32 @@ def test_partitions_with_only_a_static_column_and_empty_keys(
     ):
         session.execute(text)
     for name in ("s", "n"):
-        before = rows_of(session, name)
-        session.unload(name, tmp_path / name, format=form)
+        rows_before = rows_of(session, name)
+        session.unload(name, tmp_path / name, format=file_format)
         session.execute(f"TRUNCATE {name}", timeout=60)
         report = session.load(name, tmp_path / name)
-        assert (report.written, report.failed) == (len(before), 0)
-        assert rows_of(session, name) == before
+        assert (report.written, report.failed) == (len(rows_before), 0)
+        assert rows_of(session, name) == rows_before
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("file_format", ["csv", "jsonl"])
 def test_timestamps_and_dates_outside_of_the_range_of_datetime(
-    session: Session, tmp_path: Path, form: str
+    session: Session, tmp_path: Path, file_format: str
 ) -> None:
     create_table(session, "far", "id int PRIMARY KEY, t timestamp, d date")
     insert = session.prepare("INSERT INTO far (id, t, d) VALUES (?, ?, ?)")
-    far = ((253_402_300_800_000, 2_932_897), (-62_135_596_800_001, -719_163), (-1, -(2**31)))
-    for number, (millis, days) in enumerate(far):
+    millis_and_days = (
+        (253_402_300_800_000, 2_932_897),
+        (-62_135_596_800_001, -719_163),
+        (-1, -(2**31)),
+    )
+    for number, (millis, days) in enumerate(millis_and_days):
         session.execute(insert, (number, millis, Date(days)))
-    before = rows_of(session, "far")
-    session.unload("far", tmp_path / "far", format=form)
+    rows_before = rows_of(session, "far")
+    session.unload("far", tmp_path / "far", format=file_format)
     session.execute("TRUNCATE far", timeout=60)
     assert session.load("far", tmp_path / "far").written == 3
-    assert rows_of(session, "far") == before
+    assert rows_of(session, "far") == rows_before
 
 
 def test_load_writes_rows_of_a_select_by_column_name(session: Session) -> None:
@@ -112,14 +116,14 @@ def test_encrypted_columns_are_loaded_from_files(
     (tmp_path / "a.jsonl").write_text('{"id": 2, "n": 6}\n')
     (tmp_path / "wrong.csv").write_text("id,n\n1,hunter2\n")
     with Cluster(node.contact_points, port=node.port, column_encryption_policy=policy) as cluster:
-        other = cluster.connect(KEYSPACE)
+        encrypting_session = cluster.connect(KEYSPACE)
         for name in ("a.csv", "a.jsonl"):
-            assert other.load("secrets", tmp_path / name).written == 1
+            assert encrypting_session.load("secrets", tmp_path / name).written == 1
         with pytest.raises(LoadError, match="this str is not an integer") as caught:
-            other.load("secrets", tmp_path / "wrong.csv")
+            encrypting_session.load("secrets", tmp_path / "wrong.csv")
         # The error must not show the value, which is secret.
         assert "hunter2" not in f"{caught.value} {caught.value.report}"
-        select = other.prepare("SELECT id, n FROM secrets")
-        assert sorted(map(tuple, other.execute(select))) == [(1, 5), (2, 6)]
+        select = encrypting_session.prepare("SELECT id, n FROM secrets")
+        assert sorted(map(tuple, encrypting_session.execute(select))) == [(1, 5), (2, 6)]
     # Without the policy, only encrypted values can be read. They are longer than the integers.
     assert all(len(row.n) > 8 for row in session.execute("SELECT n FROM secrets"))

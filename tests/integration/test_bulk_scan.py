@@ -92,14 +92,14 @@ def test_a_scan_continues_from_its_checkpoint(session: Session, tmp_path: Path) 
 async def test_asyncio(session: Session, node: LocalCluster) -> None:
     async with (
         aio.Cluster(node.contact_points, port=node.port) as cluster,
-        await cluster.connect(session.keyspace) as other,
+        await cluster.connect(session.keyspace) as aio_session,
     ):
-        assert sorted([tuple(row) async for row in other.scan("t", page_size=90)]) == ROWS
-        assert await other.count("t") == COUNT
-        async for _ in other.scan("t", page_size=10):  # a loop may end early
+        assert sorted([tuple(row) async for row in aio_session.scan("t", page_size=90)]) == ROWS
+        assert await aio_session.count("t") == COUNT
+        async for _ in aio_session.scan("t", page_size=10):  # a loop may end early
             break
         pytest.importorskip("pyarrow")
-        assert (await other.scan("t").to_arrow()).num_rows == COUNT
+        assert (await aio_session.scan("t").to_arrow()).num_rows == COUNT
 
 
 def test_a_scan_of_a_missing_table_raises(session: Session) -> None:
@@ -127,10 +127,11 @@ def test_a_dry_run_of_a_copy_writes_nothing(session: Session) -> None:
 async def test_copy_on_asyncio(session: Session, node: LocalCluster) -> None:
     session.execute('CREATE TABLE t4 ("P" int, c int, t text, PRIMARY KEY ("P", c))')
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:
-        other = await cluster.connect(session.keyspace)
-        report = await acopy(other, "t", other, "t4", where="c < ?", parameters=(3,))
+        aio_session = await cluster.connect(session.keyspace)
+        report = await acopy(aio_session, "t", aio_session, "t4", where="c < ?", parameters=(3,))
     expected = [row for row in ROWS if row[1] < 3]
     assert (report.read, report.written) == (len(expected), len(expected))
+    # Rows of a partition are written together.
     assert report.requests < len(expected)
     assert sorted(tuple(row) for row in session.scan("t4")) == expected
 
@@ -155,6 +156,7 @@ def test_copy_keeps_ttl_and_write_time_of_each_column(session: Session) -> None:
             f"CREATE TABLE {name} (p int, c int, s int static, a int, b text, PRIMARY KEY (p, c)) "
             "WITH default_time_to_live = 50"
         )
+    # USING TTL 0 means no expiry, in spite of the table's default.
     session.execute("INSERT INTO k1 (p, c, a) VALUES (1, 1, 5) USING TTL 5000 AND TIMESTAMP 77")
     session.execute("INSERT INTO k1 (p, c, b) VALUES (1, 1, 'x') USING TTL 0 AND TIMESTAMP 99")
     session.execute("INSERT INTO k1 (p, c) VALUES (1, 2) USING TTL 0")
@@ -162,6 +164,7 @@ def test_copy_keeps_ttl_and_write_time_of_each_column(session: Session) -> None:
     copy(session, "k1", session, "k2", keep_ttl=True, keep_write_time=True)
     query = "SELECT p, c, s, a, b, writetime(a), writetime(b), writetime(s), ttl(b) FROM {}"
     assert session.execute(query.format("k2")).all() == session.execute(query.format("k1")).all()
+    # The remaining time of "a" differs between the two queries, so it is not compared.
     assert 4000 < session.execute("SELECT ttl(a) FROM k2 WHERE p = 1 AND c = 1").one()[0] <= 5000
 
 

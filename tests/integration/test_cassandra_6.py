@@ -76,7 +76,7 @@ def test_version_and_new_system_tables_are_known(cluster: Cluster, session: Sess
 
 def test_an_unprepared_transaction(session: Session) -> None:
     open_accounts(session, payer=10, payee=0)
-    read = session.execute(
+    result = session.execute(
         "BEGIN TRANSACTION "
         "LET payer = (SELECT balance FROM accounts WHERE id = %s); "
         "SELECT payer.balance; "
@@ -84,8 +84,8 @@ def test_an_unprepared_transaction(session: Session) -> None:
         "COMMIT TRANSACTION",
         (1, 4, 4, 1),
     )
-    assert read.column_names == ["payer.balance"]
-    assert read.one()[0] == 10  # the balance before the update
+    assert result.column_names == ["payer.balance"]
+    assert result.one()[0] == 10  # the balance before the update
     assert balances(session) == {1: 6, 2: 0}
 
 
@@ -96,6 +96,7 @@ def test_a_prepared_transaction(session: Session) -> None:
         "id", "balance", "balance", "id", "balance", "id",
     ]  # fmt: skip
     for _ in range(3):  # before the third transfer, the payer has only 2 left
+        # payer, least balance, amount, payer, amount, payee
         session.execute(transfer, (1, 4, 4, 1, 4, 2))
     assert balances(session) == {1: 2, 2: 8}
 
@@ -107,6 +108,7 @@ def test_concurrent_transactions_lose_no_money(session: Session) -> None:
         transfer, [(1, 1, 1, 1, 1, 2)] * 50, concurrency=8
     )
     assert all(success for success, _ in results)
+    # The payer had enough for 40 of the 50 transfers.
     assert balances(session) == {1: 0, 2: 40}
 
 
@@ -125,6 +127,7 @@ async def test_a_transaction_with_asyncio(
         await asyncio.gather(
             *(async_session.execute(transfer, (1, 5, 5, 1, 5, 2)) for _ in range(4))
         )
+    # Two of the four transfers of 5 were possible.
     assert balances(session) == {1: 0, 2: 10}
 
 
@@ -233,6 +236,7 @@ def test_an_export_says_that_constraints_are_missing(
     # The server can execute the export, whose first line is a CQL comment.
     session.execute(exported.replace(".guests", ".copied"))
     described = session.execute("DESCRIBE TABLE guests").one().create_statement
+    # The server's own description has what the export lacks.
     assert "CHECK LENGTH() < 5" in described
     assert "COMMENT ON COLUMN" in described
 

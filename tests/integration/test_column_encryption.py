@@ -102,23 +102,23 @@ def peer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*command: object) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         [str(argument) for argument in command],
         check=False,
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
     )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    assert process.returncode == 0, f"{command}\n{process.stdout}\n{process.stderr}"
+    return process.stdout
 
 
 @pytest.fixture
 def tables(node: LocalCluster, keyspace: str) -> Iterator[Session]:
     """Yield a session with an encryption policy, in a keyspace with the tables t and by_key."""
     with connect_with_policy(node, keyspace) as cluster, cluster.connect(keyspace) as session:
-        described = ", ".join(f"{name} blob" for name, _, _ in COLUMNS)
-        session.execute(f"CREATE TABLE t (k int PRIMARY KEY, {described})")
+        column_definitions = ", ".join(f"{name} blob" for name, _, _ in COLUMNS)
+        session.execute(f"CREATE TABLE t (k int PRIMARY KEY, {column_definitions})")
         session.execute("CREATE TABLE by_key (name blob PRIMARY KEY, v int)")
         session.row_factory = dict_factory
         yield session
@@ -224,9 +224,9 @@ def test_a_model_reads_and_writes_an_encrypted_column(node: LocalCluster, keyspa
 
 
 def test_a_user_defined_type_can_be_encrypted(node: LocalCluster, keyspace: str) -> None:
-    kind = UserType.make_udt_class(keyspace, "place", ("street", "no"), (UTF8Type, Int32Type))
+    user_type = UserType.make_udt_class(keyspace, "place", ("street", "no"), (UTF8Type, Int32Type))
     policy = AES256ColumnEncryptionPolicy()
-    policy.add_column(ColDesc(keyspace, "t", "c"), KEY, kind)
+    policy.add_column(ColDesc(keyspace, "t", "c"), KEY, user_type)
     with connect(node, column_encryption_policy=policy) as cluster:
         session = cluster.connect(keyspace)
         session.execute("CREATE TABLE t (k int PRIMARY KEY, c blob)")
@@ -249,26 +249,29 @@ def shop(node: LocalCluster) -> Iterator[None]:
 def test_examples_of_the_guide_run(
     node: LocalCluster, shop: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, texts, sealed, keys, custom = python_blocks("docs/column-encryption.rst")
+    first_block, block_of_texts, block_of_sealed_keys, block_of_keys, block_of_custom_policy = (
+        python_blocks("docs/column-encryption.rst")
+    )
     names: dict[str, Any] = {}
     try:
-        run_block(first, node, names)
-        run_block(texts, node, names)
+        run_block(first_block, node, names)
+        run_block(block_of_texts, node, names)
     finally:
         names["cluster"].shutdown()
-    run_block(sealed, node, names)
-    run_block(keys, node, names)
+    run_block(block_of_sealed_keys, node, names)
+    run_block(block_of_keys, node, names)
     assert capsys.readouterr().out.splitlines() == [
         "078-05-1120",
         "219-09-9999",
         "['2025', '2026']",
         "2026",
     ]
-    run_block(custom, node, names)
+    run_block(block_of_custom_policy, node, names)
     with connect(node, column_encryption_policy=names["Vault"]()) as cluster:
         session = cluster.connect("shop")
         insert = session.prepare("INSERT INTO people (id, ssn) VALUES (?, ?)")
         session.execute(insert, (3, "abc"))
         assert session.execute("SELECT ssn FROM people WHERE id = 3").one().ssn == "abc"
     with connect(node) as cluster, cluster.connect("shop") as session:
+        # The guide's own policy reverses texts, which shows without the policy.
         assert session.execute("SELECT ssn FROM people WHERE id = 3").one().ssn == b"cba"

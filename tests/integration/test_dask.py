@@ -56,20 +56,27 @@ def session(node: LocalCluster, server: dict[str, Any]) -> Iterator[Session]:
 def test_a_table_is_read_as_a_dask_dataframe(server: dict[str, Any]) -> None:
     frame = read_table("it_dask.orders", server, splits=8)
     assert frame.npartitions >= 8
-    read = frame.compute(scheduler="synchronous")
-    assert sorted(read["id"]) == list(range(ROWS))
+    data_frame = frame.compute(scheduler="synchronous")
+    assert sorted(data_frame["id"]) == list(range(ROWS))
     # A column of integers that contains nulls still has an integer type.
-    assert dict(read.dtypes) == dict(frame.dtypes)
-    assert read["total"].isna().sum() == ROWS / 10
+    assert dict(data_frame.dtypes) == dict(frame.dtypes)
+    assert data_frame["total"].isna().sum() == ROWS / 10
     totals = frame.groupby("customer").total.sum().compute(scheduler="synchronous")
-    expected = {f"customer {k}": sum(n for n in range(k, ROWS, 7) if n % 10) for k in range(7)}
+    expected = {
+        f"customer {customer_number}": sum(
+            order_id for order_id in range(customer_number, ROWS, 7) if order_id % 10
+        )
+        for customer_number in range(7)
+    }
     assert totals.to_dict() == expected
     assert len(frame) == ROWS
-    few = read_table(
+    filtered_table = read_table(
         "it_dask.orders", server, columns=["id"], where="total > ?", parameters=[ROWS - 11]
     )
-    frame_read = few.compute(scheduler="synchronous")
-    assert sorted(frame_read["id"]) == [n for n in range(ROWS - 10, ROWS) if n % 10]
+    frame_read = filtered_table.compute(scheduler="synchronous")
+    assert sorted(frame_read["id"]) == [
+        order_id for order_id in range(ROWS - 10, ROWS) if order_id % 10
+    ]
 
 
 def test_decimals_can_be_read_as_numbers_or_strings(
@@ -93,13 +100,14 @@ def test_a_dask_dataframe_is_written_into_a_table(session: Session, server: dict
         to_table(frame, "it_dask.copied", server, checkpoint="x")
 
 
-def _kill_worker_once(partition: Any, mark: str) -> Any:
+def _kill_worker_once(partition: Any, marker_path: str) -> Any:
     """Kill the worker process that calls this function first; later calls return the partition.
 
     :param mark: the path of a file that the first call creates.
     """
     try:
-        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        # Only one process can create the file.
+        os.close(os.open(marker_path, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         pass
     else:
@@ -114,16 +122,18 @@ def test_no_row_is_lost_or_doubled_if_a_worker_is_killed(
     distributed = pytest.importorskip("distributed")
     # Workers inherit this path. Move the source checkout to its end, so that they import the
     # installed driver.
-    tree = str(Path(__file__).parents[2])
-    monkeypatch.setattr(sys, "path", [*(entry for entry in sys.path if entry != tree), tree])
+    source_checkout = str(Path(__file__).parents[2])
+    monkeypatch.setattr(
+        sys, "path", [*(entry for entry in sys.path if entry != source_checkout), source_checkout]
+    )
     session.execute("TRUNCATE copied", timeout=60)
     with (
         distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as workers,
         distributed.Client(workers),
     ):
         frame = read_table("it_dask.orders", server, splits=8)
-        mark = str(tmp_path / "killed")
-        frame = frame.map_partitions(_kill_worker_once, mark, meta=frame._meta)
+        marker_path = str(tmp_path / "killed")
+        frame = frame.map_partitions(_kill_worker_once, marker_path, meta=frame._meta)
         assert to_table(frame, "it_dask.copied", server) == ROWS
     assert (tmp_path / "killed").exists()
     assert session.count("copied") == ROWS

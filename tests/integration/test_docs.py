@@ -57,11 +57,12 @@ def run_block(block: str, local: LocalCluster, names: dict[str, Any]) -> dict[st
     :param names: the global variables of the block; further blocks can use them.
     """
     addresses = repr(local.contact_points)
+    # replace the contact points, which are addresses of examples
     code = re.sub(r'\["(?:127\.0\.0|10\.0\.0)\.\d"(?:, "10\.0\.0\.\d")*\]', addresses, block)
     compiled = compile(code, "<example>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    outcome = eval(compiled, names)
-    if asyncio.iscoroutine(outcome):
-        asyncio.run(_finish(outcome))
+    coroutine_or_none = eval(compiled, names)
+    if asyncio.iscoroutine(coroutine_or_none):
+        asyncio.run(_finish(coroutine_or_none))
     return names
 
 
@@ -83,7 +84,7 @@ def test_the_readmes_program(node: LocalCluster, tmp_path: Path) -> None:
     with connect(node) as cluster, cluster.connect() as session:
         session.execute("DROP KEYSPACE IF EXISTS shop")
     (tmp_path / "first.py").write_text(python_blocks("README.rst")[0].replace("127.0.0.1", host))
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "first.py"],
         cwd=tmp_path,
         capture_output=True,
@@ -91,17 +92,18 @@ def test_the_readmes_program(node: LocalCluster, tmp_path: Path) -> None:
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     expected = python_blocks("README.rst", "text")[0]
     timing = r"in [\d.]+ s \([\d,]+ rows/s"
-    assert sorted(re.sub(timing, "", done.stdout).splitlines()) == sorted(
+    # Lines of concurrent requests may come in another order, and times differ.
+    assert sorted(re.sub(timing, "", process.stdout).splitlines()) == sorted(
         re.sub(timing, "", expected).split("\n")[:-2]
     )
 
 
 def test_the_readmes_pytest_example(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(python_blocks("README.rst")[1])
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"],
         cwd=tmp_path,
         capture_output=True,
@@ -109,13 +111,14 @@ def test_the_readmes_pytest_example(tmp_path: Path) -> None:
         timeout=180,
         check=False,
     )
-    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert "1 passed" in process.stdout, process.stdout + process.stderr
 
 
 def test_schema_metadata(
     node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_block(python_blocks("docs/metadata.rst")[0], node, {})
+    # The block added this column; other tests expect the table without it.
     shop.execute("ALTER TABLE orders DROP paid")
     assert capsys.readouterr().out.splitlines() == [
         "id int",
@@ -185,6 +188,7 @@ def test_batches(node: LocalCluster, shop: Session) -> None:
         for row in shop.execute("SELECT * FROM orders")
         if 31 <= row.id <= 39
     }
+    # NaN is not equal to itself, so it is compared first.
     assert math.isnan(stored.pop(39)[1])
     assert stored == {
         31: ("ada", 12.5),

@@ -17,13 +17,13 @@ pytestmark = pytest.mark.integration
 
 def test_the_doctor_finds_no_problem_in_a_good_node(node: LocalCluster, tmp_path: Path) -> None:
     (host,) = node.contact_points
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "cassandra.doctor", host, "--port", str(node.port), "--json",
          "--timeout", "20"],
         cwd=tmp_path, capture_output=True, text=True, timeout=180,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    findings = json.loads(done.stdout)["findings"]
+    assert process.returncode == 0, process.stdout + process.stderr
+    findings = json.loads(process.stdout)["findings"]
     texts = "\n".join(f"{finding['subject']}: {finding['text']}" for finding in findings)
     assert "problem" not in {finding["level"] for finding in findings}, texts
     for phrase in ("accepts connections", "is up and connected", "all hosts agree on version",

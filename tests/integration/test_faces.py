@@ -74,7 +74,7 @@ def check_row(row: Any, local: LocalCluster) -> None:
         assert getattr(row, name) == expected, (name, kind)
 
 
-def work_blocking(cluster: Cluster, local: LocalCluster) -> None:
+def check_blocking_api(cluster: Cluster, local: LocalCluster) -> None:
     name = new_keyspace_name()
     with cluster.connect() as session:
         create_keyspace(session, name)
@@ -84,15 +84,15 @@ def work_blocking(cluster: Cluster, local: LocalCluster) -> None:
         insert = session.prepare(insert_text(local))
         values = [value for _, _, value, _ in columns_of(local)]
         session.execute(insert, (0, *values))
-        session.execute(insert, {"id": 1, **{c[0]: c[2] for c in columns_of(local)}})
+        session.execute(insert, {"id": 1, **{column[0]: column[2] for column in columns_of(local)}})
         session.execute("INSERT INTO rows (id, k) VALUES (%s, %s)", (2, "it's"))
         session.execute("INSERT INTO rows (id, k) VALUES (%(id)s, %(k)s)", {"id": 3, "k": "named"})
         check_row(session.execute("SELECT * FROM rows WHERE id = 0").one(), local)
         check_row(session.execute("SELECT * FROM rows WHERE id = 1").one(), local)
         assert session.execute("SELECT k FROM rows WHERE id = 2").one().k == "it's"
         page_through(session, insert)
-        batches(session)
-        transactions(session)
+        check_batches(session)
+        check_transactions(session)
         session.execute(f"DROP KEYSPACE {name}")
 
 
@@ -104,16 +104,19 @@ def page_through(session: Session, insert: Any) -> None:
     result = session.execute(statement)
     assert len(result.current_rows) == 60
     assert result.has_more_pages
-    resumed = [row.id for row in session.execute(statement, paging_state=result.paging_state)]
-    everything = [row.id for row in result]
-    assert len(everything) == len(set(everything)) == 504
-    assert everything[60:] == resumed
+    ids_after_first_page = [
+        row.id for row in session.execute(statement, paging_state=result.paging_state)
+    ]
+    # the first page, and all that follow when the result is iterated
+    all_ids = [row.id for row in result]
+    assert len(all_ids) == len(set(all_ids)) == 504
+    assert all_ids[60:] == ids_after_first_page
 
 
-def batches(session: Session) -> None:
+def check_batches(session: Session) -> None:
     insert = session.prepare("INSERT INTO rows (id, k) VALUES (?, ?)")
-    for kind in (BatchType.LOGGED, BatchType.UNLOGGED):
-        batch = BatchStatement(kind, consistency_level=ConsistencyLevel.ONE)
+    for batch_type in (BatchType.LOGGED, BatchType.UNLOGGED):
+        batch = BatchStatement(batch_type, consistency_level=ConsistencyLevel.ONE)
         for i in range(10):
             batch.add(insert, (10_000 + i, "prepared"))
         batch.add("INSERT INTO rows (id, k) VALUES (%s, %s)", (10_010, "text"))
@@ -126,7 +129,7 @@ def batches(session: Session) -> None:
     ]
 
 
-def transactions(session: Session) -> None:
+def check_transactions(session: Session) -> None:
     first = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'a') IF NOT EXISTS")
     assert first.was_applied
     second = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'b') IF NOT EXISTS")
@@ -142,7 +145,7 @@ def transactions(session: Session) -> None:
 @pytest.mark.parametrize("version", [4, 5])
 def test_blocking(node: LocalCluster, version: int) -> None:
     with connect(node, protocol_version=version) as cluster:
-        work_blocking(cluster, node)
+        check_blocking_api(cluster, node)
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
@@ -151,13 +154,13 @@ def test_blocking_on_older_lines(old_node: LocalCluster, version: int) -> None:
         if version == 3:
             check_version_3(cluster)
         else:
-            work_blocking(cluster, old_node)
+            check_blocking_api(cluster, old_node)
 
 
 def check_version_3(cluster: Cluster) -> None:
     """Check the types that version 3 has, and that a bound statement needs a value for each marker.
 
-    `work_blocking` cannot be used: it leaves markers without values, which version 3 has not.
+    `check_blocking_api` cannot be used: it leaves markers without values, which version 3 has not.
     """
     with cluster.connect() as session:
         name = new_keyspace_name()
@@ -207,26 +210,26 @@ def test_futures_and_callbacks(node: LocalCluster, keyspace: str) -> None:
         futures = [session.execute_async(insert, (i,)) for i in range(300)]
         for future in futures:
             assert future.result().all() == []
-        done = threading.Event()
-        seen: list[Any] = []
+        is_called = threading.Event()
+        calls: list[Any] = []
 
-        def take(rows: Any, label: str, key: str) -> None:
-            seen.append((sorted(row.k for row in rows), label, key))
-            done.set()
+        def record_call(rows: Any, label: str, key: str) -> None:
+            calls.append((sorted(row.k for row in rows), label, key))
+            is_called.set()
 
-        session.execute_async("SELECT k FROM t").add_callback(take, "label", key="key")
-        assert done.wait(10)
-        assert seen == [(list(range(300)), "label", "key")]
-        failed = threading.Event()
+        session.execute_async("SELECT k FROM t").add_callback(record_call, "label", key="key")
+        assert is_called.wait(10)
+        assert calls == [(list(range(300)), "label", "key")]
+        has_failed = threading.Event()
         errors: list[Exception] = []
 
-        def fail(error: Exception) -> None:
+        def record_error(error: Exception) -> None:
             errors.append(error)
-            failed.set()
+            has_failed.set()
 
         future = session.execute_async("SELECT nothing FROM t")
-        future.add_errback(fail)
-        assert failed.wait(10)
+        future.add_errback(record_error)
+        assert has_failed.wait(10)
         assert isinstance(errors[0], InvalidRequest)
         for _ in range(2):  # the error is raised each time
             with pytest.raises(InvalidRequest):
@@ -235,24 +238,27 @@ def test_futures_and_callbacks(node: LocalCluster, keyspace: str) -> None:
 
 def test_a_blocking_call_in_a_callback_is_refused(node: LocalCluster) -> None:
     with connect(node) as cluster, cluster.connect() as session:
-        seen: list[BaseException] = []
-        done = threading.Event()
+        refusals: list[BaseException] = []
+        is_called = threading.Event()
 
         def call_back(rows: Any) -> None:
-            for call in (lambda: session.execute("SELECT key FROM system.local"), cluster.shutdown):
+            for blocking_call in (
+                lambda: session.execute("SELECT key FROM system.local"),
+                cluster.shutdown,
+            ):
                 try:
-                    call()
+                    blocking_call()
                 except RuntimeError as error:
-                    seen.append(error)
-            done.set()
+                    refusals.append(error)
+            is_called.set()
 
         # The listener adds the callback before the request is sent. If the request had finished
         # already, `add_callback` would call it in this thread, where blocking calls are allowed.
         session.add_request_init_listener(lambda future: future.add_callback(call_back))
         session.execute_async("SELECT key FROM system.local")
-        assert done.wait(10)
-        assert len(seen) == 2
-        assert "event loop thread" in str(seen[0])
+        assert is_called.wait(10)
+        assert len(refusals) == 2
+        assert "event loop thread" in str(refusals[0])
 
 
 def test_tracing_and_warnings(node: LocalCluster, keyspace: str) -> None:
@@ -273,8 +279,8 @@ def test_tracing_and_warnings(node: LocalCluster, keyspace: str) -> None:
 
 
 @pytest.mark.parametrize("version", [4, 5])
-def test_asyncio(node: LocalCluster, version: int) -> None:
-    async def work() -> None:
+def test_the_asyncio_api(node: LocalCluster, version: int) -> None:
+    async def check_asyncio_api() -> None:
         name = new_keyspace_name()
         async with aio.Cluster(
             node.contact_points, port=node.port, protocol_version=version
@@ -285,7 +291,9 @@ def test_asyncio(node: LocalCluster, version: int) -> None:
                 f"{{'class': 'SimpleStrategy', 'replication_factor': 1}}"
             )
             await session.set_keyspace(name)
-            columns = ", ".join(f"{column} {kind}" for column, kind, _, _ in columns_of(node))
+            columns = ", ".join(
+                f"{column} {cql_type}" for column, cql_type, _, _ in columns_of(node)
+            )
             await session.execute(f"CREATE TABLE rows (id int PRIMARY KEY, {columns})")
             insert = await session.prepare(insert_text(node))
             values = [value for _, _, value, _ in columns_of(node)]
@@ -296,7 +304,7 @@ def test_asyncio(node: LocalCluster, version: int) -> None:
             await check_cancellation(session)
             await session.execute(f"DROP KEYSPACE {name}")
 
-    asyncio.run(work())
+    asyncio.run(check_asyncio_api())
 
 
 async def check_paging(session: aio.Session) -> None:
@@ -347,19 +355,19 @@ async def check_cancellation(session: aio.Session) -> None:
 
 
 def test_asyncio_on_older_lines(old_node: LocalCluster) -> None:
-    async def work() -> None:
+    async def read_version() -> None:
         async with aio.Cluster(old_node.contact_points, port=old_node.port) as cluster:
             session = await cluster.connect()
             row = (await session.execute("SELECT release_version FROM system.local")).one()
             assert row.release_version == old_node.version
 
-    asyncio.run(work())
+    asyncio.run(read_version())
 
 
 def test_uvloop(node: LocalCluster) -> None:
     uvloop = pytest.importorskip("uvloop")
 
-    async def work() -> int:
+    async def count_right_answers() -> int:
         async with aio.Cluster(node.contact_points, port=node.port) as cluster:
             session = await cluster.connect()
             select = await session.prepare("SELECT key FROM system.local WHERE key = ?")
@@ -370,27 +378,27 @@ def test_uvloop(node: LocalCluster) -> None:
 
     loop = uvloop.new_event_loop()
     try:
-        assert loop.run_until_complete(work()) == 200
+        assert loop.run_until_complete(count_right_answers()) == 200
     finally:
         loop.close()
 
 
 def test_several_loops_in_one_process(node: LocalCluster) -> None:
-    async def work() -> str:
+    async def read_key() -> str:
         async with aio.Cluster(node.contact_points, port=node.port) as cluster:
             session = await cluster.connect()
             row = (await session.execute("SELECT key FROM system.local")).one()
             return str(row.key)
 
-    outcomes: list[str] = []
+    keys: list[str] = []
     threads = [
-        threading.Thread(target=lambda: outcomes.append(asyncio.run(work()))) for _ in range(4)
+        threading.Thread(target=lambda: keys.append(asyncio.run(read_key()))) for _ in range(4)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert outcomes == ["local"] * 4
+    assert keys == ["local"] * 4
 
 
 def test_three_nodes(three_nodes: LocalCluster) -> None:
@@ -408,6 +416,7 @@ def test_three_nodes(three_nodes: LocalCluster) -> None:
         futures = [session.execute_async(insert, (i, str(i))) for i in range(300)]
         for future in futures:
             future.result()
+        # Each node has coordinated some of the requests.
         assert len({future.coordinator_host for future in futures}) == 3
         statement = SimpleStatement("SELECT * FROM t", consistency_level=ConsistencyLevel.ALL)
         assert sorted(row.k for row in session.execute(statement)) == list(range(300))
@@ -490,6 +499,7 @@ def test_unprepared_statements_with_question_marks_are_prepared(
             session.execute("SELECT v FROM t WHERE k = ?", ("x",))
         with pytest.raises(InvalidRequest):
             session.execute("SELECT v FROM nothing WHERE k = ?", (1,))
+        # `?` and `%s` cannot be mixed.
         with pytest.raises(ValueError, match="at once"):
             session.execute("SELECT v FROM t WHERE k = ? AND v = %s", (1, "x"))
 
@@ -497,7 +507,7 @@ def test_unprepared_statements_with_question_marks_are_prepared(
 def test_unprepared_statements_with_question_marks_on_asyncio(
     node: LocalCluster, keyspace: str
 ) -> None:
-    async def work() -> None:
+    async def insert_and_select() -> None:
         async with aio.Cluster(node.contact_points, port=node.port) as cluster:
             session = await cluster.connect(keyspace)
             await session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
@@ -509,7 +519,7 @@ def test_unprepared_statements_with_question_marks_on_asyncio(
             result = await session.execute("SELECT v FROM t WHERE k = :k", {"k": 77})
             assert result.one().v == "77"
 
-    asyncio.run(work())
+    asyncio.run(insert_and_select())
 
 
 def test_prepare_all_returns_statements_in_order(node: LocalCluster, keyspace: str) -> None:
@@ -523,12 +533,12 @@ def test_prepare_all_returns_statements_in_order(node: LocalCluster, keyspace: s
         with pytest.raises(TypeError, match="list of texts"):
             session.prepare_all(queries[0])
 
-    async def work() -> None:
-        async with aio.Cluster(node.contact_points, port=node.port) as other:
-            connected = await other.connect()
-            assert len(await connected.prepare_all(queries)) == 20
+    async def prepare_with_asyncio() -> None:
+        async with aio.Cluster(node.contact_points, port=node.port) as aio_cluster:
+            aio_session = await aio_cluster.connect()
+            assert len(await aio_session.prepare_all(queries)) == 20
 
-    asyncio.run(work())
+    asyncio.run(prepare_with_asyncio())
 
 
 def test_vectors_as_arrays(node: LocalCluster, keyspace: str) -> None:
@@ -539,6 +549,7 @@ def test_vectors_as_arrays(node: LocalCluster, keyspace: str) -> None:
         session.execute(insert, (2, numpy.array([4, 5, 6], dtype="f4")))
         select = session.prepare("SELECT v FROM t WHERE k = ?")
         assert session.execute(select, (1,)).one().v == [1.0, 2.0, 3.0]
+        # A statement's setting precedes that of the session.
         select.vector_type = "array"
         assert session.execute(select, (2,)).one().v == array("f", [4, 5, 6])
         session.default_vector_type = "numpy"
@@ -549,8 +560,11 @@ def test_vectors_as_arrays(node: LocalCluster, keyspace: str) -> None:
             (vector,) = result.one()
             assert isinstance(vector, numpy.ndarray)
             assert vector.tolist() == [4.0, 5.0, 6.0]
-        plain = SimpleStatement("SELECT v FROM t")
-        plain.vector_type = "list"
-        assert sorted(row.v for row in session.execute(plain)) == [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+        statement_with_lists = SimpleStatement("SELECT v FROM t")
+        statement_with_lists.vector_type = "list"
+        assert sorted(row.v for row in session.execute(statement_with_lists)) == [
+            [1.0, 2.0, 3.0],
+            [4.0, 5.0, 6.0],
+        ]
         with pytest.raises(ValueError, match="'list', 'array', 'numpy', not as 'tuple'"):
             session.default_vector_type = "tuple"

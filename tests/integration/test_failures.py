@@ -76,18 +76,18 @@ class Load:
         for thread in self._threads:
             thread.start()
 
-    def _write(self, start: int) -> None:
-        k = start
+    def _write(self, first_key: int) -> None:
+        key = first_key
         while not self._stop.wait(PAUSE):
             try:
-                self._session.execute(self._insert, (k, str(k)))
+                self._session.execute(self._insert, (key, str(key)))
             except Exception as error:
                 self.failed.append(error)
             else:
                 with self._lock:
-                    self.acknowledged.add(k)
+                    self.acknowledged.add(key)
                     self._lock.notify_all()
-            k += WRITERS
+            key += WRITERS
 
     def go_on(self, rows: int = 500, timeout: float = 60) -> None:
         """Wait until `rows` further rows are acknowledged."""
@@ -116,6 +116,7 @@ class Flood:
         self._insert.is_idempotent = True
         self._session = session
         self._stop = threading.Event()
+        # limits the requests that are under way
         self._room = threading.Semaphore(IN_FLIGHT)
         self._changed = threading.Condition()
         self.acknowledged: set[int] = set()
@@ -133,13 +134,13 @@ class Flood:
             future.add_callbacks(self._on_done, self._on_error, callback_args=(k,))
             k += 1
 
-    def _on_done(self, rows: object, k: int) -> None:
+    def _on_done(self, rows: object, key: int) -> None:
         now = time.monotonic()
         self.longest_gap = max(self.longest_gap, now - self._last)
         self._last = now
         self._room.release()
         with self._changed:
-            self.acknowledged.add(k)
+            self.acknowledged.add(key)
             self._changed.notify_all()
 
     def _on_error(self, error: Exception) -> None:
@@ -237,17 +238,17 @@ def test_a_node_hangs_and_goes_on(fragile: LocalCluster) -> None:
 def test_the_control_connections_node_is_killed(fragile: LocalCluster) -> None:
     def disturb(states: States, load: Load) -> None:
         cluster = load._session.cluster
-        before = cluster.get_control_connection_host()
+        host_before = cluster.get_control_connection_host()
         number = next(
-            i for i, node in enumerate(fragile.nodes, 1) if node.address == before.address
+            i for i, node in enumerate(fragile.nodes, 1) if node.address == host_before.address
         )
         fragile.kill(number)
-        states.wait_for("down", before.address)
+        states.wait_for("down", host_before.address)
         load.go_on()
         fragile.restart(number)
-        states.wait_for("up", before.address)
+        states.wait_for("up", host_before.address)
         cluster.refresh_nodes()
-        assert cluster.get_control_connection_host() != before
+        assert cluster.get_control_connection_host() != host_before
         assert len(cluster.metadata.all_hosts()) == 3
 
     run_under_load(fragile, disturb, Load)
@@ -259,6 +260,7 @@ def test_prepared_statements_survive_a_restart_of_every_node(fragile: LocalClust
         for number, node in enumerate(fragile.nodes, 1):
             fragile.restart(number)
             states.wait_for("up", node.address)
+            # wait for new events of the next node
             states.history.clear()
             load.go_on(100)
 
@@ -270,30 +272,30 @@ def test_a_hundred_thousand_writes_survive_a_kill_a_pause_and_a_restart(
     fragile: LocalCluster, record_property: Callable[[str, object], None]
 ) -> None:
     def disturb(states: States, flood: Flood) -> None:
-        second, third = (node.address for node in fragile.nodes[1:])
+        second_address, third_address = (node.address for node in fragile.nodes[1:])
         fragile.kill(2)
-        states.wait_for("down", second)
+        states.wait_for("down", second_address)
         flood.go_on(10_000)
         fragile.restart(2)
-        states.wait_for("up", second)
+        states.wait_for("up", second_address)
         flood.go_on(10_000)
         states.history.clear()
-        paused = time.monotonic()
+        pause_time = time.monotonic()
         fragile.pause(3)
-        states.wait_for("down", third)
-        while time.monotonic() < paused + 5:
+        states.wait_for("down", third_address)
+        while time.monotonic() < pause_time + 5:
             flood.go_on(100)
         fragile.resume(3)
-        states.wait_for("up", third)
+        states.wait_for("up", third_address)
         flood.go_on(max(100_000 - len(flood.acknowledged), 1_000))
 
-    began = time.monotonic()
+    start_time = time.monotonic()
     flood = run_under_load(fragile, disturb, Flood)
     figures = {
         "acknowledged": len(flood.acknowledged),
         "failed": dict(flood.failed),
         "longest gap, seconds": round(flood.longest_gap, 2),
-        "seconds": round(time.monotonic() - began),
+        "seconds": round(time.monotonic() - start_time),
     }
     for name, value in figures.items():
         record_property(name, value)

@@ -44,14 +44,14 @@ def blocks(page: Path, directive: str = PYTHON) -> Iterator[tuple[int, str]]:
         # Directive options are not part of the text.
         while number + 1 < len(lines) and re.match(r"\s+:\w+:", lines[number + 1]):
             number += 1
-        for following in lines[number + 1 :]:
-            if following.strip() and len(following) - len(following.lstrip()) <= indent:
+        for content_line in lines[number + 1 :]:
+            if content_line.strip() and len(content_line) - len(content_line.lstrip()) <= indent:
                 break
-            content.append(following)
+            content.append(content_line)
         yield number + 2, textwrap.dedent("\n".join(content)).strip("\n")
 
 
-def program(page: Path) -> str:
+def program_of(page: Path) -> str:
     """Return the Python blocks of a page as one program.
 
     Each line has the same number as in the page, so that tracebacks show the page's line numbers.
@@ -66,22 +66,22 @@ def program(page: Path) -> str:
 def test_lines_of_a_program_have_the_same_numbers_as_in_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.rst"
     page.write_text("Head\n====\n\n.. code-block:: python\n\n   a = 1\n\n   b = 2\n\nEnd.\n")
-    assert program(page).splitlines()[5:8] == ["a = 1", "", "b = 2"]
+    assert program_of(page).splitlines()[5:8] == ["a = 1", "", "b = 2"]
     assert re.search(r"^a = 1$", page.read_text(), re.M) is None
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_examples_of_a_page_run(page: Path, node: LocalCluster, tmp_path: Path) -> None:
-    run(page, node, tmp_path)
+    run_guide(page, node, tmp_path)
 
 
 def test_examples_of_transactions_run(transactional_node: LocalCluster, tmp_path: Path) -> None:
-    run(TRANSACTIONS, transactional_node, tmp_path)
+    run_guide(TRANSACTIONS, transactional_node, tmp_path)
 
 
-def run(page: Path, node: LocalCluster, tmp_path: Path) -> None:
+def run_guide(page: Path, node: LocalCluster, tmp_path: Path) -> None:
     """Run the program of a page on a node, and compare its output with the page."""
-    text = program(page)
+    text = program_of(page)
     if page.stem in WITHOUT:
         assert not text.strip()
         return
@@ -90,16 +90,17 @@ def run(page: Path, node: LocalCluster, tmp_path: Path) -> None:
     # With the page's name alone, the file could hide a module of the standard library.
     file = tmp_path / f"guide_{page.stem}.py"
     file.write_text(text.replace("127.0.0.1", host))
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error::ResourceWarning", str(file)],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         timeout=120,
     )
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr, done.stderr
-    check_output(page.read_text(), done.stdout.replace(host, "127.0.0.1"))
+    assert process.returncode == 0, process.stderr
+    # Some errors are printed without ending the program, for example those of threads.
+    assert "Traceback" not in process.stderr, process.stderr
+    check_output(page.read_text(), process.stdout.replace(host, "127.0.0.1"))
 
 
 def check_output(text: str, printed: str) -> None:

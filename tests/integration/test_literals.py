@@ -117,7 +117,7 @@ def session(node: LocalCluster) -> Iterator[Session]:
         session.set_keyspace("literals")
         session.execute("CREATE TYPE pair (x text, ys frozen<list<text>>)")
         cluster.register_user_type("literals", "pair", Pair)
-        columns = ", ".join(f"{name} {kind}" for name, (kind, _) in COLUMNS.items())
+        columns = ", ".join(f"{name} {cql_type}" for name, (cql_type, _) in COLUMNS.items())
         session.execute(f"CREATE TABLE t (a int PRIMARY KEY, {columns})")
         session.execute("CREATE TABLE bystander (a int PRIMARY KEY)")
         yield session
@@ -167,14 +167,15 @@ def test_a_str_subclass_is_written_as_its_str(session: Session) -> None:
 
 
 # An IPv6 address can have a zone, which may contain any text, CQL too.
-@pytest.mark.parametrize("make", [ipaddress.ip_address, ipaddress.ip_interface])
-def test_a_zone_reaches_no_server(session: Session, make: Any) -> None:
+@pytest.mark.parametrize("address_class", [ipaddress.ip_address, ipaddress.ip_interface])
+def test_a_zone_reaches_no_server(session: Session, address_class: Any) -> None:
     for zone in ("', a = 'x", f"{EVIL}", "1'); DROP TABLE bystander; --"):
         with pytest.raises(EncodeValueError, match="zone"):
-            session.execute("UPDATE t SET i = %s WHERE a = 1", (make(f"::1%{zone}"),))
+            session.execute("UPDATE t SET i = %s WHERE a = 1", (address_class(f"::1%{zone}"),))
     prepared = session.prepare("UPDATE t SET i = ? WHERE a = 1")
     with pytest.raises(EncodeValueError, match="zone"):
         session.execute(prepared, (ipaddress.ip_address("::1%eth0"),))
+    # The table still exists.
     session.execute("SELECT * FROM bystander")
 
 
@@ -182,6 +183,7 @@ def test_a_minus_before_a_negative_number(session: Session) -> None:
     """A parameter after a minus sign must not make ``--``, which begins a CQL comment."""
     session.execute("INSERT INTO t (a, n, f) VALUES (5, 7, 2.5)")
     row: Any = session.execute("SELECT n -%s FROM t WHERE a = 5", (-1,)).one()
+    # 7 - (-1)
     assert row[0] == 8
     for value in (-2.5, float("-inf")):
         row = session.execute("SELECT f-%(v)s FROM t WHERE a = 5", {"v": value}).one()

@@ -32,23 +32,23 @@ pytestmark = pytest.mark.integration
 SUPERUSER = ("cassandra", "cassandra")
 
 
-def ask(
-    cluster: LocalCluster, n: int, statement: str, consistency: int = 1
+def query_node(
+    cluster: LocalCluster, node_number: int, statement: str, consistency: int = 1
 ) -> list[dict[str, bytes | None]]:
-    """Run a statement on node `n`, and return the rows with undecoded values."""
+    """Run a statement on node `node_number`, and return the rows with undecoded values."""
     login = None
     if cluster.username is not None and cluster.password is not None:
         login = (cluster.username, cluster.password)
     tls = cluster.tls.client_context() if cluster.tls is not None else None
-    address = next(node.address for node in cluster.nodes if node.number == n)
+    address = next(node.address for node in cluster.nodes if node.number == node_number)
     with Probe(address, cluster.port, timeout=10, credentials=login, tls=tls) as probe:
         return probe.query(statement, consistency)
 
 
 def create_table(cluster: LocalCluster, replicas: int) -> None:
     replication = f"{{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
-    ask(cluster, 1, f"CREATE KEYSPACE k WITH replication = {replication}")
-    ask(cluster, 1, "CREATE TABLE k.t (k int PRIMARY KEY, v text)")
+    query_node(cluster, 1, f"CREATE KEYSPACE k WITH replication = {replication}")
+    query_node(cluster, 1, "CREATE TABLE k.t (k int PRIMARY KEY, v text)")
     cluster.wait_until_ready()
 
 
@@ -69,15 +69,16 @@ def pids(cluster: LocalCluster) -> list[int]:
 def test_one_node_runs_beside_another_and_leaves_nothing_behind(node: LocalCluster) -> None:
     with LocalCluster(1, progress=False) as cluster:
         directory, processes = cluster.directory, pids(cluster)
-        assert ask(cluster, 1, "SELECT release_version FROM system.local") == [
+        assert query_node(cluster, 1, "SELECT release_version FROM system.local") == [
             {"release_version": b"5.0.9"}
         ]
         assert cluster.contact_points == [cluster.nodes[0].address]
         assert cluster.contact_points != node.contact_points
         create_table(cluster, 1)
         tables_of_k = "SELECT * FROM system_schema.tables WHERE keyspace_name = 'k'"
-        assert len(ask(cluster, 1, tables_of_k)) == 1
-        assert ask(node, 1, tables_of_k) == []
+        assert len(query_node(cluster, 1, tables_of_k)) == 1
+        # The other cluster does not know the table.
+        assert query_node(node, 1, tables_of_k) == []
         assert "UN" in cluster.nodetool(1, "status")
         assert "Startup complete" in cluster.logs(1)
         with pytest.raises(CommandFailed, match="nosuchcommand"):
@@ -88,7 +89,7 @@ def test_one_node_runs_beside_another_and_leaves_nothing_behind(node: LocalClust
     assert not cluster.running
     with pytest.raises(LocalClusterError, match="not started"):
         cluster.kill(1)
-    assert len(ask(node, 1, "SELECT key FROM system.local")) == 1
+    assert len(query_node(node, 1, "SELECT key FROM system.local")) == 1
 
 
 async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_again(
@@ -97,27 +98,27 @@ async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_a
     directory = tmp_path / "kept"
     with LocalCluster(1, directory=directory, keep=True, progress=False) as cluster:
         create_table(cluster, 1)
-        ask(cluster, 1, "INSERT INTO k.t (k, v) VALUES (1, 'one')")
+        query_node(cluster, 1, "INSERT INTO k.t (k, v) VALUES (1, 'one')")
     with pytest.raises(LocalClusterError, match="another version"):
         LocalCluster(1, "4.1", directory=directory, progress=False).start()
     assert (directory / "node1").exists()
     # A task counts the turns of the loop while the cluster starts.
     turns = 0
 
-    async def count() -> None:
+    async def count_turns() -> None:
         nonlocal turns
         while True:
             await asyncio.sleep(0.01)
             turns += 1
 
-    counting = asyncio.create_task(count())
+    counting_task = asyncio.create_task(count_turns())
     cluster = LocalCluster(1, directory=directory, progress=False)
     async with cluster:
         turns_during_start = turns
         supervisor = cluster.supervisor_pid
         assert supervisor is not None
-        assert ask(cluster, 1, "SELECT v FROM k.t WHERE k = 1") == [{"v": b"one"}]
-    counting.cancel()
+        assert query_node(cluster, 1, "SELECT v FROM k.t WHERE k = 1") == [{"v": b"one"}]
+    counting_task.cancel()
     # If starting blocked the loop, the task would have run at most once.
     assert turns_during_start > 10
     assert not alive(supervisor)
@@ -127,11 +128,11 @@ async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_a
 async def test_cancelled_start_cleans_up() -> None:
     cluster = LocalCluster(1, progress=False)
 
-    async def run() -> None:
+    async def start_cluster() -> None:
         async with cluster:
             raise AssertionError("it was not to get that far")
 
-    task = asyncio.create_task(run())
+    task = asyncio.create_task(start_cluster())
     while cluster.supervisor_pid is None:  # noqa: ASYNC110 (it is set in another thread, and there is no event to wait for)
         await asyncio.sleep(0.005)
     supervisor = cluster.supervisor_pid
@@ -153,10 +154,10 @@ class TestThreeNodes:
 
     def test_racks_and_replicas(self, cluster: LocalCluster) -> None:
         assert [node.rack for node in cluster.nodes] == ["rack1", "rack2", "rack1"]
-        racks = {row["rack"] for row in ask(cluster, 1, "SELECT rack FROM system.peers")}
+        racks = {row["rack"] for row in query_node(cluster, 1, "SELECT rack FROM system.peers")}
         assert racks == {b"rack1", b"rack2"}
-        ask(cluster, 2, "INSERT INTO k.t (k, v) VALUES (1, 'one')", ALL)
-        assert ask(cluster, 3, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
+        query_node(cluster, 2, "INSERT INTO k.t (k, v) VALUES (1, 'one')", ALL)
+        assert query_node(cluster, 3, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
 
     def test_paused_node_accepts_connections_but_does_not_answer(
         self, cluster: LocalCluster
@@ -168,7 +169,7 @@ class TestThreeNodes:
         with pytest.raises(LocalClusterError, match="cannot pause node 2: it is paused"):
             cluster.pause(2)
         cluster.resume(2)
-        assert len(ask(cluster, 2, "SELECT * FROM system.local")) == 1
+        assert len(query_node(cluster, 2, "SELECT * FROM system.local")) == 1
 
     def test_killed_node_refuses_and_comes_back_with_its_data(self, cluster: LocalCluster) -> None:
         pid = cluster.nodes[2].pid
@@ -179,7 +180,7 @@ class TestThreeNodes:
             socket.create_connection((cluster.nodes[2].address, cluster.port), 1)
         cluster.restart(3)
         assert cluster.nodes[2].pid != pid
-        assert ask(cluster, 3, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
+        assert query_node(cluster, 3, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
 
     @pytest.mark.long
     def test_stopped_node_and_restart_of_a_running_one(self, cluster: LocalCluster) -> None:
@@ -189,50 +190,52 @@ class TestThreeNodes:
         pid = cluster.nodes[1].pid
         cluster.restart(2)
         assert cluster.nodes[1].pid != pid
-        assert ask(cluster, 2, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
+        assert query_node(cluster, 2, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
 
     @pytest.mark.long
     def test_add_and_decommission(self, cluster: LocalCluster) -> None:
         number = len(cluster.nodes) + 1
         node = cluster.add_node(rack="rack2")
         assert (node.number, node.rack, node.state) == (number, "rack2", "running")
-        assert len(ask(cluster, 1, "SELECT * FROM system.peers")) == 3
-        assert ask(cluster, number, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
+        # four nodes: the other three are peers
+        assert len(query_node(cluster, 1, "SELECT * FROM system.peers")) == 3
+        assert query_node(cluster, number, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
         cluster.decommission(2)
         assert cluster.nodes[1].state == "decommissioned"
         assert len(cluster.contact_points) == 3
         assert cluster.nodes[1].address not in cluster.contact_points
         for node_number in (1, 3, number):
-            assert len(ask(cluster, node_number, "SELECT * FROM system.peers")) == 2
+            assert len(query_node(cluster, node_number, "SELECT * FROM system.peers")) == 2
         with pytest.raises(LocalClusterError, match="decommissioned"):
             cluster.restart(2)
 
 
 def test_two_datacenters_with_authentication(spread: LocalCluster) -> None:
-    rows = ask(spread, 1, "SELECT data_center FROM system.peers")
+    rows = query_node(spread, 1, "SELECT data_center FROM system.peers")
     assert sorted(str(row["data_center"]) for row in rows) == ["b'east'", "b'west'"]
     for node in spread.nodes:
         with pytest.raises(ProbeError, match="PasswordAuthenticator"):
             Probe(node.address, spread.port)
+        # the error code for bad credentials
         with pytest.raises(ProbeError, match="0x0100"):
             Probe(node.address, spread.port, credentials=("cassandra", "wrong"))
-        assert len(ask(spread, node.number, "LIST ROLES")) == 1
+        assert len(query_node(spread, node.number, "LIST ROLES")) == 1
     replication = "{'class': 'NetworkTopologyStrategy', 'east': 2, 'west': 1}"
-    ask(spread, 3, f"CREATE KEYSPACE k WITH replication = {replication}")
-    ask(spread, 3, "CREATE TABLE k.t (k int PRIMARY KEY)")
+    query_node(spread, 3, f"CREATE KEYSPACE k WITH replication = {replication}")
+    query_node(spread, 3, "CREATE TABLE k.t (k int PRIMARY KEY)")
     spread.wait_until_ready()
-    ask(spread, 1, "INSERT INTO k.t (k) VALUES (1)", ALL)
+    query_node(spread, 1, "INSERT INTO k.t (k) VALUES (1)", ALL)
 
 
 def test_mutual_tls(secured: LocalCluster) -> None:
     assert secured.tls is not None
-    assert len(ask(secured, 1, "SELECT * FROM system.local")) == 1
+    assert len(query_node(secured, 1, "SELECT * FROM system.local")) == 1
     address = secured.contact_points[0]
-    without = ssl.create_default_context(cafile=secured.tls.ca_certificate)
+    context_without_certificate = ssl.create_default_context(cafile=secured.tls.ca_certificate)
     # The password is right, but the client has no certificate. The server closes the connection in
     # the handshake, or with TLS 1.3 right after it.
     with pytest.raises((OSError, ProbeError)):
-        Probe(address, secured.port, tls=without, credentials=SUPERUSER)
+        Probe(address, secured.port, tls=context_without_certificate, credentials=SUPERUSER)
     with pytest.raises((OSError, ProbeError)):
         Probe(address, secured.port, credentials=SUPERUSER)
 
@@ -261,8 +264,8 @@ def test_tls_is_optional(guarded: LocalCluster) -> None:
 def test_older_versions(version: str) -> None:
     with LocalCluster(2, version, progress=False) as cluster:
         create_table(cluster, 2)
-        ask(cluster, 1, "INSERT INTO k.t (k, v) VALUES (1, 'one')", ALL)
-        assert ask(cluster, 2, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
+        query_node(cluster, 1, "INSERT INTO k.t (k, v) VALUES (1, 'one')", ALL)
+        assert query_node(cluster, 2, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
         assert "UN" in cluster.nodetool(2, "status")
 
 
@@ -298,12 +301,12 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
         assert parent.stdout is not None
         directory, supervisor, node = json.loads(parent.stdout.readline())
         assert alive(node)
-        supervisor_ends = os.pidfd_open(supervisor)
+        supervisor_pidfd = os.pidfd_open(supervisor)
         os.kill(parent.pid, signal.SIGKILL)
         # A pidfd is readable as soon as the process has ended, even if it is not our child.
-        ended, _, _ = select.select([supervisor_ends], [], [], 30)
-        os.close(supervisor_ends)
-    assert ended
+        ended_pidfds, _, _ = select.select([supervisor_pidfd], [], [], 30)
+        os.close(supervisor_pidfd)
+    assert ended_pidfds
     assert not alive(node)
     assert not os.path.exists(directory)
 
@@ -356,7 +359,7 @@ def test_plugin_gives_a_session_in_a_fresh_keyspace(tmp_path: Path) -> None:
         "5.0",
         str(tmp_path),
     ]
-    done = subprocess.run(
+    process = subprocess.run(
         command,
         stdout=subprocess.PIPE,
         text=True,
@@ -365,7 +368,7 @@ def test_plugin_gives_a_session_in_a_fresh_keyspace(tmp_path: Path) -> None:
         timeout=110,
         check=False,
     )
-    assert "2 passed" in done.stdout, done.stdout
+    assert "2 passed" in process.stdout, process.stdout
 
 
 class TestCommandLine:
@@ -375,15 +378,15 @@ class TestCommandLine:
 
     def run(self, command: str, *arguments: str, code: int = 0) -> str:
         """Run a command, and return its output; its errors if `code` is not 0."""
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "cassandra.testing", command, "--name", self.NAME, *arguments],
             capture_output=True,
             text=True,
             timeout=120,
             check=False,
         )
-        assert done.returncode == code, done.stderr
-        return done.stdout if code == 0 else done.stderr
+        assert process.returncode == code, process.stderr
+        return process.stdout if code == 0 else process.stderr
 
     def test_start_pause_kill_restart_and_stop(self) -> None:
         state = json.loads(self.run("start", "-n", "2", "-q", "--json"))
@@ -402,11 +405,11 @@ class TestCommandLine:
             self.run("resume", "1")
             self.run("restart", "2")
             assert "no node 7" in self.run("kill", "7", code=1)
-            service = os.pidfd_open(state["pid"])
+            service_pidfd = os.pidfd_open(state["pid"])
         finally:
             self.run("stop")
-        ended, _, _ = select.select([service], [], [], 10)
-        os.close(service)
-        assert ended
+        ended_pidfds, _, _ = select.select([service_pidfd], [], [], 10)
+        os.close(service_pidfd)
+        assert ended_pidfds
         assert not os.path.exists(state["directory"])
         assert "no cluster named" in self.run("stop", code=1)

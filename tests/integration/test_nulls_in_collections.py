@@ -103,14 +103,14 @@ NOT_WRITTEN: list[tuple[str, Any, type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("query", "value", "kind", "where"), NOT_WRITTEN)
+@pytest.mark.parametrize(("query", "value", "error_class", "position"), NOT_WRITTEN)
 def test_refusals_of_nulls_have_a_note(
-    table: Session, query: str, value: Any, kind: type[Exception], where: str
+    table: Session, query: str, value: Any, error_class: type[Exception], position: str
 ) -> None:
     prepared = table.prepare(query)
-    with pytest.raises(kind) as caught:
+    with pytest.raises(error_class) as caught:
         table.execute(prepared, (value,))
-    assert f"(nulls inside collections: {where})" in vars(caught.value)["__notes__"]
+    assert f"(nulls inside collections: {position})" in vars(caught.value)["__notes__"]
     assert table.execute("SELECT * FROM nulls").one() is None
 
 

@@ -81,6 +81,7 @@ class Wire:
 
     def act(self, action: Any) -> None:
         """Do what the handshake asks for."""
+        # the last action: Ready or VersionRefused after the handshake
         self.end = action
         if isinstance(action, Send):
             self.writer.add(*action)
@@ -186,7 +187,7 @@ def prepare(wire: Wire, query: str) -> Any:
     return valid(wire.ask(PrepareMessage(query)))
 
 
-def everything(wire: Wire, keyspace: str) -> None:
+def check_all_requests(wire: Wire, keyspace: str) -> None:
     """Send QUERY, PREPARE, EXECUTE and BATCH in all their forms over one connection."""
     # We use full names instead of USE. After USE, Cassandra 4.0 adds a warning to PREPARE, and the
     # request fails in version 3, which has no warnings.
@@ -195,6 +196,7 @@ def everything(wire: Wire, keyspace: str) -> None:
         wire.run(
             f"INSERT INTO {table} (id, name, data) VALUES (?, ?, ?)", int32(1), b"one", None
         ).kind
+        # 1 is VOID
         == 1
     )
     insert = prepare(wire, f"INSERT INTO {table} (id, name, data) VALUES (?, ?, ?)")
@@ -202,27 +204,41 @@ def everything(wire: Wire, keyspace: str) -> None:
     assert insert.pk_indexes == (None if wire.version == 3 else [0])
     assert (insert.result_metadata_id is not None) is (wire.version >= 5)
     plan = bind.BindPlan(insert.bind_metadata, [0])
-    last = UNSET_VALUE if wire.version > 3 else None  # version 3 has no unset values
+    last_value = UNSET_VALUE if wire.version > 3 else None  # version 3 has no unset values
     for identity in range(2, 40):
         block = plan.bind(
-            [identity, f"name {identity}", last if identity % 2 else b"x" * 2000], wire.version
+            [identity, f"name {identity}", last_value if identity % 2 else b"x" * 2000],
+            wire.version,
         )
         valid(wire.ask(ExecuteMessage(insert.query_id, block, ONE, timestamp=1_700_000_000_000_000,
                                      result_metadata_id=insert.result_metadata_id)))  # fmt: skip
     # Batches of a prepared statement and of two strings, with and without values.
-    for kind in (LOGGED, UNLOGGED):
+    for batch_type in (LOGGED, UNLOGGED):
         queries = [
-            (True, insert.query_id, plan.bind([100 + kind, "batched", b"\x00"], wire.version)),
-            (False, f"INSERT INTO {table} (id, name) VALUES (?, ?)", [int32(200 + kind), None]),
-            (False, f"INSERT INTO {table} (id, name) VALUES ({300 + kind}, 'text')", []),
+            (
+                True,
+                insert.query_id,
+                plan.bind([100 + batch_type, "batched", b"\x00"], wire.version),
+            ),
+            (
+                False,
+                f"INSERT INTO {table} (id, name) VALUES (?, ?)",
+                [int32(200 + batch_type), None],
+            ),
+            (False, f"INSERT INTO {table} (id, name) VALUES ({300 + batch_type}, 'text')", []),
         ]
-        valid(wire.ask(BatchMessage(kind, queries, ONE, SERIAL, 1_700_000_000_000_001)))
-    add = prepare(wire, f"UPDATE {counters} SET n = n + ? WHERE id = ?")
+        valid(wire.ask(BatchMessage(batch_type, queries, ONE, SERIAL, 1_700_000_000_000_001)))
+    add_to_counter = prepare(wire, f"UPDATE {counters} SET n = n + ? WHERE id = ?")
     valid(
         wire.ask(
-            BatchMessage(COUNTER, [(True, add.query_id, [struct.pack(">q", 5), int32(1)])] * 3, ONE)
+            BatchMessage(
+                COUNTER,
+                [(True, add_to_counter.query_id, [struct.pack(">q", 5), int32(1)])] * 3,
+                ONE,
+            )
         )
     )
+    # Each run adds three times 5; the table may have been used before.
     assert wire.run(f"SELECT n FROM {counters} WHERE id = 1").parsed_rows[0][0] % 15 == 0
     paged_select(wire, table)
     wire.run(f"TRUNCATE {table}")
@@ -236,16 +252,17 @@ def paged_select(wire: Wire, table: str) -> None:
     brings its metadata. Since it equals the cached metadata, the page gets the cached object.
     """
     select = prepare(wire, f"SELECT id, name, data FROM {table}")
-    cached, state, rows = select.result_metadata, None, []
+    cached_metadata, state, rows = select.result_metadata, None, []
     skip = wire.version >= 5
     while True:
         page = valid(wire.ask(ExecuteMessage(select.query_id, [], ONE, fetch_size=7, paging_state=state, skip_meta=skip,  # noqa: E501
-                                            result_metadata_id=select.result_metadata_id), cached))  # fmt: skip  # noqa: E501
-        assert page.metadata is cached
+                                            result_metadata_id=select.result_metadata_id), cached_metadata))  # fmt: skip  # noqa: E501
+        assert page.metadata is cached_metadata
         rows += page.decode(named_tuple_factory)
         state = page.paging_state
         if state is None:
             break
+    # rows 1 to 39
     assert len(rows) == 39 + 6  # 6 rows are from the batches
     by_id = {row.id: row for row in rows}
     assert by_id[4] == (4, "name 4", b"x" * 2000)
@@ -254,7 +271,7 @@ def paged_select(wire: Wire, table: str) -> None:
 
 
 def test_all_requests_on_cassandra_5_0(wire: Wire, server: Server) -> None:
-    everything(wire, server.keyspace)
+    check_all_requests(wire, server.keyspace)
 
 
 @pytest.mark.parametrize(("version", "compression"), SETTINGS)
@@ -262,7 +279,7 @@ def test_all_requests_on_older_nodes(
     old_server: Server, version: int, compression: str | None
 ) -> None:
     with Wire(old_server.address, version, compression) as wire:
-        everything(wire, old_server.keyspace)
+        check_all_requests(wire, old_server.keyspace)
 
 
 def test_large_values_cross_segments(wire: Wire) -> None:
@@ -279,11 +296,12 @@ def test_large_values_cross_segments(wire: Wire) -> None:
 
 def test_many_requests_in_one_write(wire: Wire) -> None:
     for stream in range(100):
-        body = encode_request(
+        opcode_flags_body = encode_request(
             QueryMessage(f"INSERT INTO t (id, name) VALUES ({stream}, 'x')", ONE), wire.version
         )
-        wire.writer.add(stream, *body)
+        wire.writer.add(stream, *opcode_flags_body)
     wire.socket.sendall(wire.writer.take())
+    # The first field of a frame is its stream.
     assert {wire.next()[0] for _ in range(100)} == set(range(100))
     assert wire.run("SELECT count(*) FROM t").parsed_rows == [(100,)]
 
@@ -295,6 +313,7 @@ def test_conditional_statements(wire: Wire) -> None:
         message = ExecuteMessage(insert.query_id, [int32(1), b"n"], ONE, LOCAL_SERIAL, skip_meta=wire.version >= 5,  # noqa: E501
                                  result_metadata_id=insert.result_metadata_id)  # fmt: skip
         outcomes += valid(wire.ask(message, insert.result_metadata)).decode(dict_factory)
+    # The second response has other columns, so its own metadata has to be used.
     assert outcomes == [
         {"[applied]": True},
         {"[applied]": False, "id": 1, "data": None, "name": "n"},
@@ -312,6 +331,7 @@ def test_tracing_and_a_custom_payload(wire: Wire) -> None:
 def test_warnings(wire: Wire) -> None:
     if wire.version < 4:
         pytest.skip("warnings came with protocol version 4")
+    # three rows of 4 KB are above the server's threshold for warnings
     queries: list[Any] = [
         (False, f"INSERT INTO t (id, data) VALUES ({identity}, 0x{'ab' * 4000})", [])
         for identity in range(3)
@@ -343,12 +363,12 @@ def test_another_session_alters_the_table_and_prepares_again(server: Server, ver
     In version 4, the reader compares the metadata in the answer with the cached one. In version 5,
     the server sends new metadata because the statement's result metadata id has changed.
     """
-    with Wire(server.address, version) as first, Wire(server.address, version) as second:
+    with Wire(server.address, version) as first_wire, Wire(server.address, version) as second_wire:
         table = f"{server.keyspace}.altered{version}"
-        first.run(f"CREATE TABLE {table} (id int PRIMARY KEY, b text)")
-        first.run(f"INSERT INTO {table} (id, b) VALUES (1, 'b')")
+        first_wire.run(f"CREATE TABLE {table} (id int PRIMARY KEY, b text)")
+        first_wire.run(f"INSERT INTO {table} (id, b) VALUES (1, 'b')")
         query = f"SELECT * FROM {table}"
-        prepared = prepare(first, query)
+        prepared = prepare(first_wire, query)
 
         def execute() -> Any:
             message = ExecuteMessage(
@@ -358,17 +378,17 @@ def test_another_session_alters_the_table_and_prepares_again(server: Server, ver
                 skip_meta=version >= 5,
                 result_metadata_id=prepared.result_metadata_id,
             )
-            return valid(first.ask(message, prepared.result_metadata))
+            return valid(first_wire.ask(message, prepared.result_metadata))
 
-        before = execute()
-        assert before.metadata is prepared.result_metadata
-        assert before.decode(dict_factory) == [{"id": 1, "b": "b"}]
-        second.run(f"ALTER TABLE {table} ADD a int")
-        second.run(f"UPDATE {table} SET a = 5 WHERE id = 1")
-        prepare(second, query)
-        after = execute()
-        assert after.decode(dict_factory) == [{"id": 1, "a": 5, "b": "b"}]
-        assert (after.result_metadata_id is not None) is (version >= 5)
+        result_before = execute()
+        assert result_before.metadata is prepared.result_metadata
+        assert result_before.decode(dict_factory) == [{"id": 1, "b": "b"}]
+        second_wire.run(f"ALTER TABLE {table} ADD a int")
+        second_wire.run(f"UPDATE {table} SET a = 5 WHERE id = 1")
+        prepare(second_wire, query)
+        result_after = execute()
+        assert result_after.decode(dict_factory) == [{"id": 1, "a": 5, "b": "b"}]
+        assert (result_after.result_metadata_id is not None) is (version >= 5)
 
 
 def test_vectors(server: Server) -> None:
@@ -442,8 +462,8 @@ def test_requests_of_a_beta_version_have_the_flag_use_beta(server: Server) -> No
     A server that supports version 6 as beta accepts the connection; others refuse the version.
     """
     with Wire(server.address, 6) as wire:
-        end = wire.end
-    if isinstance(end, Ready):
-        assert "6/v6-beta" in end.supported["PROTOCOL_VERSIONS"]
+        last_action = wire.end
+    if isinstance(last_action, Ready):
+        assert "6/v6-beta" in last_action.supported["PROTOCOL_VERSIONS"]
     else:
-        assert isinstance(end, VersionRefused)
+        assert isinstance(last_action, VersionRefused)

@@ -28,15 +28,15 @@ def test_the_example_reads_and_copies_a_table(node: LocalCluster, tmp_path: Path
             session.execute(f"CREATE TABLE on_ray.{name} (k int PRIMARY KEY, v text)")
         rows = [(number, f"value {number}") for number in range(2000)]
         assert session.load("on_ray.t", rows, progress=False).written == 2000
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, str(EXAMPLE), node.contact_points[0], "on_ray.t", str(node.port)],
             cwd=tmp_path,  # not the source checkout, from which the driver might be imported
             capture_output=True,
             text=True,
             timeout=180,
         )
-        assert done.returncode == 0, done.stderr[-2000:]
-        assert "2,000 rows in" in done.stdout
-        assert "2000 rows copied" in done.stdout
+        assert process.returncode == 0, process.stderr[-2000:]
+        assert "2,000 rows in" in process.stdout
+        assert "2000 rows copied" in process.stdout
         assert sorted(map(tuple, session.execute("SELECT k, v FROM on_ray.t_copy"))) == rows
         session.execute("DROP KEYSPACE on_ray", timeout=60)

@@ -32,14 +32,14 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:
-    before = set(threading.enumerate())
+    threads_before = set(threading.enumerate())
     yield
-    left = [
+    remaining_threads = [
         thread.name
         for thread in threading.enumerate()
-        if thread not in before and "cassandra" in thread.name
+        if thread not in threads_before and "cassandra" in thread.name
     ]
-    assert left == []
+    assert remaining_threads == []
 
 
 def login(local: LocalCluster, password: str) -> Cluster:
@@ -70,7 +70,7 @@ def test_a_missing_auth_provider_is_named_in_the_error(guarded: LocalCluster) ->
 
 
 def test_wrong_password_on_asyncio(guarded: LocalCluster) -> None:
-    async def work() -> None:
+    async def connect_with_wrong_password() -> None:
         provider = PlainTextAuthProvider("cassandra", "wrong")
         async with aio.Cluster(
             guarded.contact_points, port=guarded.port, auth_provider=provider
@@ -78,7 +78,7 @@ def test_wrong_password_on_asyncio(guarded: LocalCluster) -> None:
             with pytest.raises(NoHostAvailable, match="AuthenticationFailed"):
                 await cluster.connect()
 
-    asyncio.run(work())
+    asyncio.run(connect_with_wrong_password())
 
 
 def test_statements_without_permission(guarded: LocalCluster) -> None:
@@ -97,12 +97,12 @@ def test_a_keyspace_that_does_not_exist(node: LocalCluster) -> None:
     with connect(node) as cluster, pytest.raises(InvalidRequest, match="nowhere"):
         cluster.connect("nowhere")
 
-    async def work() -> None:
-        async with aio.Cluster(node.contact_points, port=node.port) as other:
+    async def connect_with_asyncio() -> None:
+        async with aio.Cluster(node.contact_points, port=node.port) as aio_cluster:
             with pytest.raises(InvalidRequest, match="nowhere"):
-                await other.connect("nowhere")
+                await aio_cluster.connect("nowhere")
 
-    asyncio.run(work())
+    asyncio.run(connect_with_asyncio())
 
 
 def test_syntax_errors_unknown_tables_and_existing_tables(

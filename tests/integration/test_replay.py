@@ -14,7 +14,7 @@ from cassandra.testing import LocalCluster, Recorder, ReplayNode
 pytestmark = pytest.mark.integration
 
 
-def program(server: Any) -> list[Any]:
+def run_program(server: Any) -> list[Any]:
     """Use a node in several ways, and return what was read."""
     with Cluster(server.contact_points, port=server.port) as cluster:
         session = cluster.connect()
@@ -29,10 +29,10 @@ def program(server: Any) -> list[Any]:
         insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
         for key in range(5):
             session.execute(insert, (key, f"value {key}"))
-        read = session.prepare("SELECT k, v FROM t WHERE k = ?")
+        select = session.prepare("SELECT k, v FROM t WHERE k = ?")
         pages = session.execute(SimpleStatement("SELECT k FROM t", fetch_size=2))
         return [
-            [session.execute(read, (key,)).all() for key in range(6)],
+            [session.execute(select, (key,)).all() for key in range(6)],
             sorted(pages),
             sorted(cluster.metadata.keyspaces["replayed"].tables),
         ]
@@ -42,9 +42,10 @@ def test_a_replayed_recording_gives_the_same_results(node: LocalCluster, tmp_pat
     path = tmp_path / "run.jsonl"
     (host,) = node.contact_points
     with Recorder(path, host, node.port) as recorder:
-        seen = program(recorder)
-    assert seen[1] == [(key,) for key in range(5)]
+        results = run_program(recorder)
+    assert results[1] == [(key,) for key in range(5)]
     for _ in range(2):
-        with ReplayNode(path) as played:
-            assert program(played) == seen
-            played.check()
+        with ReplayNode(path) as replay_node:
+            assert run_program(replay_node) == results
+            # raises if a request was not recorded
+            replay_node.check()

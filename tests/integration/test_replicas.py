@@ -66,7 +66,7 @@ def addresses(cluster: Cluster, keyspace: str, key: bytes) -> list[str]:
 
 
 def assert_same_replicas_as_the_servers(
-    local: LocalCluster, cluster: Cluster, keys: int = 2
+    local: LocalCluster, cluster: Cluster, key_count: int = 2
 ) -> None:
     """Compare the replicas of all token ranges of all keyspaces, and of random keys, with nodetool.
 
@@ -81,14 +81,14 @@ def assert_same_replicas_as_the_servers(
             owners = token_map.get_replicas(keyspace, token_map.token_class(int(end)))
             assert {host.address for host in owners} == set(endpoints.split(", ")), (keyspace, end)
     for keyspace in ("simple_two", "both"):
-        for _ in range(keys):
+        for _ in range(key_count):
             key = f"key{random.randrange(1 << 40)}"
-            theirs = local.nodetool(1, "getendpoints", keyspace, "t", key).split()
-            ours = addresses(cluster, keyspace, key.encode())
+            server_replicas = local.nodetool(1, "getendpoints", keyspace, "t", key).split()
+            driver_replicas = addresses(cluster, keyspace, key.encode())
             if parse_version(local.version).line >= (6, 0):
                 # Cassandra 6 lists the same replicas in another order.
-                ours, theirs = sorted(ours), sorted(theirs)
-            assert ours == theirs, (keyspace, key)
+                driver_replicas, server_replicas = sorted(driver_replicas), sorted(server_replicas)
+            assert driver_replicas == server_replicas, (keyspace, key)
 
 
 def assert_requests_reach_replicas(session: Session, keyspace: str, count: int = 100) -> None:
@@ -143,13 +143,13 @@ def test_only_replicas_in_the_local_data_centre_are_used(spread: LocalCluster) -
         cluster.connect(wait_for_all_pools=True) as session,
     ):
         select = session.prepare("SELECT v FROM both.t WHERE id = ?")
-        used = set()
+        coordinators = set()
         for number in range(60):
             future = session.execute_async(select, (f"k{number}",))
             future.result()
-            used.add(future.coordinator_host)
-        assert {host.datacenter for host in used if host is not None} == {"east"}
-        assert len(used) == 2
+            coordinators.add(future.coordinator_host)
+        assert {host.datacenter for host in coordinators if host is not None} == {"east"}
+        assert len(coordinators) == 2
         assert {host.datacenter for host in session.get_pool_state()} == {"east"}
 
 
@@ -164,8 +164,8 @@ def test_replicas_follow_a_keyspace_that_is_created_altered_and_dropped(
         session.execute("CREATE TABLE fresh.t (id text PRIMARY KEY, v int)")
         assert_requests_reach_replicas(session, "fresh", 30)
         assert len(cluster.metadata.get_replicas("fresh", b"key")) == 1
-        with connect(spread) as other, other.connect() as changing:
-            changing.execute(f"ALTER KEYSPACE fresh WITH replication = {KEYSPACES['both']}")
+        with connect(spread) as other_cluster, other_cluster.connect() as other_session:
+            other_session.execute(f"ALTER KEYSPACE fresh WITH replication = {KEYSPACES['both']}")
         until(lambda: len(cluster.metadata.get_replicas("fresh", b"key")) == 3)
         session.execute("DROP KEYSPACE fresh")
         assert cluster.metadata.get_replicas("fresh", b"key") == []
@@ -190,8 +190,8 @@ class Loader(threading.Thread):
         number = 0
         while not self.ending.is_set():
             number += 8
-            batch = [f"row{number + offset}" for offset in range(8)]
-            futures = [(key, self.session.execute_async(self.insert, (key, 1))) for key in batch]
+            keys = [f"row{number + offset}" for offset in range(8)]
+            futures = [(key, self.session.execute_async(self.insert, (key, 1))) for key in keys]
             for key, future in futures:
                 try:
                     future.result()

@@ -27,7 +27,7 @@ QUERY = f"SELECT {', '.join(NAMES)} FROM wide"
 
 def row(number: int) -> tuple[Any, ...]:
     """Return the values of row `number`; every seventh row has nulls."""
-    optional: tuple[Any, ...] = (
+    optional_values: tuple[Any, ...] = (
         uuid.UUID(int=number * 7919),
         f"text {number}",
         number / 3,
@@ -35,7 +35,7 @@ def row(number: int) -> tuple[Any, ...]:
         EPOCH + datetime.timedelta(milliseconds=number),
         [float(number % 100), 0.5, -1.0],
     )
-    return (number % PARTITIONS, number, *(optional if number % 7 else (None,) * 6))
+    return (number % PARTITIONS, number, *(optional_values if number % 7 else (None,) * 6))
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +55,13 @@ def written(node: LocalCluster) -> Iterator[tuple[Session, dict[int, tuple[Any, 
         rows = [row(number) for number in range(COUNT)]
         in_flight: list[Any] = []
         for partition in range(PARTITIONS):
-            members = rows[partition::PARTITIONS]
-            for start in range(0, len(members), 100):
+            partition_rows = rows[partition::PARTITIONS]
+            for start in range(0, len(partition_rows), 100):
                 batch = BatchStatement(BatchType.UNLOGGED)
-                for values in members[start : start + 100]:
+                for values in partition_rows[start : start + 100]:
                     batch.add(insert, values)
                 in_flight.append(session.execute_async(batch, timeout=60))
+                # at most 32 requests under way
                 if len(in_flight) == 32:
                     in_flight.pop(0).result()
         for future in in_flight:
@@ -91,25 +92,30 @@ def test_all_forms_of_a_result_have_the_same_values(
 
     columns = session.execute(QUERY).to_arrow().to_pydict()
     columns["at"] = [
-        None if moment is None else moment.replace(tzinfo=None) for moment in columns["at"]
+        None if timestamp is None else timestamp.replace(tzinfo=None) for timestamp in columns["at"]
     ]
     check(columns, rows)
 
     batches = [batch.num_rows for batch in session.execute(QUERY).arrow_batches()]
     assert sum(batches) == COUNT
+    # a batch for each page of 5000 rows
     assert len(batches) >= COUNT // 5000
 
     columns = session.execute(QUERY).to_polars().to_dict(as_series=False)
     columns["at"] = [
-        None if moment is None else moment.replace(tzinfo=None) for moment in columns["at"]
+        None if timestamp is None else timestamp.replace(tzinfo=None) for timestamp in columns["at"]
     ]
-    columns["u"] = [None if u is None else uuid.UUID(bytes=u) for u in columns["u"]]
+    # Polars has no UUIDs, only their bytes.
+    columns["u"] = [
+        None if identity is None else uuid.UUID(bytes=identity) for identity in columns["u"]
+    ]
     check(columns, rows)
 
     arrays = session.execute(QUERY).to_numpy()
     assert arrays["v"].shape == (COUNT, 3)
     columns = {name: array.tolist() for name, array in arrays.items()}
-    columns["v"] = [None if v[0] is None else v for v in columns["v"]]
+    # Null vectors become rows of masked elements.
+    columns["v"] = [None if vector[0] is None else vector for vector in columns["v"]]
     check(columns, rows)
 
     frame = session.execute(QUERY).to_pandas()
@@ -120,6 +126,7 @@ def test_all_forms_of_a_result_have_the_same_values(
     assert duckdb.sql("SELECT count(*), sum(c), count(t) FROM result").fetchall() == [
         (COUNT, sum(range(COUNT)), COUNT - len(range(0, COUNT, 7)))
     ]
+    # DuckDB finds the result by the name of this variable.
     del result
 
 
@@ -129,17 +136,18 @@ async def test_awaited_arrow_tables_and_batches_have_the_same_values(
     pytest.importorskip("pyarrow")
     session, rows = written
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:
-        mine = await cluster.connect(session.keyspace)
-        table = await (await mine.execute(QUERY)).to_arrow()
+        aio_session = await cluster.connect(session.keyspace)
+        table = await (await aio_session.execute(QUERY)).to_arrow()
         columns = table.to_pydict()
         columns["at"] = [
-            None if moment is None else moment.replace(tzinfo=None) for moment in columns["at"]
+            None if timestamp is None else timestamp.replace(tzinfo=None)
+            for timestamp in columns["at"]
         ]
         check(columns, rows)
-        seen = 0
-        async for batch in (await mine.execute(QUERY)).arrow_batches():
-            seen += batch.num_rows
-        assert seen == COUNT
+        row_count = 0
+        async for batch in (await aio_session.execute(QUERY)).arrow_batches():
+            row_count += batch.num_rows
+        assert row_count == COUNT
 
 
 def test_a_table_without_rows(written: tuple[Session, dict[int, tuple[Any, ...]]]) -> None:

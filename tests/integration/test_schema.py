@@ -133,17 +133,22 @@ def build(session: Session, newest: bool) -> None:
         session.execute(statement.format(ks=f'"{NAME}"'))
 
 
-def rows_of(session: Session, newest: bool) -> dict[str, list[dict[str, Any]]]:
+def rows_of(session: Session, is_newest: bool) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of system_schema about the keyspace, by table, without random ids."""
     session.row_factory = dict_factory
     rows_by_table = {}
     for table in SCHEMA_TABLES:
-        if table != "column_masks" or newest:
+        if table != "column_masks" or is_newest:
             rows = session.execute(
                 f"SELECT * FROM system_schema.{table} WHERE keyspace_name = '{NAME}'"
             ).all()
             rows_by_table[table] = [
-                {k: v for k, v in row.items() if k not in ("id", "base_table_id")} for row in rows
+                {
+                    column: value
+                    for column, value in row.items()
+                    if column not in ("id", "base_table_id")
+                }
+                for row in rows
             ]
     return rows_by_table
 
@@ -161,20 +166,20 @@ def keyspace_of(cluster: Cluster) -> KeyspaceMetadata:
     return metadata
 
 
-def check_round_trip(local: LocalCluster, newest: bool) -> None:
+def check_round_trip(local: LocalCluster, is_newest: bool) -> None:
     """Create the schema, export and drop it, recreate it from the export, and compare.
 
     :param newest: if the node is Cassandra 5.0 or later.
     """
     with connect(local) as cluster, cluster.connect() as session:
         session.default_timeout = 60
-        build(session, newest)
+        build(session, is_newest)
         try:
-            before = rows_of(session, newest)
+            rows_before = rows_of(session, is_newest)
             export = keyspace_of(cluster).export_as_string()
             # Another cluster object has read the schema anew, instead of following its changes.
-            with connect(local) as other, other.connect():
-                assert keyspace_of(other).export_as_string() == export
+            with connect(local) as other_cluster, other_cluster.connect():
+                assert keyspace_of(other_cluster).export_as_string() == export
             assert (
                 keyspace_of(cluster)
                 .tables["simple"]
@@ -185,7 +190,7 @@ def check_round_trip(local: LocalCluster, newest: bool) -> None:
             assert NAME not in cluster.metadata.keyspaces
             for statement in statements_of(export):
                 session.execute(statement)
-            assert rows_of(session, newest) == before
+            assert rows_of(session, is_newest) == rows_before
             assert keyspace_of(cluster).export_as_string() == export
             cluster.refresh_schema_metadata()
             assert keyspace_of(cluster).export_as_string() == export
@@ -212,15 +217,18 @@ def test_an_export_makes_the_same_schema_on_older_versions(old_node: LocalCluste
 
 def test_changes_by_another_session_are_seen(node: LocalCluster) -> None:
     name = new_keyspace_name()
-    with connect(node, schema_event_refresh_window=0.05) as watching, watching.connect():
+    with (
+        connect(node, schema_event_refresh_window=0.05) as watching_cluster,
+        watching_cluster.connect(),
+    ):
 
         def keyspaces() -> Any:
-            return watching.metadata.keyspaces
+            return watching_cluster.metadata.keyspaces
 
-        with connect(node) as changing, changing.connect() as session:
+        with connect(node) as changing_cluster, changing_cluster.connect() as session:
             create_keyspace(session, name)
             until(lambda: name in keyspaces())
-            assert watching.metadata.replication_of(name) is not None
+            assert watching_cluster.metadata.replication_of(name) is not None
             session.execute(f"CREATE TABLE {name}.t (id int PRIMARY KEY, a text)")
             until(lambda: "t" in keyspaces()[name].tables)
             table = keyspaces()[name].tables["t"]
@@ -247,7 +255,7 @@ def test_changes_by_another_session_are_seen(node: LocalCluster) -> None:
             until(lambda: not keyspaces()[name].tables)
             session.execute(f"DROP KEYSPACE {name}")
             until(lambda: name not in keyspaces())
-            assert watching.metadata.replication_of(name) is None
+            assert watching_cluster.metadata.replication_of(name) is None
 
 
 def test_altering_a_table_updates_its_views(node: LocalCluster, keyspace: str) -> None:
@@ -282,9 +290,13 @@ async def test_asyncio_without_schema_events_refreshes_when_asked(
     ) as cluster:
         session = await cluster.connect(keyspace)
         await session.execute("CREATE TABLE t (id int PRIMARY KEY)")
+        # A session's own changes are known without events.
         assert "t" in cluster.metadata.keyspaces[keyspace].tables
-        with connect(node) as other, other.connect(keyspace) as blocking:
-            blocking.execute("CREATE TABLE u (id int PRIMARY KEY)")
+        with (
+            connect(node) as blocking_cluster,
+            blocking_cluster.connect(keyspace) as blocking_session,
+        ):
+            blocking_session.execute("CREATE TABLE u (id int PRIMARY KEY)")
         assert "u" not in cluster.metadata.keyspaces[keyspace].tables
         await cluster.refresh_table_metadata(keyspace, "u")
         assert "u" in cluster.metadata.keyspaces[keyspace].tables

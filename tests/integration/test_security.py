@@ -25,38 +25,41 @@ QUERY = "SELECT release_version FROM system.local"
 def test_the_example_mutual_tls(secured: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
     example = runpy.run_path(str(ROOT / "examples" / "mutual_tls.py"))
     example["run"](secured)
-    blocking, awaited, refused = capsys.readouterr().out.splitlines()
-    assert blocking == f"blocking: Cassandra {secured.version}"
-    assert awaited == f"asyncio: Cassandra {secured.version}"
-    assert "the server wants a client certificate" in refused
-    assert f"{secured.contact_points[0]}:{secured.port}" in refused
+    blocking_line, asyncio_line, refusal_line = capsys.readouterr().out.splitlines()
+    assert blocking_line == f"blocking: Cassandra {secured.version}"
+    assert asyncio_line == f"asyncio: Cassandra {secured.version}"
+    assert "the server wants a client certificate" in refusal_line
+    assert f"{secured.contact_points[0]}:{secured.port}" in refusal_line
 
 
 def test_clients_with_wrong_tls_settings_or_passwords_get_helpful_errors(
     secured: LocalCluster, tmp_path: Path
 ) -> None:
     assert secured.tls is not None
-    good = secured.tls.client_context()
+    right_context = secured.tls.client_context()
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"ssl_context": good}, "no auth_provider is configured"),
+        ({"ssl_context": right_context}, "no auth_provider is configured"),
         (
-            {"ssl_context": good, "auth_provider": PlainTextAuthProvider("cassandra", "wrong")},
+            {
+                "ssl_context": right_context,
+                "auth_provider": PlainTextAuthProvider("cassandra", "wrong"),
+            },
             "incorrect",
         ),
         ({"ssl_context": Authority(tmp_path).client()}, "not among the trusted"),
         (
-            {"ssl_context": good, "ssl_options": {"server_hostname": "db"}},
+            {"ssl_context": right_context, "ssl_options": {"server_hostname": "db"}},
             "'db' was expected, but its certificate is for",
         ),
         ({}, "does it expect TLS"),
     ]
-    for settings, text in cases:
+    for settings, message in cases:
         cluster = Cluster(secured.contact_points, port=secured.port, **settings)
-        with cluster, pytest.raises(NoHostAvailable, match=text) as caught:
+        with cluster, pytest.raises(NoHostAvailable, match=message) as caught:
             cluster.connect()
         # Missing and wrong passwords are AuthenticationFailed; errors of TLS are not.
         assert isinstance(caught.value, AuthenticationFailed) == (
-            text in ("incorrect", cases[0][1])
+            message in ("incorrect", cases[0][1])
         )
 
 
@@ -69,6 +72,7 @@ async def test_further_connections_resume_the_tls_session(secured: LocalCluster)
         ssl_context=secured.tls.client_context(),
         auth_provider=login,
     ) as cluster:
+        # the first connection makes the TLS session
         await cluster.connect()
         core = cluster._core
         assert core is not None
@@ -116,11 +120,11 @@ def roles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("authenticator", CERTIFICATE_AUTHENTICATORS)
 async def test_a_client_certificate_is_enough_to_log_in(roles: Path, authenticator: str) -> None:
-    auth = "org.apache.cassandra.auth"
+    auth_package = "org.apache.cassandra.auth"
     config = {
         "authenticator": {
-            "class_name": f"{auth}.{authenticator}",
-            "parameters": {"validator_class_name": f"{auth}.SpiffeCertificateValidator"},
+            "class_name": f"{auth_package}.{authenticator}",
+            "parameters": {"validator_class_name": f"{auth_package}.SpiffeCertificateValidator"},
         }
     }
     with LocalCluster(
@@ -131,14 +135,14 @@ async def test_a_client_certificate_is_enough_to_log_in(roles: Path, authenticat
         with Cluster(local.contact_points, **settings) as cluster, cluster.connect() as session:
             assert session.execute(QUERY).one().release_version == "5.0.9"
             session.execute("CREATE ROLE IF NOT EXISTS other")
-        async with aio.Cluster(local.contact_points, **settings) as awaited:
-            result = await (await awaited.connect()).execute("LIST ROLES")
+        async with aio.Cluster(local.contact_points, **settings) as aio_cluster:
+            result = await (await aio_cluster.connect()).execute("LIST ROLES")
             assert {row.role async for row in result} >= {"cassandra", "shop", "other"}
         # The node's certificate is from the same CA, but no role has its identity.
-        stranger = local.tls.client_context()
+        context_without_role = local.tls.client_context()
         node = Path(local.tls.directory, local.contact_points[0])
-        stranger.load_cert_chain(f"{node}.pem", f"{node}.key")
-        settings["ssl_context"] = stranger
+        context_without_role.load_cert_chain(f"{node}.pem", f"{node}.key")
+        settings["ssl_context"] = context_without_role
         with Cluster(local.contact_points, **settings) as cluster:
             with pytest.raises(AuthenticationFailed) as caught:
                 cluster.connect()
@@ -162,4 +166,5 @@ def test_a_secure_connect_bundle_reaches_all_nodes_through_a_proxy(
             assert {session.execute(QUERY).one().release_version for _ in range(9)} == {
                 three_nodes.version
             }
+            # The proxy has passed connections on to each node.
             assert set(astra.sent_on) == set(addresses)

@@ -36,7 +36,7 @@ def environment(node: LocalCluster) -> dict[str, str]:
 
 
 @contextmanager
-def running(command: list[str], log: Path, settings: dict[str, str]) -> Iterator[None]:
+def running_server(command: list[str], log: Path, settings: dict[str, str]) -> Iterator[None]:
     """Run a server during the block; its output goes to `log` and must contain no traceback."""
     with log.open("wb") as file:
         process = subprocess.Popen(
@@ -63,43 +63,44 @@ def free_port() -> int:
 
 def post(url: str) -> dict[str, Any]:
     """Send a POST request until the server, which may still be starting, answers with JSON."""
-    error: OSError | None = None
+    last_error: OSError | None = None
 
-    def answer() -> Any:
-        nonlocal error
+    def post_once() -> Any:
+        nonlocal last_error
         request = urllib.request.Request(url, data=b"", method="POST")
         try:
             with urllib.request.urlopen(request, timeout=30) as response:
                 return json.load(response)
         except OSError as raised:
-            error = raised
+            last_error = raised
             return None
 
     content: dict[str, Any] = until(
-        answer, 60, pause=0.05, reason=lambda: f"(the server does not answer: {error!r})"
+        post_once, 60, pause=0.05, reason=lambda: f"(the server does not answer: {last_error!r})"
     )
     return content
 
 
 def test_fastapi(node: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("fastapi")
-    client = pytest.importorskip("fastapi.testclient")
+    testclient = pytest.importorskip("fastapi.testclient")
     monkeypatch.syspath_prepend(str(EXAMPLES))
     service = importlib.import_module("service_fastapi")
     app = service.create_app(node.contact_points, port=node.port)
-    with client.TestClient(app) as browser:
+    with testclient.TestClient(app) as http_client:
         for number in range(45):
-            response = browser.post("/notes/ada", json={"body": f"note {number}"})
+            response = http_client.post("/notes/ada", json={"body": f"note {number}"})
             assert response.status_code == 200, response.text
         bodies, token, pages = [], None, 0
         while pages == 0 or token:
-            page = browser.get("/notes/ada", params={"token": token} if token else {}).json()
+            page = http_client.get("/notes/ada", params={"token": token} if token else {}).json()
             bodies += [note["body"] for note in page["notes"]]
             token, pages = page["next"], pages + 1
+        # 45 notes in pages of 20
         assert (pages, bodies) == (3, [f"note {number}" for number in range(45)])
-        assert browser.get("/ready").json() == {"ready": True}
-        for forged in ("Zm9yZ2Vk", "!!!", ""):
-            assert browser.get("/notes/ada", params={"token": forged}).status_code == 400
+        assert http_client.get("/ready").json() == {"ready": True}
+        for forged_token in ("Zm9yZ2Vk", "!!!", ""):
+            assert http_client.get("/notes/ada", params={"token": forged_token}).status_code == 400
 
 
 def test_flask_under_gunicorn(node: LocalCluster, tmp_path: Path) -> None:
@@ -110,8 +111,9 @@ def test_flask_under_gunicorn(node: LocalCluster, tmp_path: Path) -> None:
         sys.executable, "-m", "gunicorn", "--chdir", str(EXAMPLES), "--preload", "--workers", "2",
         "--threads", "4", "--bind", f"127.0.0.1:{port}", "service_flask:create_app()",
     ]  # fmt: skip
-    with running(command, tmp_path / "gunicorn.log", environment(node)):
+    with running_server(command, tmp_path / "gunicorn.log", environment(node)):
         visits = [post(f"http://127.0.0.1:{port}/visits/home") for _ in range(30)]
+    # The counts are in order, whichever process answers.
     assert [visit["count"] for visit in visits] == list(range(1, 31))
 
 
@@ -126,19 +128,21 @@ def test_celery(node: LocalCluster, tmp_path: Path) -> None:
         "    'control_folder': 'processed'}\n"
     )
     settings["PYTHONPATH"] += os.pathsep + os.pathsep.join((str(tmp_path), str(EXAMPLES)))
-    send = (
+    send_program = (
         "from worker_celery import app, send_mail; app.config_from_object('celeryconfig')\n"
         "for n in range(20): send_mail.delay(f'{n}@example.org', 'hello')"
     )
-    start = (
+    worker_program = (
         "from worker_celery import app; app.config_from_object('celeryconfig')\n"
         "app.worker_main(['worker', '--pool', 'prefork', '-c', '2', '-l', 'INFO',\n"
         "    '--without-gossip', '--without-mingle', '--without-heartbeat'])"
     )
-    subprocess.run([sys.executable, "-c", send], env=settings, cwd=tmp_path, check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", send_program], env=settings, cwd=tmp_path, check=True, timeout=60
+    )
     log = tmp_path / "celery.log"
     with (
-        running([sys.executable, "-c", start], log, settings),
+        running_server([sys.executable, "-c", worker_program], log, settings),
         connect(node) as cluster,
         cluster.connect() as session,
     ):
@@ -157,20 +161,20 @@ def test_celery(node: LocalCluster, tmp_path: Path) -> None:
 def test_time_series_plots_a_day(node: LocalCluster, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "day.png"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(EXAMPLES / "time_series.py"), "--contact-points",
          *node.contact_points, "--picture", str(picture)],
         env=environment(node), cwd=tmp_path, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "1,440 read; warmest at 1" in done.stdout  # at 13:00 or 14:00
+    assert process.returncode == 0, process.stderr
+    assert "1,440 read; warmest at 1" in process.stdout  # at 13:00 or 14:00
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_observability_prints_spans_log_lines_and_metrics(
     node: LocalCluster, tmp_path: Path
 ) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [
             sys.executable,
             str(EXAMPLES / "observability.py"),
@@ -182,29 +186,30 @@ def test_observability_prints_spans_log_lines_and_metrics(
         text=True,
         timeout=120,
     )
-    assert done.returncode == 0, done.stderr
-    out = done.stdout
-    assert out.count("span INSERT observed.orders: INSERT INTO observed.orders") == 3
+    assert process.returncode == 0, process.stderr
+    output = process.stdout
+    assert output.count("span INSERT observed.orders: INSERT INTO observed.orders") == 3
     assert (
-        "span SELECT observed.orders: SELECT total FROM observed.orders WHERE customer = ?" in out
+        "span SELECT observed.orders: SELECT total FROM observed.orders WHERE customer = ?"
+        in output
     )
-    assert "[local_one, attempt] cassandra.InvalidRequest" in out
-    assert out.count("log sampled request, ") >= 6
-    assert "log failed request, " in out
-    assert 'cassandra_driver_requests_total{cluster="' in out
-    assert 'outcome="InvalidRequest"} 1.0' in out
+    assert "[local_one, attempt] cassandra.InvalidRequest" in output
+    assert output.count("log sampled request, ") >= 6
+    assert "log failed request, " in output
+    assert 'cassandra_driver_requests_total{cluster="' in output
+    assert 'outcome="InvalidRequest"} 1.0' in output
 
 
 def test_the_quickstart(node: LocalCluster, tmp_path: Path) -> None:
     if node.version.startswith(("3.", "4.")):
         pytest.skip("vectors came with Cassandra 5.0")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(EXAMPLES / "quickstart.py"), "--rows", "200", "--contact-points",
          *node.contact_points],
         cwd=tmp_path, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "loaded   200 vectors" in done.stdout
-    assert "read     200 rows" in done.stdout
-    assert done.stdout.count("similarity 0.9") == 3
-    assert "docs/tutorial.rst builds a small service" in done.stdout
+    assert process.returncode == 0, process.stderr
+    assert "loaded   200 vectors" in process.stdout
+    assert "read     200 rows" in process.stdout
+    assert process.stdout.count("similarity 0.9") == 3
+    assert "docs/tutorial.rst builds a small service" in process.stdout

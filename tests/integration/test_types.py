@@ -70,18 +70,20 @@ def written_types() -> list[tuple[str, Any]]:
     """Return (CQL type, value) of all scalars, containers of scalars, containers of containers."""
     pairs: list[tuple[str, Any]] = [(cql, values[1]) for cql, values in SCALARS.items()]
     containers: list[tuple[str, str, Any]] = []
-    for cql, (first, second) in SCALARS.items():
+    for cql, (first_value, second_value) in SCALARS.items():
         for name, container in CONTAINERS.items():
             if not (cql == "duration" and name == "set"):  # the server cannot sort durations
-                containers.append((name, *container(cql, first, second)))
+                containers.append((name, *container(cql, first_value, second_value)))
         if cql != "duration":
-            pairs.append((f"map<{cql}, int>", {first: 1, second: 2}))
+            pairs.append((f"map<{cql}, int>", {first_value: 1, second_value: 2}))
     pairs.extend((cql, value) for _, cql, value in containers)
-    for inner_name, inner, value in containers:
+    for inner_name, inner_type, value in containers:
         for name, container in CONTAINERS.items():
-            if name == "set" and "duration" in inner:
+            if name == "set" and "duration" in inner_type:
                 continue
-            element = f"frozen<{inner}>" if inner_name in ("list", "set", "map") else inner
+            element = (
+                f"frozen<{inner_type}>" if inner_name in ("list", "set", "map") else inner_type
+            )
             cql, nested = container(element, value, value)
             pairs.append((cql, nested))
     return pairs
@@ -109,32 +111,44 @@ class Literals(Encoder):
     The driver's encoder goes by the Python type, but here a set's elements may be in a list.
     """
 
-    def of(self, cql: str, value: Any) -> str:
+    def literal_of(self, cql: str, value: Any) -> str:
         """Return the literal of `value` for a column of the type `cql`."""
         cql = cql.removeprefix("frozen<").removesuffix(">") if cql.startswith("frozen<") else cql
-        name, _, rest = cql.partition("<")
-        inner = rest[:-1]
+        name, _, parameters = cql.partition("<")
+        element_type = parameters[:-1]
         if name == "set":
-            return "{" + ", ".join([self.of(inner, item) for item in value]) + "}"
+            return "{" + ", ".join([self.literal_of(element_type, item) for item in value]) + "}"
         if name == "list":
-            return "[" + ", ".join([self.of(inner, item) for item in value]) + "]"
+            return "[" + ", ".join([self.literal_of(element_type, item) for item in value]) + "]"
         if name == "vector":
             return (
-                "[" + ", ".join([self.of(inner.rpartition(",")[0], item) for item in value]) + "]"
+                "["
+                + ", ".join(
+                    [self.literal_of(element_type.rpartition(",")[0], item) for item in value]
+                )
+                + "]"
             )
         if name == "map":
-            key, item_type = split(inner)
+            key, item_type = split(element_type)
             return (
                 "{"
                 + ", ".join(
-                    [f"{self.of(key, k)}: {self.of(item_type, v)}" for k, v in value.items()]
+                    [
+                        f"{self.literal_of(key, map_key)}: {self.literal_of(item_type, item)}"
+                        for map_key, item in value.items()
+                    ]
                 )
                 + "}"
             )
         if name == "tuple":
             return (
                 "("
-                + ", ".join([self.of(t, v) for t, v in zip(split(inner), value, strict=True)])
+                + ", ".join(
+                    [
+                        self.literal_of(part_type, item)
+                        for part_type, item in zip(split(element_type), value, strict=True)
+                    ]
+                )
                 + ")"
             )
         if cql == "inet":
@@ -182,13 +196,15 @@ def test_values_are_read_back_as_written(session: Session, number: int) -> None:
     names = [f"c{index}" for index in range(len(columns))]
     declared = ", ".join([f"{name} {cql}" for name, (cql, _) in zip(names, columns, strict=True)])
     session.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, {declared})", timeout=60)
-    into = f"INSERT INTO {table} (id, {', '.join(names)}) VALUES"
+    insert_into = f"INSERT INTO {table} (id, {', '.join(names)}) VALUES"
     marks = ", ".join(["?"] * (len(columns) + 1))
-    session.execute(session.prepare(f"{into} ({marks})"), [1, *[value for _, value in columns]])
+    session.execute(
+        session.prepare(f"{insert_into} ({marks})"), [1, *[value for _, value in columns]]
+    )
     literals = Literals()
-    values = ", ".join([literals.of(cql, value) for cql, value in columns])
-    session.execute(f"{into} (2, {values})")
-    session.execute(session.prepare(f"{into} ({marks})"), [3, *[None] * len(columns)])
+    values = ", ".join([literals.literal_of(cql, value) for cql, value in columns])
+    session.execute(f"{insert_into} (2, {values})")
+    session.execute(session.prepare(f"{insert_into} ({marks})"), [3, *[None] * len(columns)])
     selected = f"SELECT {', '.join(names)} FROM {table} WHERE id = "
     for row in (
         list(session.execute(selected + "1").one()),
@@ -197,7 +213,7 @@ def test_values_are_read_back_as_written(session: Session, number: int) -> None:
         for (cql, value), stored in zip(columns, row, strict=True):
             assert plain(stored) == plain(value), cql
         # Values that the driver has decoded can be bound again.
-        session.execute(session.prepare(f"{into} ({marks})"), [1, *row])
+        session.execute(session.prepare(f"{insert_into} ({marks})"), [1, *row])
     assert [plain(value) for value in session.execute(selected + "1").one()] == [
         plain(value) for _, value in columns
     ]
@@ -222,6 +238,7 @@ def test_user_types(session: Session) -> None:
     assert row.one.more.b == "c"
     assert list(row.many) == [street, ("y", None, None, None)]
     assert list(row.v) == [street, street]
+    # Values that were written before have no field "later".
     session.execute("ALTER TYPE addr ADD later int")
     session.execute("INSERT INTO users (id, one) VALUES (2, {street: 'z', more: {a: 5}})")
     assert tuple(session.execute("SELECT one FROM users WHERE id = 2").one().one)[:3] == (

@@ -50,6 +50,7 @@ async def test_rows_are_created_read_updated_and_deleted(thing: Any) -> None:
     thing_read.tags.add("y")
     assert await thing_read.asave() is thing_read
     await thing_read.aupdate(name="b")
+    # the columns after the key: name and tags
     assert (await Thing.objects(owner=1).aget()).values()[2:4] == ["b", {"x", "y"}]
     await Thing.objects(owner=1, number=1).aupdate(name="c", tags__remove={"x"})
     first = await Thing.objects(owner=1).afirst()
@@ -72,18 +73,18 @@ async def test_async_iteration_reads_all_pages(thing: Any) -> None:
     rows = Thing.objects(owner=2).fetch_size(7)
     assert [row.number async for row in rows] == list(range(50))
     assert [row.number for row in await rows.limit(9).aall()] == list(range(9))
-    assert [n async for n in rows.values_list("number", flat=True)] == list(range(50))
+    assert [number async for number in rows.values_list("number", flat=True)] == list(range(50))
     await Thing.objects(owner=2).adelete()
     assert await rows.acount() == 0
 
 
 async def test_batches(thing: Any) -> None:
-    called: list[str] = []
+    callback_arguments: list[str] = []
     async with BatchQuery(connection="awaited") as batch:
         for number in range(3):
             await Thing.batch(batch).acreate(owner=3, number=number)
-        batch.add_callback(called.append, "done")
-    assert called == ["done"]
+        batch.add_callback(callback_arguments.append, "done")
+    assert callback_arguments == ["done"]
     assert await Thing.objects(owner=3).acount() == 3
     # A batch is not executed if its block raises.
     with contextlib.suppress(ZeroDivisionError):
@@ -91,18 +92,19 @@ async def test_batches(thing: Any) -> None:
             await Thing.batch(batch).acreate(owner=3, number=9)
             _ = 1 / 0
     assert await Thing.objects(owner=3).acount() == 3
-    async with ContextQuery(Thing, connection="awaited") as copy:
-        assert await copy.objects(owner=3).acount() == 3
+    async with ContextQuery(Thing, connection="awaited") as model_in_context:
+        assert await model_in_context.objects(owner=3).acount() == 3
 
 
 async def test_a_method_of_the_wrong_api_names_the_right_one(thing: Any, mapper: str) -> None:
-    for call in (
+    for call_blocking in (
         lambda: Thing.get(owner=1, number=1),
         lambda: list(Thing.objects(owner=1)),
         lambda: Thing.create(owner=1, number=1),
     ):
         with pytest.raises(CQLEngineException, match="aget"):
-            call()
+            call_blocking()
+    # The default connection is a blocking one.
     with pytest.raises(CQLEngineException, match="asetup"):
         await Thing.objects.using(connection=connection.DEFAULT_CONNECTION).filter(owner=1).acount()
     with pytest.raises(CQLEngineException, match="aexecute"):
@@ -122,6 +124,7 @@ async def test_management(awaited: str, mapper: str) -> None:
         name, {"datacenter1": 1}, connections=[awaited]
     )
     await management.async_sync_table(Thing, keyspaces=[name])
+    # The table is up to date.
     assert await management.async_sync_table(Thing, keyspaces=[name]) == []
     table = NamedTable(name, "aio_thing").using(awaited)
     assert [row async for row in table.all()] == []
@@ -139,6 +142,7 @@ async def test_a_connection_registered_by_its_contact_points(
     table = NamedTable("system", "local").using("own")
     assert (await table.aget(key="local")).key == "local"
     await connection.aunregister_connection("own")
+    # The connection is no longer known.
     with pytest.raises(CQLEngineException, match="own"):
         await table.aget(key="local")
 
@@ -146,6 +150,7 @@ async def test_a_connection_registered_by_its_contact_points(
 async def test_a_cancelled_update_leaves_the_instance_unchanged(thing: Any) -> None:
     instance = await Thing.acreate(owner=7, number=1, name="a")
     task = asyncio.ensure_future(instance.aupdate(name="b"))
+    # let the update begin
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -154,11 +159,11 @@ async def test_a_cancelled_update_leaves_the_instance_unchanged(thing: Any) -> N
 
 
 def test_blocking_methods_work_beside_awaited_ones(mapper: str) -> None:
-    class Plain(Model):
+    class BlockingModel(Model):
         __table_name__ = "aio_plain"
         id = columns.Integer(primary_key=True)
         name = columns.Text()
 
-    synced(Plain)
-    Plain.create(id=1, name="x")
-    assert Plain.get(id=1).name == "x"
+    synced(BlockingModel)
+    BlockingModel.create(id=1, name="x")
+    assert BlockingModel.get(id=1).name == "x"

@@ -36,12 +36,14 @@ def sale(number: int, **values: Any) -> dict[str, Any]:
 def test_create_many_returns_instances_in_order() -> None:
     rows: list[Any] = [sale(n) for n in range(250)]
     rows[7] = Sale(**rows[7], tags={"x"})
+    # a row without a price
     rows[8].pop("price")
     created = Sale.objects.create_many(iter(rows), concurrency=20)
     assert created == list(Sale.objects(shop="a"))
     assert all(instance.get_changed_columns() == [] for instance in created)
     assert created[7].tags == {"x"}
     assert not created[8].price
+    # Created instances can be changed and saved.
     created[7].price = 99.0
     created[7].save()
     assert Sale.objects(shop="a", id=7).get().price == 99.0
@@ -97,10 +99,12 @@ def test_querysets_as_arrow_tables_and_data_frames() -> None:
     Sale.objects.create_many([sale(n, tags={"t"}) for n in range(20)])
     table = Sale.objects(shop="a", id__gte=15).to_arrow()
     assert table.column_names == ["shop", "id", "price", "tags"]
+    # The price of a sale is half of its id.
     assert table.to_pylist()[0] == {"shop": "a", "id": 15, "price": 7.5, "tags": ["t"]}
     assert Sale.objects(shop="a").only(["price"]).limit(3).to_arrow().to_pydict() == {
         "price": [0.0, 0.5, 1.0]
     }
+    # The table contains all pages.
     assert Sale.objects(shop="a").fetch_size(3).to_arrow().num_rows == 20
     assert Sale.objects.distinct(["shop"]).to_arrow().to_pydict() == {"shop": ["a"]}
     pytest.importorskip("pandas")

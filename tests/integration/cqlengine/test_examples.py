@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def example(name: str) -> Any:
+def import_example(name: str) -> Any:
     """Import a file from the folder examples/, which is not a package."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
     assert spec is not None
@@ -39,7 +39,7 @@ def test_the_example_mapper(node: LocalCluster, tmp_path: Path) -> None:
     code = "import runpy, sys; sys.argv[0] = 'mapper'; runpy.run_path(sys.argv.pop(1), run_name='__main__')"  # noqa: E501
     command = [sys.executable, "-c", code, str(ROOT / "examples" / "mapper.py")]
     command += ["--port", str(node.port), "--contact-points", *node.contact_points]
-    done = subprocess.run(
+    process = subprocess.run(
         command,
         capture_output=True,
         text=True,
@@ -48,17 +48,18 @@ def test_the_example_mapper(node: LocalCluster, tmp_path: Path) -> None:
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": HOME},
     )
-    assert done.returncode == 0, done.stderr
-    assert "there is an author ada already" in done.stdout
+    assert process.returncode == 0, process.stderr
+    assert "there is an author ada already" in process.stdout
     assert re.search(
-        r"'post \d+' has the tags \['read'\] and the reactions \{'like': 3\}", done.stdout
+        r"'post \d+' has the tags \['read'\] and the reactions \{'like': 3\}", process.stdout
     )
-    assert done.stdout.splitlines()[-2:] == ["20 posts, blocking", "50 posts, awaited"]
+    assert process.stdout.splitlines()[-2:] == ["20 posts, blocking", "50 posts, awaited"]
 
 
 def test_the_functions_of_the_example_mapper_flask(node: LocalCluster) -> None:
-    app = example("mapper_flask")
-    before = connection._connections.pop(connection.DEFAULT_CONNECTION, None)
+    app = import_example("mapper_flask")
+    # The example sets up the default connection, so the tests' one is put aside.
+    default_connection = connection._connections.pop(connection.DEFAULT_CONNECTION, None)
     keyspace = connection.default_keyspace()
     app.connect(node.contact_points, "flask_example", port=node.port)
     try:
@@ -72,12 +73,12 @@ def test_the_functions_of_the_example_mapper_flask(node: LocalCluster) -> None:
     finally:
         connection.unregister_connection(connection.DEFAULT_CONNECTION)
         connection.set_default_keyspace(keyspace)
-        if before is not None:
-            connection._connections[connection.DEFAULT_CONNECTION] = before
+        if default_connection is not None:
+            connection._connections[connection.DEFAULT_CONNECTION] = default_connection
 
 
 async def test_the_functions_of_the_example_mapper_fastapi(node: LocalCluster) -> None:
-    app = example("mapper_fastapi")
+    app = import_example("mapper_fastapi")
     keyspace = connection.default_keyspace()
     try:
         async with app.connected(node.contact_points, "fastapi_example", port=node.port):
@@ -94,16 +95,18 @@ async def test_the_functions_of_the_example_mapper_fastapi(node: LocalCluster) -
 
 
 def test_the_code_blocks_of_the_mappers_guide(node: LocalCluster) -> None:
-    before = connection._connections.pop(connection.DEFAULT_CONNECTION, None)
+    # The guide sets up the default connection, so the tests' one is put aside.
+    default_connection = connection._connections.pop(connection.DEFAULT_CONNECTION, None)
     keyspace = connection.default_keyspace()
     names: dict[str, Any] = {"__name__": "shop"}
     try:
         blocks = python_blocks("docs/mapper.rst")
+        # the number of the guide's blocks, so that none is overlooked
         assert len(blocks) == 12
         for block in blocks:
             run_block(block.replace("port=9042", f"port={node.port}"), node, names)
     finally:
         connection.unregister_connection(connection.DEFAULT_CONNECTION)
         connection.set_default_keyspace(keyspace)
-        if before is not None:
-            connection._connections[connection.DEFAULT_CONNECTION] = before
+        if default_connection is not None:
+            connection._connections[connection.DEFAULT_CONNECTION] = default_connection

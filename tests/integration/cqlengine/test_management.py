@@ -34,24 +34,24 @@ def column_types(keyspace: str, table: str) -> dict[str, str]:
 
 
 def test_columns_are_added_and_never_dropped(mapper: str) -> None:
-    first = model(
+    old_model = model(
         "Grown", id=columns.Integer(primary_key=True), a=columns.Text(), old=columns.Text()
     )
-    assert [text.split(" (")[0] for text in management.sync_table(first)] == [
+    assert [text.split(" (")[0] for text in management.sync_table(old_model)] == [
         f"CREATE TABLE IF NOT EXISTS {mapper}.grown"
     ]
-    assert management.sync_table(first) == []
-    second = model(
+    assert management.sync_table(old_model) == []
+    new_model = model(
         "Grown",
         id=columns.Integer(primary_key=True),
         a=columns.Text(),
         b=columns.Set(columns.Integer),
         c=columns.Text(index=True),
     )
-    statements = management.sync_table(second, dry_run=True)
+    statements = management.sync_table(new_model, dry_run=True)
     assert column_types(mapper, "grown") == {"id": "int", "a": "text", "old": "text"}
     assert (
-        management.sync_table(second)
+        management.sync_table(new_model)
         == statements
         == [
             f'ALTER TABLE {mapper}.grown ADD "b" set<int>',
@@ -66,14 +66,14 @@ def test_columns_are_added_and_never_dropped(mapper: str) -> None:
         "b": "set<int>",
         "c": "text",
     }
-    assert management.sync_table(second) == []
+    assert management.sync_table(new_model) == []
 
 
 def test_a_dry_run_prints_statements_and_changes_nothing(
     mapper: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dry = model("Dry", id=columns.Integer(primary_key=True), c=columns.Text(index=True))
-    management.sync_table(dry, dry_run=True)
+    dry_model = model("Dry", id=columns.Integer(primary_key=True), c=columns.Text(index=True))
+    management.sync_table(dry_model, dry_run=True)
     printed = capsys.readouterr().out.splitlines()
     assert printed == [
         f'CREATE TABLE IF NOT EXISTS {mapper}.dry ("id" int, "c" text, PRIMARY KEY (("id")));',
@@ -86,14 +86,14 @@ def test_impossible_changes_are_reported(mapper: str) -> None:
     synced(
         model("Told", id=columns.Integer(primary_key=True), a=columns.Text(), b=columns.Integer())
     )
-    other = model(
+    model_with_other_type = model(
         "Told", id=columns.Integer(primary_key=True), a=columns.Integer(), b=columns.Integer()
     )
     with pytest.warns(
         UserWarning, match='has column "a" with a type .text. differing from the model type .int.'
     ):
-        assert management.sync_table(other) == []
-    for wrong in (
+        assert management.sync_table(model_with_other_type) == []
+    for model_with_other_key in (
         model(
             "Told",
             id=columns.Integer(primary_key=True),
@@ -103,7 +103,7 @@ def test_impossible_changes_are_reported(mapper: str) -> None:
         model("Told", b=columns.Integer(primary_key=True), id=columns.Integer(), a=columns.Text()),
     ):
         with pytest.raises(CQLEngineException, match="a primary key cannot be changed"):
-            management.sync_table(wrong)
+            management.sync_table(model_with_other_key)
 
 
 def test_options(mapper: str) -> None:
@@ -111,24 +111,24 @@ def test_options(mapper: str) -> None:
         "comment": "it's here", "gc_grace_seconds": "0", "default_time_to_live": 20,
         "compaction": {"class": "LeveledCompactionStrategy", "sstable_size_in_mb": "64"},
     }  # fmt: skip
-    opted = model(
+    model_with_options = model(
         "Opted",
         id=columns.Integer(primary_key=True),
         c=columns.Integer(primary_key=True, clustering_order="desc"),
         __options__=options,
     )
-    synced(opted)
-    assert management.sync_table(opted) == []
-    changed = model(
+    synced(model_with_options)
+    assert management.sync_table(model_with_options) == []
+    model_with_changed_options = model(
         "Opted", id=columns.Integer(primary_key=True), c=columns.Integer(primary_key=True, clustering_order="desc"),  # noqa: E501
         __options__={**options, "gc_grace_seconds": 5, "compaction": {"class": "SizeTieredCompactionStrategy", "min_threshold": 3}},  # noqa: E501
     )  # fmt: skip
-    (text,) = management.sync_table(changed)
+    (text,) = management.sync_table(model_with_changed_options)
     assert text == (
         f"ALTER TABLE {mapper}.opted WITH gc_grace_seconds = 5 "
         "AND compaction = {'class': 'SizeTieredCompactionStrategy', 'min_threshold': '3'}"
     )
-    assert management.sync_table(changed) == []
+    assert management.sync_table(model_with_changed_options) == []
 
 
 def test_user_types_are_created_in_order_and_get_new_fields(mapper: str) -> None:
@@ -139,43 +139,45 @@ def test_user_types_are_created_in_order_and_get_new_fields(mapper: str) -> None
         inside = columns.UserDefinedType(inner)
         many = columns.List(columns.UserDefinedType(inner))
 
-    holder = model(
+    holder_model = model(
         "Holder", id=columns.Integer(primary_key=True), value=columns.UserDefinedType(outer)
     )
-    assert [text.split(" (")[0].split(" ")[1] for text in management.sync_table(holder)] == [
+    assert [text.split(" (")[0].split(" ")[1] for text in management.sync_table(holder_model)] == [
         "TYPE",
         "TYPE",
         "TABLE",
     ]
-    created = holder.create(id=1, value=outer(inside=inner(a=1), many=[inner(a=2)]))
-    assert holder.get(id=1) == created
+    created = holder_model.create(id=1, value=outer(inside=inner(a=1), many=[inner(a=2)]))
+    assert holder_model.get(id=1) == created
     assert isinstance(
         connection.execute(f"SELECT value FROM {mapper}.holder").one()["value"], outer
     )
 
-    class grown(UserType):
+    class inner_with_another_field(UserType):
         __type_name__ = "inner"
         a = columns.Integer()
         b = columns.Text()
 
-    assert management.sync_type(mapper, grown) == [f"ALTER TYPE {mapper}.inner ADD b text"]
+    assert management.sync_type(mapper, inner_with_another_field) == [
+        f"ALTER TYPE {mapper}.inner ADD b text"
+    ]
 
 
 def test_threads_can_sync_the_same_table_at_the_same_time(mapper: str) -> None:
-    raced = model(
+    synced_model = model(
         "Raced", id=columns.Integer(primary_key=True), a=columns.Text(index=True), b=columns.Text()
     )
     errors: list[BaseException] = []
     start = threading.Barrier(4)
 
-    def sync() -> None:
+    def sync_table() -> None:
         start.wait(30)
         try:
-            management.sync_table(raced)
+            management.sync_table(synced_model)
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=sync) for _ in range(4)]
+    threads = [threading.Thread(target=sync_table) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -188,34 +190,35 @@ def test_schema_changes_warn_unless_the_environment_allows_them(
     mapper: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT)
-    allowed = model("Allowed", id=columns.Integer(primary_key=True))
+    any_model = model("Allowed", id=columns.Integer(primary_key=True))
     with pytest.warns(
         UserWarning, match="CQLENG_ALLOW_SCHEMA_MANAGEMENT environment variable is not set"
     ):
-        management.sync_table(allowed)
+        management.sync_table(any_model)
 
 
 def test_tables_are_synced_and_dropped_in_several_keyspaces(mapper: str) -> None:
     names = [f"{mapper}_a", f"{mapper}_b"]
-    center = connection.execute("SELECT data_center FROM system.local").one()["data_center"]
+    datacenter = connection.execute("SELECT data_center FROM system.local").one()["data_center"]
     for name in names:
-        management.create_keyspace_network_topology(name, {center: 1}, durable_writes=False)
-    spread = model("Spread", id=columns.Integer(primary_key=True), a=columns.Text())
-    management.sync_table(spread, keyspaces=names)
+        management.create_keyspace_network_topology(name, {datacenter: 1}, durable_writes=False)
+    model_in_keyspaces = model("Spread", id=columns.Integer(primary_key=True), a=columns.Text())
+    management.sync_table(model_in_keyspaces, keyspaces=names)
     for name in names:
-        spread.objects.using(keyspace=name).create(id=1, a=name)
-        assert spread.objects.using(keyspace=name).get(id=1).a == name
+        model_in_keyspaces.objects.using(keyspace=name).create(id=1, a=name)
+        assert model_in_keyspaces.objects.using(keyspace=name).get(id=1).a == name
     for _ in range(2):  # dropping a table that does not exist is not an error
-        management.drop_table(spread, keyspaces=names[:1])
+        management.drop_table(model_in_keyspaces, keyspaces=names[:1])
     assert column_types(names[0], "spread") == {}
     assert len(column_types(names[1], "spread")) == 2
     for name in names:
         management.drop_keyspace(name)
+        # Dropping a keyspace that does not exist is not an error.
         management.drop_keyspace(name)
     with pytest.raises(
         CQLEngineException, match=f"Keyspace '{names[0]}' for model Spread does not exist"
     ):
-        management.sync_table(spread, keyspaces=names[:1])
+        management.sync_table(model_in_keyspaces, keyspaces=names[:1])
 
 
 def test_wrong_arguments_raise(mapper: str) -> None:
@@ -245,6 +248,7 @@ def test_named_tables(mapper: str) -> None:
     assert table.objects(id=1).only(["v"]).first() == {"v": "x"}
     with pytest.raises(NamedTable.DoesNotExist):
         table.get(id=9)
+    # A delete by the partition key must not warn.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         table.objects(id=1).delete()
@@ -259,11 +263,12 @@ def test_a_lazy_connection_by_name(mapper: str, node: Any) -> None:
         retry_connect=True,
         cluster_options={"port": node.port},
     )
+    # It connects only when it is used.
     assert connection._connections["lazy"].session is None
-    lazy = model("Lazy", id=columns.Integer(primary_key=True), a=columns.Text())
-    management.sync_table(lazy, connections=["lazy"])
-    lazy.objects.using(connection="lazy").create(id=1)
-    assert lazy.objects.using(connection="lazy").get(id=1).id == 1
+    lazy_model = model("Lazy", id=columns.Integer(primary_key=True), a=columns.Text())
+    management.sync_table(lazy_model, connections=["lazy"])
+    lazy_model.objects.using(connection="lazy").create(id=1)
+    assert lazy_model.objects.using(connection="lazy").get(id=1).id == 1
     assert connection.get_cluster("lazy") is connection.get_session("lazy").cluster
     connection.unregister_connection("lazy")
     with pytest.raises(CQLEngineException, match="doesn't exist"):
@@ -272,16 +277,20 @@ def test_a_lazy_connection_by_name(mapper: str, node: Any) -> None:
 
 def test_a_table_recreated_with_other_types_works_on_all_connections(mapper: str) -> None:
     """After a table was recreated with other types, no connection uses outdated statements."""
-    first = model("Anew", id=columns.Integer(primary_key=True), v=columns.Integer())
-    second = model("Anew", id=columns.Integer(primary_key=True), v=columns.Text())
+    model_with_int = model("Anew", id=columns.Integer(primary_key=True), v=columns.Integer())
+    model_with_text = model("Anew", id=columns.Integer(primary_key=True), v=columns.Text())
     connection.register_connection("other", session=connection.get_session())
     try:
-        for kind, value in ((first, 1), (second, "x"), (first, 2)):
-            management.drop_table(kind)
-            synced(kind)
+        for model_class, value in (
+            (model_with_int, 1),
+            (model_with_text, "x"),
+            (model_with_int, 2),
+        ):
+            management.drop_table(model_class)
+            synced(model_class)
             for name in ("default", "other"):
-                kind.objects.using(connection=name).create(id=1, v=value)
-                assert kind.objects.using(connection=name).get(id=1).v == value
+                model_class.objects.using(connection=name).create(id=1, v=value)
+                assert model_class.objects.using(connection=name).get(id=1).v == value
     finally:
         connection.unregister_connection("other")
 
@@ -292,24 +301,25 @@ def test_a_table_that_another_client_recreates_with_other_types(mapper: str) -> 
     The values are integers: they fit bigint, varint and int, but not text.
     """
     table = f"{mapper}.renewed"
-    kind = model("Renewed", id=columns.Integer(primary_key=True), v=columns.Integer())
-    synced(kind)
+    model_class = model("Renewed", id=columns.Integer(primary_key=True), v=columns.Integer())
+    synced(model_class)
     session = connection.get_session()
     insert = session.prepare(f"INSERT INTO {table} (id, v) VALUES (?, ?)")
-    kind.create(id=1, v=1)
+    model_class.create(id=1, v=1)
     for type_name in ("bigint", "varint", "int"):
         session.execute(f"DROP TABLE {table}")
         session.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, v {type_name})")
         for number in (1, 2):
             session.execute(insert, (number, number + 40))
-            kind.create(id=number + 2, v=number + 42)
-        assert {row.id: row.v for row in kind.objects} == {1: 41, 2: 42, 3: 43, 4: 44}
+            model_class.create(id=number + 2, v=number + 42)
+        assert {row.id: row.v for row in model_class.objects} == {1: 41, 2: 42, 3: 43, 4: 44}
     session.execute(f"DROP TABLE {table}")
     session.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, v text)")
+    # The error is raised each time.
     for _ in range(2):
         with pytest.raises(BindColumnsChanged, match="v int -> v varchar"):
             session.execute(insert, (1, 1))
-    assert kind.objects.count() == 0
+    assert model_class.objects.count() == 0
 
 
 @pytest.mark.usefixtures("mapper")

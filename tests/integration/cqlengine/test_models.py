@@ -168,7 +168,7 @@ def test_each_column_can_be_updated_without_reading_and_set_to_none(name: str) -
     instance[name] = None
     assert instance.get_changed_columns() == [name]
     instance.save()
-    empty: Any = {
+    empty_collections: Any = {
         "a_list": [],
         "a_set": set(),
         "a_map": {},
@@ -176,7 +176,8 @@ def test_each_column_can_be_updated_without_reading_and_set_to_none(name: str) -
         "frozen": [],
         "addresses": [],
     }
-    assert Everything.get(id=created.id)[name] == empty.get(name)
+    # Null collections are read as empty collections, and all other nulls as None.
+    assert Everything.get(id=created.id)[name] == empty_collections.get(name)
 
 
 def test_values_of_other_types_are_converted_to_the_columns_type() -> None:
@@ -231,6 +232,7 @@ def test_updates_of_collections_without_reading() -> None:
     rows.update(facts__remove={"n"})
     stored = Place.get(**key)
     assert (stored.tags, stored.log, stored.facts) == ({"y"}, ["a", "b", "c"], {"l": 2})
+    # None deletes all elements.
     rows.update(log__remove=["b"], tags=None)
     stored = Place.get(**key)
     assert (stored.tags, stored.log) == (set(), ["a", "c"])
@@ -250,15 +252,16 @@ def test_static_columns() -> None:
     stored.motto = "two"
     stored.save()
     assert Place.get(country="it", year=1, name="a").motto == "two"
+    # A partition may have a static value without any row.
     Place.create(country="it", year=2, motto="alone")
     assert Place.objects(country="it", year=2)[0].motto == "alone"
 
 
 def test_counters() -> None:
-    hits = Hits.create(page="/", views=5)
-    hits.views += 2
-    hits.clicks -= 1
-    hits.save()
+    page_hits = Hits.create(page="/", views=5)
+    page_hits.views += 2
+    page_hits.clicks -= 1
+    page_hits.save()
     stored = Hits.get(page="/")
     assert (stored.views, stored.clicks) == (7, -1)
     # `update` adds to a counter, and `save` adds the difference to the value that was read (7).
@@ -307,11 +310,11 @@ def test_ttl_and_timestamp() -> None:
     query = f"SELECT ttl(size) AS ttl, writetime(size) AS at FROM {table} WHERE country = 'nl' AND year = 1 AND name = 'a'"  # noqa: E501
     row = connection.execute(query).one()
     assert 900 < row["ttl"] <= 1000
-    before = row["at"]
+    first_write_time = row["at"]
     short_lived.ttl(500).update(size=2)
     row = connection.execute(query).one()
     assert 400 < row["ttl"] <= 500
-    assert row["at"] > before
+    assert row["at"] > first_write_time
     # The update is newer than a deletion with a timestamp of 30 seconds ago.
     Place.objects(**key).timestamp(datetime.timedelta(seconds=-30)).delete()
     assert Place.get(**key).size == 2
@@ -322,26 +325,27 @@ def test_ttl_and_timestamp() -> None:
 def test_classes_that_share_a_table() -> None:
     Cat.create(owner=1, id=1, name="Tom", cuteness=0.5)
     Dog.create(owner=1, id=2, name="Rex", fierceness=0.25)
-    both = list(Pet.objects(owner=1))
-    assert [type(pet) for pet in both] == [Cat, Dog]
-    assert (both[0]["cuteness"], both[1]["fierceness"]) == (0.5, 0.25)
+    pets = list(Pet.objects(owner=1))
+    assert [type(pet) for pet in pets] == [Cat, Dog]
+    assert (pets[0]["cuteness"], pets[1]["fierceness"]) == (0.5, 0.25)
     assert [cat.name for cat in Cat.objects(owner=1)] == ["Tom"]
     assert [dog.name for dog in Dog.objects.allow_filtering()] == ["Rex"]
-    both[0].name = "Tim"
-    both[0].save()
+    pets[0].name = "Tim"
+    pets[0].save()
     assert Cat.get(owner=1, id=1).name == "Tim"
 
 
 def test_batches() -> None:
-    called: list[Any] = []
+    callback_arguments: list[Any] = []
     with BatchQuery() as batch:
         created = [
             Place.batch(batch).create(country="pl", year=1, name=str(n), size=n) for n in range(5)
         ]
-        batch.add_callback(called.append, "done")
+        batch.add_callback(callback_arguments.append, "done")
         Place.objects(country="pl", year=1, name="0").batch(batch).update(log=["x"])
+        # Nothing is sent before the end of the block.
         assert Place.objects(country="pl", year=1).count() == 0
-    assert called == ["done"]
+    assert callback_arguments == ["done"]
     assert Place.objects(country="pl", year=1).count() == 5
     created[1].size = 10
     with BatchQuery(
@@ -349,12 +353,13 @@ def test_batches() -> None:
     ) as batch:
         created[1].batch(batch).save()
         created[2].batch(batch).delete()
+    # The rows are in descending order of their names; "2" was deleted, and "1" has the new size.
     assert [row.size for row in Place.objects(country="pl", year=1)] == [4, 3, 10, 0]
     # If the block raises, only the batch with execute_on_exception is executed.
-    for name, execute in (("9", False), ("8", True)):
+    for name, is_executed in (("9", False), ("8", True)):
         with (
             contextlib.suppress(ZeroDivisionError),
-            BatchQuery(execute_on_exception=execute) as batch,
+            BatchQuery(execute_on_exception=is_executed) as batch,
         ):
             Place.batch(batch).create(country="pl", year=1, name=name)
             _ = 1 / 0
@@ -396,8 +401,14 @@ def test_filters() -> None:
     assert rows.filter(name="zz").first() is None
     assert list(rows.values_list("name", flat=True)) == names
     assert next(iter(rows.values_list("country", "name", "tags"))) == ["uk", "n9", {"t1"}]
-    only = rows.only(["name"])[0]
-    assert (only.name, only.country, only.year, only.size) == ("n9", "uk", 1, None)
+    row_with_names = rows.only(["name"])[0]
+    # The key is known from the filter, and other columns were not read.
+    assert (
+        row_with_names.name,
+        row_with_names.country,
+        row_with_names.year,
+        row_with_names.size,
+    ) == ("n9", "uk", 1, None)
     assert rows.defer(["tags", "facts"])[0].facts == {}
     assert [(row.country, row.year) for row in Place.objects.distinct() if row.country == "uk"] == [
         ("uk", 1)
@@ -418,26 +429,31 @@ def test_filters() -> None:
 def test_paging_by_token_reads_all_rows_once() -> None:
     for number in range(30):
         Event.create(source=number, at=uuid.uuid1(), what="x")
-    seen: list[int] = []
+    sources: list[int] = []
     page = list(Event.objects.limit(7))
     while page:
-        seen += [event.source for event in page]
+        sources += [event.source for event in page]
         page = list(Event.objects.filter(pk__token__gt=functions.Token(page[-1].pk)).limit(7))
-    assert sorted(seen) == list(range(30))
+    assert sorted(sources) == list(range(30))
     row = Place.create(country="tk", year=3, name="a")
     assert list(Place.objects(pk__token=functions.Token(row.pk))) == [row]
 
 
 def test_min_and_max_time_uuid_filter_by_time() -> None:
-    before = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=1)
+    minute_before = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=1)
     Event.create(source=100, at=uuid.uuid1(), what="now")
-    after = before + datetime.timedelta(minutes=2)
+    minute_after = minute_before + datetime.timedelta(minutes=2)
     rows = Event.objects(source=100)
     assert (
-        len(rows.filter(at__gt=functions.MinTimeUUID(before), at__lt=functions.MaxTimeUUID(after)))
+        len(
+            rows.filter(
+                at__gt=functions.MinTimeUUID(minute_before),
+                at__lt=functions.MaxTimeUUID(minute_after),
+            )
+        )
         == 1
     )
-    assert len(rows.filter(at__gt=functions.MaxTimeUUID(after))) == 0
+    assert len(rows.filter(at__gt=functions.MaxTimeUUID(minute_after))) == 0
 
 
 def test_context_query_uses_the_keyspace_in_its_block(mapper: str) -> None:
@@ -455,9 +471,10 @@ def test_keys_must_be_complete() -> None:
         Place.create(country="x", year=1, size=1)
     with pytest.raises(ValidationError, match=r"Place\.country"):
         Place(year=1, name="a").delete()
-    changed = Place.create(country="key", year=1, name="a", size=4)
-    changed.name = "b"
-    changed.save()
+    place = Place.create(country="key", year=1, name="a", size=4)
+    place.name = "b"
+    place.save()
+    # A changed key is another row; the first one stays.
     assert [row.size for row in Place.objects(country="key", year=1)] == [4, 4]
 
 
@@ -503,7 +520,7 @@ def test_ann_of_orders_rows_by_the_nearest_vectors(mapper: str) -> None:
         Document.create(id=number, kind="even" if number % 2 == 0 else "odd", near=[number, 1.0])
     nearest = Document.objects.order_by(Document.near.ann_of([6.2, 1.0]))
     assert [document.id for document in nearest.limit(3)] == [6, 7, 5]
-    first = nearest.only(["id"]).first()
-    assert first is not None
-    assert first.id == 6
+    nearest_document = nearest.only(["id"]).first()
+    assert nearest_document is not None
+    assert nearest_document.id == 6
     assert [document.id for document in nearest.filter(id=3).limit(2)] == [3]

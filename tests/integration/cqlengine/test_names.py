@@ -45,14 +45,14 @@ def model_of(name: str, by_attribute: bool) -> Any:
         "m": columns.Map(columns.Text, columns.Integer),
         "u": columns.UserDefinedType(user_type),
     }
-    named = {}
-    for kind, column in attributes.items():
-        column.db_field = f"{name}{kind}" if kind != "v" else name
-        named[column.db_field if by_attribute else kind] = column
+    named_columns = {}
+    for suffix, column in attributes.items():
+        column.db_field = f"{name}{suffix}" if suffix != "v" else name
+        named_columns[column.db_field if by_attribute else suffix] = column
     return type(
         "Nasty",
         (Model,),
-        {"__module__": __name__, "__table_name__": f"nasty_{NASTY.index(name)}", **named},
+        {"__module__": __name__, "__table_name__": f"nasty_{NASTY.index(name)}", **named_columns},
     )
 
 
@@ -63,12 +63,12 @@ def test_statements_with_the_name_in_columns_fields_and_indexes(mapper: str, nam
     assert management.sync_table(model) == []
     user_type = model.__mapping__.columns["u"].user_type
     row = model.create(**ROWS, u=user_type(f="there"))
-    read = model.objects(i=1, c=2).get()
-    assert (read.v, read.s, read.m, read.u.f) == ("x", {"a"}, {"k": 1}, "there")
-    read.s.add("b")
-    read.m["l"] = 2
-    read.v = "y"
-    read.iff(v="x").save()
+    row_read = model.objects(i=1, c=2).get()
+    assert (row_read.v, row_read.s, row_read.m, row_read.u.f) == ("x", {"a"}, {"k": 1}, "there")
+    row_read.s.add("b")
+    row_read.m["l"] = 2
+    row_read.v = "y"
+    row_read.iff(v="x").save()
     model.objects(i=1, c=2).iff(v="y").update(s__add={"c"}, m__remove={"k"}, v="z")
     queries = model.objects(i=1).order_by("-c").only(["v", "s"]).limit(1)
     assert [(row.v, row.s) for row in queries] == [("z", {"a", "b", "c"})]
@@ -130,6 +130,7 @@ def test_keyspaces_tables_and_types_with_the_name_are_created_or_rejected(
     for table in (NamedTable(mapper, name), NamedKeyspace(mapper).table(name)):
         with pytest.raises(InvalidRequest, match=r"(?i)table|unconfigured"):
             table.objects.first()
+    # There is no keyspace of this name.
     with pytest.raises(InvalidRequest, match=r"(?i)keyspace"):
         NamedTable(name, "t").objects.first()
     model: Any = type(

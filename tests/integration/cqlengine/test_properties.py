@@ -79,7 +79,7 @@ KEYS = [pair for pair in SCALARS if pair[0] not in (columns.Double, columns.Floa
 HASHED = [pair for pair in KEYS if pair[0] is not columns.Decimal]
 
 
-def pairs(depth: int = 2) -> Any:
+def column_and_value_strategies(depth: int = 2) -> Any:
     """Return a strategy for pairs: a function that makes a column, and a strategy for its values.
 
     :param depth: how deep collections may be nested.
@@ -87,27 +87,27 @@ def pairs(depth: int = 2) -> Any:
     scalar = st.sampled_from(SCALARS + OTHERS).map(lambda pair: (pair[0], pair[1]))
     if not depth:
         return scalar
-    inner = pairs(depth - 1)
+    inner_pairs = column_and_value_strategies(depth - 1)
     keys = st.sampled_from(HASHED)
     return st.one_of(
         scalar,
-        inner.map(
-            lambda p: (
-                lambda: columns.List(p[0]() if callable(p[0]) else p[0]),
-                st.lists(p[1], max_size=4),
+        inner_pairs.map(
+            lambda pair: (
+                lambda: columns.List(pair[0]() if callable(pair[0]) else pair[0]),
+                st.lists(pair[1], max_size=4),
             )
         ),
-        keys.map(lambda p: (lambda: columns.Set(p[0]), st.sets(p[1], max_size=4))),
-        st.tuples(keys, inner).map(
-            lambda both: (
-                lambda: columns.Map(both[0][0], both[1][0]()),
-                st.dictionaries(both[0][1], both[1][1], max_size=4),
+        keys.map(lambda pair: (lambda: columns.Set(pair[0]), st.sets(pair[1], max_size=4))),
+        st.tuples(keys, inner_pairs).map(
+            lambda two_pairs: (
+                lambda: columns.Map(two_pairs[0][0], two_pairs[1][0]()),
+                st.dictionaries(two_pairs[0][1], two_pairs[1][1], max_size=4),
             )
         ),
-        st.tuples(inner, inner).map(
-            lambda both: (
-                lambda: columns.Tuple(both[0][0](), both[1][0]()),
-                st.tuples(st.none() | both[0][1], both[1][1]),
+        st.tuples(inner_pairs, inner_pairs).map(
+            lambda two_pairs: (
+                lambda: columns.Tuple(two_pairs[0][0](), two_pairs[1][0]()),
+                st.tuples(st.none() | two_pairs[0][1], two_pairs[1][1]),
             )
         ),
     )
@@ -127,7 +127,7 @@ _numbers = itertools.count()
 @given(st.data())
 def test_random_models(data: Any) -> None:
     # Draw a model: a partition key, a clustering column, and up to five other columns.
-    drawn_columns = data.draw(st.lists(pairs(), min_size=1, max_size=5))
+    drawn_columns = data.draw(st.lists(column_and_value_strategies(), min_size=1, max_size=5))
     key_column, keys = data.draw(st.sampled_from(KEYS))
     order_column, orders = data.draw(st.sampled_from(KEYS))
     names = [f"c{number}" for number in range(len(drawn_columns))]
@@ -137,57 +137,59 @@ def test_random_models(data: Any) -> None:
         "o": order_column(
             primary_key=True, clustering_order=data.draw(st.sampled_from(["asc", "desc"]))
         ),
-        **{name: make() for name, (make, _) in zip(names, drawn_columns, strict=True)},
+        **{
+            name: make_column() for name, (make_column, _) in zip(names, drawn_columns, strict=True)
+        },
     }
     model: Any = type("Random", (Model,), attributes)
     synced(model)
 
-    def values() -> dict[str, Any]:
+    def draw_values() -> dict[str, Any]:
         return {
             name: data.draw(st.none() | strategy)
             for name, (_, strategy) in zip(names, drawn_columns, strict=True)
         }
 
-    def key(strategy: Any) -> Any:
+    def draw_key(strategy: Any) -> Any:
         # The server refuses an empty partition key.
         return data.draw(strategy.filter(lambda drawn: drawn not in ("", b"")))
 
     for _ in range(3):
-        where = {"k": key(keys), "o": key(orders)}
-        created = model.create(**where, **values())
-        stored = model.get(**where)
+        key = {"k": draw_key(keys), "o": draw_key(orders)}
+        created = model.create(**key, **draw_values())
+        stored = model.get(**key)
         assert_same_row(model, stored, created)
-        for name, value in values().items():
+        for name, value in draw_values().items():
             setattr(stored, name, value)
         stored.save()
-        saved = model.get(**where)
+        saved = model.get(**key)
         assert_same_row(model, saved, stored)
-        changes = values()
+        changes = draw_values()
         saved.update(**changes)
-        updated = model.objects(k=where["k"], o__in=[where["o"]])[0]
+        updated = model.objects(k=key["k"], o__in=[key["o"]])[0]
         assert_same_row(model, updated, saved)
         # Set all columns to null, without reading the row.
-        model.objects(**where).update(**dict.fromkeys(names))
-        empty = model.objects(model.k == where["k"], model.o >= where["o"]).allow_filtering()
+        model.objects(**key).update(**dict.fromkeys(names))
+        empty = model.objects(model.k == key["k"], model.o >= key["o"]).allow_filtering()
         assert all(
-            model.__mapping__.columns[n].is_null(getattr(row, n))
+            model.__mapping__.columns[column_name].is_null(getattr(row, column_name))
             for row in empty
-            if row.o == where["o"]
-            for n in names
+            if row.o == key["o"]
+            for column_name in names
         )
         stored.delete()
-        assert model.objects(**where).first() is None
+        assert model.objects(**key).first() is None
 
 
 def assert_same_row(model: Any, stored: Any, created: Any) -> None:
     """Check that an instance that was read equals the one that was written."""
     for name, column in model.__mapping__.columns.items():
-        ours, theirs = getattr(created, name), getattr(stored, name)
-        if column.is_null(ours) or ours == ():
-            assert column.is_null(theirs) or theirs == (), name
+        written_value, read_value = getattr(created, name), getattr(stored, name)
+        if column.is_null(written_value) or written_value == ():
+            assert column.is_null(read_value) or read_value == (), name
         else:
             # `to_python` is applied when a row is read: a null collection in a tuple becomes empty.
-            assert normalized(theirs) == normalized(column.to_python(ours)), name
+            assert normalized(read_value) == normalized(column.to_python(written_value)), name
 
 
 def normalized(value: Any) -> Any:

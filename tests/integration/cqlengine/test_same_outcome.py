@@ -145,25 +145,27 @@ def other(mapper: str) -> Iterator[str]:
 # -- the keyspace and the connection -----------------------------------------------------------
 
 
-def _read(other: str, how: str) -> Any:
-    """Read the row p=1 of M in the keyspace `other`, in one of four ways."""
-    rows: Any = M.objects.using(keyspace=other)
-    if how == "context":
-        with ContextQuery(M, keyspace=other) as context:
+def _read(keyspace: str, reading_method: str) -> Any:
+    """Read the row p=1 of M in a keyspace, in one of four ways."""
+    rows: Any = M.objects.using(keyspace=keyspace)
+    if reading_method == "context":
+        with ContextQuery(M, keyspace=keyspace) as context:
             return context.get(p=1)
     readers: dict[str, Any] = {
         "get": lambda: rows.get(p=1),
         "first": rows.first,
         "iteration": lambda: next(iter(rows)),
     }
-    return readers[how]()
+    return readers[reading_method]()
 
 
-@pytest.mark.parametrize("how", ["get", "first", "iteration", "context"])
-def test_instances_write_to_the_keyspace_that_they_were_read_from(other: str, how: str) -> None:
+@pytest.mark.parametrize("reading_method", ["get", "first", "iteration", "context"])
+def test_instances_write_to_the_keyspace_that_they_were_read_from(
+    other: str, reading_method: str
+) -> None:
     M.objects.using(keyspace=other).create(p=1, a=1)
     rows = M.objects.using(keyspace=other)
-    instance = _read(other, how)
+    instance = _read(other, reading_method)
     assert type(instance).__keyspace__ == other
     assert isinstance(instance, M)
     instance.a = 2
@@ -232,21 +234,23 @@ async def test_awaited_instances_write_to_their_keyspace(other: str, awaited: st
     assert row.a == 2
     await row.adelete()
     assert await rows.acount() == 0
+    # Nothing was written to the model's own keyspace.
     assert M.objects.count() == 0
 
 
 def test_filtering_by_a_user_type_or_tuple_does_not_change_the_value(mapper: str) -> None:
-    moment = datetime.datetime(2024, 2, 29, 12)
-    point = Point(x=1, at=moment)
-    Places.create(p=1, q=point, t=(1, moment), d=datetime.date(2024, 2, 29))
-    rows = Places.objects.filter(p=1, q=point, t=(1, moment), d="2024-02-29").allow_filtering()
+    timestamp = datetime.datetime(2024, 2, 29, 12)
+    point = Point(x=1, at=timestamp)
+    Places.create(p=1, q=point, t=(1, timestamp), d=datetime.date(2024, 2, 29))
+    rows = Places.objects.filter(p=1, q=point, t=(1, timestamp), d="2024-02-29").allow_filtering()
     for row in (rows.get(), Places.objects.filter(p=1, q=point).get()):
         assert row.q == point
-        assert row.q.at == moment
-        assert row.t == (1, moment)
+        assert row.q.at == timestamp
+        assert row.t == (1, timestamp)
         assert str(row.d) == "2024-02-29"
-        row.t = (2, moment)
+        row.t = (2, timestamp)
         row.save()
+    # The saved rows have the same key as before.
     assert Places.objects.count() == 1
 
 
@@ -277,8 +281,8 @@ def test_class_names_become_snake_case_names_of_tables_and_types() -> None:
     }.items():
         model: Any = type(name, (Model,), {"p": columns.Integer(primary_key=True)})
         assert model.column_family_name(include_keyspace=False) == table
-        kind: Any = type(name, (UserType,), {"x": columns.Integer()})
-        assert kind.type_name() == table
+        user_type: Any = type(name, (UserType,), {"x": columns.Integer()})
+        assert user_type.type_name() == table
 
 
 @pytest.fixture(params=["America/New_York", "Asia/Tokyo"])
@@ -299,32 +303,32 @@ def test_naive_timestamps_are_local_time() -> None:
 
     Each change has a timestamp a few seconds later than the one before, so it must win.
     """
-    later = datetime.timedelta(seconds=5)
+    five_seconds = datetime.timedelta(seconds=5)
     M.create(p=8, a=1)
-    M.objects(p=8).timestamp(datetime.datetime.now() + later).delete()
+    M.objects(p=8).timestamp(datetime.datetime.now() + five_seconds).delete()
     assert M.objects(p=8).count() == 0
     M.create(p=9, a=1)
-    with BatchQuery(timestamp=datetime.datetime.now() + later) as batch:
+    with BatchQuery(timestamp=datetime.datetime.now() + five_seconds) as batch:
         M.objects(p=9).batch(batch).update(a=2)
     assert M.get(p=9).a == 2
-    M.objects(p=9).timestamp(datetime.datetime.now() + 2 * later).update(a=3)
+    M.objects(p=9).timestamp(datetime.datetime.now() + 2 * five_seconds).update(a=3)
     assert M.get(p=9).a == 3
 
 
-@pytest.mark.parametrize("how", ["update", "assigned", "deferred"])
-def test_nulls_that_were_set_are_written(how: str) -> None:
+@pytest.mark.parametrize("way_of_writing", ["update", "assigned", "deferred"])
+def test_nulls_that_were_set_are_written(way_of_writing: str) -> None:
     """Setting None or an empty collection deletes the stored value.
 
     This holds for `update`, and for assignments to an instance that has not read the columns.
     """
     M.create(p=4, a=1, s={5}, l=[5], m={5: 5})
     empty: dict[str, Any] = {"a": None, "s": set(), "l": [], "m": {}}
-    if how == "update":
+    if way_of_writing == "update":
         M(p=4).update(**empty)
     else:
         # "assigned": an instance made from its key. "deferred": one read without the columns.
-        is_new = how == "assigned"
-        row = M(p=4).save() if is_new else M.objects.defer(["a", "s", "l", "m"]).get(p=4)
+        is_assigned = way_of_writing == "assigned"
+        row = M(p=4).save() if is_assigned else M.objects.defer(["a", "s", "l", "m"]).get(p=4)
         for name, value in empty.items():
             setattr(row, name, value)
         assert row.get_changed_columns() == ["a", "s", "l", "m"]
@@ -392,6 +396,7 @@ def test_a_batch_writes_the_values_at_the_time_of_save() -> None:
     batch = BatchQuery()
     row = M(p=1, a=1, s={1}, l=[1], m={1: 1})
     row.batch(batch).save()
+    # Later changes are not part of the batch.
     row.a = 50
     row.s.add(7)
     row.l.append(7)
@@ -432,47 +437,48 @@ def test_default_ttl_of_a_class_only_warns_and_the_table_option_works(mapper: st
         __default_ttl__ = 3600
         p = columns.Integer(primary_key=True)
 
-    class Optioned(Model):
+    class ModelWithOption(Model):
         __options__ = {"default_time_to_live": 3600}
         p = columns.Integer(primary_key=True)
 
     for _ in range(2):
         with pytest.warns(UserWarning, match="Expiring.__default_ttl__"):
             management.sync_table(Expiring)
-    synced(Optioned)
-    assert Optioned.__default_ttl__ == 3600
+    synced(ModelWithOption)
+    assert ModelWithOption.__default_ttl__ == 3600
     text = "SELECT default_time_to_live AS t FROM system_schema.tables WHERE keyspace_name=%s"
     defaults = [
         connection.execute(f"{text} AND table_name=%s", (mapper, name)).one()["t"]
-        for name in ("expiring", "optioned")
+        for name in ("expiring", "model_with_option")
     ]
     assert defaults == [0, 3600]
 
 
 def test_values_of_a_user_type_that_has_got_a_field_are_written(mapper: str) -> None:
-    class F(UserType):
+    # the same user-defined type before and after it has got a field
+    class OldType(UserType):
         __type_name__ = "f"
         x = columns.Integer()
 
-    class F2(UserType):
+    class NewType(UserType):
         __type_name__ = "f"
         x = columns.Integer()
         y = columns.Integer()
 
-    class M3(Model):
+    class OldModel(Model):
         p = columns.Integer(primary_key=True)
-        f = columns.UserDefinedType(F)
+        f = columns.UserDefinedType(OldType)
 
-    class M4(Model):
-        __table_name__ = "m3"
+    class NewModel(Model):
+        __table_name__ = "old_model"
         p = columns.Integer(primary_key=True)
-        f = columns.UserDefinedType(F2)
+        f = columns.UserDefinedType(NewType)
 
-    synced(M3)
-    M3.create(p=1, f=F(x=1))
-    synced(M4)
-    M4.create(p=2, f=F2(x=1, y=2))
-    assert M4.get(p=2).f == F2(x=1, y=2)
+    synced(OldModel)
+    OldModel.create(p=1, f=OldType(x=1))
+    synced(NewModel)
+    NewModel.create(p=2, f=NewType(x=1, y=2))
+    assert NewModel.get(p=2).f == NewType(x=1, y=2)
 
 
 def test_a_queryset_ignores_unknown_names_and_a_model_refuses_them() -> None:
@@ -502,6 +508,7 @@ def test_prepared_statements_are_executed(mapper: str) -> None:
 
 def test_pk_stands_for_the_partition_key_in_filters_and_instances() -> None:
     M.create(p=1, a=2)
+    # `pk` is unknown to the type checker.
     model: Any = M
     assert M.filter(model.pk == 1).get().a == 2
     assert M.get(model.pk.in_([1])).a == 2
@@ -539,9 +546,9 @@ def test_a_list_column_accepts_any_iterable(values: Any) -> None:
 
 
 def test_a_set_column_accepts_any_iterable_except_a_string() -> None:
-    many: list[Any] = [(1, 2), [2, 1], map(int, "12")]
-    for values in many:
-        M.create(p=1, s=values)
+    iterables: list[Any] = [(1, 2), [2, 1], map(int, "12")]
+    for iterable in iterables:
+        M.create(p=1, s=iterable)
         assert M.get(p=1).s == {1, 2}
     text: Any = "12"
     with pytest.raises(ValidationError):
@@ -552,6 +559,7 @@ def test_times_before_1970_and_mapped_ipv4_addresses_are_stored_as_by_cassandra_
     mapper: str,
 ) -> None:
     Moment.create(p=datetime.datetime(1960, 1, 2, 3, 4, 5, 999), host="::ffff:1.2.3.4")
+    # Milliseconds are rounded up, and the address is stored as IPv4.
     assert connection.execute(f"SELECT * FROM {mapper}.moment").one() == {
         "p": datetime.datetime(1960, 1, 2, 3, 4, 5, 1000),
         "host": "1.2.3.4",
@@ -569,9 +577,9 @@ def test_a_null_set_in_a_tuple_is_read_as_an_empty_set() -> None:
 
 def test_arguments_that_are_converted_or_rejected() -> None:
     assert BatchQuery("unlogged").batch_type == BatchType.Unlogged
-    wrong: Any = "x"
+    no_timestamp: Any = "x"
     with pytest.raises(connection.CQLEngineException):
-        BatchQuery(timestamp=wrong)
+        BatchQuery(timestamp=no_timestamp)
     with pytest.raises(QueryException):
         M.objects.filter(p__token=functions.Token(0))
     with pytest.raises(ValidationError):
@@ -581,10 +589,11 @@ def test_arguments_that_are_converted_or_rejected() -> None:
     with pytest.raises(ValidationError):
         columns.Set(columns.Column)
 
-    class Short(UserType):
+    class TypeWithFieldName(UserType):
         long = columns.Integer(db_field="xx")
 
-    value: Any = Short(long=5)
+    # The argument may be the attribute's name, although the field has another one.
+    value: Any = TypeWithFieldName(long=5)
     assert value.xx == 5
 
 
@@ -601,14 +610,14 @@ def test_an_index_gets_the_servers_default_name(mapper: str) -> None:
 
 
 def test_a_wrapper_of_execute_sees_each_statement(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
+    first_words = []
     execute = Session.execute
 
-    def wrapped(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
-        seen.append(getattr(query, "query_string", query).split()[0])
+    def record_and_execute(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        first_words.append(getattr(query, "query_string", query).split()[0])
         return execute(self, query, *args, **kwargs)
 
-    monkeypatch.setattr(Session, "execute", wrapped)
+    monkeypatch.setattr(Session, "execute", record_and_execute)
     row = M.create(p=1, a=1)
     row.update(a=2)
     assert [stored.a for stored in M.objects] == [2]
@@ -616,7 +625,7 @@ def test_a_wrapper_of_execute_sees_each_statement(monkeypatch: pytest.MonkeyPatc
         row.batch(batch).delete()
     connection.execute("SELECT key FROM system.local")
     assert M.objects.consistency(ConsistencyLevel.ONE).count() == 0
-    assert seen == ["INSERT", "UPDATE", "SELECT", "BEGIN", "SELECT", "SELECT"]
+    assert first_words == ["INSERT", "UPDATE", "SELECT", "BEGIN", "SELECT", "SELECT"]
 
 
 def test_adding_or_removing_an_empty_collection_changes_nothing() -> None:
@@ -629,14 +638,14 @@ def test_adding_or_removing_an_empty_collection_changes_nothing() -> None:
 
 
 def test_static_columns_without_a_clustering_key(mapper: str) -> None:
-    class Static(Model):
+    class ModelWithStatic(Model):
         p = columns.Integer(primary_key=True)
         c = columns.Integer(primary_key=True, default=5)
         s = columns.Integer(static=True)
 
-    synced(Static)
-    Static.create(p=1, c=None, s=7)
-    row = connection.execute(f"SELECT * FROM {mapper}.static").one()
+    synced(ModelWithStatic)
+    ModelWithStatic.create(p=1, c=None, s=7)
+    row = connection.execute(f"SELECT * FROM {mapper}.model_with_static").one()
     assert row == {"p": 1, "c": None, "s": 7}
 
 
@@ -644,22 +653,22 @@ def test_a_named_table_can_be_filtered_by_token_of_pk_only(mapper: str) -> None:
     for p in range(5):
         M.create(p=p)
     table = NamedTable(mapper, "m")
-    after = [row.p for row in table.filter(pk__token__gt=functions.Token(1))]
-    assert after == [row.p for row in M.filter(pk__token__gt=functions.Token(1))]
+    keys_after_1 = [row.p for row in table.filter(pk__token__gt=functions.Token(1))]
+    assert keys_after_1 == [row.p for row in M.filter(pk__token__gt=functions.Token(1))]
     with pytest.raises(QueryException):
         table.filter(p__gt=functions.Token(1))
 
 
 def test_mistakes_raise_or_warn_without_a_request() -> None:
-    class Optional(Model):
+    class ModelWithUnknownOption(Model):
         __options__ = {"remark": "x"}
         p = columns.Integer(primary_key=True)
 
-    wrong: Any = object
+    no_model: Any = object
     with pytest.raises(KeyError, match="remark"):
-        management.sync_table(Optional)
+        management.sync_table(ModelWithUnknownOption)
     with pytest.raises(connection.CQLEngineException, match="derived from base Model"):
-        management.sync_table(wrong)
+        management.sync_table(no_model)
     row = M(p=1)
     with pytest.raises(AttributeError):
         del row.p
@@ -669,11 +678,12 @@ def test_mistakes_raise_or_warn_without_a_request() -> None:
         type("Counted", (Model,), {"p": columns.Integer(primary_key=True), "c": counter})
     # Columns sort in the order in which they were made.
     first, second = columns.Integer(), columns.Text()
-    declared: list[Any] = [second, first]
-    assert sorted(declared) == [first, second]
+    columns_in_other_order: list[Any] = [second, first]
+    assert sorted(columns_in_other_order) == [first, second]
     batch = BatchQuery()
     batch.execute()
     with pytest.warns(UserWarning, match=r"^Batch executed multiple times"):
+        # A second execution warns.
         batch.execute()
 
 
@@ -708,8 +718,8 @@ def test_column_names_are_quoted_in_every_statement(mapper: str, name: str) -> N
     assert (rows.get().v, rows.get().s) == (5, {4, 6})
     Nasty.objects(p=1, c=2).iff(v=5).update(v=7, s__remove={4})
     table = NamedTable(mapper, "nasty")
-    row_read = table.filter(p=1, **{name: 2}).only([name, name + "v"]).get()
-    assert row_read == {name: 2, name + "v": 7}
+    row_of_table = table.filter(p=1, **{name: 2}).only([name, name + "v"]).get()
+    assert row_of_table == {name: 2, name + "v": 7}
     row.delete()
     assert Nasty.objects.count() == 0
     management.drop_table(Nasty)
