@@ -49,16 +49,17 @@ def test_changes_of_collections_and_counters(
 
 def test_texts_and_values_of_clauses() -> None:
     """Each clause has its text, its prepared text and its bound values."""
+    # The clause has no number for its placeholder yet.
     assert str(OTHER) == '"b" IN %(None)s'
     assert str(s.IsNotNull("q")) == '"q" IS NOT NULL'
-    moment = datetime.datetime(2020, 1, 1)
-    clause = s.WhereClause("a", operators.GreaterThanOperator(), functions.MinTimeUUID(moment))
-    clause.set_context_id(3)
-    assert str(clause) == '"a" > MinTimeUUID(%(3)s)'
-    assert clause.bound() == [1577836800000]
-    token = s.WhereClause(
+    time = datetime.datetime(2020, 1, 1)
+    time_clause = s.WhereClause("a", operators.GreaterThanOperator(), functions.MinTimeUUID(time))
+    time_clause.set_context_id(3)
+    assert str(time_clause) == '"a" > MinTimeUUID(%(3)s)'
+    assert time_clause.bound() == [1577836800000]
+    token_clause = s.WhereClause(
         'token("a", "b")', operators.EqualsOperator(), functions.Token(1, 2), quote_field=False
     )
-    assert token.prepared() == 'token("a", "b") = token(?, ?)'
+    assert token_clause.prepared() == 'token("a", "b") = token(?, ?)'
     assert WHERE == s.WhereClause("a", operators.EqualsOperator(), 5) != OTHER
     assert str(s.InQuoter([1, "a"])) == "(1, 'a')"

@@ -40,13 +40,13 @@ def test_registering_a_name_again_replaces_the_connection(caplog: pytest.LogCapt
 
 
 def test_an_instance_is_written_on_its_own_connection(session: FakeSession) -> None:
-    other: Any = FakeSession()
-    connection.register_connection("other", session=other)
+    other_session: Any = FakeSession()
+    connection.register_connection("other", session=other_session)
     row: Any = Registered(p=1, a=2)
     row.__connection__ = "other"
     row.save()
     row.delete()
-    assert (len(other.done), len(session.done)) == (2, 0)
+    assert (len(other_session.done), len(session.done)) == (2, 0)
     connection.unregister_connection("other")
 
 
@@ -58,12 +58,13 @@ def test_a_queryset_in_a_batch_cannot_change_its_connection() -> None:
 def test_a_context_does_not_connect_before_its_first_statement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lazy = connection.register_connection("later", ["192.0.2.1"], lazy_connect=True)
-    tried: list[str] = []
-    monkeypatch.setattr(lazy, "setup", lambda: tried.append("connect"))
+    lazy_connection = connection.register_connection("later", ["192.0.2.1"], lazy_connect=True)
+    setup_calls: list[str] = []
+    monkeypatch.setattr(lazy_connection, "setup", lambda: setup_calls.append("connect"))
     with ContextQuery(Registered, connection="later"):
-        assert tried == []
+        assert setup_calls == []
     connection.unregister_connection("later")
+    # The name of the connection is checked at once.
     with pytest.raises(CQLEngineException):
         ContextQuery(Registered, connection="later")
 

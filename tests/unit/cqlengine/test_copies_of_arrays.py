@@ -46,6 +46,7 @@ def test_an_instance_is_created_and_not_written_again(session: FakeSession) -> N
     assert bound[1].tolist() == [1, 2, 3]
     assert document.get_changed_columns() == []
     document.save()
+    # Only the INSERT was sent.
     assert len(session.done) == 1
 
 
@@ -62,14 +63,15 @@ CHANGES: dict[str, tuple[str, Callable[[Document], object]]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_change_is_written_once(session: FakeSession, change: str) -> None:
+@pytest.mark.parametrize("change_name", CHANGES)
+def test_a_change_is_written_once(session: FakeSession, change_name: str) -> None:
     document = Document.create(id=1, **values())
-    column, apply = CHANGES[change]
-    apply(document)
+    column, change_value = CHANGES[change_name]
+    change_value(document)
     assert document.get_changed_columns() == [column]
     document.save()
     document.save()
+    # The INSERT and one UPDATE: the second `save` had nothing to write.
     assert len(session.done) == 2
     text, _ = session.last
     assert text is not None
@@ -88,11 +90,12 @@ def test_a_batch_has_the_array_as_it_was_when_it_was_saved(session: FakeSession)
     document = Document(id=1, **values())
     batch = BatchQuery()
     document.batch(batch).save()
+    # Change each array in place after it was added to the batch.
     document.vector[0] = 9
     document.chunks[0][0] = 9
     document.by_name["a"][0] = 9
     document.pair[1][0] = 9
     (query,) = batch.queries
     _, vector, chunks, by_name, pair = query.get_context().values()
-    for kept in (vector, chunks[0], by_name["a"], pair[1]):
-        assert kept.tolist() == [1, 2, 3]
+    for array in (vector, chunks[0], by_name["a"], pair[1]):
+        assert array.tolist() == [1, 2, 3]

@@ -67,10 +67,12 @@ def read(model: Any, *row: Any) -> Any:
 def test_an_instance_holds_the_row_s_tuple_until_a_value_is_assigned() -> None:
     row: Any = read(Row, 1, "x", None)
     assert (row.id, row.name) == (1, "x")
-    before: object = row._row
-    assert type(before) is tuple
+    row_as_read: object = row._row
+    assert type(row_as_read) is tuple
     row.name = None
-    assert (row.name, row._row.explicit) == (None, 2)
+    assert row.name is None
+    # The bits of `explicit` are the assigned columns by position; `name` has position 1.
+    assert row._row.explicit == 1 << 1
     assert row.get_changed_columns() == ["name"]
 
 
@@ -94,49 +96,52 @@ def test_columns_of_a_class_build_filters() -> None:
         assert expression.field in ("name", "tags", "count")
 
 
-def test_values_are_deleted() -> None:
+def test_deleting_a_column_makes_it_null() -> None:
     row = read(Row, 1, "x", None)
     del row.tags
-    assert type(row._row) is tuple  # the column is null already
+    # The column is null already, so nothing changes.
+    assert type(row._row) is tuple
     del row.name
     assert (row.name, row.get_changed_columns()) == (None, ["name"])
     with pytest.raises(AttributeError, match=r"cannot delete .*id: it is part of the key"):
         del row.id
 
 
-def test_the_partition_key() -> None:
+def test_pk_is_the_value_or_tuple_of_the_partition_key() -> None:
     """`pk` is the partition key's value or a tuple; only a key of one column can be set by it."""
     row, wide = read(Row, 1, "x", None), read(Wide, 1, 2)
     assert (row.pk, wide.pk) == (1, (1, 2))
     row.pk = 5
     assert row.id == 5
     assert Row.pk is Row.id
-    # comparing it cannot become a filter, because the key has two columns
+    # The key has two columns, so `pk` is no column, whose comparisons would become filters.
     assert isinstance(Wide.pk, PartitionKeyDescriptor)
     with pytest.raises(AttributeError, match=r"of Wide has 2 columns \(a, b\): set each of them"):
         wide.pk = 5
 
 
-def test_each_access_to_objects_returns_a_new_queryset() -> None:
+def test_objects_returns_a_new_queryset_and_is_not_of_abstract_models() -> None:
     assert Row.objects is not Row.objects
+    # A model with a discriminator value reads only its own rows.
     assert str(Cat.objects).count('WHERE "kind"') == 1
     assert "WHERE" not in str(Pet.objects)
     with pytest.raises(AbstractModelException, match="against abstract models"):
         _ = Base.objects
+    # `hasattr(Base, "objects")` is False therefore.
     assert issubclass(AbstractModelException, AttributeError)
     with pytest.raises(CQLEngineException):
         Base.ttl(5)
 
 
-def test_options_of_instances_return_the_instance() -> None:
+def test_setting_options_returns_the_instance() -> None:
     row = read(Row, 1, "x", None)
-    moment = datetime.datetime(2020, 1, 1)
-    result = row.ttl(5).timestamp(moment).consistency(4).if_exists().iff(name="y")
+    timestamp = datetime.datetime(2020, 1, 1)
+    result = row.ttl(5).timestamp(timestamp).consistency(4).if_exists().iff(name="y")
     assert result is row
     options = row._row.options
     assert (options.ttl, options.timestamp, options.consistency, options.if_exists) == (
         5,
-        moment,
+        timestamp,
         4,
         True,
     )
@@ -171,13 +176,14 @@ def test_an_instance_in_a_batch_cannot_change_its_connection() -> None:
 def test_methods_of_classes_and_instances() -> None:
     """A hybrid method calls one function on the class and another on instances."""
 
-    class Own:
-        both = hybrid_classmethod(lambda cls: cls, lambda self: self)
+    class Example:
+        method = hybrid_classmethod(lambda cls: cls, lambda self: self)
 
-    instance: Any = Own()
-    assert (Own.both(), instance.both()) == (Own, instance)
+    instance: Any = Example()
+    assert (Example.method(), instance.method()) == (Example, instance)
+    # The descriptor itself cannot be called.
     with pytest.raises(NotImplementedError):
-        vars(Own)["both"]()
+        vars(Example)["method"]()
 
 
 def test_errors_can_be_imported_from_their_module() -> None:

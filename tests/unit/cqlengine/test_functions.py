@@ -32,21 +32,28 @@ def test_a_query_value_is_a_placeholder_with_one_value() -> None:
     assert (str(value), context(value), value.get_context_size()) == ("%(3)s", {"3": 5}, 1)
 
 
-@pytest.mark.parametrize("kind", [MinTimeUUID, MaxTimeUUID])
-def test_bounds_of_time_uuids(kind: Any) -> None:
-    """The bounds are bound as milliseconds since 1970, also for times with a zone."""
-    value = kind(MOMENT)
-    value.set_context_id(0)
-    assert (str(value), context(value)) == (f"{kind.__name__}(%(0)s)", {"0": 1500})
-    zone = datetime.timezone(datetime.timedelta(hours=1))
-    aware = kind(MOMENT.replace(tzinfo=zone) + datetime.timedelta(hours=1))
-    assert aware.bound() == [1500]
-    assert kind(datetime.datetime(1969, 12, 31, 23, 59, 59)).bound() == [-1000]
+@pytest.mark.parametrize("function", [MinTimeUUID, MaxTimeUUID])
+def test_time_uuid_functions_bind_milliseconds(function: Any) -> None:
+    """The bounds are bound as milliseconds since 1970, also for times with a time zone and before
+    1970.
+    """
+    bound_function = function(MOMENT)
+    bound_function.set_context_id(0)
+    assert (str(bound_function), context(bound_function)) == (
+        f"{function.__name__}(%(0)s)",
+        {"0": 1500},
+    )
+    utc_plus_1 = datetime.timezone(datetime.timedelta(hours=1))
+    function_of_aware_time = function(
+        MOMENT.replace(tzinfo=utc_plus_1) + datetime.timedelta(hours=1)
+    )
+    assert function_of_aware_time.bound() == [1500]
+    assert function(datetime.datetime(1969, 12, 31, 23, 59, 59)).bound() == [-1000]
     with pytest.raises(ValidationError, match="datetime instance is required, but got 5"):
-        kind(5)
+        function(5)
 
 
-def test_tokens() -> None:
+def test_a_token_binds_each_of_its_values() -> None:
     """A token of several values has a placeholder for each, and its values are bound as those of
     the columns.
     """
@@ -54,10 +61,10 @@ def test_tokens() -> None:
     token.set_context_id(2)
     assert (str(token), context(token)) == ("token(%(2)s, %(3)s)", {"2": 1, "3": "a"})
     assert Token((1, "a")).value == Token([1, "a"]).value == (1, "a")
-    moment = columns.DateTime()
+    date_time_column = columns.DateTime()
     token = Token(MOMENT)
-    token.set_columns([moment])
-    assert token.bound() == [moment.to_database(MOMENT)] != [MOMENT]
+    token.set_columns([date_time_column])
+    assert token.bound() == [date_time_column.to_database(MOMENT)] != [MOMENT]
 
 
 def test_total_seconds_of_a_timedelta() -> None:

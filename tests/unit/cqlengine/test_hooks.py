@@ -103,9 +103,11 @@ def test_writes_use_the_model_s_dml_query_class(session: FakeSession) -> None:
     hooked.save()
     hooked.update(a=3)
     hooked.delete()
+    # `create` calls `save` too.
     assert RecordingDML.calls == ["save", "save", "update", "delete"]
     with pytest.raises(ValidationError, match="no column named: b"):
         hooked.update(b=1)
+    # A model without the setting uses the class of this package.
     assert Seen.__dmlquery__ is DMLQuery
 
 

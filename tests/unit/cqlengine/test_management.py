@@ -29,8 +29,8 @@ class Server:
         self.sent: list[str] = []
         self.connections: list[str | None] = []
         self.timeouts: list[Any] = []
-        self.registered: list[tuple[Any, ...]] = []
-        self.agreements = 0
+        self.registered_user_types: list[tuple[Any, ...]] = []
+        self.schema_agreement_waits = 0
         # Maps a part of a statement to a function that changes the schema, or to the error of the
         # statement.
         self.effects: dict[str, Callable[[], object] | Exception] = {}
@@ -45,18 +45,20 @@ class Server:
         if isinstance(request, SimpleRequest):
             return self.change(request)
         assert request.all_pages, "all pages are read: what is missing would be added again"
-        table, _, where = request.text.removeprefix("SELECT * FROM system_schema.").partition(
+        table, _, condition = request.text.removeprefix("SELECT * FROM system_schema.").partition(
             " WHERE "
         )
-        names = [part.removesuffix(" = ?") for part in where.split(" AND ")]
-        keys = dict(zip(names, request.values, strict=True))
-        return [row for row in self.schema.get(table, []) if keys.items() <= row.items()]
+        column_names = [part.removesuffix(" = ?") for part in condition.split(" AND ")]
+        wanted_values = dict(zip(column_names, request.values, strict=True))
+        return [row for row in self.schema.get(table, []) if wanted_values.items() <= row.items()]
 
     def change(self, request: SimpleRequest) -> None:
         """Record a statement that changes the schema, and let it have its effect."""
         self.sent.append(request.text)
         self.timeouts.append(request.timeout)
-        effect = next((e for part, e in self.effects.items() if part in request.text), None)
+        effect = next(
+            (effect for part, effect in self.effects.items() if part in request.text), None
+        )
         if isinstance(effect, Exception):
             raise effect
         if effect is not None:
@@ -65,12 +67,14 @@ class Server:
     def connection(self) -> Any:
         """Return a fake connection that records registered types and counts schema agreements."""
 
-        def agree() -> bool:
-            self.agreements += 1
+        def wait_for_schema_agreement() -> bool:
+            self.schema_agreement_waits += 1
             return True
 
-        cluster = SimpleNamespace(register_user_type=lambda *args: self.registered.append(args))
-        session = SimpleNamespace(wait_for_schema_agreement=agree)
+        cluster = SimpleNamespace(
+            register_user_type=lambda *args: self.registered_user_types.append(args)
+        )
+        session = SimpleNamespace(wait_for_schema_agreement=wait_for_schema_agreement)
         return SimpleNamespace(cluster=cluster, session=session)
 
     def run(self, operation: Any) -> Any:
@@ -80,6 +84,7 @@ class Server:
             while True:
                 try:
                     answer = self.answer(request)
+                # An operation handles the errors of its requests itself.
                 except Exception as error:
                     request = operation.throw(error)
                 else:
@@ -111,12 +116,12 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    fake = Server()
-    monkeypatch.setattr(management, "run", fake.run)
-    monkeypatch.setattr(management, "arun", fake.arun)
+    fake_server = Server()
+    monkeypatch.setattr(management, "run", fake_server.run)
+    monkeypatch.setattr(management, "arun", fake_server.arun)
     monkeypatch.setenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT, "1")
     connection.set_default_keyspace("ks")
-    yield fake
+    yield fake_server
     connection.set_default_keyspace(None)
 
 
@@ -160,16 +165,19 @@ NETWORK = (
 )
 
 
-async def test_keyspaces(server: Server) -> None:
+async def test_keyspaces_are_created_and_dropped(server: Server) -> None:
     """Keyspaces are created and dropped with the same statements in both APIs."""
     assert management.create_keyspace_simple("Ks", 3) == [SIMPLE]
     assert await management.acreate_keyspace_simple("Ks", 3) == [SIMPLE]
+    # False is the value of DURABLE_WRITES.
     assert management.create_keyspace_network_topology("k", {"dc1": 2}, False) == [NETWORK]
     assert await management.acreate_keyspace_network_topology("k", {"dc1": 2}, False) == [NETWORK]
     management.drop_keyspace("Ks")
     await management.adrop_keyspace("Ks")
     assert server.sent == [SIMPLE] * 2 + [NETWORK] * 2 + ['DROP KEYSPACE IF EXISTS "Ks"'] * 2
+    # None is the default connection.
     assert set(server.connections) == {None}
+    # Changes of the schema may take longer than other requests.
     assert set(server.timeouts) == {management.DDL_TIMEOUT} == {60.0}
 
 
@@ -204,13 +212,13 @@ def test_without_the_environment_variable_a_warning_is_given(
     with pytest.warns(UserWarning, match="CQLENG_ALLOW_SCHEMA_MANAGEMENT environment variable"):
         management.drop_keyspace("ks")
     assert server.sent == ["DROP KEYSPACE IF EXISTS ks"]
-    for call in (
+    for change_schema in (
         lambda: management.sync_table(Person),
         lambda: management.drop_table(Person),
         lambda: management.sync_type("ks", Street),
     ):
         with pytest.warns(UserWarning, match="CQLENG_ALLOW_SCHEMA_MANAGEMENT"):
-            call()
+            change_schema()
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -242,33 +250,42 @@ def test_a_dry_run_of_a_table_prints(server: Server, capsys: pytest.CaptureFixtu
 
 
 def test_options_that_differ_are_set(server: Server) -> None:
-    class Noted(Model):
+    class ModelWithComment(Model):
         __options__ = {"comment": "new"}
         id = columns.Integer(primary_key=True)
 
-    server.add_server_columns("noted", KEY)
+    server.add_server_columns("model_with_comment", KEY)
     server.schema["tables"] = [
-        {"keyspace_name": "ks", "table_name": "noted", "comment": "old", "extensions": None}
+        {
+            "keyspace_name": "ks",
+            "table_name": "model_with_comment",
+            "comment": "old",
+            "extensions": None,
+        }
     ]
-    assert management.sync_table(Noted) == ["ALTER TABLE ks.noted WITH comment = 'new'"]
+    assert management.sync_table(ModelWithComment) == [
+        "ALTER TABLE ks.model_with_comment WITH comment = 'new'"
+    ]
     server.schema["tables"][0]["comment"] = "new"
-    assert management.sync_table(Noted) == []
+    assert management.sync_table(ModelWithComment) == []
 
 
-def test_several_keyspaces_and_connections(server: Server) -> None:
+def test_a_table_is_created_in_all_keyspaces_on_all_connections(server: Server) -> None:
     """The table is created in each keyspace on each connection."""
     server.schema["keyspaces"] = [{"keyspace_name": name} for name in ("k1", "k2")]
     texts = management.sync_table(Person, keyspaces=["k1", "k2"], connections=["a", "b"])
+    # Every second statement creates an index.
     assert [text.split(" (")[0] for text in texts[::2]] == [
         "CREATE TABLE IF NOT EXISTS k1.person",
         "CREATE TABLE IF NOT EXISTS k2.person",
     ] * 2
     assert server.sent == texts
+    # All requests of a connection come before those of the next one.
     assert server.connections == sorted(server.connections, key=str)
     assert set(server.connections) == {"a", "b"}
 
 
-def test_connection_and_keyspace_of_the_model(server: Server) -> None:
+def test_a_table_is_created_in_its_model_s_keyspace_and_connection(server: Server) -> None:
     """The table is created in the model's keyspace, which must exist, on its connection."""
 
     class Elsewhere(Model):
@@ -279,8 +296,8 @@ def test_connection_and_keyspace_of_the_model(server: Server) -> None:
     with pytest.raises(CQLEngineException, match="Keyspace 'Other' for model Elsewhere does not"):
         management.sync_table(Elsewhere)
     server.schema["keyspaces"] = [{"keyspace_name": "Other"}]
-    (text,) = management.sync_table(Elsewhere)
-    assert text.startswith('CREATE TABLE IF NOT EXISTS "Other".elsewhere (')
+    (create_table_text,) = management.sync_table(Elsewhere)
+    assert create_table_text.startswith('CREATE TABLE IF NOT EXISTS "Other".elsewhere (')
     assert set(server.connections) == {"far"}
 
 
@@ -288,6 +305,7 @@ def test_differences_that_cannot_be_changed_are_warned_of(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.add_server_columns("person", KEY, ("name", "int", "regular", -1, "none"))
+    # The model's column `name` is text, that of the server is int.
     with pytest.warns(UserWarning, match="'?\"?name.*int") as caught:
         management.sync_table(Person)
     assert len(caught) == 1
@@ -299,14 +317,15 @@ def test_a_default_ttl_attribute_warns_that_it_has_no_effect(server: Server) -> 
         __default_ttl__ = 5
         id = columns.Integer(primary_key=True)
 
-    class Both(Aged):
+    class AgedWithOption(Aged):
         __options__ = {"default_time_to_live": 5}
 
     with pytest.warns(UserWarning, match=r"Aged\.__default_ttl__ = 5 has no effect: say __options"):
         management.sync_table(Aged)
+    # The option has the effect, so nothing is to be said.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        management.sync_table(Both)
+        management.sync_table(AgedWithOption)
 
 
 @pytest.mark.parametrize("call", [management.sync_table, management.drop_table])
@@ -333,6 +352,7 @@ async def test_tables_are_dropped(server: Server) -> None:
         "DROP TABLE IF EXISTS a.person",
         'DROP TABLE IF EXISTS "B".person',
     ]
+    # The connection "x" has dropped a table in two keyspaces.
     assert server.connections == [None, "x", "x"]
     assert set(server.timeouts) == {60.0}
 
@@ -341,28 +361,31 @@ async def test_tables_are_dropped(server: Server) -> None:
 
 
 def test_another_process_has_created_the_table_with_fewer_columns(server: Server) -> None:
-    def lose_race() -> None:
+    def let_other_process_create_table() -> None:
         server.add_server_columns("person", KEY)
         raise AlreadyExists("ks", "person")
 
-    server.effects["CREATE TABLE"] = lose_race
-    added = 'ALTER TABLE ks.person ADD "name" text'
-    assert management.sync_table(Person) == [CREATE, added, INDEX]
-    assert server.agreements == 1
+    server.effects["CREATE TABLE"] = let_other_process_create_table
+    add_column = 'ALTER TABLE ks.person ADD "name" text'
+    assert management.sync_table(Person) == [CREATE, add_column, INDEX]
+    # The schema of the other process has to arrive before the columns are read.
+    assert server.schema_agreement_waits == 1
 
 
 @pytest.mark.parametrize(
-    "words", ["Column already EXISTS", "Invalid column name: it conflicts with an existing column"]
+    "message",
+    ["Column already EXISTS", "Invalid column name: it conflicts with an existing column"],
 )
-def test_another_process_has_added_the_column(server: Server, words: str) -> None:
-    def lose_race() -> None:
+def test_another_process_has_added_the_column(server: Server, message: str) -> None:
+    def let_other_process_add_column() -> None:
         server.add_server_columns("person", NAME)
-        raise InvalidRequest(words)
+        raise InvalidRequest(message)
 
     server.add_server_columns("person", KEY)
-    server.effects["ADD"] = lose_race
+    server.effects["ADD"] = let_other_process_add_column
+    # The error is not raised, and the work goes on.
     assert management.sync_table(Person)[-1] == INDEX
-    assert server.agreements == 1
+    assert server.schema_agreement_waits == 1
 
 
 def test_a_refused_column_that_is_still_missing_is_an_error(server: Server) -> None:
@@ -376,7 +399,7 @@ def test_other_refusals_are_raised(server: Server) -> None:
     server.effects["CREATE TABLE"] = InvalidRequest("no such type")
     with pytest.raises(InvalidRequest, match="no such type"):
         management.sync_table(Person)
-    assert server.agreements == 0
+    assert server.schema_agreement_waits == 0
 
 
 # -- types -----------------------------------------------------------------------------------------
@@ -389,10 +412,11 @@ async def test_types_are_created_after_the_types_of_their_fields(server: Server)
     assert management.get_create_type(Street, "ks") == STREET
     server.effects[STREET] = lambda: server.add_server_type("street", name="text")
     assert management.sync_type("ks", Address) == server.sent == [STREET, ADDRESS]
-    assert server.registered == [("ks", "street", Street), ("ks", "address", Address)]
+    assert server.registered_user_types == [("ks", "street", Street), ("ks", "address", Address)]
     server.add_server_type("address", street="frozen<street>", number="int")
     assert await management.async_type("ks", Address, "far") == []
     assert await management.async_sync_type("ks", Address) == []
+    # Both types exist, so nothing was sent again.
     assert len(server.sent) == 2
     assert "far" in server.connections
 
@@ -408,18 +432,18 @@ def test_missing_fields_are_added_and_different_ones_warned_of(server: Server) -
 def test_a_dry_run_registers_nothing(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     assert management.sync_type("ks", Street, dry_run=True) == [STREET]
     assert capsys.readouterr().out == f"{STREET};\n"
-    assert (server.sent, server.registered) == ([], [])
+    assert (server.sent, server.registered_user_types) == ([], [])
 
 
 def test_another_process_has_created_the_type_with_fewer_fields(server: Server) -> None:
-    def lose_race() -> None:
+    def let_other_process_create_type() -> None:
         server.add_server_type("address", street="frozen<street>")
         raise AlreadyExists("ks", "address")
 
     server.add_server_type("street", name="text")
-    server.effects["CREATE TYPE"] = lose_race
+    server.effects["CREATE TYPE"] = let_other_process_create_type
     assert management.sync_type("ks", Address) == [ADDRESS, "ALTER TYPE ks.address ADD number int"]
-    assert server.registered[-1] == ("ks", "address", Address)
+    assert server.registered_user_types[-1] == ("ks", "address", Address)
 
 
 def test_types_of_a_table_are_created_first_and_once(server: Server) -> None:
@@ -427,6 +451,7 @@ def test_types_of_a_table_are_created_first_and_once(server: Server) -> None:
         STREET: lambda: server.add_server_type("street", name="text"),
         ADDRESS: lambda: server.add_server_type("address", street="frozen<street>", number="int"),
     }
+    # Each type appears in the schema once it was created, so it is not created again.
     texts = management.sync_table(Home)
     assert texts[:2] == [STREET, ADDRESS]
     assert [text.split(" (")[0] for text in texts[2:]] == ["CREATE TABLE IF NOT EXISTS ks.home"]

@@ -75,18 +75,24 @@ NAMES = ["town", "year", "day", "note", "tags", "stops", "who", "sign", "must", 
 # -- columns ---------------------------------------------------------------------------------------
 
 
-def test_columns_by_name_position_and_kind() -> None:
+def test_a_mapping_describes_its_columns() -> None:
     assert TRIP.names == tuple(NAMES)
     assert TRIP.index == {name: index for index, name in enumerate(NAMES)}
-    assert TRIP.db_index == {("nt" if n == "note" else n): index for index, n in enumerate(NAMES)}
+    # The column of `note` is named "nt" in the database.
+    assert TRIP.db_index == {
+        ("nt" if name == "note" else name): index for index, name in enumerate(NAMES)
+    }
     assert [column.column_name for column in TRIP.order] == NAMES
     assert list(TRIP.primary_keys) == ["town", "year", "day"]
     assert list(TRIP.partition_keys) == ["town", "year"]
     assert list(TRIP.clustering_keys) == ["day"]
     assert (TRIP.key_positions, TRIP.partition_positions) == ((0, 1, 2), (0, 1))
     assert [index for index, _ in TRIP.key_checks] == [0, 1, 2]
+    # The positions of `tags` and `stops`, whose values are collections.
     assert TRIP.mutable == (4, 5)
+    # The positions of the columns with defaults.
     assert [index for index, _ in TRIP.defaults] == [3, 6]
+    # `blank` is the row of an instance without values.
     assert len(TRIP.blank) == len(NAMES)
     assert not any(TRIP.blank)
     assert (TRIP.has_counter, Visits.__mapping__.has_counter) == (False, True)
@@ -125,14 +131,16 @@ def test_names_of_tables() -> None:
 # -- values of new instances -----------------------------------------------------------------------
 
 
-def test_values_of_a_new_instance() -> None:
+def test_a_new_row_has_converted_values_and_defaults() -> None:
     """A new instance has converted values and defaults, and notes which values were given."""
     row = TRIP.new_row({"day": 3, "sign": "x", "tags": ["a"], "year": None, "nothing": 1})
     assert list(row) == [None, None, 3, "none", {"a"}, None, IDENTITY, "X", None, None]
     bits = {name: 1 << index for index, name in enumerate(NAMES)}
+    # A bit for each column whose value was given; "nothing" is no column.
     assert row.explicit == bits["day"] | bits["sign"] | bits["tags"] | bits["year"]
     # `sign` has an application's column class, whose values may be mutable.
     assert row.exposed == bits["tags"] | bits["sign"]
+    # The row was not read from the database.
     assert row.stored is None
 
 
@@ -144,15 +152,18 @@ def test_an_explicit_none_overrides_the_default() -> None:
 
 def test_values_to_insert_stay_unconverted_until_validation() -> None:
     row = TRIP.row_to_insert({"day": "3", "sign": "x", "tags": (n for n in "ab"), "unknown": 1})
-    assert (row[2], row[7], row[4]) == ("3", "X", {"a", "b"})
-    assert row.explicit == (1 << 2) | (1 << 7) | (1 << 4)
-    assert row.exposed == (1 << 7) | (1 << 4)
+    day, tags, stops, sign = (NAMES.index(name) for name in ("day", "tags", "stops", "sign"))
+    # Iterables become collections at once, and an application's column class converts its values.
+    assert (row[day], row[sign], row[tags]) == ("3", "X", {"a", "b"})
+    assert row.explicit == (1 << day) | (1 << sign) | (1 << tags)
+    assert row.exposed == (1 << sign) | (1 << tags)
+    # Values that are no plain iterables, or are sets already, are kept.
     wrong_values: list[Any] = ["ab", b"ab", {"a": 1}, {"a"}, 5]
     for value in wrong_values:
-        assert TRIP.row_to_insert({"tags": value})[4] is value
-    stops = ["a"]
-    assert TRIP.row_to_insert({"stops": stops})[5] is stops
-    assert TRIP.row_to_insert({"stops": ("a",)})[5] == ["a"]
+        assert TRIP.row_to_insert({"tags": value})[tags] is value
+    stops_list = ["a"]
+    assert TRIP.row_to_insert({"stops": stops_list})[stops] is stops_list
+    assert TRIP.row_to_insert({"stops": ("a",)})[stops] == ["a"]
 
 
 def test_unknown_columns_are_named() -> None:
@@ -166,22 +177,24 @@ def test_unknown_columns_are_named() -> None:
 def test_statement_plans_are_cached_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
     mapping_of_two = mapping.Mapping({})
-    first = mapping_of_two.statement_plan("a", lambda: StatementPlan("A"))
-    assert mapping_of_two.statement_plan("a", lambda: StatementPlan("B")) is first
+    plan_a = mapping_of_two.statement_plan("a", lambda: StatementPlan("A"))
+    assert mapping_of_two.statement_plan("a", lambda: StatementPlan("B")) is plan_a
     mapping_of_two.statement_plan("b", lambda: StatementPlan("B"))
     assert set(mapping_of_two.statement_plans) == {"a", "b"}
+    # The third plan exceeds the limit, so the cache starts anew.
     mapping_of_two.statement_plan("c", lambda: StatementPlan("C"))
     assert set(mapping_of_two.statement_plans) == {"c"}
 
 
-def test_values_of_equality_filters() -> None:
+def test_a_plan_converts_the_values_of_filters_in_its_order() -> None:
     """The values of filters are converted by their columns, in the plan's order."""
     plan = StatementPlan("SELECT", [(1, TRIP.columns["note"]), (0, TRIP.columns["who"])])
     assert plan.fixed_names == ("nt", "who")
     clauses = [SimpleNamespace(value=IDENTITY), SimpleNamespace(value="n")]
+    # The numbers in the plan are the positions of the clauses.
     assert plan.fixed_values(clauses) == ["n", IDENTITY]
-    sign = StatementPlan("SELECT", [(0, TRIP.columns["sign"])])
-    assert sign.fixed_values([SimpleNamespace(value="x")]) == ["X"]
+    sign_plan = StatementPlan("SELECT", [(0, TRIP.columns["sign"])])
+    assert sign_plan.fixed_values([SimpleNamespace(value="x")]) == ["X"]
     assert StatementPlan("SELECT").fixed_values([]) == []
 
 
@@ -189,14 +202,17 @@ def test_values_of_equality_filters() -> None:
 
 
 def test_rows_are_reordered_to_the_model_s_columns() -> None:
-    page = Visits.__mapping__
+    visits = Visits.__mapping__
     rows = [(1, 10), (2, 20)]
-    same = page.rows(["page", "count"], ())
-    assert same(rows, (None,)) is rows
-    assert page.rows(["count", "page"], ())(rows, (None,)) == [(10, 1), (20, 2)]
-    assert page.rows(["count"], ("page",))([(10,)], (7, None)) == [(7, 10)]
-    assert page.rows(["other", "page"], ())([(0, 1)], (None,)) == [(1, None)]
-    assert page.rows(["page", "count"], ()) is same
+    unchanged_rows = visits.rows(["page", "count"], ())
+    assert unchanged_rows(rows, (None,)) is rows
+    assert visits.rows(["count", "page"], ())(rows, (None,)) == [(10, 1), (20, 2)]
+    # The value of a column that is fixed by the filter is put into each row.
+    assert visits.rows(["count"], ("page",))([(10,)], (7, None)) == [(7, 10)]
+    # Columns that the model does not have are left out; missing ones are null.
+    assert visits.rows(["other", "page"], ())([(0, 1)], (None,)) == [(1, None)]
+    # The functions are cached.
+    assert visits.rows(["page", "count"], ()) is unchanged_rows
 
 
 def test_column_classes_with_conversions_convert_values_of_rows() -> None:
@@ -204,25 +220,27 @@ def test_column_classes_with_conversions_convert_values_of_rows() -> None:
     assert rows == [("a", None, None, None, {"t"}, None, None, "X", None, None)]
 
 
-def test_a_model_of_one_column() -> None:
+def test_rows_of_a_model_of_one_column() -> None:
     """Rows of one column become tuples or instances."""
 
-    class Only(Model):
+    class SingleColumn(Model):
         id = columns.Integer(primary_key=True)
 
-    assert Only.__mapping__.rows(["x", "id"], ())([(1, 2)], (None,)) == [(2,)]
-    instances: list[Any] = InstanceRows(Only, ("id",), [4])(["x"], [(1,), (2,)])
+    assert SingleColumn.__mapping__.rows(["x", "id"], ())([(1, 2)], (None,)) == [(2,)]
+    # The filter fixes `id` to 4, and the answer has no column of the model.
+    instances: list[Any] = InstanceRows(SingleColumn, ("id",), [4])(["x"], [(1,), (2,)])
     assert [instance.id for instance in instances] == [4, 4]
 
 
 def test_layouts_of_rows_are_cached_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Own(Model):
+    class SingleColumn(Model):
         id = columns.Integer(primary_key=True)
 
     monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
     for name in ("a", "b", "c"):
-        Own.__mapping__.rows([name, "id"], ())
-    assert list(Own.__mapping__.layouts) == [(("c", "id"), ())]
+        SingleColumn.__mapping__.rows([name, "id"], ())
+    # The third layout exceeds the limit, so the cache has started anew.
+    assert list(SingleColumn.__mapping__.layouts) == [(("c", "id"), ())]
 
 
 def test_instances_read_from_rows_have_no_defaults() -> None:
@@ -241,6 +259,7 @@ def test_a_row_becomes_an_instance_of_its_discriminator_s_class() -> None:
     assert [type(pet) for pet in pets] == [Cat, Dog, Kitten]
     assert [pet.id for pet in pets] == [1, 2, 3]
     assert (pets[0].cute, pets[2].cute) == (0.5, 1.0)
+    # A query of the subclass fixes the discriminator by its filter.
     cats: list[Any] = InstanceRows(Cat, ("kd",), ["cat"])(["id", "cute"], [(1, 0.5)])
     assert [(type(cat), cat.id, cat.kind) for cat in cats] == [(Cat, 1, "cat")]
     # SELECT DISTINCT reads only key columns, so the discriminator is unknown.
@@ -255,19 +274,19 @@ def test_instances_of_subclasses_keep_the_keyspace_of_the_context() -> None:
     assert (type(cat).__keyspace__, cat.id, cat.cute) == ("other", 1, 0.5)
 
 
-def test_classes_of_discriminators() -> None:
+def test_discriminators_select_subclasses() -> None:
     """A discriminator's value selects the subclass, and unknown values are refused."""
-    pets, cats = Pet.__mapping__, Cat.__mapping__
-    assert pets.class_of("cat") is Cat
-    assert cats.class_of("kitten") is Kitten
-    assert cats.class_of("cat") is cats.class_of(None) is Cat
+    pet_mapping, cat_mapping = Pet.__mapping__, Cat.__mapping__
+    assert pet_mapping.class_of("cat") is Cat
+    assert cat_mapping.class_of("kitten") is Kitten
+    assert cat_mapping.class_of("cat") is cat_mapping.class_of(None) is Cat
     assert context_class(Cat, "other", None).__mapping__.class_of("kitten") is Kitten
     with pytest.raises(PolymorphicModelException, match="Pet has null in its discriminator column"):
-        pets.class_of(None)
+        pet_mapping.class_of(None)
     with pytest.raises(PolymorphicModelException, match="'cow' for class Pet, which knows 'cat'"):
-        pets.class_of("cow")
+        pet_mapping.class_of("cow")
     with pytest.raises(PolymorphicModelException, match="Dog is not a subclass of Cat"):
-        cats.class_of("dog")
+        cat_mapping.class_of("dog")
     with pytest.raises(PolymorphicModelException, match="for class Trip, which knows none"):
         TRIP.class_of("cat")
 
@@ -303,10 +322,12 @@ def test_a_model_in_another_keyspace_is_created_once() -> None:
     assert context_model.__mapping__.table_name(None) == "k1.trip"
     assert context_class(Trip, None, None) is Trip
     assert context_class(context_model, None, None) is context_model
-    both = context_class(context_model, None, "far")
-    assert (both.__keyspace__, both.__connection__) == ("k1", "far")
-    assert both is context_class(Trip, "k1", "far")
-    assert context_class(both, "k2", None).__connection__ == "far"
+    # The keyspace and the connection of a context model are kept unless they are replaced.
+    far_model = context_class(context_model, None, "far")
+    assert (far_model.__keyspace__, far_model.__connection__) == ("k1", "far")
+    assert far_model is context_class(Trip, "k1", "far")
+    assert context_class(far_model, "k2", None).__connection__ == "far"
+    # A private class is neither taken from the cache nor added to it.
     private = context_class(Trip, "k1", None, is_private=True)
     assert private is not context_model
     assert context_class(Trip, "k1", None) is context_model
@@ -315,16 +336,17 @@ def test_a_model_in_another_keyspace_is_created_once() -> None:
 def test_models_in_other_keyspaces_are_cached_up_to_a_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Own(Model):
+    class SingleColumn(Model):
         id = columns.Integer(primary_key=True)
 
     monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
     for keyspace in ("a", "b", "c"):
-        context_class(Own, keyspace, None)
-    assert list(Own.__mapping__.contexts) == [("c", None)]
+        context_class(SingleColumn, keyspace, None)
+    # The third model exceeds the limit, so the cache has started anew.
+    assert list(SingleColumn.__mapping__.contexts) == [("c", None)]
 
 
-def test_a_model_in_another_keyspace_keeps_its_table_name() -> None:
+def test_a_model_in_another_keyspace_keeps_its_table_and_discriminator() -> None:
     class Named(Model):
         __table_name__ = "Own"
         __table_name_case_sensitive__ = True

@@ -100,15 +100,18 @@ def test_names_of_tables() -> None:
         assert Person.column_family_name() == "ks.person"
         assert Person.column_family_name(include_keyspace=False) == "person"
         assert Hits.column_family_name() == 'other."AllHits"'
+        # A subclass with a discriminator value shares the table of its base class.
         assert Cat.column_family_name() == "ks.pet"
-        named = {
+        table_names = {
             "ThisIsALongCamelCaseNameHTTP": "this_is_along_camel_case_name_http",
             "Pers2onURLx": "pers2on_urlx",
+            # A name of 55 characters is too long; the last 48 are kept.
             "A" + "bcdefghij" * 6: "hij" + "bcdefghij" * 5,
         }
-        for name, table in named.items():
+        for name, table_name in table_names.items():
             model: Any = type(name, (Model,), {"k": columns.Integer(primary_key=True)})
-            assert model.column_family_name(include_keyspace=False) == table
+            assert model.column_family_name(include_keyspace=False) == table_name
+        # The attribute of `models` sets the default keyspace of the connections.
         assert connection.default_keyspace() == models.DEFAULT_KEYSPACE == "ks"
     finally:
         models.DEFAULT_KEYSPACE = None
@@ -116,7 +119,7 @@ def test_names_of_tables() -> None:
         Pet.column_family_name()
 
 
-def test_inheritance() -> None:
+def test_models_inherit_the_columns_of_abstract_bases() -> None:
     """Subclasses of an abstract model have its columns, may replace them, and have their own
     tables' columns besides.
     """
@@ -153,6 +156,7 @@ def test_plain_classes_may_hold_columns() -> None:
     class Row(Stamped, Model):
         k = columns.Integer(primary_key=True)
 
+    # Either order is right.
     assert Row().keys() == ["k", "made"] or Row().keys() == ["made", "k"]
 
 
@@ -161,36 +165,41 @@ def test_models_may_have_abstract_bases() -> None:
         @abc.abstractmethod
         def show(self) -> str: ...
 
-    class Half(Model, Shown):
+    class AbstractModel(Model, Shown):
         __abstract__ = True
         k = columns.Integer(primary_key=True)
 
-    class Row(Half, Generic[T]):
+    class Row(AbstractModel, Generic[T]):
         def show(self) -> str:
             return str(self.k)
 
     assert Row(k=1).show() == "1"
     with pytest.raises(TypeError, match="abstract"):
-        Half(k=1)  # type: ignore[abstract]
+        AbstractModel(k=1)  # type: ignore[abstract]
 
 
 def test_an_application_s_metaclass_may_create_the_model_class(session: FakeSession) -> None:
     """A metaclass like that of django-cassandra-engine may create the class and its descriptors."""
 
-    class Meta(models.ModelMetaClass):
+    class ApplicationMeta(models.ModelMetaClass):
         def __new__(mcs, name: str, bases: Any, attrs: Any, **kwargs: Any) -> Any:
-            declare = sorted(
-                ((n, c) for n, c in attrs.items() if isinstance(c, columns.Column)),
-                key=lambda pair: pair[1].position,
+            declared_columns = sorted(
+                (
+                    (attr, value)
+                    for attr, value in attrs.items()
+                    if isinstance(value, columns.Column)
+                ),
+                key=lambda named_column: named_column[1].position,
             )
-            for column_name, column in declare:
+            for column_name, column in declared_columns:
                 column.set_column_name(column_name)
                 attrs[column_name] = models.ColumnDescriptor(column)
-            if declare:
-                attrs["pk"] = models.ColumnDescriptor(declare[0][1])
+            if declared_columns:
+                attrs["pk"] = models.ColumnDescriptor(declared_columns[0][1])
+            # Skip the package's own metaclass, which would do all this itself.
             return type.__new__(mcs, name, bases, {"__abstract__": False, **attrs})
 
-    model: Any = Meta(
+    model: Any = ApplicationMeta(
         "Made",
         (Model,),
         {"id": columns.Integer(primary_key=True), "v": columns.Text(), "__module__": __name__},
@@ -224,11 +233,12 @@ def test_an_instance_behaves_like_a_mapping_of_its_values() -> None:
         hash(person)
     del person.name
     assert person["name"] is None
-    setattr(person, "free", 1)  # noqa: B010 - no column: a program may keep what it likes
-    for other in (pickle.loads(pickle.dumps(person)), copy.copy(person), copy.deepcopy(person)):
-        assert other == person
-        assert vars(other) == {"free": 1}
-        assert other.get_changed_columns() == person.get_changed_columns()
+    # An attribute that is no column is the application's own, and copies have it too.
+    setattr(person, "free", 1)  # noqa: B010
+    for copied in (pickle.loads(pickle.dumps(person)), copy.copy(person), copy.deepcopy(person)):
+        assert copied == person
+        assert vars(copied) == {"free": 1}
+        assert copied.get_changed_columns() == person.get_changed_columns()
     assert Person(id=1).tags is not Person(id=1).tags
 
 
@@ -245,16 +255,17 @@ def test_the_cache_of_statements_is_bounded(
     session: FakeSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "MOST_PREPARED", 3)
-    shared = connection.get_connection()
+    default_connection = connection.get_connection()
+    # Statements of another keyspace or limit have other texts.
     for number in range(10):
         Person.objects(id=1).update(name="x", tags__add={"a"}, age=number)
         session.give(count=5)
         Person.objects(id=1).limit(None if number % 2 else 5).count()
         Person.objects.using(keyspace=f"ks{number}").filter(id=1).delete()
-        assert len(shared.prepared) <= 3
+        assert len(default_connection.prepared) <= 3
 
 
-def test_discriminators(session: FakeSession) -> None:
+def test_rows_become_instances_of_their_discriminator_s_subclass(session: FakeSession) -> None:
     """A row becomes an instance of the subclass that its discriminator column names."""
     assert str(Cat.objects) == 'SELECT "id", "cute" FROM ks.pet WHERE "kind" = %(0)s LIMIT 10000'
     Cat.create(id=1, cute=0.5)
@@ -269,13 +280,15 @@ def test_discriminators(session: FakeSession) -> None:
     session.give(id=1, kind=None, cute=None)
     with pytest.raises(PolymorphicModelException, match="null"):
         Pet.get(id=1)
+    # The discriminator is read even if it is not asked for.
     assert str(Pet.objects.only(["id"])) == 'SELECT "id", "kind" FROM ks.pet LIMIT 10000'
     assert str(Pet.objects(id=1)) == 'SELECT * FROM ks.pet WHERE "id" = %(0)s LIMIT 10000'
+    # DISTINCT reads only key columns, so the subclass is unknown.
     session.give(id=1)
     assert [type(pet) for pet in Pet.objects.distinct()] == [Pet]
 
 
-def test_columns_of_an_application_s_class(session: FakeSession) -> None:
+def test_an_application_s_column_class_converts_and_checks_values(session: FakeSession) -> None:
     """The methods of an application's column class convert and check the values."""
 
     class Upper(columns.Text):
@@ -290,16 +303,17 @@ def test_columns_of_an_application_s_class(session: FakeSession) -> None:
                 raise ValidationError("bad")
             return super().validate(value)
 
-    class Own(Model):
+    class WordPair(Model):
         k = Upper(primary_key=True)
         v = Upper()
 
-    Own.create(k="Key", v="Value")
+    WordPair.create(k="Key", v="Value")
     assert session.last[1] == ["key", "value"]
     session.give(v="value")
-    assert dict(Own.get(k="KEY")) == {"k": "KEY", "v": "VALUE"}
+    assert dict(WordPair.get(k="KEY")) == {"k": "KEY", "v": "VALUE"}
+    # 2 is the limit of `get`.
     assert session.last[1] == ["key", 2]
-    instance = Own(k="a")
+    instance = WordPair(k="a")
     instance.v = "bad"
     with pytest.raises(ValidationError, match="bad"):
         instance.save()
@@ -371,8 +385,8 @@ def test_misspelt_settings(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.records
 
 
-def test_one_uuid_for_all_rows(caplog: pytest.LogCaptureFixture) -> None:
-    """A UUID as default, instead of a function, is logged as one value for all rows."""
+def test_a_fixed_uuid_as_default_of_a_key_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    """Key columns whose default is a UUID, not a function, are logged: all rows get that UUID."""
 
     class Event(Model):
         id = columns.UUID(primary_key=True, default=uuid.uuid4())
@@ -387,6 +401,7 @@ def test_one_uuid_for_all_rows(caplog: pytest.LogCaptureFixture) -> None:
     ]
     caplog.clear()
 
+    # Inherited columns are not reported again.
     class Child(Event):
         more = columns.Text()
 

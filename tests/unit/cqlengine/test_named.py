@@ -20,14 +20,22 @@ def add_tables(session: FakeSession, **keyspaces: Any) -> None:
         "v" is a view.
     """
 
-    def table(names: list[str]) -> Any:
-        return SimpleNamespace(partition_key=[SimpleNamespace(name=name) for name in names])
+    def table_metadata(column_names: list[str]) -> Any:
+        return SimpleNamespace(partition_key=[SimpleNamespace(name=name) for name in column_names])
 
     session.cluster.metadata = SimpleNamespace(
         keyspaces={
             keyspace: SimpleNamespace(
-                tables={name: table(key) for name, key in tables.items() if name != "v"},
-                views={name: table(key) for name, key in tables.items() if name == "v"},
+                tables={
+                    name: table_metadata(key_columns)
+                    for name, key_columns in tables.items()
+                    if name != "v"
+                },
+                views={
+                    name: table_metadata(key_columns)
+                    for name, key_columns in tables.items()
+                    if name == "v"
+                },
             )
             for keyspace, tables in keyspaces.items()
         }
@@ -46,7 +54,9 @@ def add_tables(session: FakeSession, **keyspaces: Any) -> None:
         ("ks", "known", "ks.known"),
     ],
 )
-def test_names(session: FakeSession, keyspace: str, name: str, text: str) -> None:
+def test_names_are_quoted_if_necessary(
+    session: FakeSession, keyspace: str, name: str, text: str
+) -> None:
     """Names are quoted if they are reserved or contain other characters, or if the schema has the
     name with capitals.
     """
@@ -79,7 +89,7 @@ def test_columns_are_quoted_and_take_any_value() -> None:
     assert column.to_database(value) is column.to_filter(value) is value
 
 
-def test_rows(session: FakeSession) -> None:
+def test_named_tables_return_rows_with_attributes(session: FakeSession) -> None:
     """Queries of a named table return rows with attributes; `get` expects exactly one row."""
     table = NamedTable("ks", "t")
     session.give(a=1, b="x")
@@ -93,6 +103,7 @@ def test_rows(session: FakeSession) -> None:
     session.rows = [[1, "x"], [2, "y"]]
     with pytest.raises(NamedTable.MultipleObjectsReturned):
         table.get(a=1)
+    # The class itself has no table.
     with pytest.raises(CQLEngineException, match="objects is of named tables, not of their class"):
         _ = NamedTable.objects
 
@@ -107,12 +118,12 @@ def test_using_returns_a_table_with_another_connection() -> None:
 async def test_aget_passes_its_arguments_to_the_queryset(monkeypatch: pytest.MonkeyPatch) -> None:
     table = NamedTable("ks", "t")
 
-    async def aget(self: Any, *args: Any, **kwargs: Any) -> Any:
+    async def return_arguments(self: Any, *args: Any, **kwargs: Any) -> Any:
         return args, kwargs
 
-    monkeypatch.setattr(type(table.objects), "aget", aget)
-    row: object = await table.aget(1, a=2)
-    assert row == ((1,), {"a": 2})
+    monkeypatch.setattr(type(table.objects), "aget", return_arguments)
+    arguments: object = await table.aget(1, a=2)
+    assert arguments == ((1,), {"a": 2})
 
 
 def test_a_delete_is_added_to_the_batch(session: FakeSession) -> None:

@@ -48,18 +48,19 @@ def test_operators_with_the_same_cql_are_equal() -> None:
 
 
 def test_operators_of_another_base_class_are_not_found() -> None:
-    class Family(BaseQueryOperator, metaclass=OpMapMeta):
+    class OtherOperators(BaseQueryOperator, metaclass=OpMapMeta):
         pass
 
-    class Own(Family):
+    class OwnOperator(OtherOperators):
         symbol = "OWN"
 
-    operator: object = Family.get_operator("own")
-    assert operator is Own
+    operator: object = OtherOperators.get_operator("own")
+    assert operator is OwnOperator
     with pytest.raises(QueryOperatorException):
         BaseWhereOperator.get_operator("own")
+    # "EQ" belongs to `BaseWhereOperator`.
     with pytest.raises(QueryOperatorException):
-        Family.get_operator("eq")
+        OtherOperators.get_operator("eq")
 
 
 def test_the_table_of_symbols_is_complete() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cassandra import ConsistencyLevel
 from cassandra.cqlengine import CQLEngineException, connection, running
 from cassandra.cqlengine.options import NOT_SET
 from cassandra.cqlengine.running import Call, ManyRequests, Operation, Request, simple_request
@@ -102,8 +103,9 @@ async def test_a_request_is_prepared_once_and_executed_with_its_values(face: Fac
         assert rows == [{"a": 5}]
     assert face.session.prepared == [READ]
     assert [execution.values for execution in face.session.done] == [[0], [1], [2]]
-    prepared = face.session.done[0].statement
-    assert isinstance(prepared, FakePrepared)
+    statement = face.session.done[0].statement
+    assert isinstance(statement, FakePrepared)
+    # The session's default timeout applies.
     assert face.session.done[0].timeout is NOT_SET
 
 
@@ -119,25 +121,32 @@ async def test_all_pages_returns_the_rows_of_all_pages(face: Face) -> None:
     assert await face.perform(request) == [{"a": 1}, {"a": 2}]
 
 
-async def test_level_timeout_and_size_of_pages(face: Face) -> None:
+async def test_a_request_s_settings_are_those_of_the_sent_statement(face: Face) -> None:
     """The settings of a request are those of the sent statement."""
-    await face.perform(Request(READ, [1], "here", consistency=4, timeout=2.5, fetch_size=10))
-    sent = face.session.done[-1]
-    assert (sent.consistency, sent.timeout, sent.fetch_size) == (4, 2.5, 10)
-    assert sent.values == [1]
+    await face.perform(
+        Request(READ, [1], "here", consistency=ConsistencyLevel.QUORUM, timeout=2.5, fetch_size=10)
+    )
+    execution = face.session.done[-1]
+    assert (execution.consistency, execution.timeout, execution.fetch_size) == (
+        ConsistencyLevel.QUORUM,
+        2.5,
+        10,
+    )
+    assert execution.values == [1]
     await face.perform(Request(READ, [2], "here", fetch_size=None))
-    sent = face.session.done[-1]
-    assert (sent.consistency, sent.fetch_size, sent.values) == (None, None, [2])
+    execution = face.session.done[-1]
+    assert (execution.consistency, execution.fetch_size, execution.values) == (None, None, [2])
 
 
 async def test_the_connection_s_consistency_level_is_the_default_of_requests(face: Face) -> None:
-    face.connection.consistency = 6
+    face.connection.consistency = ConsistencyLevel.LOCAL_QUORUM
     await face.perform(Request(READ, [1], "here"))
-    assert (face.session.done[-1].consistency, face.session.done[-1].values) == (6, [1])
-    await face.perform(Request(READ, [1], "here", consistency=4))
-    assert face.session.done[-1].consistency == 4
+    assert face.session.done[-1].consistency == ConsistencyLevel.LOCAL_QUORUM
+    assert face.session.done[-1].values == [1]
+    await face.perform(Request(READ, [1], "here", consistency=ConsistencyLevel.QUORUM))
+    assert face.session.done[-1].consistency == ConsistencyLevel.QUORUM
     await face.perform(simple_request("TRUNCATE t", "here"))
-    assert face.session.done[-1].consistency == 6
+    assert face.session.done[-1].consistency == ConsistencyLevel.LOCAL_QUORUM
 
 
 async def test_statements_are_logged_with_their_values(
@@ -156,12 +165,12 @@ async def test_a_statement_is_used_although_the_cache_was_cleared(face: Face) ->
     """
     prepare = face.session.prepare
 
-    def forgetting(text: str) -> Any:
+    def prepare_and_clear_cache(text: str) -> Any:
         statement = prepare(text)
         face.connection.prepared = {}
         return statement
 
-    face.session.prepare = forgetting
+    face.session.prepare = prepare_and_clear_cache
     await face.perform(Request(READ, [1], "here"))
     assert face.session.done[-1].text == READ
 
@@ -170,19 +179,20 @@ async def test_a_statement_is_used_although_the_cache_was_cleared(face: Face) ->
 
 
 async def test_a_schema_change_clears_the_statement_caches_of_all_connections(face: Face) -> None:
-    other = connection.Connection.from_session("other", face.session)
-    connection._connections["other"] = other
+    other_connection = connection.Connection.from_session("other", face.session)
+    connection._connections["other"] = other_connection
     try:
-        other.prepared["x"] = FakePrepared("x")
+        other_connection.prepared["x"] = FakePrepared("x")
         await face.perform(Request(READ, [1], "here"))
         assert READ in face.connection.prepared
-        assert "x" in other.prepared
+        assert "x" in other_connection.prepared
         await face.perform(simple_request("DROP TABLE t", "here", 60.0))
-        assert (face.connection.prepared, other.prepared) == ({}, {})
+        assert (face.connection.prepared, other_connection.prepared) == ({}, {})
     finally:
         connection._connections.pop("other")
-    sent = face.session.done[-1]
-    assert (sent.text, sent.timeout) == ("DROP TABLE t", 60.0)
+    execution = face.session.done[-1]
+    assert (execution.text, execution.timeout) == ("DROP TABLE t", 60.0)
+    # The schema change itself is not prepared.
     assert face.session.prepared == [READ]
 
 
@@ -208,6 +218,7 @@ def last_concurrency(face: Face, monkeypatch: pytest.MonkeyPatch) -> Callable[[]
     concurrencies: list[int] = []
 
     def execute_concurrent(session: Any, pairs: Any, concurrency: int, raises: bool) -> Any:
+        # Failed writes are returned, so that the others are known.
         assert raises is False
         concurrencies.append(concurrency)
         return [(True, session.execute(*pair)) for pair in pairs]
@@ -216,7 +227,9 @@ def last_concurrency(face: Face, monkeypatch: pytest.MonkeyPatch) -> Callable[[]
     return lambda: face.session.concurrency if face.is_async else concurrencies[-1]
 
 
-async def test_many_writes(face: Face, last_concurrency: Callable[[], int | None]) -> None:
+async def test_many_writes_are_prepared_once_per_text(
+    face: Face, last_concurrency: Callable[[], int | None]
+) -> None:
     """Many writes are prepared once per text, and executed with the given concurrency."""
     outcomes = await face.perform(ManyRequests(WRITES, "here", None, 5))
     assert len(outcomes) == 3
@@ -227,14 +240,16 @@ async def test_many_writes(face: Face, last_concurrency: Callable[[], int | None
     assert [execution.consistency for execution in face.session.done] == [None] * 3
 
 
-async def test_many_writes_with_a_level(
+async def test_the_level_of_many_writes_is_that_of_the_request_or_connection(
     face: Face, last_concurrency: Callable[[], int | None]
 ) -> None:
-    await face.perform(ManyRequests(WRITES, "here", 4, 5))
-    face.connection.consistency = 6
+    of_request, of_connection = ConsistencyLevel.QUORUM, ConsistencyLevel.LOCAL_QUORUM
+    await face.perform(ManyRequests(WRITES, "here", of_request, 5))
+    face.connection.consistency = of_connection
     await face.perform(ManyRequests(WRITES, "here", None, 5))
-    await face.perform(ManyRequests(WRITES, "here", 4, 5))
-    assert [execution.consistency for execution in face.session.done] == [4] * 3 + [6] * 3 + [4] * 3
+    await face.perform(ManyRequests(WRITES, "here", of_request, 5))
+    levels = [execution.consistency for execution in face.session.done]
+    assert levels == [of_request] * 3 + [of_connection] * 3 + [of_request] * 3
     assert [execution.values for execution in face.session.done] == [[1], [2], [3]] * 3
 
 
@@ -281,22 +296,22 @@ def operation() -> Operation[Any]:
 async def test_an_operation_gets_results_and_errors(face: Face) -> None:
     face.session.give(a=5)
 
-    async def outcome() -> Any:
+    async def run_operation() -> Any:
         outcomes: Any = running.arun(operation()) if face.is_async else running.run(operation())
         return await outcomes if inspect.isawaitable(outcomes) else outcomes
 
-    first, error = await outcome()
-    assert first is not None
+    result, error = await run_operation()
+    assert result is not None
     assert error is None
     execute = face.session.execute
 
-    def refuse(statement: Any, *rest: Any, **named: Any) -> Any:
+    def execute_or_refuse_write(statement: Any, *rest: Any, **named: Any) -> Any:
         if statement.text == WRITE:
             raise ValueError("refused")
         return execute(statement, *rest, **named)
 
-    face.session.execute = refuse
-    _, error = await outcome()
+    face.session.execute = execute_or_refuse_write
+    _, error = await run_operation()
     assert str(error) == "refused"
 
 

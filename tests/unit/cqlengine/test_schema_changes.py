@@ -43,10 +43,10 @@ class Visit(Model):
     shared = columns.Text(static=True)
 
 
-def server(**changed: Any) -> dict[str, ServerColumn]:
+def server_columns(**changes: Any) -> dict[str, ServerColumn]:
     """Return the columns of Visit's table as a server reports them.
 
-    :param changed: columns to replace by name; None removes a column.
+    :param changes: columns to replace by name; None removes a column.
     """
     columns_by_name = {
         "guest": ServerColumn("guest", "int", "partition_key", 0, "none"),
@@ -57,7 +57,7 @@ def server(**changed: Any) -> dict[str, ServerColumn]:
         "shared": ServerColumn("shared", "text", "static", -1, "none"),
     }
     return {
-        name: column for name, column in (columns_by_name | changed).items() if column is not None
+        name: column for name, column in (columns_by_name | changes).items() if column is not None
     }
 
 
@@ -98,21 +98,21 @@ def test_create_table_has_columns_keys_and_options() -> None:
 
 
 def test_a_complete_table_needs_no_changes() -> None:
-    assert add_columns(Visit, "ks.visit", server()) == ([], [])
+    assert add_columns(Visit, "ks.visit", server_columns()) == ([], [])
 
 
 def test_columns_are_added_and_never_changed() -> None:
-    existing = server(
+    existing = server_columns(
         note=None,
         shared=ServerColumn("shared", "int", "regular", -1, "none"),
         day=ServerColumn("day", "int", "clustering", 0, "asc"),
     )
     changes, warnings = add_columns(Visit, "ks.visit", existing)
     assert changes == ['ALTER TABLE ks.visit ADD "note" text']
-    order, kind, static = warnings
-    assert '"day" in order asc, but Visit says desc' in order
-    assert "with a type (int) differing from the model type (text)" in kind
-    assert "is regular, but in Visit it is static" in static
+    order_warning, type_warning, static_warning = warnings
+    assert '"day" in order asc, but Visit says desc' in order_warning
+    assert "with a type (int) differing from the model type (text)" in type_warning
+    assert "is regular, but in Visit it is static" in static_warning
 
 
 @pytest.mark.parametrize(
@@ -134,10 +134,10 @@ def test_columns_are_added_and_never_changed() -> None:
 )
 def test_another_primary_key_is_an_error(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(CQLEngineException, match=message):
-        add_columns(Visit, "ks.visit", server(**changed))
+        add_columns(Visit, "ks.visit", server_columns(**changed))
 
 
-def test_options_that_differ() -> None:
+def test_only_options_that_differ_are_altered() -> None:
     """Only options that differ from the server's are altered."""
     server_options = {
         "comment": "10",
@@ -145,6 +145,7 @@ def test_options_that_differ() -> None:
         "default_time_to_live": 60,
         "compaction": {"class": "org.apache.cassandra.db.compaction.X", "on": "true", "more": "1"},
     }
+    # The server adds the package of the class and the options that were not said.
     assert option_changes(Visit, "ks.visit", server_options) == []
     assert option_changes(Visit, "ks.visit", {**server_options, "gc_grace_seconds": 6}) == [
         "ALTER TABLE ks.visit WITH gc_grace_seconds = 5"
@@ -168,15 +169,16 @@ def test_existing_indexes_are_found_by_their_target_column(target: str) -> None:
 @pytest.mark.parametrize("field", ['"', '"x"', 'a"b', "new\nline", "(paren)", "plain", "A"])
 def test_an_index_on_a_column_with_quotes_in_its_name(field: str) -> None:
     column = columns.Text(db_field=field, index=True)
-    kind: Any = type(
+    model: Any = type(
         "Odd",
         (Model,),
         {"__module__": __name__, "id": columns.Integer(primary_key=True), "c": column},
     )
     target = maybe_escape_name(field)
+    # The server reports the target of an index in one of these ways.
     for reported in (target, f"values({target})"):
-        assert missing_indexes(kind, "ks.odd", "odd", [reported]) == []
-    assert len(missing_indexes(kind, "ks.odd", "odd", ["x"])) == 1
+        assert missing_indexes(model, "ks.odd", "odd", [reported]) == []
+    assert len(missing_indexes(model, "ks.odd", "odd", ["x"])) == 1
 
 
 def test_names_of_indexes_contain_only_ascii_letters() -> None:

@@ -90,7 +90,7 @@ def test_placeholders_can_be_renumbered() -> None:
     assert statement.get_context() == {"7": 5, "8": "b"}
 
 
-def test_mistakes() -> None:
+def test_statements_refuse_clauses_of_the_wrong_kind() -> None:
     """Statements refuse clauses and operators of the wrong kind."""
     with pytest.raises(s.StatementException, match="operator must be of type"):
         s.WhereClause("a", "=", 1)  # type: ignore[arg-type]

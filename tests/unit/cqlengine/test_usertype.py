@@ -14,7 +14,7 @@ class Address(UserType):
     number = c.Integer(db_field="no")
 
 
-def test_user_types() -> None:
+def test_user_types_give_access_to_fields_and_notice_changes() -> None:
     """Instances of user-defined types give access to their fields and notice changes."""
     address = Address(street="a", no=1)
     assert (address.street, address["number"], address.keys(), address.values(), len(address)) == (
@@ -27,12 +27,13 @@ def test_user_types() -> None:
     assert dict(address.items()) == {"street": "a", "number": 1}
     assert repr(address) == "Address(street='a', number=1)"
     assert str(address) == "{'street': a, 'number': 1}"
-    changed = [address.has_changed_fields()]
+    # A new instance has changed, a saved one has not until a field is assigned.
+    has_changed = [address.has_changed_fields()]
     address.reset_changed_fields()
-    changed.append(address.has_changed_fields())
+    has_changed.append(address.has_changed_fields())
     address["street"] = "b"
-    changed.append(address.has_changed_fields())
-    assert changed == [True, False, True]
+    has_changed.append(address.has_changed_fields())
+    assert has_changed == [True, False, True]
     assert address != Address(street="a", number=1)
     with pytest.raises(KeyError):
         address["zip"]

@@ -46,11 +46,13 @@ def prepared(
     query_id: bytes = b"id",
     version: int = 4,
     keyspace: str = "ks",
-    **kinds: Any,
+    **types: Any,
 ) -> PreparedStatement:
-    """Return a prepared statement with these columns, of which the first is the partition key."""
-    kinds = kinds or {"k": Int32Type, "v": UTF8Type, "x": DoubleType}
-    columns = [ColumnMetadata(keyspace, "t", name, kind) for name, kind in kinds.items()]
+    """Return a prepared statement with columns of these types, of which the first is the partition
+    key.
+    """
+    types = types or {"k": Int32Type, "v": UTF8Type, "x": DoubleType}
+    columns = [ColumnMetadata(keyspace, "t", name, cqltype) for name, cqltype in types.items()]
     return PreparedStatement(columns, query_id, [0], text, keyspace, version, None, None)
 
 
@@ -70,13 +72,17 @@ class Item:
 
 
 class TestAdd:
-    def test_rows_of_one_statement_are_one_entry(self) -> None:
-        statement, other = prepared(), prepared(query_id=b"other")
+    def test_adjacent_rows_of_one_statement_share_their_query_id(self) -> None:
+        statement, other_statement = prepared(), prepared(query_id=b"other")
         batch = BatchStatement().reserve(100)
         for i in range(5):
             batch.add(statement, (i, "a", None))
-        batch.add(other, (5, "b", None)).add(statement, (6, "c", None)).add(statement, [7, "d"])
+        batch.add(other_statement, (5, "b", None)).add(statement, (6, "c", None)).add(
+            statement, [7, "d"]
+        )
         batch.add(statement, {"k": 8}).add(statement, Item(9, "e", 0.5))
+        # `entries` has one entry for each row, and the sent statements one for each run of
+        # rows.
         assert len(batch) == len(batch.entries) == 10
         assert [statement.query_id for statement, _ in statements(batch)] == [
             b"id",
@@ -84,27 +90,29 @@ class TestAdd:
             b"id",
         ]
         assert [int.from_bytes(row[0], "big") for row in values(batch)] == list(range(10))
+        # The first row's key.
         assert batch.routing_key == b"\0\0\0\0"
 
     def test_sealed_entries_do_not_change_with_the_batch(self) -> None:
         statement = prepared()
         batch = BatchStatement().add(statement, (1, "a", None)).add("INSERT ? ", (1,))
-        first = batch.sealed_entries()
+        sealed = batch.sealed_entries()
+        # The first of these rows would continue the last entry if it were not sealed.
         batch.add("INSERT ? ", (2,)).add(statement, (2, "b", None))
-        assert [len(entry) for entry in first] == [1, 1]  # type: ignore[arg-type]
+        assert [len(entry) for entry in sealed] == [1, 1]  # type: ignore[arg-type]
         assert len(batch) == 4
         batch = BatchStatement().add(statement, (1, "a", None))
-        first = batch.sealed_entries()
+        sealed = batch.sealed_entries()
         batch.add(statement, (2, "b", None))
-        assert [len(entry) for entry in first] == [1]  # type: ignore[arg-type]
+        assert [len(entry) for entry in sealed] == [1]  # type: ignore[arg-type]
         assert [len(entry) for entry in batch.sealed_entries()] == [1, 1]  # type: ignore[arg-type]
 
     def test_a_refused_row_leaves_the_batch_unchanged(self) -> None:
         statement = prepared()
         batch = BatchStatement().add(statement, (1, "a", None))
-        for wrong in [("x", "a", None), (1, 2), {"z": 1}, (), 5, None, "abc", (1, "a", 0.5, 4)]:
+        for row in [("x", "a", None), (1, 2), {"z": 1}, (), 5, None, "abc", (1, "a", 0.5, 4)]:
             with pytest.raises((TypeError, ValueError), match=r"(?s)INSERT INTO t"):
-                batch.add(statement, wrong)
+                batch.add(statement, row)
         with pytest.raises(
             (TypeError, ValueError), match=r"row 1: column \"k\" \(int, Int32Type\).*INSERT INTO t"
         ):
@@ -128,9 +136,10 @@ class TestAdd:
         assert [row[1] for _, _, row in batch._statements_and_parameters] == [b"a", b"b"]
         bound.values[1] = b"d"
         assert [block.values()[1] for _, block in statements(batch)] == [b"a", b"b"]
+        # `entries` shows the application's own object.
         assert batch.add(bound).entries[-1] is bound
 
-    def test_texts(self) -> None:
+    def test_texts_are_formatted_or_kept_to_be_prepared(self) -> None:
         """Texts with placeholders are formatted, and texts with bind markers and their values are
         kept to be prepared.
         """
@@ -143,6 +152,7 @@ class TestAdd:
         )
         assert batch.entries == ["INSERT 'it''s'", *["INSERT ?"] * 6]
         assert texts_of(batch.sealed_entries()) == [(None, "INSERT ?"), ("other", "INSERT ?")]
+        # A text has placeholders or bind markers, not both.
         with pytest.raises(ValueError, match="one kind"):
             batch.add("INSERT ? %s", (1, 2))
         assert len(batch) == 7
@@ -150,15 +160,21 @@ class TestAdd:
     def test_texts_are_bound_when_they_are_prepared(self) -> None:
         batch = BatchStatement().add("DELETE").add("INSERT ?", (1, "a")).add("INSERT ?", {"k": 2})
         batch.add_many("INSERT ?", [(3,)])
-        (_, text), (_, first), (bound_statement, second) = statements(
+        (_, text), (_, first_block), (bound_statement, second_block) = statements(
             batch, {(None, "INSERT ?"): prepared()}
         )
-        assert (text, len(first), len(second), bound_statement.query_id) == ("DELETE", 2, 1, b"id")
+        assert (text, len(first_block), len(second_block), bound_statement.query_id) == (
+            "DELETE",
+            2,
+            1,
+            b"id",
+        )
         # Preparing does not change the application's batch, which may be executed again elsewhere.
         assert (batch.routing_key, batch.keyspace, batch.own_keyspace) == (None, None, None)
-        rows = BatchStatement().add("?", (1,)).add("?", {"v": "a"})
+        # The second row has no value for the partition key `k`.
+        without_key = BatchStatement().add("?", (1,)).add("?", {"v": "a"})
         with pytest.raises(ValueError, match=r"row 1: the partition key.*INSERT INTO t"):
-            statements(rows, {(None, "?"): prepared()})
+            statements(without_key, {(None, "?"): prepared()})
 
     def test_a_text_with_empty_parameters_is_unchanged(self) -> None:
         batch = BatchStatement()
@@ -168,22 +184,23 @@ class TestAdd:
             batch.add(SimpleStatement("INSERT 'a%%b 100%' ?"), empty)
         assert set(batch.entries) == {"INSERT 'a%%b 100%'", "INSERT 'a%%b 100%' ?"}
 
-    def test_limits(self) -> None:
-        """A batch has at most 65535 statements; a refused addition leaves it unchanged."""
+    def test_a_batch_has_at_most_65535_statements(self) -> None:
+        """A refused addition leaves the batch unchanged."""
         statement = prepared()
         batch = BatchStatement().add_many(statement, [(1,)] * 0xFFFF)
-        refused: list[Callable[[], object]] = [
+        additions: list[Callable[[], object]] = [
             lambda: batch.add(statement, (1,)),
             lambda: batch.add_many(statement, [(1,)]),
             lambda: batch.add_many("INSERT ?", [(1,)]),
             lambda: BatchStatement().reserve(0x10000),
         ]
-        for add in refused:
+        for add in additions:
             with pytest.raises(ValueError, match="at most 65535"):
                 add()
         assert len(batch) == 0xFFFF
         with pytest.raises(TypeError, match="n must be"):
             batch.reserve("5")  # type: ignore[arg-type]
+        # No rows exceed no limit.
         batch.add_many(statement, [])
 
     @pytest.mark.parametrize("rows", [5, "text", b"text", {"k": 1}, None])
@@ -200,10 +217,8 @@ class TestAdd:
         with pytest.raises(TypeError, match="not BoundStatement"):
             BatchStatement().add_many(prepared().bind((1,)), [(1,)])  # type: ignore[arg-type]
 
-    def test_clear(self) -> None:
-        """A cleared batch is empty and can be used again, and entries that were sealed before keep
-        their rows.
-        """
+    def test_a_cleared_batch_is_empty_and_can_be_used_again(self) -> None:
+        """Entries that were sealed before keep their rows."""
         batch = BatchStatement().add_many(prepared(), [(1,)])
         entries = batch.sealed_entries()
         batch.add(prepared(), (2,)).clear()
@@ -213,7 +228,7 @@ class TestAdd:
 
 
 class TestRouting:
-    def test_the_first_statement_with_a_key(self) -> None:
+    def test_the_first_statement_with_a_key_routes_the_batch(self) -> None:
         """It gives the batch its routing key, keyspace and table, unless the key is set."""
         batch = (
             BatchStatement()
@@ -258,23 +273,25 @@ class TestPayload:
         request_body.prerender(4)
         return request_body
 
-    def test_the_current_query_id_is_sent(self) -> None:
+    def test_a_request_is_rendered_with_the_current_query_id(self) -> None:
         statement = prepared()
         request_body = self.request_body(BatchStatement().add_many(statement, [(1,), (2,)]))
 
         class Connection:
             wire_format = version = 4
 
-        before = request_body.render(Connection())  # type: ignore[arg-type]
+        body_before = request_body.render(Connection())  # type: ignore[arg-type]
+        # The statement was prepared again, and the server gave it another ID.
         statement.query_id = b"an"
-        after = request_body.render(Connection())  # type: ignore[arg-type]
-        assert before[2].count(b"\x02id") == after[2].count(b"\x02an") == 2
+        body_after = request_body.render(Connection())  # type: ignore[arg-type]
+        # A short with the ID's length, 2, precedes each of the two IDs.
+        assert body_before[2].count(b"\x02id") == body_after[2].count(b"\x02an") == 2
         assert (
             request_body.describe()
             == "a batch of 2 that begins with 'INSERT INTO t (k, v, x) VALUES (?, ?, ?)'"
         )
 
-    def test_partitions(self) -> None:
+    def test_a_request_counts_the_partitions_of_its_batch(self) -> None:
         """A request counts the partitions of its batch; the number is 0 (unknown) if a statement
         has no routing key.
         """
@@ -292,19 +309,19 @@ class TestPayload:
 class TestTables:
     """The same rows as tables of each library, each with its own missing values."""
 
-    def bound(self, rows: Any, **kinds: Any) -> list[list[Any]]:
+    def bound(self, rows: Any, **types_by_name: Any) -> list[list[Any]]:
         """Bind the rows, and return the decoded values."""
-        statement = prepared(**kinds)
-        types = [column.type for column in statement.column_metadata]
+        statement = prepared(**types_by_name)
+        column_types = [column.type for column in statement.column_metadata]
         return [
             [
-                None if body is None else kind.from_binary(body, 4)
-                for kind, body in zip(types, block.values(), strict=True)
+                None if cell is None else cqltype.from_binary(cell, 4)
+                for cqltype, cell in zip(column_types, block.values(), strict=True)
             ]
             for block in bind_rows(statement, rows).rows()
         ]
 
-    def test_numpy(self) -> None:
+    def test_records_of_numpy_are_bound_by_field_name(self) -> None:
         """Records of structured arrays are bound by the names of their fields."""
         array = numpy.array(
             [(0.5, "a", 1), (NAN, "é", 2)], dtype=[("x", "f8"), ("v", "U5"), ("k", "i4")]
@@ -316,11 +333,12 @@ class TestTables:
         assert self.bound(array.view(numpy.recarray))[0] == first
         assert self.bound(array[:0]) == []
 
-    def test_numpy_by_position(self) -> None:
+    def test_columns_of_a_plain_numpy_array_are_bound_by_position(self) -> None:
         """Columns of a plain array are bound by position, and their number must be right."""
         array = numpy.array([[1.0, NAN], [2.0, 0.5]])
         rows = self.bound(array, k=Int32Type, x=DoubleType)
         assert (rows[1], rows[0][0]) == ([2, 0.5], 1)
+        # NaN is null for an int column.
         assert self.bound(numpy.array([[1.0, NAN]]), k=Int32Type, v=Int32Type) == [[1, None]]
         with pytest.raises(ValueError, match="3 columns for 2 bind markers"):
             self.bound(numpy.zeros((2, 3)), k=Int32Type, x=DoubleType)
@@ -333,11 +351,11 @@ class TestTables:
             [(1, "2026-11-21T10:00:00.123456789", "2026-11-21", 5), (2, "NaT", "NaT", "NaT")],
             dtype=[("k", "i4"), ("at", "M8[ns]"), ("day", "M8[D]"), ("time", "m8[us]")],
         )
-        kinds = {"k": Int32Type, "at": DateType, "day": SimpleDateType, "time": TimeType}
-        first, second = self.bound(array, **kinds)
-        assert first[1] == datetime.datetime(2026, 11, 21, 10, 0, 0, 123000)
-        assert (str(first[2]), first[3].nanosecond_time) == ("2026-11-21", 5000)
-        assert second == [2, None, None, None]
+        types = {"k": Int32Type, "at": DateType, "day": SimpleDateType, "time": TimeType}
+        values, nulls = self.bound(array, **types)
+        assert values[1] == datetime.datetime(2026, 11, 21, 10, 0, 0, 123000)
+        assert (str(values[2]), values[3].nanosecond_time) == ("2026-11-21", 5000)
+        assert nulls == [2, None, None, None]
 
     def test_numpy_vectors(self) -> None:
         """A field that is an array is a vector."""
@@ -349,11 +367,9 @@ class TestTables:
         array["e"][1] = [1, 2, 3]
         assert self.bound(array, k=Int32Type, e=vector)[1] == [0, [1.0, 2.0, 3.0]]
 
-    def test_pandas(self) -> None:
-        """Rows of data frames are bound by column name, and missing values are null, except NaN for
-        a float column.
-        """
-        moment = pandas.Timestamp("2026-11-21 10:00:00.123")
+    def test_rows_of_pandas_are_bound_by_column_name(self) -> None:
+        """Missing values are null, except NaN for a float column."""
+        time = pandas.Timestamp("2026-11-21 10:00:00.123")
         frame = pandas.DataFrame(
             {
                 "x": [0.5, NAN, NAN],
@@ -362,17 +378,18 @@ class TestTables:
                 "n": [7, None, NAN],
                 "m": pandas.array([7, None, 8], dtype="Int64"),
                 "y": pandas.array([0.5, None, 0.25], dtype="Float64"),
-                "at": [moment, pandas.NaT, None],
+                "at": [time, pandas.NaT, None],
                 "o": numpy.array([1, pandas.NA, None], dtype=object),
             },
             index=["i", "j", "l"],
         )
-        kinds = {
+        types = {
             "k": Int32Type, "v": UTF8Type, "x": DoubleType, "n": Int32Type, "m": Int32Type,
             "y": DoubleType, "at": DateType, "o": Int32Type,
         }  # fmt: skip
-        rows = self.bound(frame, **kinds)
-        assert rows[0] == [1, "a", 0.5, 7, 7, 0.5, moment.to_pydatetime(), 1]
+        rows = self.bound(frame, **types)
+        assert rows[0] == [1, "a", 0.5, 7, 7, 0.5, time.to_pydatetime(), 1]
+        # Column 2 is `x`, of type double.
         assert math.isnan(rows[1][2])
         assert math.isnan(rows[2][2])
         assert rows[1][:2] + rows[1][3:] == [2, None, None, None, None, None, None]
@@ -380,21 +397,21 @@ class TestTables:
         with pytest.raises(TypeError, match=r'row 0: column "k" \(int, Int32Type\): 1.5'):
             self.bound(pandas.DataFrame({"k": [1.5]}), k=Int32Type)
 
-    def test_arrow(self) -> None:
-        """Rows of tables, record batches and other Arrow exports are bound by column name."""
-        moment = datetime.datetime(2026, 11, 21, 10, 0, 0, 123000)
+    def test_rows_of_arrow_are_bound_by_column_name(self) -> None:
+        """The rows may be in tables, record batches and other Arrow exports."""
+        time = datetime.datetime(2026, 11, 21, 10, 0, 0, 123000)
         key = uuid.uuid4()
         table = pyarrow.table(
             {
                 "v": ["a", None],
                 "x": pyarrow.array([0.5, None]),
                 "k": pyarrow.array([1, 2], pyarrow.int8()),
-                "at": pyarrow.array([moment, None], pyarrow.timestamp("ns")),
+                "at": pyarrow.array([time, None], pyarrow.timestamp("ns")),
                 "u": pyarrow.array([key.bytes, None], pyarrow.binary(16)),
                 "n": pyarrow.array([7.0, NAN]),
             }
         )
-        kinds = {
+        types = {
             "k": Int32Type,
             "v": UTF8Type,
             "x": DoubleType,
@@ -402,7 +419,7 @@ class TestTables:
             "u": UUIDType,
             "n": Int32Type,
         }
-        expected = [[1, "a", 0.5, moment, key, 7], [2, None, None, None, None, None]]
+        expected = [[1, "a", 0.5, time, key, 7], [2, None, None, None, None, None]]
 
         # Objects of other libraries that have only the methods of Arrow's C interface.
         class Stream:
@@ -413,15 +430,15 @@ class TestTables:
             def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
                 return table.to_batches()[0].__arrow_c_array__(requested_schema)
 
-        for form in (
+        for arrow_table in (
             table,
             table.to_batches()[0],
             Stream(),
             Single(),
             pyarrow.concat_tables([table[:1], table[1:]]),
         ):
-            assert self.bound(form, **kinds) == expected
-            assert len(BatchStatement().add_many(INSERT, form)) == 2
+            assert self.bound(arrow_table, **types) == expected
+            assert len(BatchStatement().add_many(INSERT, arrow_table)) == 2
 
     def test_polars(self) -> None:
         """Rows of a polars frame are bound by column name."""
@@ -430,27 +447,30 @@ class TestTables:
         assert self.bound(frame) == [[1, "a", 0.5], [2, None, None]]
         assert len(BatchStatement().add_many(INSERT, frame)) == 2
 
-    @pytest.mark.parametrize("form", ["numpy", "pandas", "arrow"])
-    def test_columns_that_do_not_fit(self, form: str) -> None:
+    @pytest.mark.parametrize("library", ["numpy", "pandas", "arrow"])
+    def test_columns_that_do_not_fit(self, library: str) -> None:
         """The error names the column, or the row and the column."""
 
-        def table(**columns: list[Any]) -> Any:
-            if form == "numpy":
+        def make_table(**columns: list[Any]) -> Any:
+            if library == "numpy":
                 rows = list(zip(*columns.values(), strict=True))
                 return numpy.array(rows, dtype=[(name, "i4") for name in columns])
-            return pandas.DataFrame(columns) if form == "pandas" else pyarrow.table(columns)
+            return pandas.DataFrame(columns) if library == "pandas" else pyarrow.table(columns)
 
         with pytest.raises(
             ValueError, match=r"the table has no column 'v', 'x'; it has k .*INSERT INTO t"
         ):
-            self.bound(table(k=[1]))
+            self.bound(make_table(k=[1]))
         with pytest.raises(
             ValueError, match="the table has the column 'more', but the bind markers are k, v, x"
         ):
-            self.bound(table(k=[1], v=[2], x=[3], more=[4]))
+            self.bound(make_table(k=[1], v=[2], x=[3], more=[4]))
+        # The NumPy array has only integers, so it cannot hold None.
         with pytest.raises(TypeError, match=r'row 1: column "v" \(text, \w+\)'):
             self.bound(
-                table(k=[1, 2], v=[None, 2], x=[3, 4]) if form != "numpy" else [(1, None), (2, 2)]
+                make_table(k=[1, 2], v=[None, 2], x=[3, 4])
+                if library != "numpy"
+                else [(1, None), (2, 2)]
             )
 
 
@@ -463,7 +483,7 @@ def test_times_of_arrow_keep_their_nanoseconds() -> None:
 
 
 class TestBatch:
-    def test_entries_in_order(self) -> None:
+    def test_entries_keep_their_order(self) -> None:
         statement = people()
         batch = BatchStatement(BatchType.UNLOGGED)
         batch.add(statement, (1, "a")).add(statement.bind((2, "b"))).add(
@@ -492,7 +512,7 @@ class TestBatch:
         batch.add(SimpleStatement("x", custom_payload={"b": b"2"}))
         assert batch.custom_payload == {"a": b"1", "b": b"2"}
 
-    def test_limits_and_mistakes(self) -> None:
+    def test_refused_additions(self) -> None:
         batch = BatchStatement()
         with pytest.raises(TypeError, match="int"):
             batch.add(5)  # type: ignore[arg-type]
@@ -515,12 +535,13 @@ class TestBatch:
 
 def test_a_batch_keeps_the_keyspace_that_the_application_has_set() -> None:
     simple = SimpleStatement("INSERT INTO t (k) VALUES (13)", routing_key=b"x")
-    elsewhere = SimpleStatement("INSERT INTO t (k) VALUES (1)", routing_key=b"y", keyspace="c")
-    for statement in (simple, elsewhere, prepared().bind((1, "a", 1.0))):
+    with_keyspace = SimpleStatement("INSERT INTO t (k) VALUES (1)", routing_key=b"y", keyspace="c")
+    for statement in (simple, with_keyspace, prepared().bind((1, "a", 1.0))):
         batch = BatchStatement()
         batch.keyspace = "b"
         batch.add(statement)
         assert batch.keyspace == "b"
+        # The statement still gives the batch its routing key.
         assert batch.routing_key is not None
     batch = BatchStatement()
     batch.keyspace = "b"

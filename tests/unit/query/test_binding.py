@@ -18,12 +18,15 @@ Column = namedtuple("Column", "keyspace_name table_name name type")
 COLUMNS = [Column("ks", "t", "id", Int32Type), Column("ks", "t", "name", UTF8Type)]
 
 
-def prepared(kind: Any = PreparedStatement, indexes: Any = (0,)) -> Any:
-    """Return a prepared statement of this class."""
-    return kind(
+def prepared(statement_class: Any = PreparedStatement, key_indexes: Any = (0,)) -> Any:
+    """Return a prepared statement of this class.
+
+    :param key_indexes: the positions of the partition key's columns.
+    """
+    return statement_class(
         COLUMNS,
         b"id",
-        list(indexes),
+        list(key_indexes),
         "INSERT INTO t (id, name) VALUES (?, ?)",
         "other",
         4,
@@ -101,7 +104,7 @@ def test_mistakes_name_the_statement(twins: Twins) -> None:
     with pytest.raises(ValueError, match=r"3 values|Too many"):
         twins.binding.bind(prepared(), (7, "seven", 9))
     with pytest.raises(ValueError, match="the partition key needs a value for 'name'"):
-        twins.binding.bind(prepared(indexes=[1]), (7,))
+        twins.binding.bind(prepared(key_indexes=[1]), (7,))
     with pytest.raises(ValueError, match="the partition key needs a value for 'id'"):
         twins.binding.bind(prepared(), {"name": "seven"})
     statement = prepared()

@@ -17,7 +17,7 @@ from cassandra.query import (
 )
 
 
-def prepared(version: int = 4, routing: list[int] | None = None) -> PreparedStatement:
+def prepared(version: int = 4, key_indexes: list[int] | None = None) -> PreparedStatement:
     columns = [
         ColumnMetadata("ks", "people", "id", Int32Type),
         ColumnMetadata("ks", "people", "name", UTF8Type),
@@ -25,7 +25,14 @@ def prepared(version: int = 4, routing: list[int] | None = None) -> PreparedStat
     ]
     text = "INSERT INTO people (id, name, marks) VALUES (?, ?, ?)"
     return PreparedStatement(
-        columns, b"\x01\x02", [0] if routing is None else routing, text, "ks", version, None, None
+        columns,
+        b"\x01\x02",
+        [0] if key_indexes is None else key_indexes,
+        text,
+        "ks",
+        version,
+        None,
+        None,
     )
 
 
@@ -59,7 +66,7 @@ class TestBoundStatement:
         with pytest.raises(ValueError, match="name"):
             prepared(version=3).bind((7,))
 
-    def test_too_many_and_unknown(self) -> None:
+    def test_too_many_values_and_unknown_names(self) -> None:
         """Too many values, and unknown names if `strict_names` is set, are refused."""
         with pytest.raises(ValueError, match=r"(?s)4.*3.*INSERT INTO people"):
             prepared().bind((1, "x", [], 4))
@@ -100,8 +107,10 @@ class TestBoundStatement:
             "people",
         )
         assert bound.custom_payload == {"a": b"b"}
-        other = BoundStatement(statement, consistency_level=ConsistencyLevel.ONE, fetch_size=None)
-        assert (other.consistency_level, other.fetch_size) == (ConsistencyLevel.ONE, None)
+        overridden = BoundStatement(
+            statement, consistency_level=ConsistencyLevel.ONE, fetch_size=None
+        )
+        assert (overridden.consistency_level, overridden.fetch_size) == (ConsistencyLevel.ONE, None)
 
     def test_there_is_no_routing_key_if_unknown_or_partly_bound(self) -> None:
         assert prepared(routing=[]).bind((1,)).routing_key is None
@@ -146,7 +155,7 @@ def test_a_large_matrix_gets_the_same_advice_as_a_small_one() -> None:
 
 def test_a_bound_statement_takes_the_settings_of_its_prepared_statement() -> None:
     statement = prepared()
-    policy, other = FallthroughRetryPolicy(), FallthroughRetryPolicy()
+    policy, other_policy = FallthroughRetryPolicy(), FallthroughRetryPolicy()
     statement.retry_policy = policy
     statement.consistency_level = ConsistencyLevel.QUORUM
     statement.serial_consistency_level = ConsistencyLevel.LOCAL_SERIAL
@@ -159,18 +168,18 @@ def test_a_bound_statement_takes_the_settings_of_its_prepared_statement() -> Non
     assert bound.is_idempotent is True
     assert bound.fetch_size == 7
     assert (bound.keyspace, bound.table) == ("ks", "people")
-    own = BoundStatement(
+    with_own_settings = BoundStatement(
         statement,
-        retry_policy=other,
+        retry_policy=other_policy,
         consistency_level=ConsistencyLevel.ONE,
         serial_consistency_level=ConsistencyLevel.SERIAL,
         fetch_size=3,
         keyspace="elsewhere",
     )
-    assert own.retry_policy is other
-    assert own.consistency_level == ConsistencyLevel.ONE
-    assert own.serial_consistency_level == ConsistencyLevel.SERIAL
-    assert (own.fetch_size, own.keyspace) == (3, "elsewhere")
+    assert with_own_settings.retry_policy is other_policy
+    assert with_own_settings.consistency_level == ConsistencyLevel.ONE
+    assert with_own_settings.serial_consistency_level == ConsistencyLevel.SERIAL
+    assert (with_own_settings.fetch_size, with_own_settings.keyspace) == (3, "elsewhere")
 
 
 def test_without_settings_a_bound_statement_has_none() -> None:
@@ -209,10 +218,10 @@ def test_binding_again_keeps_the_application_s_routing_key(key: Any) -> None:
     bound = BoundStatement(prepared(), routing_key=key)
     bound.bind((7,))
     assert bound.bind((8,)).routing_key == b"own"
-    computed = prepared().bind((7,))
-    assert computed.routing_key == b"\0\0\0\x07"
-    computed.routing_key = key
-    assert computed.bind((8,)).routing_key == b"own"
+    bound_with_computed_key = prepared().bind((7,))
+    assert bound_with_computed_key.routing_key == b"\0\0\0\x07"
+    bound_with_computed_key.routing_key = key
+    assert bound_with_computed_key.bind((8,)).routing_key == b"own"
 
 
 def test_values_that_cannot_be_bound_leave_values_and_routing_key() -> None:

@@ -13,13 +13,15 @@ from cassandra.sentinels import UNSET_VALUE
 
 def test_a_named_row_is_bound_by_its_encoded_values() -> None:
     statement: Any = object()
+    find_statement = {b"id": statement}.get
     row = NamedRow(b"id", (b"ab", None, UNSET_VALUE))
-    prepared, block = row.bound({b"id": statement}.get)
+    prepared, block = row.bound(find_statement)
     assert prepared is statement
     (values,) = values_of_rows(block)
     assert values.values() == [b"ab", None, UNSET_VALUE]
     assert block.has_unset is True
-    assert NamedRow(b"id", [b"ab"]).bound({b"id": statement}.get)[1].has_unset is False
+    _, block_without_unset = NamedRow(b"id", [b"ab"]).bound(find_statement)
+    assert block_without_unset.has_unset is False
 
 
 def test_an_unknown_id_is_refused() -> None:

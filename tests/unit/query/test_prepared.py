@@ -34,28 +34,32 @@ def test_attributes_of_a_prepared_statement() -> None:
     assert (statement.query_string, statement.protocol_version) == ("SELECT 1", 5)
     assert (statement.consistency_level, statement.fetch_size) == (None, FETCH_SIZE_UNSET)
     assert (statement.is_idempotent, statement.serial_consistency_level) == (False, None)
-    bare = PreparedStatement([], b"id", None, "SELECT 1", "own", 5, None, None)
-    assert (bare.table_keyspace, bare.table, bare.needed_values) == ("own", None, 0)
+    without_columns = PreparedStatement([], b"id", None, "SELECT 1", "own", 5, None, None)
+    assert (
+        without_columns.table_keyspace,
+        without_columns.table,
+        without_columns.needed_values,
+    ) == ("own", None, 0)
 
 
 def test_setting_strict_names_replaces_the_bind_plan() -> None:
     statement = prepared()
-    plan = statement.bind_plan
+    first_plan = statement.bind_plan
     assert statement.strict_names is False
     statement.strict_names = True
     assert statement.strict_names is True
-    assert statement.bind_plan is not plan
+    assert statement.bind_plan is not first_plan
     with pytest.raises(ValueError, match="values for 'x', but the bind markers are a, b"):
         statement.bind({"a": 1, "b": "x", "x": 5})
     assert statement.bind({"a": 1, "b": "x"}).values == [b"\0\0\0\x01", b"x"]
 
 
-def test_columns_and_their_id_change_together() -> None:
+def test_result_metadata_and_its_id_change_together() -> None:
     statement = prepared()
     metadata: Any = object()
-    before = statement.result_metadata_and_id
+    pair_before = statement.result_metadata_and_id
     statement.update_result_metadata(metadata, b"second")
-    assert before == (None, None)
+    assert pair_before == (None, None)
     assert statement.result_metadata_and_id == (metadata, b"second")
     assert (statement.result_metadata, statement.result_metadata_id) == (metadata, b"second")
 
@@ -90,16 +94,19 @@ def test_a_copy_uses_and_follows_the_converters(duplicate: Callable[[Any], Any])
     statement = with_codecs(codecs)
     statement.strict_names = True
     statement.consistency_level = ConsistencyLevel.QUORUM
+    # An attribute of the application that refers to the statement itself.
     statement.__dict__["mark"] = [statement]
     copied = duplicate(statement)
     assert copied is not statement
     assert type(copied) is PreparedStatement
     assert copied.codecs is codecs
     assert (copied.strict_names, copied.consistency_level) == (True, ConsistencyLevel.QUORUM)
+    # A deep copy refers to itself.
     assert copied.__dict__["mark"] == [statement if duplicate is copy.copy else copied]
     assert copied.bind((1, "a")).values[1] == b"A"
     assert isinstance(copied.result_metadata, ConvertedMetadata)
     assert copied.result_metadata_id == b"second"
+    # The copy follows later changes of the registry.
     codecs.unregister_type("text")
     assert copied.bind((1, "a")).values[1] == b"a"
     assert type(copied.result_metadata) is ResultMetadata
@@ -114,6 +121,7 @@ def test_a_copy_of_a_bound_statement_keeps_the_converters() -> None:
     copied = copy.deepcopy(bound)
     codecs.register_type("text", UPPER)
     assert copied.bind((1, "a")).values[1] == b"A"
+    # The original was bound before the converter was registered.
     assert bound.values[1] == b"a"
 
 

@@ -15,4 +15,5 @@ async def test_a_prepared_use_changes_the_keyspace() -> None:
             assert session.keyspace == "b"
             await session.set_keyspace("a")
             await session.execute(statement.bind(()))
+            # Six requests use all connections of the session.
             assert {ran_in(await session.execute("SELECT ks()")) for _ in range(6)} == {"b"}

@@ -8,14 +8,15 @@ from cassandra.query.recently_used import RecentlyUsed
 
 
 def test_the_least_recently_used_entry_is_dropped() -> None:
-    recent: RecentlyUsed[str, int] = RecentlyUsed(3)
+    cache: RecentlyUsed[str, int] = RecentlyUsed(3)
     for i, key in enumerate("abc"):
-        recent.put(key, i)
-    assert recent.get("a") == 0
-    recent.put("d", 3)
-    assert recent.get("b") is None
-    assert (recent.get("a"), recent.get("c"), recent.get("d")) == (0, 2, 3)
-    assert len(recent) == 3
+        cache.put(key, i)
+    # After this, "b" is the entry that was used least recently.
+    assert cache.get("a") == 0
+    cache.put("d", 3)
+    assert cache.get("b") is None
+    assert (cache.get("a"), cache.get("c"), cache.get("d")) == (0, 2, 3)
+    assert len(cache) == 3
 
 
 def test_a_value_is_replaced() -> None:

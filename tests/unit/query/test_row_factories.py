@@ -45,7 +45,7 @@ def test_column_names_that_are_not_identifiers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "method"),
+    ("factory_name", "method"),
     [
         ("tuple_factory", "tuples"),
         ("named_tuple_factory", "named_tuples"),
@@ -53,26 +53,29 @@ def test_column_names_that_are_not_identifiers() -> None:
         ("ordered_dict_factory", "ordered_dicts"),
     ],
 )
-def test_the_decoder_replaces_a_factory_and_not_its_wrapper(name: str, method: str) -> None:
-    factory = getattr(row_factories, name)
+def test_the_decoder_replaces_a_factory_and_not_its_wrapper(factory_name: str, method: str) -> None:
+    factory = getattr(row_factories, factory_name)
 
     @functools.wraps(factory)
     def wrapper(names: Any, rows: Any) -> Any:
         return factory(names, rows)
 
     assert factory.row_plan_method == (method, factory)
+    # `wraps` copies the attribute; the decoder sees that it belongs to another function.
     assert wrapper.row_plan_method[1] is not wrapper  # type: ignore[attr-defined]
+    # The factories are pickled by this name.
     assert factory.__module__ == "cassandra.query"
 
 
 def test_rows_with_many_columns() -> None:
     """Rows can be read by attribute, index and iteration, compared, copied and pickled."""
     first, second = pseudo_namedtuple_factory(NAMES, ROWS)
-    assert (first.a, first[1], first[-1], first[:1], len(first), list(first)) == (
-        1, 2, 2, (1,), 2, [1, 2],
-    )  # fmt: skip
+    assert first.a == 1
+    assert (first[1], first[-1], first[:1]) == (2, 2, (1,))
+    assert (len(first), list(first)) == (2, [1, 2])
     assert first == PseudoNamedTupleRow(OrderedDict(a=1, b=2))
     assert first != second
+    # A row is not equal to a tuple, although both have the same hash.
     assert first != (1, 2)
     assert hash(first) == hash((1, 2))
     assert repr(first) == "Row(a=1, b=2)"

@@ -39,9 +39,10 @@ async def awaited(node: FakeNode, **settings: Any) -> list[Any]:
         return read_rows + [row async for row in await session.execute(prepared)]
 
 
-def blocking(node: FakeNode, **settings: Any) -> list[Any]:
+def read_with_blocking_api(node: FakeNode, **settings: Any) -> list[Any]:
     read_rows: list[Any] = []
     with Cluster([node.address], port=node.port, **settings) as cluster:
+        # The second session uses what the first one has cached.
         for _ in range(2):
             session = cluster.connect()
             read_rows += session.execute(in_pages())
@@ -51,7 +52,7 @@ def blocking(node: FakeNode, **settings: Any) -> list[Any]:
 
 
 async def test_named_tuples_have_one_class(node: FakeNode) -> None:
-    read_rows = blocking(node) + await awaited(node)
+    read_rows = read_with_blocking_api(node) + await awaited(node)
     assert read_rows == ROWS * 8
     assert {type(row) for row in read_rows} == {row_class(NAMES)}
 
@@ -60,6 +61,6 @@ async def test_dicts_in_both_apis(node: FakeNode) -> None:
     """With `dict_factory`, both APIs return plain dicts."""
     profile = ExecutionProfile(row_factory=dict_factory)
     settings = {"execution_profiles": {EXEC_PROFILE_DEFAULT: profile}}
-    read_rows = blocking(node, **settings) + await awaited(node, **settings)
+    read_rows = read_with_blocking_api(node, **settings) + await awaited(node, **settings)
     assert read_rows == [dict(zip(NAMES, row, strict=True)) for row in ROWS] * 8
     assert {type(row) for row in read_rows} == {dict}

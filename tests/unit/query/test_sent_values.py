@@ -23,8 +23,8 @@ def bound() -> BoundStatement:
     return prepared().bind((1, "ada", None))
 
 
-def test_assigning_to_an_item_of_values() -> None:
-    """The item is in the values, the raw values and the routing key."""
+def test_assigning_to_an_item_of_values_changes_the_bound_value() -> None:
+    """The values, the raw values and the routing key, which is item 0, have the assigned item."""
     statement = bound()
     statement.values[1] = b"eve"
     assert statement.values == [ONE, b"eve", None]
@@ -37,7 +37,7 @@ def test_assigning_to_an_item_of_values() -> None:
     assert statement.block.has_unset
 
 
-def test_assigning_a_list_to_values() -> None:
+def test_assigning_a_list_to_values_replaces_them_and_the_computed_key() -> None:
     """The list replaces the values and the computed routing key, but not one that was set."""
     statement = bound()
     assert statement.routing_key == ONE
@@ -101,9 +101,11 @@ def test_copies_of_values_are_plain_lists() -> None:
         list(statement.values),
         statement.values[:],
     ):
+        # Changing a copy does not change the statement.
         values[0] = b"x"
         assert type(values) is list
     assert statement.values == [ONE, b"ada", None]
+    # A statement that was never bound has no values.
     assert BoundStatement(prepared()).values == []
 
 
@@ -125,12 +127,12 @@ def node() -> Iterator[FakeNode]:
 
 def values_sent(node: FakeNode) -> list[Any]:
     """Return the values of all EXECUTE and BATCH requests that the node received."""
-    values: list[Any] = []
+    sent: list[Any] = []
     for request in node.requests:
         if request.opcode == Opcode.EXECUTE:
-            values.append(list(request.values))
-        values += [list(entry.values) for entry in request.statements]
-    return values
+            sent.append(list(request.values))
+        sent += [list(entry.values) for entry in request.statements]
+    return sent
 
 
 def bind_and_replace(statement: Any) -> Any:
@@ -140,7 +142,7 @@ def bind_and_replace(statement: Any) -> Any:
     return bound_statement
 
 
-def blocking(session: Session) -> None:
+def send_with_blocking_api(session: Session) -> None:
     """Send statements with replaced values through each call of the blocking API."""
     statement = session.prepare(TEXT)
     session.execute(bind_and_replace(statement))
@@ -148,22 +150,22 @@ def blocking(session: Session) -> None:
     batch = BatchStatement()
     batch.add(bind_and_replace(statement))
     session.execute(batch)
-    many = BatchStatement()
-    many.add_all([bind_and_replace(statement)] * 2, [None] * 2)
-    session.execute(many)
-    unset = bind_and_replace(statement)
-    unset.values = [TWO, UNSET_VALUE]
-    session.execute(unset)
+    many_in_one_call = BatchStatement()
+    many_in_one_call.add_all([bind_and_replace(statement)] * 2, [None] * 2)
+    session.execute(many_in_one_call)
+    with_unset = bind_and_replace(statement)
+    with_unset.values = [TWO, UNSET_VALUE]
+    session.execute(with_unset)
 
 
 def test_blocking(node: FakeNode) -> None:
     """Each call of the blocking API sends the assigned values."""
     with Cluster([node.address], port=node.port) as cluster:
-        blocking(cluster.connect())
+        send_with_blocking_api(cluster.connect())
     assert values_sent(node) == [[ONE, b"two"]] * 5 + [[TWO, NOT_SET]]
 
 
-async def test_awaited(node: FakeNode) -> None:
+async def test_the_asyncio_api_sends_assigned_values(node: FakeNode) -> None:
     """The asyncio API sends the assigned values, also in batches."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()

@@ -57,7 +57,7 @@ class Uncopied:
 
 
 @pytest.mark.parametrize(
-    "make",
+    "make_row",
     [
         lambda v: [1, v],
         lambda v: (1, v),
@@ -71,16 +71,17 @@ class Uncopied:
         lambda v: collections.deque([1, v]),
     ],
 )
-def test_changing_a_collection_inside_a_row_does_not_affect_the_copy(make: Any) -> None:
-    def flat(row: Any) -> str:
+def test_changing_a_collection_inside_a_row_does_not_affect_the_copy(make_row: Any) -> None:
+    def content_of(row: Any) -> str:
         return repr(vars(row)) if isinstance(row, Plain) else repr(row)
 
     items = [5]
-    row = make(items)
+    row = make_row(items)
     copied = snapshot(row)
-    before = flat(copied)
+    content_before = content_of(copied)
     items.append(6)
-    assert flat(copied) == before
+    assert content_of(copied) == content_before
+    # A mapping proxy cannot be created by its type.
     if not isinstance(row, types.MappingProxyType):
         assert type(copied) is type(row)
 
@@ -94,6 +95,7 @@ def test_mutable_rows_and_values_are_copied() -> None:
     (copied,) = snapshot([memoryview(buffer)])
     buffer[:] = b"b"
     assert copied == b"a"
+    # The keys of an OrderedMap need no hash.
     assert snapshot([OrderedMap([([1], 2)])]) == [OrderedMap([([1], 2)])]
 
 
@@ -165,6 +167,7 @@ def test_an_object_that_a_row_holds_is_used_as_it_is() -> None:
     assert snapshot(collections.UserDict(session=session))["session"] is session
     assert snapshot(collections.deque([session]))[0] is session
 
+    # An attribute of a list is used as it is too, although the list's items are copied.
     class Owned(list[Any]):
         owner: Any
 
@@ -202,6 +205,7 @@ def test_collections_that_hold_themselves_are_copied() -> None:
 def test_a_row_of_any_depth_is_copied() -> None:
     first = last = Node("first")
     nested: list[Any] = []
+    # More levels than Python's recursion limit allows.
     for number in range(5000):
         nested = [nested]
         last.children = [Node(str(number))]
@@ -248,7 +252,7 @@ class Unregistered(Registered):
 
 
 @pytest.mark.parametrize(
-    "make",
+    "make_value",
     [
         Attrs,
         lambda v: Model(v=v),
@@ -259,9 +263,9 @@ class Unregistered(Registered):
         lambda v: Slots(1, v),
     ],
 )
-def test_values_with_declared_fields_are_copied(make: Any) -> None:
+def test_values_with_declared_fields_are_copied(make_value: Any) -> None:
     UserTypes(Metadata()).add("ks", "registered", Registered)
-    value = make([1])
+    value = make_value([1])
     row = [1, {"x": value}]
     copied = snapshot(row)[1]["x"]
     value.v.append(2)
@@ -282,6 +286,7 @@ def test_other_mappings_inside_a_row_are_copied() -> None:
         inner.append(2)
         assert type(copied) is type(value)
         assert copied["a"] == [1]
+        # Undo the change for the next mapping.
         inner.pop()
 
 
@@ -289,7 +294,7 @@ def test_other_mappings_inside_a_row_are_copied() -> None:
 
 
 @pytest.mark.parametrize(
-    "make",
+    "make_view",
     [
         lambda: memoryview(array.array("d", [1.5, 2.5])),
         lambda: memoryview(array.array("i", [1, 2, 3, 4]))[::2],
@@ -298,20 +303,21 @@ def test_other_mappings_inside_a_row_are_copied() -> None:
         lambda: memoryview(bytearray(b"abcd")).cast("c"),
     ],
 )
-def test_a_memoryview_is_copied_with_its_format(make: Any) -> None:
-    view = make()
+def test_a_memoryview_is_copied_with_its_format(make_view: Any) -> None:
+    view = make_view()
     (copied,) = snapshot([view])
     assert (copied.format, copied.shape, copied.tolist()) == (
         view.format,
         view.shape,
         view.tolist(),
     )
-    before = copied.tolist()
+    content_before = copied.tolist()
     if view.nbytes:
-        owner = view.obj
-        numpy.frombuffer(owner, "u1")[:] = 0
-        assert view.tolist() != before
-    assert copied.tolist() == before
+        underlying_buffer = view.obj
+        # Change the memory under the view.
+        numpy.frombuffer(underlying_buffer, "u1")[:] = 0
+        assert view.tolist() != content_before
+    assert copied.tolist() == content_before
 
 
 def test_a_memoryview_of_a_foreign_format_is_copied() -> None:
@@ -331,15 +337,20 @@ def test_elements_of_object_arrays_are_copied() -> None:
     structured = numpy.array([(1, shared)], [("k", "i4"), ("v", object)])
     masked = numpy.ma.array(flat, mask=[False, True])
     series = pandas.Series([shared, None], index=[3, 3])
-    copies = [snapshot(value) for value in (flat, square, structured, masked, series)]
+    flat_copy, square_copy, structured_copy, masked_copy, series_copy = (
+        snapshot(value) for value in (flat, square, structured, masked, series)
+    )
     record = snapshot([structured[0]])[0]
+    # An array without dimensions.
     scalar = snapshot([flat[:1].reshape(())])[0]
+    # This changes the list in all the originals.
     shared.append(2)
-    assert copies[0].tolist() == [[1], {"a": [1]}]
-    assert copies[1].tolist() == [[None, None], [None, [1]]]
-    assert copies[2].tolist() == [(1, [1])]
-    assert copies[3].tolist() == [[1], None]
-    assert copies[4].tolist() == [[1], None]
-    assert list(copies[4].index) == [3, 3]
+    assert flat_copy.tolist() == [[1], {"a": [1]}]
+    assert square_copy.tolist() == [[None, None], [None, [1]]]
+    assert structured_copy.tolist() == [(1, [1])]
+    # The masked element is None.
+    assert masked_copy.tolist() == [[1], None]
+    assert series_copy.tolist() == [[1], None]
+    assert list(series_copy.index) == [3, 3]
     assert record["v"] == [1]
     assert scalar.item() == [1]

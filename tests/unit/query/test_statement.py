@@ -48,6 +48,7 @@ class TestSimpleStatement:
             (bytearray(b"ab"), b"ab"),
             (memoryview(b"ab"), b"ab"),
             (["é"], "é".encode()),
+            # The parts of a list get their lengths before them and a zero after them.
             (["ab", b"c"], b"\x00\x02ab\x00\x00\x01c\x00"),
             ((b"ab", bytearray(b"c")), b"\x00\x02ab\x00\x00\x01c\x00"),
             ([], None),

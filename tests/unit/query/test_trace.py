@@ -26,18 +26,18 @@ class Session:
     """Fake session that answers reads of traces in order, and repeats the last answer."""
 
     def __init__(self, *sessions: Any, events: Any = (EVENTS,)) -> None:
-        self.left = list(sessions)
+        self.session_rows = list(sessions)
         self.events = list(events)
-        self.read: list[tuple[Any, dict[str, Any]]] = []
+        self.reads: list[tuple[Any, dict[str, Any]]] = []
 
     def _answer(self, statement: Any, parameters: Any, options: dict[str, Any]) -> Any:
         """Return the next rows of sessions or events, and record the read."""
         assert parameters == (ID,)
-        self.read.append((statement, options))
+        self.reads.append((statement, options))
         if "system_traces.events" in statement.query_string:
             rows: Any = self.events.pop(0) if len(self.events) > 1 else self.events[0]
         else:
-            rows = self.left.pop(0) if len(self.left) > 1 else self.left[0]
+            rows = self.session_rows.pop(0) if len(self.session_rows) > 1 else self.session_rows[0]
         if isinstance(rows, Exception):
             raise rows
         return SimpleNamespace(all_tuples=lambda: rows)
@@ -77,28 +77,31 @@ def test_a_complete_trace(waits: list[float]) -> None:
     assert (event.datetime, event.source_elapsed) == (MOMENT, datetime.timedelta(microseconds=1400))
     assert str(event) == "Parsing on 10.0.0.1[thread-1] at 2026-01-02 00:00:00"
     assert "coordinator: 10.0.0.1" in str(trace)
-    # The waits between reads grow, and the reads themselves are not traced.
-    assert waits == [0.003, 0.006, 0.003]  # the last wait precedes a second read of the events
-    assert all(options["trace"] is False for _, options in session.read)
-    assert {statement.consistency_level for statement, _ in session.read} == {
+    # The waits between reads of the session's row grow; the last wait precedes a second read of
+    # the events.
+    assert waits == [0.003, 0.006, 0.003]
+    # The reads themselves are not traced.
+    assert all(options["trace"] is False for _, options in session.reads)
+    assert {statement.consistency_level for statement, _ in session.reads} == {
         ConsistencyLevel.LOCAL_ONE
     }
 
 
-def test_events_that_arrive_after_the_duration(waits: list[float]) -> None:
+def test_events_that_arrive_after_the_duration_are_read_again(waits: list[float]) -> None:
     """They are read again until they are complete."""
-    later = [*EARLY, *EVENTS]
-    session = Session([SESSION], events=([], [], EARLY, EARLY, EARLY, later))
+    complete = [*EARLY, *EVENTS]
+    session = Session([SESSION], events=([], [], EARLY, EARLY, EARLY, complete))
     trace = QueryTrace(ID, session)
     trace.populate()
     assert trace.events is not None
     assert len(trace.events) == 2
-    assert session.events == [later]
+    assert session.events == [complete]
 
 
 def test_incomplete_events_are_read_again_for_a_limited_time(waits: list[float]) -> None:
-    elsewhere = [("Parsing", uuid_from_time(MOMENT), "10.0.0.2", 1490, "thread-1")]
-    for events in (EARLY, elsewhere, [(*EARLY[0][:3], None, "thread-1")]):
+    from_another_node = [("Parsing", uuid_from_time(MOMENT), "10.0.0.2", 1490, "thread-1")]
+    # Each of these lists lacks the coordinator's last event.
+    for events in (EARLY, from_another_node, [(*EARLY[0][:3], None, "thread-1")]):
         waits.clear()
         trace = QueryTrace(ID, Session([SESSION], events=(events,)))
         trace.populate()
@@ -121,7 +124,7 @@ async def test_a_trace_is_read_with_asyncio() -> None:
     trace = QueryTrace(ID, Session([SESSION]))
     await trace.apopulate(query_cl=ConsistencyLevel.QUORUM)
     assert trace.request_type == "Execute CQL3 query"
-    assert trace._session.read[0][0].consistency_level == ConsistencyLevel.QUORUM
+    assert trace._session.reads[0][0].consistency_level == ConsistencyLevel.QUORUM
 
 
 # the row has the duration already, but not the values of the beginning
@@ -149,14 +152,14 @@ def test_an_incomplete_trace_can_be_read(waits: list[float]) -> None:
     assert (trace.duration, trace.coordinator, waits) == (None, "10.0.0.1", [])
 
 
-def test_a_trace_that_is_not_complete_in_time(waits: list[float]) -> None:
+def test_a_trace_that_is_not_complete_in_time_is_unavailable(waits: list[float]) -> None:
     """Reading raises TraceUnavailable after the time limit."""
     session = Session([UNFINISHED])
     with pytest.raises(TraceUnavailable, match=r"was not complete within 0\.1 seconds"):
         QueryTrace(ID, session).populate(0.1)
     assert 0 < sum(waits) <= 0.1
     # Even the last read before the limit has a timeout of at least 0.09 s.
-    assert min(options["timeout"] for _, options in session.read) >= 0.09
+    assert min(options["timeout"] for _, options in session.reads) >= 0.09
 
 
 def test_reads_that_time_out(waits: list[float]) -> None:
@@ -165,4 +168,4 @@ def test_reads_that_time_out(waits: list[float]) -> None:
     session = Session(OperationTimedOut("late"))
     with pytest.raises(OperationTimedOut):
         QueryTrace(ID, session).populate(None)
-    assert "timeout" not in session.read[0][1]
+    assert "timeout" not in session.reads[0][1]

@@ -28,26 +28,29 @@ from tests.unit.protocol.wire import int32, short, string, value
 Column = tuple[str, str, Any]  # name, type, value
 
 
-def result(columns: list[Column], rows: int = 1, twins: Twins | None = None) -> Any:
-    """Return a result message with `rows` equal rows."""
-    kinds = [lookup_casstype(kind) for _, kind, _ in columns]
+def result(columns: list[Column], row_count: int = 1, twins: Twins | None = None) -> Any:
+    """Return a result message with `row_count` equal rows."""
+    types = [lookup_casstype(type_name) for _, type_name, _ in columns]
     metadata = ResultMetadata(
         [
-            ColumnMetadata("ks", "t", name, kind)
-            for (name, _, _), kind in zip(columns, kinds, strict=True)
+            ColumnMetadata("ks", "t", name, type_name)
+            for (name, _, _), type_name in zip(columns, types, strict=True)
         ]
     )
+    # Decode the rows with the plan of this implementation.
     if twins is not None:
-        metadata._row_plan = twins.rows.RowPlan(metadata.names, [kind.codec() for kind in kinds])
+        metadata._row_plan = twins.rows.RowPlan(
+            metadata.names, [type_name.codec() for type_name in types]
+        )
     cells = [
-        None if value is None else kind.codec().encode(value)
-        for (_, _, value), kind in zip(columns, kinds, strict=True)
+        None if value is None else type_name.codec().encode(value)
+        for (_, _, value), type_name in zip(columns, types, strict=True)
     ]
     row = b"".join(
         struct.pack(">i", -1) if cell is None else struct.pack(">i", len(cell)) + cell
         for cell in cells
     )
-    return rows_result(metadata, struct.pack(">i", rows) + row * rows, 0)
+    return rows_result(metadata, struct.pack(">i", row_count) + row * row_count, 0)
 
 
 USER = [("id", "Int32Type", 7), ("name", "UTF8Type", "ada"), ("score", "DoubleType", 1.5)]
@@ -108,7 +111,7 @@ class TestKinds:
     def test_attrs(self) -> None:
         """Rows become instances of attrs classes; columns without a default must exist."""
         attrs = pytest.importorskip("attrs")
-        kind = attrs.make_class(
+        attrs_class = attrs.make_class(
             "AttrsUser",
             {
                 "id": attrs.field(type=int),
@@ -116,10 +119,10 @@ class TestKinds:
                 "score": attrs.field(type=float, default=0.0),
             },
         )
-        assert rows_as(kind, USER) == [kind(7, "ada", 1.5)]
-        assert rows_as(kind, USER[:2]) == [kind(7, "ada", 0.0)]
+        assert rows_as(attrs_class, USER) == [attrs_class(7, "ada", 1.5)]
+        assert rows_as(attrs_class, USER[:2]) == [attrs_class(7, "ada", 0.0)]
         with pytest.raises(TypeError, match="no column for 'name'"):
-            rows_as(kind, USER[:1])
+            rows_as(attrs_class, USER[:1])
 
     def test_msgspec(self) -> None:
         """Rows become msgspec structs, in any order of columns."""
@@ -130,13 +133,13 @@ class TestKinds:
 
     def test_pydantic_models_are_validated(self) -> None:
         pydantic = pytest.importorskip("pydantic")
-        kind = pydantic.create_model(
+        model = pydantic.create_model(
             "ModelUser", id=(int, ...), name=(str, ...), score=(float, 0.0)
         )
-        assert rows_as(kind, USER) == [kind(id=7, name="ada", score=1.5)]
-        short = pydantic.create_model("Short", name=(str, pydantic.Field(max_length=2)))
+        assert rows_as(model, USER) == [model(id=7, name="ada", score=1.5)]
+        short_names = pydantic.create_model("Short", name=(str, pydantic.Field(max_length=2)))
         with pytest.raises(pydantic.ValidationError):
-            rows_as(short, USER[1:2])
+            rows_as(short_names, USER[1:2])
 
     @pytest.mark.parametrize("kind", [int, dict, "User", None, list[int], object])
     def test_invalid_row_types(self, kind: Any) -> None:
@@ -180,20 +183,23 @@ class TestMatching:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         factory = typed_rows(User)
+        # Other tests may have used the factory.
         factory._makers.clear()
-        planned: list[Any] = []
-        original = factory._maker_of
+        checked_columns: list[Any] = []
+        maker_of = factory._maker_of
 
-        def count(columns: Any) -> Any:
-            planned.append(columns)
-            return original(columns)
+        def count_check(columns: Any) -> Any:
+            checked_columns.append(columns)
+            return maker_of(columns)
 
-        monkeypatch.setattr(factory, "_maker_of", count)
+        monkeypatch.setattr(factory, "_maker_of", count_check)
         for _ in range(3):
             assert result(USER).decode(factory) == [User(7, "ada", 1.5)]
-        assert len(planned) == 1
+        assert len(checked_columns) == 1
+        # Other columns are checked again.
         result(USER[::-1]).decode(factory)
-        assert len(planned) == 2
+        assert len(checked_columns) == 2
+        # A class has one factory, whose makers all requests share.
         assert typed_rows(User) is factory
 
     def test_an_annotation_with_an_unknown_name_is_refused(self) -> None:
@@ -348,7 +354,7 @@ def test_errors_of_values_that_do_not_fit_name_row_and_column(
         rows_as(cls, [("id", "Int32Type", 1), ("v", kind, value)], 3, twins)
 
 
-def test_errors_in_user_defined_types_name_row_and_field() -> None:
+def test_errors_in_user_defined_types_name_row_column_and_field() -> None:
     factory = typed_rows(Room)
     lamp = lookup_casstype("UserType(ks,6c616d70,636f6c6f7572:UTF8Type)")
     metadata = ResultMetadata(
@@ -418,6 +424,8 @@ def test_clusters_with_other_registered_classes_share_no_row_maker() -> None:
             self.street, self.zip = street, zip
 
     fields = string("street") + short(13) + string("zip") + short(9)
+    # The result has one column "home" of the type addr with the fields street (text, 13) and zip
+    # (int, 9).
     specs = string("home") + short(0x30) + string("ks") + string("addr") + short(2) + fields
     cell = value(value(b"Main St") + value(int32(1234)))
     body = rows(1, specs=TABLE + specs, content=int32(1) + cell, count=1)
@@ -435,9 +443,9 @@ def test_a_user_defined_type_whose_fields_do_not_fit() -> None:
     class Short:
         street: str
 
-    cls = make_dataclass("Row", [("home", Short)])
+    row_class = make_dataclass("Row", [("home", Short)])
     with pytest.raises(TypeError, match='column "zip" has no field'):
-        rows_as(cls, [("home", ADDRESS, ("a", 1))])
+        rows_as(row_class, [("home", ADDRESS, ("a", 1))])
 
 
 def test_null_and_dict_for_user_defined_types() -> None:
@@ -449,7 +457,7 @@ def test_null_and_dict_for_user_defined_types() -> None:
 
 
 def test_constructor_parameters_that_are_not_fields() -> None:
-    """Optional parameters keep their defaults, and an own constructor gets values by name."""
+    """Optional parameters keep their defaults; a class's own constructor gets values by name."""
 
     @dataclass
     class Scaled:
@@ -461,36 +469,37 @@ def test_constructor_parameters_that_are_not_fields() -> None:
     assert (row.a, row.b) == (1, 7)
 
     @dataclass(init=False)
-    class Own:
+    class WithConstructor:
         a: int
         b: int
 
         def __init__(self, b: int, a: int) -> None:
             self.a, self.b = a, b
 
-    (record,) = rows_as(Own, [("a", "Int32Type", 1), ("b", "Int32Type", 2)])
-    assert (record.a, record.b) == (1, 2)
+    (record_by_name,) = rows_as(WithConstructor, [("a", "Int32Type", 1), ("b", "Int32Type", 2)])
+    assert (record_by_name.a, record_by_name.b) == (1, 2)
 
 
 def test_a_struct_with_a_keyword_only_base() -> None:
     """Rows become structs in any order of columns."""
     msgspec = pytest.importorskip("msgspec")
     base = msgspec.defstruct("Base", [("a", int)], kw_only=True)
-    kind = msgspec.defstruct("Derived", [("b", int)], bases=(base,))
+    derived = msgspec.defstruct("Derived", [("b", int)], bases=(base,))
     for columns in (["a", "b"], ["b", "a"]):
-        (row,) = rows_as(kind, [(name, "Int32Type", ord(name)) for name in columns])
+        # The value of each column is the code of its name.
+        (row,) = rows_as(derived, [(name, "Int32Type", ord(name)) for name in columns])
         assert (row.a, row.b) == (ord("a"), ord("b"))
 
 
 def test_null_collections_are_empty_for_abstract_annotations() -> None:
-    cls = make_dataclass(
+    row_class = make_dataclass(
         "Row", [("m", Mapping[str, int]), ("s", AbstractSet[int]), ("f", frozenset[int])]
     )
     columns: list[Column] = [
         ("m", "MapType(UTF8Type,Int32Type)", None), ("s", "SetType(Int32Type)", None),
         ("f", "FrozenType(SetType(Int32Type))", None),
     ]  # fmt: skip
-    (row,) = rows_as(cls, columns)
+    (row,) = rows_as(row_class, columns)
     assert (row.m, row.s, row.f) == ({}, set(), frozenset())
 
 

@@ -44,7 +44,7 @@ class User(Model):
     old = columns.Text()
 
 
-def test_types() -> None:
+def test_annotations_select_the_cql_types_of_columns() -> None:
     """Each annotation selects the CQL type of its column."""
     types = {name: column.db_type for name, column in User.__mapping__.columns.items()}
     assert types == {
@@ -70,15 +70,17 @@ def test_types() -> None:
     assert list(Place.fields()) == ["street", "number"]
 
 
-def test_values() -> None:
+def test_annotated_columns_have_defaults_and_validate_values() -> None:
     """Values of annotated columns are set, have defaults, and are validated like others."""
     user = User(name="x", tags=["a"], home=Place(street="s", number=1))
     assert (user.tags, user.nick, user.home and user.home.number) == ({"a"}, None, 1)
     assert isinstance(user.id, uuid.UUID)
     user.validate()
+    # The column of `age` is named "years" in the database.
     assert str(User.objects.filter(User.age > 5).allow_filtering()).startswith(
         'SELECT * FROM ks.user WHERE "years" > %(0)s'
     )
+    # An attribute without `Mapped` is no column.
     assert User.plain == 5
 
 

@@ -146,20 +146,19 @@ def test_values_are_converted_for_the_database() -> None:
     assert c.UserDefinedType(Address).to_database(Address(number=3)) == {"street": None, "no": 3}
 
 
-def test_value_managers() -> None:
+def test_value_managers_notice_changes_and_deletion() -> None:
     """A value manager notices changes and deletion; a counter starts at 0."""
     manager = c.BaseValueManager(None, c.Text(), "a")
-    changed = [manager.changed]
+    changed_before_reset = manager.changed
     manager.reset_previous_value()
-    changed.append(manager.changed)
-    assert changed == [True, False]
+    assert (changed_before_reset, manager.changed) == (True, False)
     manager.delval()
     assert (manager.deleted, manager.getval()) == (True, None)
     assert c.CounterValueManager(None, c.Counter(), None).value == 0
 
 
 @pytest.mark.parametrize(
-    ("make", "option", "message"),
+    ("column_class", "option", "message"),
     [
         (
             c.Integer,
@@ -170,14 +169,17 @@ def test_value_managers() -> None:
         (c.UUID, "defualt", "UUID has no option 'defualt'; did you mean 'default'?"),
     ],
 )
-def test_misspelt_options(make: Any, option: str, message: str) -> None:
+def test_misspelt_options(column_class: Any, option: str, message: str) -> None:
     """The error for a misspelt option suggests the right one."""
     with pytest.raises(TypeError) as refused:
-        make(**{option: True})
+        column_class(**{option: True})
     assert str(refused.value) == message
     with pytest.raises(
-        TypeError, match=r"has no option 'zzz'; it has .*primary_key, partition_key,"
+        # No option is similar to this one, so all are listed.
+        TypeError,
+        match=r"has no option 'zzz'; it has .*primary_key, partition_key,",
     ):
-        make(zzz=1)
+        column_class(zzz=1)
+    # A container has the option `frozen` besides.
     with pytest.raises(TypeError, match="List has no option 'frozn'; did you mean 'frozen'"):
         c.List(c.Text, frozn=True)

@@ -31,7 +31,7 @@ def test_types(column: c.Column[Any], text: str) -> None:
     assert column.get_column_def() == f'"column" {text}'
 
 
-def test_resolve_udts() -> None:
+def test_inner_user_defined_types_are_listed_first() -> None:
     """User-defined types are listed before the types that contain them."""
 
     class Outer(UserType):

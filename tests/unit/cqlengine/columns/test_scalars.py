@@ -40,15 +40,18 @@ DB_TYPES = {
 }
 
 
-@pytest.mark.parametrize("cls", DB_TYPES, ids=lambda cls: str(cls.__name__))
-def test_types_and_null(cls: Any) -> None:
+@pytest.mark.parametrize(
+    "column_class", DB_TYPES, ids=lambda column_class: str(column_class.__name__)
+)
+def test_types_and_null(column_class: Any) -> None:
     """Each column has its CQL type, and null is refused if the column is required."""
-    instance = column(cls)
-    assert instance.db_type == DB_TYPES[cls]
+    instance = column(column_class)
+    assert instance.db_type == DB_TYPES[column_class]
+    # A counter has 0 instead of null.
     assert instance.validate(None) in (None, 0)
-    if cls is not columns.Counter:
+    if column_class is not columns.Counter:
         with pytest.raises(ValidationError, match="c - None"):
-            column(cls, required=True).validate(None)
+            column(column_class, required=True).validate(None)
 
 
 GOOD: list[tuple[Any, dict[str, Any], Any, Any]] = [
@@ -125,6 +128,7 @@ def test_values_of_filters_may_have_any_length() -> None:
     with pytest.raises(ValidationError, match="is not a string"):
         column(columns.Text).to_filter(5)
 
+    # The method `to_database` of an application's column class converts values of filters too.
     class Upper(columns.Text):
         def to_database(self, value: Any) -> Any:
             return value.upper()

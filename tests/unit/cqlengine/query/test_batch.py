@@ -13,7 +13,7 @@ from tests.unit.cqlengine.query.test_queryset import Car
 pytestmark = pytest.mark.usefixtures("session")
 
 
-def test_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_collects_statements_of_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch collects the statements of its operations; all must use the same connection."""
     batch = BatchQuery(batch_type=BatchType.Unlogged, timestamp=datetime.datetime(2020, 1, 1))
     car = Car.batch(batch).create(maker="a", line=1, year=2)
@@ -36,14 +36,14 @@ def test_batches(monkeypatch: pytest.MonkeyPatch) -> None:
             [1577836800000000, 5, "a", 1, 2],
         ),
     ]
-    # all statements of a batch must use the same connection
+    # The batch has the connection of its first statement already.
     with pytest.raises(CQLEngineException, match="one connection"):
         batch.add_bound("x", [], connection="other")
     batch = BatchQuery()
     batch.add_bound("x", [], connection="other")
     with pytest.raises(CQLEngineException, match="DEFAULT_CONNECTION, the batch for other"):
         Car.batch(batch).create(maker="a", line=1, year=2)
-    # a model without its own connection uses that of the batch
+    # A model without its own connection uses that of the batch.
     batch = BatchQuery(connection="other")
     Car.batch(batch).create(maker="a", line=1, year=2)
 

@@ -48,7 +48,7 @@ def test_all_rows_are_validated_before_any_is_sent(
 
 
 @pytest.mark.usefixtures("session")
-def test_wrong_options_are_refused() -> None:
+def test_create_many_refuses_wrong_options() -> None:
     for concurrency in (0, True, "5"):
         with pytest.raises(ValueError, match="concurrency is a number from 1 on"):
             Item.objects.create_many([], concurrency=concurrency)  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ def test_a_context_changes_the_keyspace_of_its_models(session: FakeSession) -> N
         person.create(id=1)
     assert session.last[0] == 'INSERT INTO elsewhere.person ("id", "age") VALUES (?, ?)'
     assert Person.column_family_name() == "ks.person"
-    for wrong in ((), (4,)):
+    # A context needs at least one model, and only models.
+    for arguments in ((), (4,)):
         with pytest.raises(ValueError, match=r"[Mm]odel"):
-            ContextQuery(*wrong)
+            ContextQuery(*arguments)

@@ -29,15 +29,17 @@ def test_statements_of_instances(session: FakeSession) -> None:
         [1, None, 3, {"a"}],
     )
     session.give(nm="x", age=4, tags={"a"}, scores={"a": 1, "b": 2})
+    # The limit of 2 rows lets `get` notice that more than one row matches.
     person = Person.get(id=1)
     assert session.last == (
         'SELECT "nm", "age", "tags", "scores" FROM ks.person WHERE "id" = ? LIMIT ?',
         [1, 2],
     )
     assert person._row == (1, "x", 4, {"a"}, {"a": 1, "b": 2})
-    count = len(session.done)
+    statement_count = len(session.done)
+    # Nothing has changed, so nothing is sent.
     assert person.save() is person
-    assert len(session.done) == count
+    assert len(session.done) == statement_count
     person.age = None
     person.scores["c"] = 3
     del person.scores["a"]
@@ -50,6 +52,7 @@ def test_statements_of_instances(session: FakeSession) -> None:
         'UPDATE ks.person USING TTL ? AND TIMESTAMP ? SET "nm" = ? WHERE "id" = ?',
         [5, 7, "z", 1],
     )
+    # The TTL stays set on the instance; the timestamp was for one statement.
     person.update(name="y")
     assert session.last == ('UPDATE ks.person USING TTL ? SET "nm" = ? WHERE "id" = ?', [5, "y", 1])
     person.timeout(3).consistency(4).delete()
@@ -64,10 +67,11 @@ def test_statements_with_different_values_are_prepared_once(session: FakeSession
         Person.get(id=number)
         list(Person.objects(id__in=range(number)).limit(number + 1))
         Person.objects(id=number).update(name=str(number))
+    # The loop has four statements.
     assert len(session.prepared) == len(set(session.prepared)) == 4
 
 
-def test_counters(session: FakeSession) -> None:
+def test_a_counter_s_change_is_saved(session: FakeSession) -> None:
     """Saving a counter sends its change since it was read, and conditions are refused."""
     hits = Hits.create(page=uuid.UUID(int=1), views=4)
     assert session.last == (
@@ -96,6 +100,7 @@ def test_a_failed_write_leaves_the_instance_unchanged(session: FakeSession) -> N
         person.save()
     assert person.get_changed_columns() == ["name"]
     session.error = None
+    # The change is still there and is sent by the next attempt.
     person.save()
     assert session.last[1] == ["y", 1]
 
@@ -142,6 +147,7 @@ def test_assigning_to_an_empty_set_adds_the_new_items(session: FakeSession) -> N
             'UPDATE ks.person SET "tags" = "tags" + ? WHERE "id" = ?',
             [{"a"}, 1],
         )
+    # Here `tags` was never written, so the set in the database is unknown: it is replaced.
     created = Person.create(id=1)
     for _ in range(2):
         created.tags = {"b"}
@@ -157,7 +163,9 @@ def test_null_columns_are_not_deleted_again(session: FakeSession) -> None:
         del rating.note
         assert "note" not in rating.get_changed_columns()
         rating.note = None
+        # Unlike deleting, assigning null is a change.
         assert "note" in rating.get_changed_columns()
+    # `stars` has a value, so deleting it writes null.
     rating = Rated.get(id=1)
     del rating.stars
     rating.save()
@@ -190,6 +198,7 @@ def test_a_batch_s_timestamp_is_for_all_writes_but_counters(session: FakeSession
     options = values_of(rated).options
     assert dml.timestamp_of(options) == 7
     assert dml.timestamp_of(options, counters=True) is None
+    # The statement's own timestamp is kept, and the server will refuse it.
     assert dml.timestamp_of(options.with_changes(timestamp=8), counters=True) == 8
     assert dml.timestamp_of(values_of(Rated(id=2)).options) is None
 
@@ -211,11 +220,12 @@ def test_a_dml_query_writes_its_instance_with_its_own_options(session: FakeSessi
     query.delete()
     assert session.last == ('DELETE FROM ks.rated WHERE "id" = ?', [1])
     batch = BatchQuery()
-    count = len(session.done)
+    statement_count = len(session.done)
     rated.note = "z"
     assert query.batch(batch) is query
     query.save()
-    assert len(session.done) == count
+    # The statement went to the batch.
+    assert len(session.done) == statement_count
     assert len(batch.queries) == 1
     with pytest.raises(ValidationError, match="no instance of Rated to write"):
         DMLQuery(Rated).save()
@@ -226,6 +236,7 @@ def test_a_static_column_is_updated_without_the_clustering_key(session: FakeSess
     room.name = "green"
     room.save()
     assert session.last == ('UPDATE ks.room SET "name" = ? WHERE "id" = ?', ["green", 1])
+    # `guest` is not static, so the statement needs the whole key.
     room.guest = "ada"
     room.name = "red"
     room.save()

@@ -18,6 +18,7 @@ def result(names: list[str] | None, applied: bool, row: Any = None) -> Any:
 
 
 def test_only_a_write_that_was_not_applied_is_an_error() -> None:
+    # These results have no column "[applied]" with False.
     check_applied(object())
     check_applied(result(None, False))
     check_applied(result(["a"], False))

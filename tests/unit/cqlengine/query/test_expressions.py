@@ -63,19 +63,20 @@ def test_an_expression_has_the_name_of_its_column_and_no_hash() -> None:
 
 
 def test_values_are_converted_for_their_operator() -> None:
-    def value(column: str, operator: BaseWhereOperator, argument: Any) -> Any:
+    def converted_value(column: str, operator: BaseWhereOperator, argument: Any) -> Any:
         return filter_value(Row.__mapping__.columns[column], operator, argument)
 
-    assert value("id", EqualsOperator(), "5") == 5
-    assert value("id", InOperator(), ("5", 6)) == [5, 6]
+    assert converted_value("id", EqualsOperator(), "5") == 5
+    assert converted_value("id", InOperator(), ("5", 6)) == [5, 6]
     # the column is not a collection, so the value is left to the server, which refuses it
-    assert value("id", ContainsOperator(), "x") == "x"
+    assert converted_value("id", ContainsOperator(), "x") == "x"
+    # A function is kept; it converts its own values.
     token = functions.Token(1)
-    assert value("id", EqualsOperator(), token) is token
-    for wrong in ("ab", b"ab", 5):
+    assert converted_value("id", EqualsOperator(), token) is token
+    for argument in ("ab", b"ab", 5):
         with pytest.raises(CQLEngineException, match=r"id IN takes a list of values, not"):
-            value("id", InOperator(), wrong)
+            converted_value("id", InOperator(), argument)
     with pytest.raises(CQLEngineException, match=r"None values on filter are not allowed \(.*id ="):
-        value("id", EqualsOperator(), None)
+        converted_value("id", EqualsOperator(), None)
     with pytest.raises(ValidationError):
-        value("id", EqualsOperator(), "x")
+        converted_value("id", EqualsOperator(), "x")

@@ -201,24 +201,29 @@ def test_columns_with_an_equality_filter_get_its_value(session: FakeSession) -> 
     assert ROW.using(keyspace="other").get().__keyspace__ == "other"
 
 
-def test_values_lists(session: FakeSession) -> None:
+def test_values_list_returns_values_of_columns(session: FakeSession) -> None:
     """`values_list` returns the values of the named columns, of one column with `flat`, or of all
     columns.
     """
     session.names, session.rows = ["year", "mdl", "options"], [[1, "x", None], [2, "y", {"o"}]]
-    rows = Car.objects(maker="a", line=1)
-    assert list(rows.values_list("model", flat=True)) == ["x", "y"]
-    assert list(rows.values_list("options", "maker", "year")) == [[None, "a", 1], [{"o"}, "a", 2]]
-    assert next(iter(rows.values_list())) == ["a", 1, 1, "x", *[None] * 7]
+    queryset = Car.objects(maker="a", line=1)
+    assert list(queryset.values_list("model", flat=True)) == ["x", "y"]
+    assert list(queryset.values_list("options", "maker", "year")) == [
+        [None, "a", 1],
+        [{"o"}, "a", 2],
+    ]
+    # The first values are those of the filter; seven columns are missing from the answer.
+    assert next(iter(queryset.values_list())) == ["a", 1, 1, "x", *[None] * 7]
 
 
-def test_rows_of_named_tables(session: FakeSession) -> None:
+def test_rows_of_named_tables_are_read_by_attribute_or_name(session: FakeSession) -> None:
     """Rows of named tables are read by attribute or by name."""
     session.give(c=1, d="x")
     (row,) = list(TABLE.objects(c=1).allow_filtering())
     assert (row.c, row["d"], dict(row)) == (1, "x", {"c": 1, "d": "x"})
     with pytest.raises(AttributeError, match="the row has no column 'e'"):
         _ = row.e
+    # The keyspace of the queryset replaces that of the table.
     assert str(TABLE.objects.using(keyspace="k")) == "SELECT * FROM k.b LIMIT 10000"
 
 
@@ -282,43 +287,48 @@ def test_updates_without_reading_the_row(session: FakeSession) -> None:
     """`update` of a query sends one statement with its options and conditions, and nothing without
     values.
     """
-    rows = Car.objects(maker="a", line=1, year=2)
-    rows.ttl(5).timestamp(datetime.timedelta(0)).update(model="x", price=None, options__add={"o"})
+    queryset = Car.objects(maker="a", line=1, year=2)
+    queryset.ttl(5).timestamp(datetime.timedelta(0)).update(
+        model="x", price=None, options__add={"o"}
+    )
     text, values = session.last
     assert text == (
         'UPDATE ks.car USING TTL ? AND TIMESTAMP ? SET "mdl" = ?, "price" = ?, "options" = '
         '"options" + ? '
         'WHERE "maker" = ? AND "line" = ? AND "year" = ?'
     )
+    # values[1] is the timestamp, which depends on the clock.
     assert [values[0], *values[2:]] == [5, "x", None, {"o"}, "a", 1, 2]
-    rows.delete()
+    queryset.delete()
     assert session.last == (
         'DELETE FROM ks.car WHERE "maker" = ? AND "line" = ? AND "year" = ?',
         ["a", 1, 2],
     )
     session.give(**{"[applied]": False, "price": 9})
     with pytest.raises(LWTException) as refused:
-        rows.iff(price=5, model=None).update(price=6)
+        queryset.iff(price=5, model=None).update(price=6)
     assert refused.value.existing == {"[applied]": False, "price": 9}
     assert session.last[0] is not None
     assert session.last[0].endswith('IF "price" = ? AND "mdl" = ?')
-    count = len(session.done)
-    rows.update()
-    assert len(session.done) == count
+    statement_count = len(session.done)
+    queryset.update()
+    assert len(session.done) == statement_count
 
 
-def test_options_of_writes(session: FakeSession) -> None:
+def test_options_of_the_queryset_are_those_of_its_writes(session: FakeSession) -> None:
     Document.objects.ttl(5).timestamp(datetime.timedelta(0)).create(id=1, kind="x")
     text, values = session.last
     assert str(text).endswith("USING TTL ? AND TIMESTAMP ?")
     assert values[:3] == [1, "x", 5]
+    # Both values mean no TTL.
     Document.objects.ttl(0).ttl(None).create(id=1)
     assert "TTL" not in str(session.last[0])
     session.give(**{"[applied]": True})
     document = Document.objects.if_not_exists().create(id=1, kind="x")
     assert str(session.last[0]).endswith("IF NOT EXISTS")
     document.kind = "y"
-    document.save()  # the condition applied to one statement only
+    # The condition applied to one statement only.
+    document.save()
     assert " IF " not in str(session.last[0])
     Document.objects(id=1).if_exists().delete()
     assert str(session.last[0]).endswith("IF EXISTS")
@@ -342,12 +352,12 @@ def test_unknown_names_are_ignored_by_create(session: FakeSession) -> None:
 
 
 def test_create_calls_the_model_s_own_constructor(session: FakeSession) -> None:
-    class Own(Model):
+    class ModelWithConstructor(Model):
         id = columns.Integer(primary_key=True)
         word = columns.Text()
 
         def __init__(self, **values: Any) -> None:
             super().__init__(**{"word": "own", **values})
 
-    Own.objects.create(id=1)
+    ModelWithConstructor.objects.create(id=1)
     assert session.last[1] == [1, "own"]

@@ -93,20 +93,21 @@ def test_wrong_calls_are_refused(call: Any, error: type[Exception], message: str
 
 def test_a_queryset_is_executed_once(session: FakeSession) -> None:
     session.names, session.rows = ["year"], [[year] for year in range(5)]
-    rows = Car.objects(maker="a", line=1)
-    assert [car.year for car in rows] == [0, 1, 2, 3, 4]
-    assert rows[1].year == 1
-    assert [car.year for car in rows[1:3]] == [1, 2]
-    assert rows[-1].year == 4
-    assert (len(rows), bool(rows)) == (5, True)
-    first = rows.first()
-    assert first is not None
-    assert first.values()[:4] == ["a", 1, 0, None]
+    queryset = Car.objects(maker="a", line=1)
+    assert [car.year for car in queryset] == [0, 1, 2, 3, 4]
+    assert queryset[1].year == 1
+    assert [car.year for car in queryset[1:3]] == [1, 2]
+    assert queryset[-1].year == 4
+    assert (len(queryset), bool(queryset)) == (5, True)
+    first_car = queryset.first()
+    assert first_car is not None
+    assert first_car.values()[:4] == ["a", 1, 0, None]
     assert len(session.done) == 1
     with pytest.raises(IndexError, match="5 rows"):
-        rows[9]
-    assert rows.all() == rows
-    assert len(list(rows.all())) == 5
+        queryset[9]
+    # `all` returns an equal queryset that is executed again.
+    assert queryset.all() == queryset
+    assert len(list(queryset.all())) == 5
     assert len(session.done) == 2
 
 
@@ -124,8 +125,8 @@ class Document(Model):
     near = columns.Vector(columns.Float, 2, db_field="v")
 
 
-def test_orders_by_distance(session: FakeSession) -> None:
-    """Queries are ordered by the distance to a vector, and the limit is a bound value."""
+def test_queries_are_ordered_by_distance_to_a_vector(session: FakeSession) -> None:
+    """Queries are ordered by the distance to a vector, and vector and limit are bound values."""
     nearest = Document.objects.filter(kind="a").order_by(Document.near.ann_of([1, 2]))
     assert str(nearest.limit(3)) == (
         'SELECT "id", "v" FROM ks.document WHERE "kind" = %(0)s ORDER BY "v" ANN OF %(1)s LIMIT 3'
@@ -138,6 +139,7 @@ def test_orders_by_distance(session: FakeSession) -> None:
         assert values == ["a", [1.0, 2.0], limit]
     nearest.first()
     assert session.last[1] == ["a", [1.0, 2.0], 1]
+    # `order_by` without columns removes the order.
     assert str(nearest.order_by().limit(2)).endswith('"kind" = %(0)s LIMIT 2')
     assert nearest.limit(3) == nearest.limit(3)
     assert nearest.limit(3) != Document.objects.filter(kind="a").limit(3)
@@ -182,24 +184,30 @@ class PagedResult:
 
 
 def outcome_of(operation: Any, result: PagedResult) -> Any:
-    """Run a read operation whose request is answered with `result`; return its outcome."""
+    """Run a read operation and return its outcome.
+
+    Its first request is answered with `result`; its further requests call a function that fetches
+    the next pages.
+    """
     try:
         next(operation)
-        call = operation.send(result)
+        pages_request = operation.send(result)
         while True:
-            call = operation.send(call.function(None))
+            pages_request = operation.send(pages_request.function(None))
     except StopIteration as stop:
         return stop.value
 
 
 @pytest.mark.parametrize("queryset", [Car.objects, NamedTable("ks", "t").objects])
 def test_get_and_first_follow_the_pages(queryset: Any) -> None:
+    # Pages without rows may come before or after the only row.
     for pages, row in ([[], [], [1]], 1), ([[1], []], 1), ([[], [1], []], 1):
         assert outcome_of(queryset._get(), PagedResult(*pages)) == row
         assert outcome_of(queryset._first(), PagedResult(*pages)) == row
     assert outcome_of(queryset._first(), PagedResult([], [])) is None
     with pytest.raises(queryset.model.DoesNotExist):
         outcome_of(queryset._get(), PagedResult([], []))
+    # With two rows, `get` fails even if the second row is on a later page.
     for pages in ([[1], [2]], [[1], [], [2]]):
         assert outcome_of(queryset._first(), PagedResult(*pages)) == 1
         with pytest.raises(queryset.model.MultipleObjectsReturned):

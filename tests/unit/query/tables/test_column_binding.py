@@ -120,20 +120,26 @@ ARRAYS: list[tuple[str, Callable[[], Any], tuple[str, ...]]] = [
 CASES = [(name, make, kind) for name, make, kinds in ARRAYS for kind in kinds]
 
 
-@pytest.mark.parametrize(("name", "make", "kind"), CASES, ids=[f"{n}-{k}" for n, _, k in CASES])
-def test_arrow_columns(twins: Twins, name: str, make: Callable[[], Any], kind: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "make_array", "cqltype"),
+    CASES,
+    ids=[f"{name}-{cqltype}" for name, _, cqltype in CASES],
+)
+def test_arrow_columns_are_bound_like_python_objects(
+    twins: Twins, name: str, make_array: Callable[[], Any], cqltype: str
+) -> None:
     """The fast path makes the same bytes as Python objects, for tables, record batches and
     slices.
     """
-    array = make()
-    expected = by_objects(twins, pa.table({"c0": array}), kind)
+    array = make_array()
+    expected = by_objects(twins, pa.table({"c0": array}), cqltype)
     assert len(expected) == len(array)
-    assert bound(twins, pa.table({"c0": array}), kind) == expected
-    assert bound(twins, pa.record_batch({"c0": array}), kind) == expected
+    assert bound(twins, pa.table({"c0": array}), cqltype) == expected
+    assert bound(twins, pa.record_batch({"c0": array}), cqltype) == expected
     # Slices begin in the middle of the array's memory; a column may have several chunks.
-    assert bound(twins, pa.table({"c0": array}).slice(1), kind) == expected[1:]
-    pieces = pa.chunked_array([array.slice(2), array.slice(0, 2)])
-    reordered = bound(twins, pa.table({"c0": pieces}), kind)
+    assert bound(twins, pa.table({"c0": array}).slice(1), cqltype) == expected[1:]
+    chunks_in_other_order = pa.chunked_array([array.slice(2), array.slice(0, 2)])
+    reordered = bound(twins, pa.table({"c0": chunks_in_other_order}), cqltype)
     assert reordered == expected[2:] + expected[:2]
 
 
@@ -159,25 +165,28 @@ NUMPY: list[tuple[Callable[[], Any], str]] = [
 
 
 @pytest.mark.parametrize("index", range(len(NUMPY)))
-def test_arrays_and_frames(twins: Twins, index: int) -> None:
+def test_numpy_arrays_and_frames_are_bound_like_python_objects(twins: Twins, index: int) -> None:
     """NumPy arrays and data frames are bound to the same bytes on both paths."""
     pandas = pytest.importorskip("pandas")
-    make, kind = NUMPY[index]
-    array = make()
-    wide = array.reshape(-1, 1)
-    expected = by_objects(twins, wide, kind)
-    assert bound(twins, wide, kind) == expected
+    make_array, cqltype = NUMPY[index]
+    array = make_array()
+    one_column = array.reshape(-1, 1)
+    expected = by_objects(twins, one_column, cqltype)
+    assert bound(twins, one_column, cqltype) == expected
+    # Masked arrays and other subclasses have no records and frames.
     if type(array) is not np.ndarray:
         return
-    named = np.zeros(len(array), [("before", "u1"), ("c0", array.dtype)])
-    named["c0"] = array
-    assert bound(twins, named[["c0"]], kind) == expected
+    # In records, there are other bytes between the values of a field.
+    records = np.zeros(len(array), [("other", "u1"), ("c0", array.dtype)])
+    records["c0"] = array
+    assert bound(twins, records[["c0"]], cqltype) == expected
+    # pandas has no columns of these types.
     if array.dtype.isnative and array.dtype.str[1:] not in ("M8[D]", "M8[h]", "f2"):
         frame = pandas.DataFrame({"c0": array, "other": 1})[["c0"]]
-        assert bound(twins, frame, kind) == by_objects(twins, frame, kind)
+        assert bound(twins, frame, cqltype) == by_objects(twins, frame, cqltype)
 
 
-def test_frames_with_other_memory(twins: Twins) -> None:
+def test_frames_without_numpy_arrays_are_bound_like_python_objects(twins: Twins) -> None:
     """Columns of pandas that are not NumPy arrays are bound to the same bytes on both paths."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
@@ -237,6 +246,7 @@ def test_overridden_serialize_methods_are_called(twins: Twins) -> None:
     plan = twins.bind.BindPlan([Column("c0", Doubled)])
     rows = rows_of(pa.table({"c0": pa.array([21], "int32")}), plan.columns)
     (row,) = twins.column_binding.bind_table(plan, rows, 5).rows()
+    # 0x2A is 42, twice the 21 of the table.
     assert row.values() == [b"\0\0\0\x2a"]
 
 
@@ -265,14 +275,17 @@ FROM_MEMORY = {
 
 @pytest.mark.parametrize("case", sorted(FROM_MEMORY))
 def test_ordinary_columns_are_read_from_memory(compiled: Twins, case: str) -> None:
-    (make, kind), *_ = [(make, kind) for name, make, kind in CASES if f"{name}-{kind}" == case]
-    array = make()
+    make_array, cqltype = next(
+        (make_array, cqltype) for name, make_array, cqltype in CASES if f"{name}-{cqltype}" == case
+    )
+    array = make_array()
     if case == "large lists-vector<float, 2>":
+        # The rest has values that are not read from memory.
         array = array.slice(0, 3)
 
-    def values(source: Any, cqltype: Any) -> list[Any]:
+    def refuse_conversion(source: Any, cqltype: Any) -> list[Any]:
         raise AssertionError("not from memory")
 
-    plan = plan_of(compiled, kind)
-    rows = TableRows(plan.columns, [array], values)
+    plan = plan_of(compiled, cqltype)
+    rows = TableRows(plan.columns, [array], refuse_conversion)
     assert len(compiled.column_binding.bind_table(plan, rows, 5)) == len(array)

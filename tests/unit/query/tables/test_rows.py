@@ -32,10 +32,10 @@ def frame_of_repeated_names(tags: list[str]) -> Any:
     return table
 
 
-@pytest.mark.parametrize("make", [array_of, structured, frame, frame_of_repeated_names])
-def test_objects_in_a_table_are_copied(make: Any) -> None:
+@pytest.mark.parametrize("make_table", [array_of, structured, frame, frame_of_repeated_names])
+def test_objects_in_a_table_are_copied(make_table: Any) -> None:
     tags = ["a"]
-    table = make(tags)
+    table = make_table(tags)
     copied: Any
     copied, count = snapshot_and_count(table)
     tags.append("b")
@@ -48,8 +48,9 @@ def test_objects_in_a_table_are_copied(make: Any) -> None:
 def test_a_table_of_numbers_is_copied() -> None:
     table = pandas.DataFrame({"k": [1, 2], "t": ["a", None]})
     numbers = numpy.array([[1, 2]])
-    copies = [snapshot_and_count(rows)[0] for rows in (table, numbers)]
+    table_copy: Any = snapshot_and_count(table)[0]
+    numbers_copy: Any = snapshot_and_count(numbers)[0]
     table.loc[0, "k"] = numbers[0, 0] = 5
-    assert copies[0]["k"].tolist() == [1, 2]  # type: ignore[index]
-    assert copies[0].dtypes.equals(table.dtypes)  # type: ignore[attr-defined]
-    assert copies[1].tolist() == [[1, 2]]  # type: ignore[attr-defined]
+    assert table_copy["k"].tolist() == [1, 2]
+    assert table_copy.dtypes.equals(table.dtypes)
+    assert numbers_copy.tolist() == [[1, 2]]
