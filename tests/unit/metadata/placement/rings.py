@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 
-def ring_of(twins: Any, owners: list[int], hosts: int) -> Any:
+def ring_of(twins: Any, owners: list[int], host_count: int) -> Any:
     """Return a ring with the tokens 0, 10, 20, ...
 
     :param owners: for each token, the index of the host that owns it.
     """
-    texts: list[list[str]] = [[] for _ in range(hosts)]
+    tokens_by_host: list[list[str]] = [[] for _ in range(host_count)]
     for index, owner in enumerate(owners):
-        texts[owner].append(str(index * 10))
-    return twins.ring.TokenRing(texts)
+        tokens_by_host[owner].append(str(index * 10))
+    return twins.ring.TokenRing(tokens_by_host)

@@ -8,11 +8,12 @@ from typing import Any, cast
 import pytest
 
 from cassandra.metadata import NO_VALID_REPLICA, group_keys_by_replica
+from cassandra.policies import HostDistance
 from tests.unit.metadata.placement.test_replication import create, host, metadata_of
 from tests.unit.metadata.placement.test_tablets import IDS, MIN, payload
 
 
-def session_of(types: list[str]) -> tuple[Any, list[Any]]:
+def session_of(key_types: list[str]) -> tuple[Any, list[Any]]:
     """Return a fake session whose table `ks.t` has a partition key of these types, and its three
     hosts.
     """
@@ -23,12 +24,18 @@ def session_of(types: list[str]) -> tuple[Any, list[Any]]:
         hosts[2]: ["9000000000000000000"],
     }
     metadata: Any = metadata_of(tokens, ks=create("SimpleStrategy", replication_factor="1"))
-    table = SimpleNamespace(partition_key=[SimpleNamespace(cql_type=kind) for kind in types])
+    table = SimpleNamespace(
+        partition_key=[SimpleNamespace(cql_type=key_type) for key_type in key_types]
+    )
     source = SimpleNamespace(object=lambda: SimpleNamespace(tables={"t": table}))
     metadata._replace_schema(cast(Any, SimpleNamespace(sources={"ks": source})))
     for peer in hosts:
         peer.set_up()
-    manager = SimpleNamespace(distance=lambda peer: 2 if peer.datacenter == "far" else 1)
+    manager = SimpleNamespace(
+        distance=lambda peer: (
+            HostDistance.REMOTE if peer.datacenter == "far" else HostDistance.LOCAL
+        )
+    )
     return SimpleNamespace(
         cluster=SimpleNamespace(metadata=metadata, protocol_version=4, profile_manager=manager)
     ), hosts
@@ -38,9 +45,10 @@ def test_keys_are_grouped_by_the_replica_that_holds_them() -> None:
     session, hosts = session_of(["int"])
     keys = [(number,) for number in range(100)]
     grouped = group_keys_by_replica(session, "ks", "t", keys)
+    # The keys of the host in the data centre "far" have no replica that may be used.
     assert set(grouped) == {hosts[0], hosts[1], NO_VALID_REPLICA}
     assert sorted(tuple(key) for group in grouped.values() for key in group) == keys
-    # token(1) is -4069959284402364209
+    # token(1) is -4069959284402364209, so the first host owns it.
     assert (1,) in grouped[hosts[0]]
     hosts[0].set_down()
     assert (1,) in group_keys_by_replica(session, "ks", "t", keys)[NO_VALID_REPLICA]
@@ -59,7 +67,7 @@ def test_keys_are_grouped_by_the_replica_of_their_tablet() -> None:
     assert grouped == {hosts[1]: [(1,)], NO_VALID_REPLICA: [(6,)]}
 
 
-def test_keys_of_several_columns() -> None:
+def test_keys_of_several_columns_are_grouped() -> None:
     """All keys are grouped; keys of another length and unknown keyspaces are refused."""
     session, _ = session_of(["int", "text"])
     keys = [(number, "x") for number in range(20)]

@@ -50,7 +50,9 @@ def metadata_of(
     ("text", "counts"),
     [("3", (3, 3, None)), (3, (3, 3, None)), ("3/1", (3, 2, 1)), ("0", (0, 0, None))],
 )
-def test_replication_factors(text: Any, counts: tuple[int, int, int | None]) -> None:
+def test_replication_factors_are_read_from_numbers_and_texts(
+    text: Any, counts: tuple[int, int, int | None]
+) -> None:
     """A replication factor may be a number, a text, or a text with the number of transient
     replicas.
     """
@@ -72,6 +74,7 @@ def test_invalid_replication_factors(bad: Any) -> None:
 def test_strategies_are_created_by_class_name() -> None:
     simple = create("SimpleStrategy", **{"class": "x", "replication_factor": "3/1"})
     assert isinstance(simple, SimpleStrategy)
+    # "3/1" is three replicas, of which one is transient and does not count.
     assert (simple.name, simple.replication_factor) == ("SimpleStrategy", 2)
     network = ReplicationStrategy.create("NetworkTopologyStrategy", {"dc1": "3", "dc2": "2/1"})
     assert isinstance(network, NetworkTopologyStrategy)
@@ -116,16 +119,16 @@ def test_a_strategy_with_wrong_settings_has_no_replicas(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING, "cassandra.metadata"):
-        strange = create("SimpleStrategy", replication_factor="many")
-        missing = create("SimpleStrategy")
+        not_a_number = create("SimpleStrategy", replication_factor="many")
+        without_factor = create("SimpleStrategy")
     assert "'many'" in caplog.text
     assert "needs a replication_factor" in caplog.text
-    token, only = Murmur3Token(1), host(1)
-    assert strange.make_token_replica_map({token: only}, [token]) == {}
-    assert missing.export_for_schema() == "{'class': 'SimpleStrategy'}"
+    token, only_host = Murmur3Token(1), host(1)
+    assert not_a_number.make_token_replica_map({token: only_host}, [token]) == {}
+    assert without_factor.export_for_schema() == "{'class': 'SimpleStrategy'}"
 
 
-def test_maps_from_token_to_hosts() -> None:
+def test_strategies_map_tokens_to_replicas() -> None:
     """Each strategy maps each token to its replicas."""
     a, b, c = host(1), host(2), host(3, "dc2")
     tokens = [Murmur3Token(number) for number in (1, 2, 3)]
@@ -145,7 +148,7 @@ def test_maps_from_token_to_hosts() -> None:
 # -- tokens ----------------------------------------------------------------------------------------
 
 
-def test_tokens() -> None:
+def test_tokens_are_those_of_the_server_s_partitioners() -> None:
     """Tokens of keys and of texts are those of the server's partitioners."""
     assert Murmur3Token.from_string("-12") == Murmur3Token(-12) == Murmur3Token("-12")
     assert Murmur3Token.from_key(b"\x00\x00\x00\x01").value == -4069959284402364209
@@ -186,6 +189,7 @@ def test_other_partitioners_have_token_maps(
         ks=create("SimpleStrategy", replication_factor="2"),
     )
     assert metadata.can_support_partitioner()
+    # The key's token lies between those of a and b.
     assert metadata.get_replicas("ks", key) == [b, c]
     token_map = metadata.token_map
     assert token_map is not None
@@ -195,7 +199,7 @@ def test_other_partitioners_have_token_maps(
 # -- metadata --------------------------------------------------------------------------------------
 
 
-def test_replicas_of_keys_and_tokens() -> None:
+def test_replicas_begin_with_the_owner_of_the_token() -> None:
     """A key's replicas begin with the owner of its token."""
     a, b, c = host(1), host(2), host(3)
     metadata = metadata_of(
@@ -210,6 +214,7 @@ def test_replicas_of_keys_and_tokens() -> None:
     assert token_map.ring == [Murmur3Token(0), Murmur3Token(100), Murmur3Token(200)]
     assert token_map.token_class is Murmur3Token
     assert token_map.token_to_host_owner[Murmur3Token(100)] is b
+    # The replicas of a keyspace are computed when they are first asked for.
     assert token_map.tokens_to_hosts_by_ks == {}
     assert token_map.get_replicas("ks", Murmur3Token(100)) == [b, c]
     assert token_map.get_replicas("ks", Murmur3Token(101)) == [c, a]
@@ -228,11 +233,14 @@ def test_replicas_in_a_keyspace_with_tablets_do_not_follow_the_ring() -> None:
     assert token_map.get_replicas("ks", Murmur3Token(100)) == [b, c]
     metadata._replace_tablet_keyspaces(["ks"], [])
     key = b"\x00\x00\x00\x01"
+    # No tablet is known yet.
     assert metadata.get_replicas("ks", key, table="t") == []
+    # A tablet for tokens up to 0 has its replicas on c and a.
     assert metadata.tablets.learn("ks", "t", payload(MIN, 0, (2, 0), (0, 1)))
     assert metadata.get_replicas("ks", key) == []
     assert metadata.get_replicas("ks", key, table="other") == []
     assert metadata.get_replicas("ks", key, table="t") == [c, a]
+    # A routing key may be any bytes-like object.
     view: Any = memoryview(key)
     assert metadata.get_replicas("ks", view, table="t") == [c, a]
     assert metadata.get_replicas("vnodes", key, table="t") == [a, b]
@@ -273,14 +281,14 @@ def test_the_routing_snapshot_is_rebuilt_only_if_tokens_change() -> None:
     metadata = metadata_of(
         {a: ["0"], b: ["100"]}, ks=create("SimpleStrategy", replication_factor="1")
     )
-    before = metadata.routing()
+    first_routing = metadata.routing()
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a]
     metadata._replace_hosts([a, b])
-    assert metadata.routing() is before
+    assert metadata.routing() is first_routing
     b.tokens = ("-9000000000000000000", "100")
     a.tokens = ("50",)
     metadata._replace_hosts([a, b])
-    assert metadata.routing() is not before
+    assert metadata.routing() is not first_routing
     # -4069959284402364209 lies after b's lowest token and before a's.
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a]
     metadata._replace_hosts([b])
@@ -301,6 +309,7 @@ def test_moving_to_another_rack_moves_replicas() -> None:
     metadata = metadata_of(
         {a: ["0"], b: ["1"], c: ["2"]}, ks=create("NetworkTopologyStrategy", dc1="2")
     )
+    # The second replica is in another rack, so b is skipped.
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a, c]
     b.set_location_info("dc1", "r2")
     metadata._replace_hosts([a, b, c])
@@ -309,22 +318,25 @@ def test_moving_to_another_rack_moves_replicas() -> None:
 
 def test_equal_replications_share_a_map_and_changes_replace_it() -> None:
     a, b = host(1), host(2)
-    single, double = (create("SimpleStrategy", replication_factor=number) for number in (1, 2))
+    one_replica, two_replicas = (
+        create("SimpleStrategy", replication_factor=number) for number in (1, 2)
+    )
     metadata = metadata_of(
-        {a: ["0"], b: ["1"]}, x=single, y=create("SimpleStrategy", replication_factor=1)
+        {a: ["0"], b: ["1"]}, x=one_replica, y=create("SimpleStrategy", replication_factor=1)
     )
     routing = metadata.routing()
     assert routing is not None
     assert routing.map_of("x") is routing.map_of("y")
     version = metadata.replication_version
     metadata._replace_replication(
-        {"x": single, "y": create("SimpleStrategy", replication_factor=1)}
+        {"x": one_replica, "y": create("SimpleStrategy", replication_factor=1)}
     )
     assert metadata.replication_version == version
-    metadata._replace_replication({"x": single, "y": double})
+    metadata._replace_replication({"x": one_replica, "y": two_replicas})
     assert metadata.replication_version == version + 1
     changed = metadata.routing()
     assert changed is not None
+    # The map of a keyspace that did not change is kept.
     assert changed.map_of("x") is routing.map_of("x")
     assert len(metadata.get_replicas("y", b"k")) == 2
     metadata._replace_replication({})
@@ -365,7 +377,7 @@ def test_states_of_a_host() -> None:
     assert states == ["unknown", "up", "down", "forced down", "up"]
 
 
-def test_scylladb_s_lists_of_racks() -> None:
+def test_scylladb_s_lists_of_racks_are_read_and_exported() -> None:
     """ScyllaDB expands a list of racks to one option for each rack (to_flattened_map): "dc2:0",
     "dc2:1", and "dc3:-1" for an empty list.
     """
@@ -378,7 +390,7 @@ def test_scylladb_s_lists_of_racks() -> None:
     assert strategy.export_for_schema() == (
         "{'class': 'NetworkTopologyStrategy', 'dc1': '3', 'dc2': ['r1', 'it''s'], 'dc3': []}"
     )
-    other = ReplicationStrategy.create(
+    in_other_racks = ReplicationStrategy.create(
         "NetworkTopologyStrategy", {"dc1": "3", "dc2:0": "r1", "dc2:1": "r2", "dc3:-1": ""}
     )
-    assert strategy != other
+    assert strategy != in_other_racks

@@ -69,12 +69,12 @@ async def coordinators(
     session: aio.Session, keyspace: str, keys: list[bytes] = KEYS
 ) -> list[tuple[bytes, Any]]:
     """Return each key with the host that answered a statement for it."""
-    answers = []
+    keys_and_hosts = []
     for key in keys:
         future = session.execute(SimpleStatement(READ, routing_key=key, keyspace=keyspace))
         await future
-        answers.append((key, future.request.attempts[-1].host))  # type: ignore[attr-defined]
-    return answers
+        keys_and_hosts.append((key, future.request.attempts[-1].host))  # type: ignore[attr-defined]
+    return keys_and_hosts
 
 
 POLICIES: dict[str, Callable[[], LoadBalancingPolicy]] = {
@@ -89,20 +89,26 @@ POLICIES: dict[str, Callable[[], LoadBalancingPolicy]] = {
 }
 
 
-@pytest.mark.parametrize("kind", list(POLICIES))
-async def test_requests_with_a_routing_key_reach_a_replica(nodes: FakeCluster, kind: str) -> None:
-    async with connected(nodes, {"load_balancing_policy": POLICIES[kind]()}) as (cluster, session):
-        for keyspace, count in (("one", 1), ("two", 2), ("both", 2)):
-            used = set()
+@pytest.mark.parametrize("policy_name", list(POLICIES))
+async def test_requests_with_a_routing_key_reach_a_replica(
+    nodes: FakeCluster, policy_name: str
+) -> None:
+    async with connected(nodes, {"load_balancing_policy": POLICIES[policy_name]()}) as (
+        cluster,
+        session,
+    ):
+        for keyspace, replica_count in (("one", 1), ("two", 2), ("both", 2)):
+            used_hosts = set()
             for key, host in await coordinators(session, keyspace):
                 replicas = cluster.metadata.get_replicas(keyspace, key)
-                assert len(replicas) == count
+                assert len(replicas) == replica_count
                 assert host in replicas
-                used.add(host)
-            assert len(used) > 1
+                used_hosts.add(host)
+            assert len(used_hosts) > 1
+        # LocalStrategy has no replicas, so any host is used; only "token, rack" prefers a rack.
         assert {len(cluster.metadata.get_replicas("own", key)) for key in KEYS} == {0}
         assert (
-            kind == "token, rack"
+            policy_name == "token, rack"
             or len({host for _, host in await coordinators(session, "own")}) > 1
         )
 
@@ -118,19 +124,20 @@ async def test_requests_follow_nodes_that_are_added_and_removed(
         token_map = cluster.metadata.token_map
         assert token_map is not None
         token = token_map.token_class.from_key(key).value
-        (before,) = cluster.metadata.get_replicas("one", key)
-        added = await thread(nodes.add_node, "east", "rack1", token)
+        (owner_before,) = cluster.metadata.get_replicas("one", key)
+        # The new node has the key's own token, so it takes over the key.
+        added_node = await thread(nodes.add_node, "east", "rack1", token)
         await until_on_loop(
-            lambda: cluster.metadata.get_replicas("one", key)[0].address == added.address
+            lambda: cluster.metadata.get_replicas("one", key)[0].address == added_node.address
         )
         assert cluster.metadata.token_map is not token_map
         await until_on_loop(lambda: len(session.get_pool_state()) == 5)
         assert {host.address for _, host in await coordinators(session, "one", [key] * 5)} == {
-            added.address
+            added_node.address
         }
-        await thread(nodes.remove_node, added)
-        await until_on_loop(lambda: cluster.metadata.get_replicas("one", key) == [before])
-        assert {host for _, host in await coordinators(session, "one", [key] * 5)} == {before}
+        await thread(nodes.remove_node, added_node)
+        await until_on_loop(lambda: cluster.metadata.get_replicas("one", key) == [owner_before])
+        assert {host for _, host in await coordinators(session, "one", [key] * 5)} == {owner_before}
 
 
 async def test_a_changed_replication_is_read_on_its_event(nodes: FakeCluster) -> None:
@@ -140,9 +147,8 @@ async def test_a_changed_replication_is_read_on_its_event(nodes: FakeCluster) ->
         for node in nodes.nodes:
             await thread(node.send_event, "SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "one")
         await until_on_loop(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 3)
-        assert (
-            len(cluster.metadata.get_replicas("two", b"k")) == 2
-        )  # "two" is not read again, because the event was about another keyspace
+        # "two" is not read again, because the event was about another keyspace.
+        assert len(cluster.metadata.get_replicas("two", b"k")) == 2
 
 
 async def test_replication_is_read_again_after_the_control_connection_moved(
@@ -151,6 +157,7 @@ async def test_replication_is_read_again_after_the_control_connection_moved(
     async with connected(nodes) as (cluster, _):
         replicate(nodes, one=simple(2))
         for node in nodes.nodes:
+            # A new schema version says that the schema has changed meanwhile.
             node.schema_version = uuid.UUID(int=7)
         address = cluster.get_control_connection_host().address
         await thread(nodes.stop_node, nodes.node_at(address), False)
@@ -176,7 +183,7 @@ async def test_ignored_hosts_get_no_connections(nodes: FakeCluster) -> None:
         assert len(cluster.metadata.all_hosts()) == 4
 
 
-async def test_pools_follow_distances(nodes: FakeCluster) -> None:
+async def test_a_remote_host_that_goes_down_is_replaced(nodes: FakeCluster) -> None:
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=1)
     # Reconnecting takes a minute here, so that the pools of replacement hosts are seen.
     slow_reconnection = ConstantReconnectionPolicy(60, None)
@@ -187,12 +194,14 @@ async def test_pools_follow_distances(nodes: FakeCluster) -> None:
         session,
     ):
 
-        def remote() -> list[str]:
+        def remote_addresses() -> list[str]:
             return [host.address for host in session.get_pool_state() if host.datacenter == "west"]
 
-        (used,) = remote()
-        await thread(nodes.stop_node, nodes.node_at(used))
-        await until_on_loop(lambda: len(remote()) == 1 and remote() != [used])
+        (used_address,) = remote_addresses()
+        await thread(nodes.stop_node, nodes.node_at(used_address))
+        await until_on_loop(
+            lambda: len(remote_addresses()) == 1 and remote_addresses() != [used_address]
+        )
 
 
 async def test_the_adaptive_policy_avoids_a_replica_that_does_not_respond(
@@ -201,17 +210,19 @@ async def test_the_adaptive_policy_avoids_a_replica_that_does_not_respond(
     policy = AdaptivePolicy(RoundRobinPolicy())
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
         key = KEYS[0]
-        stuck, other = cluster.metadata.get_replicas("two", key)
+        stuck_host, other_host = cluster.metadata.get_replicas("two", key)
         held_answer = hold(number(1))
-        nodes.node_at(stuck.address).prime(READ, held_answer)
+        nodes.node_at(stuck_host.address).prime(READ, held_answer)
         statement = SimpleStatement(READ, routing_key=key, keyspace="two")
         futures = [session.execute(statement) for _ in range(100)]
         core = session._engine.core
-        await until_on_loop(lambda: core.in_flight(other) == 0 and core.in_flight(stuck) > 0)
-        waiting = core.in_flight(stuck)
+        await until_on_loop(
+            lambda: core.in_flight(other_host) == 0 and core.in_flight(stuck_host) > 0
+        )
+        waiting_requests = core.in_flight(stuck_host)
         for _ in range(50):
             await session.execute(statement)
-        assert core.in_flight(stuck) == waiting
+        assert core.in_flight(stuck_host) == waiting_requests
         await thread(held_answer.open)
         await asyncio.wait_for(asyncio.gather(*futures), WAIT)
 
@@ -224,6 +235,7 @@ async def test_latencies_are_recorded_only_for_policies_that_need_them(nodes: Fa
     profile = {"speculative_execution_policy": speculation, "load_balancing_policy": adaptive}
     async with connected(nodes, profile) as (_, session):
         assert speculation.tracker.percentile(50, at_least=1) is None
+        # A percentile needs a minimum number of latencies.
         for _ in range(130):
             await session.execute(SimpleStatement(READ, is_idempotent=True))
         median = speculation.tracker.percentile(50)
@@ -251,12 +263,13 @@ async def test_topology_events_are_joined_without_delaying_the_refresh_for_ever(
         assert cluster._core is not None
         control = cluster._core.control
         control.schedule_refresh()
-        latest = control._debouncer._latest_call
+        latest_time = control._debouncer._latest_call
         for _ in range(5):
             control.schedule_refresh()
-            assert control._debouncer._latest_call == latest
+            assert control._debouncer._latest_call == latest_time
             assert control._debouncer.due is not None
-            assert control._debouncer.due <= latest + 0.01
+            # Further events delay the refresh, but not past the latest time of the first one.
+            assert control._debouncer.due <= latest_time + 0.01
         await until_on_loop(lambda: control._debouncer.due is None)
 
 
@@ -264,20 +277,21 @@ async def test_topology_events_are_joined_without_delaying_the_refresh_for_ever(
 async def test_an_error_in_one_listener_does_not_affect_others(
     nodes: FakeCluster,
 ) -> None:
-    class Broken(HostEvents):
+    class BrokenListener(HostEvents):
         def _note(self, kind: str, host: Any) -> None:
             raise RuntimeError("a program's own")
 
     async with connected(nodes) as (cluster, _):
-        broken, events = Broken(), HostEvents()
-        cluster.register_listener(broken)
+        broken_listener, events = BrokenListener(), HostEvents()
+        cluster.register_listener(broken_listener)
         cluster.register_listener(events)
-        added = await thread(nodes.add_node)
-        await events.expect("add", added.address)
+        added_node = await thread(nodes.add_node)
+        await events.expect("add", added_node.address)
         cluster.unregister_listener(events)
-        await thread(nodes.remove_node, added)
-        await until_on_loop(lambda: cluster.metadata.get_host(added.address) is None)
-        assert ("remove", added.address) not in events.seen
+        await thread(nodes.remove_node, added_node)
+        await until_on_loop(lambda: cluster.metadata.get_host(added_node.address) is None)
+        # The listener was unregistered before.
+        assert ("remove", added_node.address) not in events.seen
 
 
 async def test_a_host_whose_reconnection_ended_comes_back_by_an_event(
@@ -287,24 +301,25 @@ async def test_a_host_whose_reconnection_ended_comes_back_by_an_event(
         cluster,
         _,
     ):
-        victim = next(
+        stopped_node = next(
             node
             for node in nodes.nodes
             if node.address != cluster.get_control_connection_host().address
         )
-        host = cluster.metadata.get_host(victim.address)
+        host = cluster.metadata.get_host(stopped_node.address)
         assert host is not None
         assert host.state == "up"
-        await thread(nodes.stop_node, victim)
+        await thread(nodes.stop_node, stopped_node)
+        # After two attempts, the policy has no further delay.
         await until_on_loop(lambda: host.state == "forced down")
-        await thread(nodes.start_node, victim)
+        await thread(nodes.start_node, stopped_node)
         await until_on_loop(lambda: host.state == "up")
 
 
 async def test_a_newly_ignored_host_finishes_its_requests(nodes: FakeCluster) -> None:
-    accepts = {"all": True}
+    accepts_hosts = {"all": True}
     policy = HostFilterPolicy(
-        RoundRobinPolicy(), lambda host: accepts["all"] or host.datacenter == "east"
+        RoundRobinPolicy(), lambda host: accepts_hosts["all"] or host.datacenter == "east"
     )
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
         held_answer = hold(number(1))
@@ -312,11 +327,12 @@ async def test_a_newly_ignored_host_finishes_its_requests(nodes: FakeCluster) ->
             node.prime(READ, held_answer)
         futures = [session.execute(READ) for _ in range(8)]
         await thread(held_answer.wait, 8)
-        accepts["all"] = False
+        accepts_hosts["all"] = False
         assert cluster._core is not None
         cluster._core.sessions.follow_distances_soon()
-        core, looked = cluster._core, cluster._core.sessions._following
-        await until_on_loop(lambda: core.sessions._following is not looked)
+        core, first_following = cluster._core, cluster._core.sessions._following
+        await until_on_loop(lambda: core.sessions._following is not first_following)
+        # The distances were followed, but the ignored hosts still have requests.
         assert len(session.get_pool_state()) == 4
         await thread(held_answer.open)
         await asyncio.wait_for(asyncio.gather(*futures), WAIT)
@@ -332,6 +348,8 @@ def test_replicas_of_a_keyspace_are_computed_at_the_first_request() -> None:
             cluster.connect()
             token_map: Any = cluster.metadata.token_map
             (host,) = cluster.metadata.all_hosts()
+            # Without `build_if_absent`, only replicas that were computed before are computed
+            # again.
             token_map.rebuild_keyspace("ks")
             assert token_map.tokens_to_hosts_by_ks == {}
             token_map.rebuild_keyspace("ks", build_if_absent=True)
@@ -340,6 +358,7 @@ def test_replicas_of_a_keyspace_are_computed_at_the_first_request() -> None:
             assert {token: list(hosts) for token, hosts in by_token.items()} == {
                 token: [host] for token in token_map.ring
             }
+            # Unknown keyspaces and a second removal are ignored.
             token_map.rebuild_keyspace("unknown", build_if_absent=True)
             token_map.remove_keyspace("ks")
             token_map.remove_keyspace("ks")

@@ -50,14 +50,16 @@ def ranges_of(tablets: Any, keyspace: str = "ks", table: str = "t") -> list[tupl
 
 def test_a_reported_tablet_is_found(twins: Any) -> None:
     tablets = tablet_map(twins)
-    assert tablets.learn("ks", "t", payload(0, 10, (1, 3), (2, 0), version=0xFEDC_BA98_7654_3210))
+    version = 0xFEDC_BA98_7654_3210
+    assert tablets.learn("ks", "t", payload(0, 10, (1, 3), (2, 0), version=version))
     assert tablets.find("ks", "t", 5) == (
-        0, 10, ((IDS[1], 3), (IDS[2], 0)), 0xFEDC_BA98_7654_3210,
+        0, 10, ((IDS[1], 3), (IDS[2], 0)), version,
     )  # fmt: skip
     # A range excludes its first token and includes its last.
     assert tablets.find("ks", "t", 0) is None
     assert tablets.find("ks", "t", 10) is not None
     assert tablets.find("ks", "t", 11) is None
+    # Other tables and keyspaces have no tablet.
     assert tablets.find("ks", "u", 5) is None
     assert tablets.find("other", "t", 5) is None
     assert tablets.count == 1
@@ -65,7 +67,7 @@ def test_a_reported_tablet_is_found(twins: Any) -> None:
     assert tablets.shard_on(HOSTS[1], "ks", "t", 5) == 3
     assert tablets.shard_on(HOSTS[0], "ks", "t", 5) is None
     assert tablets.shard_on(HOSTS[1], "ks", "t", 50) is None
-    assert tablets.version_of("ks", "t", 5) == 0xFEDC_BA98_7654_3210
+    assert tablets.version_of("ks", "t", 5) == version
     assert tablets.version_of("ks", "t", 50) is None
     assert [tablets.hosts[number] for number in tablets.numbers("ks", "t", 5)] == HOSTS[1:3]
     assert tablets.numbers("ks", "t", 50) is None
@@ -111,10 +113,12 @@ def test_random_tablets_agree_with_a_plain_model(twins: Any) -> None:
     model: list[tuple[int, int, int]] = []
     for _ in range(3000):
         first = chooser.randrange(20_000)
+        # A few tablets are large, and replace many others.
         last = first + chooser.choice((1, 5, 30, 2000) if chooser.random() < 0.02 else (1, 5, 9))
         shard = chooser.randrange(100)
         replicas = [(chooser.randrange(5), shard)] * chooser.randrange(1, 4)
         tablets.learn("ks", "t", payload(first, last, *replicas))
+        # A new tablet replaces those that it overlaps.
         model = [tablet for tablet in model if tablet[1] <= first or last <= tablet[0]]
         model.append((first, last, shard))
     assert tablets.count == len(model)
@@ -157,14 +161,16 @@ def test_both_implementations_read_damaged_payloads_alike(twins: Any) -> None:
     chooser = random.Random(3)
     for _ in range(3000):
         data = bytearray(GOOD)
+        # Change some bytes to values that are likely in lengths and types.
         for _ in range(chooser.randrange(1, 4)):
             data[chooser.randrange(len(data))] = chooser.choice((0, 1, 4, 8, 16, 28, 127, 255))
+        # Cut off the end, or nothing.
         del data[chooser.randrange(len(data) - 8, len(data) + 8) :]
-        tablets, model = tablet_map(twins), reference.TabletMap()
-        taken = tablets.learn("ks", "t", bytes(data))
-        assert taken == model.learn("ks", "t", bytes(data))
-        if taken:
-            assert tablets.find("ks", "t", 10) == model.find("ks", "t", 10)
+        tablets, reference_tablets = tablet_map(twins), reference.TabletMap()
+        is_accepted = tablets.learn("ks", "t", bytes(data))
+        assert is_accepted == reference_tablets.learn("ks", "t", bytes(data))
+        if is_accepted:
+            assert tablets.find("ks", "t", 10) == reference_tablets.find("ks", "t", 10)
 
 
 def test_a_tablet_without_keyspace_or_table_is_ignored(twins: Any) -> None:
@@ -193,15 +199,16 @@ def test_tablets_refer_to_new_host_objects_and_drop_removed_hosts(twins: Any) ->
     for first in range(1000):
         tablets.learn("ks", "t", payload(first, first + 1, (first % 2, 0), (2, 0)))
     tablets.learn("ks", "only", payload(0, 1, (1, 0)))
-    new = SimpleNamespace(host_id=IDS[2], name="the same node at another address")
-    tablets.take_hosts([HOSTS[0], new])
+    new_host = SimpleNamespace(host_id=IDS[2], name="the same node at another address")
+    # Host 1 is gone, and with it the half of the tablets that it had.
+    tablets.take_hosts([HOSTS[0], new_host])
     assert tablets.tables() == [("ks", "t", 500)]
     assert tablets.count == 500
-    assert tablets.shard_on(new, "ks", "t", 1) == 0
+    assert tablets.shard_on(new_host, "ks", "t", 1) == 0
     assert tablets.shard_on(HOSTS[2], "ks", "t", 1) is None
     # With the same hosts, the tuple stays the same object, so cached results stay valid.
     hosts = tablets.hosts
-    tablets.take_hosts([HOSTS[0], new])
+    tablets.take_hosts([HOSTS[0], new_host])
     assert tablets.hosts is hosts
 
 
@@ -213,19 +220,21 @@ def test_replicas_contain_only_known_hosts(twins: Any) -> None:
     assert tablets.replicas("ks", "u", b"key") is None
 
 
-def test_the_map_is_bounded(twins: Any) -> None:
+def test_a_full_map_drops_tablets(twins: Any) -> None:
     tablets = tablet_map(twins, limit=10)
     tablets.learn("ks", "old", payload(0, 1, (0, 0)))
     for first in range(10):
         tablets.learn("ks", "t", payload(first, first + 1, (0, 0)))
+    # The table that was added first was dropped.
     assert tablets.tables() == [("ks", "t", 10)]
     tablets.learn("ks", "t", payload(10, 11, (0, 0)))
+    # A single table that is full starts anew.
     assert tablets.count == 1
     with pytest.raises(ValueError, match="0"):
         twins.tablets.TabletMap(limit=0)
 
 
-def test_keyspaces_and_leaders(twins: Any) -> None:
+def test_keyspaces_with_tablets_and_leaders(twins: Any) -> None:
     """Keyspaces have tablets and leaders if the schema or a tablet says so."""
     tablets = tablet_map(twins)
     tablets.use_keyspaces(["a", "b"], ["b"])
@@ -245,10 +254,11 @@ def test_keyspaces_and_leaders(twins: Any) -> None:
     assert tablets.has_keyspace("c")
 
 
-def test_hits_and_misses(twins: Any) -> None:
+def test_tokens_in_known_tablets_are_hits(twins: Any) -> None:
     """Tokens inside and outside of known tablets are counted."""
     tablets = tablet_map(twins)
     tablets.tally("ks", "t", 5)
+    # Requests for a keyspace without tablets are not counted.
     assert (tablets.hits, tablets.misses) == (0, 0)
     tablets.learn("ks", "t", GOOD)
     for token in (5, 6, 11):
@@ -256,7 +266,7 @@ def test_hits_and_misses(twins: Any) -> None:
     assert (tablets.hits, tablets.misses) == (2, 1)
 
 
-def test_version_blocks(twins: Any) -> None:
+def test_version_blocks_have_number_and_value(twins: Any) -> None:
     """The byte of a version block has the block's number in its upper and its value in its lower 4
     bits.
     """
@@ -270,21 +280,23 @@ def test_version_blocks(twins: Any) -> None:
 
 def test_routing_payloads_are_split_from_the_body(twins: Any) -> None:
     def body(name: bytes, value: bytes) -> bytes:
-        head = b"\0\1" + len(name).to_bytes(2, "big") + name
-        return head + len(value).to_bytes(4, "big") + value + b"rest"
+        count_and_name = b"\0\1" + len(name).to_bytes(2, "big") + name
+        return count_and_name + len(value).to_bytes(4, "big") + value + b"rest"
 
     split = twins.tablets.split_payload
     assert split(body(b"tablets-routing-v1", b"abc")) == (b"abc", b"rest")
     assert split(body(b"tablets-routing-v2", b"")) == (b"", b"rest")
     assert split(body(b"tablets-routing-v3", b"abc")) is None
     assert split(body(b"tablets-routing", b"abc")) is None
+    # A payload of two entries is left in the body.
     assert split(b"\0\2" + body(b"tablets-routing-v1", b"abc")[2:]) is None
     assert split(b"") is None
     message = body(b"tablets-routing-v1", b"abc")
+    # The entry has 29 bytes; without all of them, nothing is split.
     assert all(split(message[:end]) is None for end in range(29))
 
 
-def test_tokens_of_statements(twins: Any) -> None:
+def test_a_statement_s_token_is_that_of_its_routing_key(twins: Any) -> None:
     """A statement's token is that of its routing key, or None."""
     from cassandra.murmur3 import murmur3
 
@@ -300,7 +312,7 @@ def test_tokens_of_statements(twins: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_million_tablets_take_less_than_100_megabytes() -> None:
+def test_a_tenth_of_a_million_tablets_takes_less_than_10_megabytes() -> None:
     import resource
 
     from cassandra import _impl
@@ -308,14 +320,15 @@ def test_a_million_tablets_take_less_than_100_megabytes() -> None:
     if _impl.implementation != "c":
         pytest.skip("the Python twin holds objects")
     tablets = _impl.tablets.TabletMap()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # The resident memory is in KiB.
+    memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     count = 100_000
     step = (1 << 64) // count
     for index in range(count):
         first = MIN + index * step
         tablets.learn("ks", "t", payload(first, first + step, (0, 3), (1, 4), (2, 5)))
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    grown_bytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before) * 1024
     assert tablets.count == count
     # A tenth of a million tablets must take less than a tenth of 100 MB; `benchmarks.shards`
     # measures a million.
-    assert grown < 10_000_000
+    assert grown_bytes < 10_000_000

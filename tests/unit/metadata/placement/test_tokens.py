@@ -27,7 +27,7 @@ def test_partitioners() -> None:
         assert token_class_of(unknown) is None
 
 
-def test_tokens_of_keys() -> None:
+def test_partitioners_compute_the_server_s_tokens() -> None:
     """Each partitioner computes the server's tokens."""
     # Results of Cassandra's token() for the text 'a' and the int 1.
     assert Murmur3Token.from_key(b"a").value == -8839064797231613815
@@ -60,18 +60,22 @@ def test_tokens_of_one_class_have_an_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "first", "second"),
+    ("token_class", "first", "second"),
     [(MD5Token, ["10", "30"], ["20", "30"]), (BytesToken, ["10", "30"], ["20", "30"])],
 )
-def test_the_ring(kind: type[Token], first: list[str], second: list[str]) -> None:
+def test_a_ring_sorts_tokens_and_finds_their_owners(
+    token_class: type[Token], first: list[str], second: list[str]
+) -> None:
     """The ring sorts the tokens of all nodes and finds the owner of each."""
-    ring = SortedRing(kind, [first, second])
-    values = [kind.from_string(text).value for text in ("10", "20", "30")]
+    ring = SortedRing(token_class, [first, second])
+    values = [token_class.from_string(text).value for text in ("10", "20", "30")]
+    # Both nodes have the token 30, which the first one keeps.
     assert (ring.tokens(), ring.owners(), len(ring)) == (values, [0, 1, 0], 3)
     # A node's range ends with its token; tokens beyond the last belong to the first node.
     assert [ring.position(value) for value in values] == [0, 1, 2]
-    assert ring.position(kind.from_string("11").value) == 1
-    assert ring.position(kind.from_string("31").value) == 0
+    assert ring.position(token_class.from_string("11").value) == 1
+    assert ring.position(token_class.from_string("31").value) == 0
+    # The list is a copy.
     ring.tokens().clear()
     assert len(ring.tokens()) == 3
 

@@ -29,29 +29,34 @@ def keyspace(name: str, replicas: int = 1) -> Row:
 
 
 def column(
-    keyspace: str, table: str, name: str, kind: str = "regular", position: int = -1, **more: Any
+    keyspace: str,
+    table: str,
+    name: str,
+    kind: str = "regular",
+    position: int = -1,
+    **other_cells: Any,
 ) -> Row:
     """Return a row of system_schema.columns."""
-    where = {"keyspace_name": keyspace, "table_name": table}
+    table_key = {"keyspace_name": keyspace, "table_name": table}
     return {
-        **where,
+        **table_key,
         "column_name": name,
         "kind": kind,
         "position": position,
         "clustering_order": "none",
         "type": "int",
-        **more,
+        **other_cells,
     }
 
 
-def add_table(tables: Tables, ks: str, name: str, columns: int = 1, **options: Any) -> None:
+def add_table(tables: Tables, ks: str, name: str, column_count: int = 1, **options: Any) -> None:
     """Add a table with the key column ``id`` and other columns ``c0``, ``c1`` ..."""
-    where = {"keyspace_name": ks, "table_name": name}
-    added = [column(ks, name, f"c{number}") for number in range(columns)] + [
+    table_key = {"keyspace_name": ks, "table_name": name}
+    column_rows = [column(ks, name, f"c{number}") for number in range(column_count)] + [
         column(ks, name, "id", "partition_key", 0)
     ]
-    tables["system_schema.columns"] = [*tables.get("system_schema.columns", []), *added]
-    row = {**where, **OPTIONS, "id": uuid.uuid5(uuid.NAMESPACE_DNS, name), **options}
+    tables["system_schema.columns"] = [*tables.get("system_schema.columns", []), *column_rows]
+    row = {**table_key, **OPTIONS, "id": uuid.uuid5(uuid.NAMESPACE_DNS, name), **options}
     tables["system_schema.tables"] = [*tables.get("system_schema.tables", []), row]
 
 

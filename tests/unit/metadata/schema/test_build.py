@@ -65,7 +65,7 @@ def names(columns: Any) -> list[str]:
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def test_an_ordinary_table() -> None:
+def test_a_table_is_built_from_its_rows() -> None:
     """The table has its columns, keys and flags, and its rows are freed afterwards."""
     rows = source(row(b"a"), row(b"c", b"clustering", 0, b"desc"), row(b"s", b"static"))
     table = build.table(rows)
@@ -85,20 +85,22 @@ INDEX = ("by_a", "COMPOSITES", {"target": "a"})
 
 
 @pytest.mark.parametrize("is_ordinary", [True, False])
-def test_parts_of_a_table(is_ordinary: bool) -> None:
+def test_a_table_has_its_indexes_triggers_and_dropped_columns(is_ordinary: bool) -> None:
     """The table has its indexes, triggers and dropped columns."""
-    day = datetime.datetime(2020, 1, 1)
+    dropped_time = datetime.datetime(2020, 1, 1)
     parts: dict[str, Any] = {"indexes": [INDEX]}
     if not is_ordinary:
         parts["triggers"] = [{"trigger_name": "x", "options": {"class": "y"}}]
         parts["triggers"] += [{"trigger_name": "z", "options": None}]
         parts["dropped"] = [
-            {"column_name": "d", "type": "int", "dropped_time": day, "kind": "static"},
-            {"column_name": "e", "type": "text", "dropped_time": day},
+            {"column_name": "d", "type": "int", "dropped_time": dropped_time, "kind": "static"},
+            # Older servers have no kind in this table.
+            {"column_name": "e", "type": "text", "dropped_time": dropped_time},
         ]
     table = build.table(source(row(b"a"), **parts))
     assert table.indexes["by_a"].as_cql_query() == "CREATE INDEX by_a ON ks.t (a)"
     if is_ordinary:
+        # Tables without these parts share one empty mapping.
         assert table.triggers is table.dropped_columns is table.views is NOTHING
         return
     assert {name: trigger.options for name, trigger in table.triggers.items()} == {
@@ -108,7 +110,7 @@ def test_parts_of_a_table(is_ordinary: bool) -> None:
     assert {
         name: (column.name, column.cql_type, column.dropped_time, column.is_static)
         for name, column in table.dropped_columns.items()
-    } == {"d": ("d", "int", day, True), "e": ("e", "text", day, False)}
+    } == {"d": ("d", "int", dropped_time, True), "e": ("e", "text", dropped_time, False)}
 
 
 def test_options_of_extensions_and_of_scylladb() -> None:
@@ -144,35 +146,36 @@ def test_damaged_pages_are_logged_and_a_table_without_key_is_incomplete(
     rows = source(row(b"a"))
     assert rows.columns is not None
     (body, begin, count) = rows.columns.pages[0]
+    # The first page claims one row more than it has.
     rows.columns.pages = [(body, begin, count + 1), (b"", 0, 0)]
     table = build.table(rows)
     assert "a page of the schema tables is damaged" in caplog.text
     assert table.name == "t"
-    lacking = build.table(source())
-    lacking_source = source()
-    lacking_source.columns = pages(row(b"a"))
-    lacking = build.table(lacking_source)
-    assert "no column is of the partition key" in lacking.export_as_string()
+    source_without_key = source()
+    source_without_key.columns = pages(row(b"a"))
+    without_key = build.table(source_without_key)
+    assert "no column is of the partition key" in without_key.export_as_string()
 
 
-def test_views_of_a_table() -> None:
-    """The table's mapping of views is kept and changed in place."""
+def test_a_table_s_mapping_of_views_is_kept_and_changed_in_place() -> None:
+    """A table that had no views gets a mapping of its own."""
     view = view_source(KEY)
     table = build.table(source(views={"t": view}))
     assert names(table.views.values()) == ["t"]
     views = table.views
-    other = view_source(KEY)
-    assert build.with_views(table, {"o": other}) is table
+    other_view = view_source(KEY)
+    assert build.with_views(table, {"o": other_view}) is table
     assert table.views is views
     assert list(views) == ["o"]
-    plain = build.table(source())
-    assert plain.views is NOTHING
-    build.with_views(plain, {"o": other})
-    assert list(plain.views) == ["o"]
+    without_views = build.table(source())
+    assert without_views.views is NOTHING
+    build.with_views(without_views, {"o": other_view})
+    assert list(without_views.views) == ["o"]
+    # The shared empty mapping has not changed.
     assert list(NOTHING) == []
 
 
-def test_a_view() -> None:
+def test_a_view_is_built_from_its_rows() -> None:
     """A view has its columns and options, and the table and the condition of its definition."""
     view = build.view(view_source(KEY, row(b"c", b"clustering", 0)))
     assert (view.keyspace_name, view.name, view.base_table_name) == ("ks", "t", "base")
@@ -207,13 +210,14 @@ STATIC = [row(b"s", b"static"), row(b"column1", b"clustering", 0), row(b"value")
         ([row(b"c", b"clustering", 0), row(b"v")], set(), ["id", "c", "v"], False, True),
     ],
 )
-def test_flags_of_compact_storage(
+def test_flags_decide_which_columns_a_table_shows(
     rows: Any, flags: Any, columns: list[str], is_compact: bool, is_compatible: bool
 ) -> None:
-    """The flags decide which columns the table shows."""
+    """The flags of tables with compact storage hide the columns that only the storage needs."""
     table = build.table(source(*rows, flags=None if flags is None else frozenset(flags)))
     assert names(table.columns.values()) == columns
     assert (table.is_compact_storage, table.is_cql_compatible) == (is_compact, is_compatible)
+    # A static compact table is stored with static columns, but has ordinary ones for CQL.
     if rows is STATIC:
         assert not any(column.is_static for column in table.columns.values())
         assert table.clustering_key == []
@@ -252,7 +256,8 @@ def test_targets_of_indexes_are_quoted_as_needed(
     cells = row(column.encode(), cql_type=cql_type.encode())
     index = build.table(source(cells, indexes=[("i", "COMPOSITES", options)])).indexes["i"]
     assert index.index_options == {"target": expected, "other": "x"}
-    assert options["target"] == target  # the options in the row are not changed
+    # The options in the row are not changed; they are used as they are if that is right.
+    assert options["target"] == target
     assert (index.index_options is options) == (target == expected)
     assert (index.keyspace_name, index.table_name, index.kind) == ("ks", "t", "COMPOSITES")
 
@@ -290,24 +295,26 @@ MASKS = {
 }
 
 
-def mask(kind: str, value: Any, **changes: Any) -> dict[str, Any]:
+def mask(argument_type: str, value: Any, **changes: Any) -> dict[str, Any]:
     """Return a row of the table of column masks."""
     return {
         "column_name": "a",
         "function_keyspace": "system",
         "function_name": "mask_replace",
         "function_argument_nulls": [value is None],
-        "function_argument_types": [kind],
+        "function_argument_types": [argument_type],
         "function_argument_values": [value or ""],
         **changes,
     }
 
 
-@pytest.mark.parametrize("kind", MASKS)
-def test_arguments_of_masks(kind: str) -> None:
+@pytest.mark.parametrize("argument_type", MASKS)
+def test_the_argument_of_a_mask_is_a_literal(argument_type: str) -> None:
     """The argument of a mask is the literal of its value."""
-    value, literal = MASKS[kind]
-    column_mask = build.table(source(row(b"a"), masks=[mask(kind, value)])).columns["a"].mask
+    value, literal = MASKS[argument_type]
+    column_mask = (
+        build.table(source(row(b"a"), masks=[mask(argument_type, value)])).columns["a"].mask
+    )
     assert column_mask is not None
     assert (column_mask.keyspace, column_mask.name, column_mask.arguments) == (
         "system",
@@ -318,11 +325,11 @@ def test_arguments_of_masks(kind: str) -> None:
 
 def test_masks_without_arguments_and_with_null() -> None:
     """A mask has no argument or the argument null."""
-    nothing = dict.fromkeys(
+    no_arguments = dict.fromkeys(
         ("function_argument_nulls", "function_argument_types", "function_argument_values")
     )
     column_mask = (
-        build.table(source(row(b"a"), masks=[mask("int", None, **nothing)])).columns["a"].mask
+        build.table(source(row(b"a"), masks=[mask("int", None, **no_arguments)])).columns["a"].mask
     )
     assert column_mask is not None
     assert column_mask.arguments == ()
@@ -349,15 +356,17 @@ def keyspace_source(name: str = "ks", **parts: Any) -> KeyspaceSource:
     return keyspace
 
 
-def test_a_keyspace() -> None:
+def test_a_keyspace_has_its_replication_and_durability() -> None:
     """A keyspace has its replication and durability."""
     keyspace = build.keyspace(keyspace_source())
     assert (keyspace.name, keyspace.durable_writes, keyspace.virtual) == ("ks", True, False)
     assert isinstance(keyspace.replication_strategy, SimpleStrategy)
     assert keyspace.replication_strategy.replication_factor == 1
     assert (keyspace.tablets, keyspace._exc_info) == (None, None)
-    durable = build.keyspace(keyspace_source(row={**keyspace_row("ks"), "durable_writes": False}))
-    assert not durable.durable_writes
+    not_durable = build.keyspace(
+        keyspace_source(row={**keyspace_row("ks"), "durable_writes": False})
+    )
+    assert not not_durable.durable_writes
 
 
 def test_a_keyspace_without_replication_is_incomplete() -> None:
@@ -365,6 +374,7 @@ def test_a_keyspace_without_replication_is_incomplete() -> None:
     keyspace = build.keyspace(keyspace_source(row=row))
     assert "the replication of the keyspace is None" in keyspace.export_as_string()
     assert keyspace.durable_writes
+    # A virtual keyspace needs no replication.
     assert build.keyspace(keyspace_source(row={}, virtual=True))._exc_info is None
     damaged = {**keyspace_row("ks"), "durable_writes": ValueError("damaged")}
     assert "damaged" in build.keyspace(keyspace_source(row=damaged)).export_as_string()
@@ -376,6 +386,7 @@ def a_type(name: str, **changes: Any) -> dict[str, Any]:
 
 
 def function(name: str, kind: str = "function", **changes: Any) -> dict[str, Any]:
+    """Return a row of the table of functions or, as `kind` says, aggregates."""
     row = {
         "keyspace_name": "ks", f"{kind}_name": name, "argument_types": ["int"],
         "argument_names": ["x"], "return_type": "text", "language": "java", "body": "return x;",
@@ -385,8 +396,8 @@ def function(name: str, kind: str = "function", **changes: Any) -> dict[str, Any
     return {**row, **changes}
 
 
-def test_types_functions_and_aggregates() -> None:
-    """The keyspace has its types, functions and aggregates, the latter two by signature."""
+def test_a_keyspace_has_its_types_functions_and_aggregates() -> None:
+    """Functions and aggregates are sorted by their signatures."""
     keyspace = build.keyspace(
         keyspace_source(
             types=[a_type("u"), a_type("empty", field_names=None, field_types=None)],
@@ -403,29 +414,39 @@ def test_types_functions_and_aggregates() -> None:
     )
     fields = {name: list(user_type.field_names) for name, user_type in keyspace.user_types.items()}
     assert fields == {"u": ["a"], "empty": []}
-    # functions are sorted by signature
     assert list(keyspace.functions) == ["f(int)", "g(int)", "none()"]
-    first, second = keyspace.functions["f(int)"], keyspace.functions["g(int)"]
-    assert (first.deterministic, first.monotonic, list(first.monotonic_on)) == (True, True, ["x"])
-    assert (second.deterministic, second.monotonic, list(second.monotonic_on)) == (False, False, [])
-    assert (second.return_type, second.language, second.body) == ("text", "java", "return x;")
-    assert second.called_on_null_input
-    assert list(second.argument_names) == ["x"]
-    # so are aggregates
+    function_f, function_g = keyspace.functions["f(int)"], keyspace.functions["g(int)"]
+    assert (function_f.deterministic, function_f.monotonic, list(function_f.monotonic_on)) == (
+        True,
+        True,
+        ["x"],
+    )
+    assert (function_g.deterministic, function_g.monotonic, list(function_g.monotonic_on)) == (
+        False,
+        False,
+        [],
+    )
+    assert (function_g.return_type, function_g.language, function_g.body) == (
+        "text",
+        "java",
+        "return x;",
+    )
+    assert function_g.called_on_null_input
+    assert list(function_g.argument_names) == ["x"]
     assert list(keyspace.aggregates) == ["a(int)", "b(int)"]
-    first_aggregate, second_aggregate = keyspace.aggregates["a(int)"], keyspace.aggregates["b(int)"]
-    assert (first_aggregate.deterministic, second_aggregate.deterministic) == (True, False)
-    assert (first_aggregate.reduce_func, second_aggregate.reduce_func) == ("r", None)
+    aggregate_a, aggregate_b = keyspace.aggregates["a(int)"], keyspace.aggregates["b(int)"]
+    assert (aggregate_a.deterministic, aggregate_b.deterministic) == (True, False)
+    assert (aggregate_a.reduce_func, aggregate_b.reduce_func) == ("r", None)
     assert (
-        second_aggregate.state_func,
-        second_aggregate.state_type,
-        second_aggregate.final_func,
+        aggregate_b.state_func,
+        aggregate_b.state_type,
+        aggregate_b.final_func,
     ) == ("s", "int", "f")
-    assert (second_aggregate.initial_condition, second_aggregate.return_type) == ("0", "text")
+    assert (aggregate_b.initial_condition, aggregate_b.return_type) == ("0", "text")
 
 
-@pytest.mark.parametrize("what", ["types", "functions", "aggregates"])
-def test_a_damaged_part_leaves_the_others(what: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("table", ["types", "functions", "aggregates"])
+def test_a_damaged_part_leaves_the_others(table: str, caplog: pytest.LogCaptureFixture) -> None:
     rows: dict[str, Any] = {
         "types": [a_type("x", field_names=ValueError("damaged")), a_type("y")],
         "functions": [function("x", body=ValueError("damaged")), function("y")],
@@ -434,10 +455,10 @@ def test_a_damaged_part_leaves_the_others(what: str, caplog: pytest.LogCaptureFi
             function("y", "aggregate"),
         ],
     }
-    keyspace = build.keyspace(keyspace_source(**{what: rows[what]}))
-    attribute = {"types": "user_types"}.get(what, what)
+    keyspace = build.keyspace(keyspace_source(**{table: rows[table]}))
+    attribute = {"types": "user_types"}.get(table, table)
     assert [part.name for part in getattr(keyspace, attribute).values()] == ["y"]
-    assert f"the metadata of a {what.removesuffix('s')} in keyspace ks is damaged" in caplog.text
+    assert f"the metadata of a {table.removesuffix('s')} in keyspace ks is damaged" in caplog.text
     assert "damaged" in keyspace.export_as_string()
 
 
@@ -445,7 +466,9 @@ def test_tables_are_built_at_their_first_access() -> None:
     table = source(row(b"a"), indexes=[INDEX])
     keyspace = build.keyspace(keyspace_source(tables={"t": table}, views={"v": view_source(KEY)}))
     assert list(keyspace.tables) == ["t"]
+    # Listing the tables builds none.
     assert table._object is None
+    # An index builds its table.
     assert keyspace.indexes["by_a"].table_name == "t"
     assert keyspace.tables["t"] is table.object()
     assert keyspace.views["v"].base_table_name == "base"
@@ -461,7 +484,7 @@ def test_tables_are_built_at_their_first_access() -> None:
         ({"initial_tablets": 8}, {"enabled": True, "initial": 8}),
     ],
 )
-def test_tablets(scylla: Any, tablets: Any) -> None:
+def test_tablets_of_a_keyspace(scylla: Any, tablets: Any) -> None:
     """The row of ScyllaDB's table says whether a keyspace has tablets; for LocalStrategy, it is
     ignored.
     """
@@ -494,10 +517,12 @@ def test_an_altered_keyspace_is_a_new_object() -> None:
     assert altered is not keyspace
     assert (keyspace.replication_strategy.replication_factor, altered.own_attribute) == (1, 5)
     assert altered.replication_strategy.replication_factor == 3
+    # Both show the tables of the new state.
     assert keyspace.tables is altered.tables
     assert list(keyspace.tables) == ["u"]
     assert type(keyspace.tables) is LazyMapping
-    other = {**keyspace_row("ks", 3), "durable_writes": False}
-    assert build.renewed_keyspace(altered, keyspace_source(row=other)) is not altered
-    tablets = keyspace_source(row=keyspace_row("ks", 3), scylla={"initial_tablets": 8})
-    assert build.renewed_keyspace(altered, tablets) is not altered
+    other_durability = {**keyspace_row("ks", 3), "durable_writes": False}
+    # Each of these changes alters the keyspace.
+    assert build.renewed_keyspace(altered, keyspace_source(row=other_durability)) is not altered
+    with_tablets = keyspace_source(row=keyspace_row("ks", 3), scylla={"initial_tablets": 8})
+    assert build.renewed_keyspace(altered, with_tablets) is not altered

@@ -31,12 +31,12 @@ def page(*rows: tuple[Cell, ...]) -> bytes:
 def row(
     name: Cell, kind: Cell = b"regular", position: int | Cell = -1, order: Cell = b"none",
     cql_type: Cell = b"int",
-    where: tuple[Cell, Cell] = (b"ks", b"t"),
+    table_key: tuple[Cell, Cell] = (b"ks", b"t"),
 ) -> tuple[Cell, ...]:  # fmt: skip
     encoded_position = (
         position.to_bytes(4, "big", signed=True) if isinstance(position, int) else position
     )
-    return (*where, name, order, kind, encoded_position, cql_type)
+    return (*table_key, name, order, kind, encoded_position, cql_type)
 
 
 def columns(twins: Any, body: bytes, count: int, texts: Any = None) -> Any:
@@ -44,7 +44,7 @@ def columns(twins: Any, body: bytes, count: int, texts: Any = None) -> Any:
     return module.columns_of("the table", (body, 0, count), texts or module.Texts())
 
 
-def runs(twins: Any, body: bytes, begin: int, count: int) -> Any:
+def runs_by_table(twins: Any, body: bytes, begin: int, count: int) -> Any:
     """Return the runs of rows by keyspace and table, each (page, begin, count, ...).
 
     The page itself is replaced by a string, so that results can be compared.
@@ -72,8 +72,15 @@ def description_of(parts: Any) -> Any:
         [column.name for column in partition_key],
         [column.name for column in clustering_key],
         [
-            (name, c.name, c.cql_type, c.is_static, c.is_reversed, c.mask)
-            for name, c in columns_by_name.items()
+            (
+                name,
+                column.name,
+                column.cql_type,
+                column.is_static,
+                column.is_reversed,
+                column.mask,
+            )
+            for name, column in columns_by_name.items()
         ],
     )
 
@@ -117,28 +124,31 @@ def test_attributes_of_columns_may_be_changed(twins: Twins) -> None:
 
 def test_equal_strings_are_the_same_object(twins: Twins) -> None:
     texts = twins.column_rows.Texts()
-    kinds = [b"type %d" % (number % 700) for number in range(1500)] + ["größe".encode()] * 2
-    rows = [row(b"name %d" % number, cql_type=kind) for number, kind in enumerate(kinds)]
+    types = [b"type %d" % (number % 700) for number in range(1500)] + ["größe".encode()] * 2
+    rows = [row(b"name %d" % number, cql_type=cql_type) for number, cql_type in enumerate(types)]
     first = columns(twins, page(*rows), len(rows), texts)[2]
     second = columns(twins, page(*rows), len(rows), texts)[2]
     assert all(
         first[name].cql_type is second[name].cql_type and first[name].name is second[name].name
         for name in first
     )
-    assert [column.cql_type.encode() for column in first.values()] == kinds
+    assert [column.cql_type.encode() for column in first.values()] == types
+    # 700 types of numbers and the one with a name that is not ASCII.
     assert len({id(column.cql_type) for column in first.values()}) == 701
 
 
 def test_runs_say_where_the_rows_of_each_table_are(twins: Twins) -> None:
     rows = [
-        *[row(b"a", where=(b"ks", b"t")), row(b"b", where=(b"ks", b"t"))],
-        row(b"a", where=(b"ks", b"tt")),
-        row(b"a", where=(b"kst", b"t")),
-        row(b"lost", where=(b"ks", b"\xff")),
-        *[row(b"c", where=(b"ks", b"t"))] * 3,
+        *[row(b"a", table_key=(b"ks", b"t")), row(b"b", table_key=(b"ks", b"t"))],
+        row(b"a", table_key=(b"ks", b"tt")),
+        row(b"a", table_key=(b"kst", b"t")),
+        row(b"lost", table_key=(b"ks", b"\xff")),
+        *[row(b"c", table_key=(b"ks", b"t"))] * 3,
     ]
-    body = b"before" + page(*rows)
-    runs_of = runs(twins, body, 6, len(rows))
+    prefix = b"before"
+    body = prefix + page(*rows)
+    runs_of = runs_by_table(twins, body, len(prefix), len(rows))
+    # A run is the page, the offset and the number of rows; the row whose name is damaged is lost.
     assert {
         keyspace: {table: run[2::3] for table, run in tables.items()}
         for keyspace, tables in runs_of.items()
@@ -146,7 +156,7 @@ def test_runs_say_where_the_rows_of_each_table_are(twins: Twins) -> None:
         "ks": {"t": (2, 3), "tt": (1,)},
         "kst": {"t": (1,)},
     }
-    assert runs_of["ks"]["t"][:2] == ("the page", 6)
+    assert runs_of["ks"]["t"][:2] == ("the page", len(prefix))
     texts = twins.column_rows.Texts()
     rows_of_table = tuple(body if value == "the page" else value for value in runs_of["ks"]["t"])
     assert list(twins.column_rows.columns_of("the table", rows_of_table, texts)[2]) == [
@@ -154,13 +164,13 @@ def test_runs_say_where_the_rows_of_each_table_are(twins: Twins) -> None:
         "b",
         "c",
     ]
-    assert runs(twins, body, 6, 0) == {}
+    assert runs_by_table(twins, body, len(prefix), 0) == {}
     assert twins.column_rows.columns_of("the table", (), texts) == ([], [], {})
 
 
 def test_the_rows_of_a_table_may_be_in_several_pages(twins: Twins) -> None:
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
-    pages = [page(row(b"a")), page(row(b"b"), row(b"z", where=(b"ks", b"u"))), page(row(b"c"))]
+    pages = [page(row(b"a")), page(row(b"b"), row(b"z", table_key=(b"ks", b"u"))), page(row(b"c"))]
     for body, count in zip(pages, (1, 2, 1), strict=True):
         twins.column_rows.note_runs(rows_of, body, 0, count)
     assert rows_of["ks"]["t"] == (pages[0], 0, 1, pages[1], 0, 1, pages[2], 0, 1)
@@ -174,7 +184,7 @@ def test_the_rows_of_a_table_may_be_in_several_pages(twins: Twins) -> None:
 
 def test_rows_before_damage_are_noted(twins: Twins) -> None:
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
-    body = page(row(b"a"), row(b"b", where=(b"ks", b"u")))[:-1]
+    body = page(row(b"a"), row(b"b", table_key=(b"ks", b"u")))[:-1]
     with pytest.raises(DecodeError, match="past the end"):
         twins.column_rows.note_runs(rows_of, body, 0, 2)
     assert rows_of == {"ks": {"t": (body, 0, 1)}}
@@ -212,13 +222,13 @@ def test_an_order_may_be_null(twins: Twins) -> None:
 def test_rows_past_the_end_are_refused(twins: Twins) -> None:
     body = page(row(b"a"), row(b"b"))
     for size in range(len(body)):
-        calls: list[Callable[[bytes], Any]] = [
-            lambda cut: runs(twins, cut, 0, 2),
+        readers: list[Callable[[bytes], Any]] = [
+            lambda cut: runs_by_table(twins, cut, 0, 2),
             lambda cut: columns(twins, cut, 2),
         ]
-        for call in calls:
+        for read_rows in readers:
             with pytest.raises(DecodeError, match="past the end"):
-                call(body[:size])
+                read_rows(body[:size])
 
 
 CELLS = st.sampled_from(
@@ -251,10 +261,10 @@ def test_both_implementations_agree_on_random_pages(
             body[offset] = value
     data = bytes(body)
     outcomes: list[Any] = []
-    for lane in LANES:
-        twins = Twins(lane)
+    for implementation in LANES:
+        twins = Twins(implementation)
         calls: list[Callable[[], Any]] = [
-            lambda twins=twins: runs(twins, data, 0, len(rows)),  # type: ignore[misc]
+            lambda twins=twins: runs_by_table(twins, data, 0, len(rows)),  # type: ignore[misc]
             lambda twins=twins: description_of(columns(twins, data, len(rows))),  # type: ignore[misc]
         ]
         for call in calls:
@@ -262,5 +272,8 @@ def test_both_implementations_agree_on_random_pages(
                 outcomes.append(call())
             except (DecodeError, ValueError) as error:
                 outcomes.append((type(error), str(error)))
-    half = len(outcomes) // len(LANES)
-    assert all(outcomes[index] == outcomes[index % half] for index in range(len(outcomes)))
+    calls_per_implementation = len(outcomes) // len(LANES)
+    assert all(
+        outcomes[index] == outcomes[index % calls_per_implementation]
+        for index in range(len(outcomes))
+    )

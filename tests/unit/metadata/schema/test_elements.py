@@ -9,7 +9,7 @@ from cassandra.metadata import (
 )
 
 
-def test_functions_and_aggregates() -> None:
+def test_functions_and_aggregates_are_written_as_cql() -> None:
     """Functions and aggregates are written as CQL."""
     function = Function(
         "ks",
@@ -26,6 +26,7 @@ def test_functions_and_aggregates() -> None:
         'CREATE FUNCTION ks.f(a int, "B" tuple<int, frozen<u>>) CALLED ON NULL INPUT '
         "RETURNS int LANGUAGE java AS $$return 1;$$"
     )
+    # A body with "$$" cannot be quoted by it.
     function.body = "'$$'"
     assert function.as_cql_query().endswith("AS '''$$'''")
     aggregate = Aggregate("ks", "A", ["int"], "f", "int", "G", "0", "int")

@@ -15,7 +15,7 @@ from cassandra.testing.fake import FakeNode
 from tests.unit.metadata.schema.rows import schema
 
 
-def test_registered_extensions_follow_their_table() -> None:
+def test_registered_extensions_add_cql_after_their_table() -> None:
     class Marked(RegisteredTableExtension):  # type: ignore[misc]
         name = "marked"
 
@@ -33,5 +33,7 @@ def test_registered_extensions_follow_their_table() -> None:
             text = cluster.metadata.keyspaces["ks"].tables["t0"].export_as_string()
     assert "\n\nMARK t0 marked red;" in text
     assert "\n\nRESTRICT ROWS ON ks.t0 USING id;" in text
+    # The base class adds nothing.
     assert RegisteredTableExtension.after_table_cql(None, "x", b"") is None
+    # A table without extensions has no further statements.
     assert TableMetadata("ks", "t").export_as_string().endswith(";")

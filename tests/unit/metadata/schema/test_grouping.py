@@ -23,11 +23,15 @@ def _implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rows(columns: dict[str, Any], *values: Any) -> Any:
     """Return a page of rows, whose values are encoded unless they are bytes."""
-    kinds = list(columns.values())
+    types = list(columns.values())
     cells = [
         [
-            None if cell is None else cell if isinstance(cell, bytes) else kind.to_binary(cell, 4)
-            for kind, cell in zip(kinds, row, strict=True)
+            None
+            if cell is None
+            else cell
+            if isinstance(cell, bytes)
+            else cqltype.to_binary(cell, 4)
+            for cqltype, cell in zip(types, row, strict=True)
         ]
         for row in values
     ]
@@ -84,27 +88,28 @@ def test_views_belong_to_their_table() -> None:
     )
     source = grouping.sources()["a"]
     assert set(source.views) == {"v", "w", "o", "n"}
+    # The table of `o` is gone, and `n` has none.
     assert set(source.tables["t"].views) == {"v", "w"}
     assert [source.views[name].base for name in "von"] == ["t", "gone", ""]
     assert (source.views["v"].builder, source.tables["t"].builder) == ("view", "table")
 
 
-def test_rows_of_tables() -> None:
-    """Each table gets its own rows; rows of missing tables are ignored."""
-    where = ("keyspace_name", "table_name")
+def test_each_table_gets_its_own_rows() -> None:
+    """Rows of missing tables are ignored."""
+    table_key = ("keyspace_name", "table_name")
     grouping = grouped(
         keyspaces=rows(KEYSPACES, ("a",)),
         tables=rows(TABLES, ("a", "t", "x"), ("a", "u", "y")),
         indexes=rows(
-            texts(*where, "index_name", "kind", "options"),
+            texts(*table_key, "index_name", "kind", "options"),
             ("a", "t", "i", "KEYS", "{}"),
             ("a", "t", "j", "KEYS", "{}"),
             ("a", "gone", "k", "KEYS", "{}"),
         ),
-        triggers=rows(texts(*where, "trigger_name"), ("a", "t", "x"), ("a", "gone", "y")),
-        dropped_columns=rows(texts(*where, "column_name"), ("a", "t", "d")),
-        column_masks=rows(texts(*where, "column_name"), ("a", "t", "m")),
-        scylla_tables=rows(texts(*where, "version"), ("a", "t", "s")),
+        triggers=rows(texts(*table_key, "trigger_name"), ("a", "t", "x"), ("a", "gone", "y")),
+        dropped_columns=rows(texts(*table_key, "column_name"), ("a", "t", "d")),
+        column_masks=rows(texts(*table_key, "column_name"), ("a", "t", "m")),
+        scylla_tables=rows(texts(*table_key, "version"), ("a", "t", "s")),
     )
     tables = grouping.sources()["a"].tables
     table = tables["t"]
@@ -113,22 +118,28 @@ def test_rows_of_tables() -> None:
     assert [row["column_name"] for row in table.dropped] == ["d"]
     assert [row["column_name"] for row in table.masks] == ["m"]
     assert [row["version"] for row in table.scylla] == ["s"]
-    other = tables["u"]
-    for part in (other.indexes, other.triggers, other.dropped, other.masks, other.scylla):
+    table_without_rows = tables["u"]
+    for part in (
+        table_without_rows.indexes,
+        table_without_rows.triggers,
+        table_without_rows.dropped,
+        table_without_rows.masks,
+        table_without_rows.scylla,
+    ):
         assert list(part) == []
 
 
 def test_pages_of_columns_are_kept_for_all_tables() -> None:
-    message = rows(texts("keyspace_name", "table_name"), ("a", "t"))
+    column_rows = rows(texts("keyspace_name", "table_name"), ("a", "t"))
     grouping = grouped(
-        columns=message,
+        columns=column_rows,
         tables=rows(TABLES, ("a", "t", "x"), ("a", "u", "y")),
-        virtual_columns=message,
+        virtual_columns=column_rows,
     )
     first, second = grouping.table_sources()
     assert first.columns is second.columns
     assert first.columns is not None
-    assert first.columns.pages == [message.rows_body] * 2
+    assert first.columns.pages == [column_rows.rows_body] * 2
 
 
 def test_a_damaged_value_is_the_error_of_its_table() -> None:
@@ -138,9 +149,9 @@ def test_a_damaged_value_is_the_error_of_its_table() -> None:
     assert by_name["u"] is None
 
 
-def test_types_functions_and_aggregates() -> None:
-    """Each keyspace gets its own rows."""
-    signature: dict[str, Any] = {
+def test_each_keyspace_gets_its_types_functions_and_aggregates() -> None:
+    """ScyllaDB's own table adds its cells to the aggregates of the same signature."""
+    signature_columns: dict[str, Any] = {
         "keyspace_name": TEXT,
         "aggregate_name": TEXT,
         "argument_types": list_of(TEXT),
@@ -149,9 +160,13 @@ def test_types_functions_and_aggregates() -> None:
         keyspaces=rows(KEYSPACES, ("a",)),
         types=rows(texts("keyspace_name", "type_name"), ("a", "x"), ("b", "y")),
         functions=rows(texts("keyspace_name", "function_name"), ("a", "f")),
-        aggregates=rows(signature, ("a", "g", ["int"]), ("a", "g", ["text"]), ("a", "h", None)),
+        aggregates=rows(
+            signature_columns, ("a", "g", ["int"]), ("a", "g", ["text"]), ("a", "h", None)
+        ),
         scylla_aggregates=rows(
-            {**signature, "reduce_func": TEXT}, ("a", "g", ["text"], "r"), ("a", "h", None, "s")
+            {**signature_columns, "reduce_func": TEXT},
+            ("a", "g", ["text"], "r"),
+            ("a", "h", None, "s"),
         ),
     )
     source = grouping.sources()["a"]
@@ -164,7 +179,7 @@ def test_types_functions_and_aggregates() -> None:
 SCYLLA = {"keyspace_name": TEXT, "initial_tablets": t.Int32Type, "consistency": TEXT}
 
 
-def test_tablets() -> None:
+def test_keyspaces_with_tablets_and_consistency() -> None:
     """ScyllaDB's table says which keyspaces have tablets, and which of them have a consistency that
     is not eventual.
     """

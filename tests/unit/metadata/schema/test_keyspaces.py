@@ -32,7 +32,7 @@ def test_types_are_exported_after_the_types_that_they_use() -> None:
     )
 
 
-def test_everything_can_be_pickled() -> None:
+def test_a_keyspace_can_be_pickled_with_its_parts() -> None:
     original = table()
     original.indexes["i"] = IndexMetadata("ks", "t", "i", "COMPOSITES", {"target": "id"})
     keyspace = KeyspaceMetadata("ks", True, "SimpleStrategy", {"replication_factor": "1"})
@@ -40,4 +40,5 @@ def test_everything_can_be_pickled() -> None:
     keyspace.user_types = {"u": UserType("ks", "u", ["x"], ["int"])}
     copied = pickle.loads(pickle.dumps(keyspace))
     assert copied.export_as_string() == keyspace.export_as_string()
+    # References between the objects are kept.
     assert copied.tables["t"].columns["C"].table is copied.tables["t"]

@@ -11,7 +11,7 @@ from cassandra.metadata.schema.snapshot import RowNames
 
 
 def test_changing_a_table_s_options_does_not_affect_others() -> None:
-    shared = {"class": "x"}
+    shared_compaction = {"class": "x"}
     names = (
         "table_name",
         "comment",
@@ -20,13 +20,16 @@ def test_changing_a_table_s_options_does_not_affect_others() -> None:
         "read_repair_chance",
         "additional_write_policy",
     )
-    row = ("t", "", shared, None, 0.0, "99p")
+    row = ("t", "", shared_compaction, None, 0.0, "99p")
     first, second = table_options(RowNames(names), row), table_options(RowNames(names), row)
     assert type(first) is dict
     first["compaction"]["class"] = "y"
     first["new"] = 1
     del first["comment"]
-    assert first.pop("cdc") is None  # `cdc` is None in the row, but applications may look it up
+    # `cdc` is None in the row, but applications may look it up.
+    assert first.pop("cdc") is None
+    # A server with `additional_write_policy` is 4.0 or later, which has no
+    # `read_repair_chance`.
     assert dict(first) == {"compaction": {"class": "y"}, "additional_write_policy": "99p", "new": 1}
     assert dict(second) == {
         "cdc": None,
@@ -48,18 +51,18 @@ def serialized(items: dict[str, str]) -> bytes:
     return b"".join(parts)
 
 
-def test_options_of_scylladb() -> None:
-    """Extensions are decoded; damaged ones are ignored."""
-    gc = {"mode": "timeout", "propagation_delay_in_seconds": "3600"}
-    extensions = {"tombstone_gc": serialized(gc), "other": b"\x01"}
+def test_extensions_of_scylladb_are_decoded() -> None:
+    """Damaged ones are ignored."""
+    tombstone_gc = {"mode": "timeout", "propagation_delay_in_seconds": "3600"}
+    extensions = {"tombstone_gc": serialized(tombstone_gc), "other": b"\x01"}
     options = scylla_options(extensions, {"cdc": {"enabled": "true"}, "in_memory": None})
-    assert options == {"tombstone_gc": gc, "cdc": {"enabled": "true"}}
-    for broken in (
+    assert options == {"tombstone_gc": tombstone_gc, "cdc": {"enabled": "true"}}
+    for damaged in (
         b"",
         b"\x01",
-        serialized(gc)[:-1],
-        serialized(gc) + b"x",
+        serialized(tombstone_gc)[:-1],
+        serialized(tombstone_gc) + b"x",
         b"\xff\xff\xff\x7f",
         b"\x01\0\0\0\x01\0\0\0\xff\0\0\0\0",
     ):
-        assert not read_scylla_map(broken)
+        assert not read_scylla_map(damaged)

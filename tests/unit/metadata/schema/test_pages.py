@@ -31,11 +31,11 @@ def decoded(pages: Pages, cqltype: Any, *cells: Any, name: str = "a") -> list[An
 def test_equal_values_are_the_same_object() -> None:
     pages = Pages()
     data = int32(1) + value(b"key") + value(b"text value")
-    first, nothing, second = decoded(pages, map_of(t.UTF8Type, t.UTF8Type), data, None, data)
+    first, null, second = decoded(pages, map_of(t.UTF8Type, t.UTF8Type), data, None, data)
     assert first is second
-    assert (type(first), first, nothing) == (dict, {"key": "text value"}, None)
-    (third,) = decoded(pages, map_of(t.UTF8Type, t.UTF8Type), data)
-    assert third is first
+    assert (type(first), first, null) == (dict, {"key": "text value"}, None)
+    (later,) = decoded(pages, map_of(t.UTF8Type, t.UTF8Type), data)
+    assert later is first
     assert not pages.damaged
 
 
@@ -54,7 +54,7 @@ def test_classes_of_decoded_values() -> None:
     (names,) = decoded(pages, set_of(t.UTF8Type), int32(1) + value(b"x"))
     assert (type(names), names) == (frozenset, {"x"})
     assert decoded(pages, list_of(t.Int32Type), int32(1) + value(int32(5))) == [[5]]
-    # UUIDs stay bytes, since few applications read them
+    # Few applications read the UUIDs.
     assert decoded(pages, t.UUIDType, bytes(16)) == [bytes(16)]
     assert decoded(pages, t.Int32Type, int32(5)) == [5]
 

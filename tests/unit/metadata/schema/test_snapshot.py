@@ -39,7 +39,7 @@ def create(node: FakeNode, kind: str, name: str, arguments: list[str] | None = N
     node.prime(re.compile("CREATE"), schema_change("CREATED", kind, "a", name, arguments))
 
 
-def check_creation(node: FakeNode, metadata: Metadata, execute: Any) -> None:
+def check_live_mappings(node: FakeNode, metadata: Metadata, execute: Any) -> None:
     """Keep all mappings of a keyspace, create one object of each kind, and check that the mappings
     contain it.
     """
@@ -49,11 +49,17 @@ def check_creation(node: FakeNode, metadata: Metadata, execute: Any) -> None:
         name: getattr(kept_keyspace, name)
         for name in ("tables", "views", "user_types", "functions", "aggregates", "indexes")
     }
-    base = kept_keyspace.tables["t0"]
-    for part in (keyspaces, *parts.values(), base.views, base.columns, base.options):
+    base_table = kept_keyspace.tables["t0"]
+    for part in (
+        keyspaces,
+        *parts.values(),
+        base_table.views,
+        base_table.columns,
+        base_table.options,
+    ):
         assert isinstance(part, dict)
     assert "new" not in parts["tables"]
-    # create one object of each kind, on the node and then with an event
+    # Create one object of each kind, on the node and then with an event.
     add_table(node.schema, "a", "new")
     create(node, "TABLE", "new")
     execute("CREATE TABLE")
@@ -70,13 +76,13 @@ def check_creation(node: FakeNode, metadata: Metadata, execute: Any) -> None:
     node.schema["system_schema.columns"].append(column("a", "v", "id", "partition_key", 0))
     create(node, "TABLE", "v")
     execute("CREATE MATERIALIZED VIEW")
-    # the mappings are the same objects, with the new content
+    # The mappings are the same objects, with the new content.
     assert metadata.keyspaces is keyspaces
     assert keyspaces["a"] is kept_keyspace
     assert list(parts["tables"]) == ["new", "t0", "t1"]
-    assert list(parts["views"]) == list(base.views) == ["v"]
-    assert base.views["v"] is parts["views"]["v"]
-    assert parts["tables"]["t0"] is base
+    assert list(parts["views"]) == list(base_table.views) == ["v"]
+    assert base_table.views["v"] is parts["views"]["v"]
+    assert parts["tables"]["t0"] is base_table
     assert list(parts["user_types"]) == ["u"]
     assert list(parts["functions"]) == ["f(int)"]
     assert list(parts["aggregates"]) == ["g(int)"]
@@ -89,7 +95,7 @@ def test_objects_of_the_blocking_api_are_live() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
         with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
-            check_creation(node, cluster.metadata, session.execute)
+            check_live_mappings(node, cluster.metadata, session.execute)
 
 
 async def test_objects_of_the_asyncio_api_are_live() -> None:
@@ -97,7 +103,7 @@ async def test_objects_of_the_asyncio_api_are_live() -> None:
         node.schema = schema("a", "b")
         async with connected(node, schema_event_refresh_window=0) as (cluster, _):
             keyspaces = cluster.metadata.keyspaces
-            kept_keyspace, other = keyspaces["a"], keyspaces["b"]
+            kept_keyspace, removed_keyspace = keyspaces["a"], keyspaces["b"]
             tables = kept_keyspace.tables
             remove_table(node.schema, "a", "t1")
             await cluster.refresh_table_metadata("a", "t1")
@@ -111,7 +117,7 @@ async def test_objects_of_the_asyncio_api_are_live() -> None:
             assert kept_keyspace.replication_strategy.replication_factor == 1
             assert keyspaces["a"].tables is tables
             # A removed object keeps its last state.
-            assert list(other.tables) == ["t0", "t1"]
+            assert list(removed_keyspace.tables) == ["t0", "t1"]
 
 
 def source(tables: int = 0, **row: Any) -> KeyspaceSource:
@@ -132,19 +138,20 @@ def test_an_earlier_source_returns_the_live_object() -> None:
     assert (kept_keyspace.durable_writes, altered.durable_writes) == (False, True)
     assert third.object() is altered
     assert altered.tables is kept_keyspace.tables
+    # An application's own attribute is kept.
     altered.note = "the program's own"
     metadata._replace_schema(Schema({"ks": source()}))
     assert metadata.keyspaces["ks"].note == "the program's own"
 
 
-def test_a_keyspace_that_cannot_be_renewed(caplog: pytest.LogCaptureFixture) -> None:
-    """The error is logged, and a later renewal succeeds."""
+def test_a_failed_renewal_of_a_keyspace_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """A later renewal succeeds."""
     metadata = Metadata()
     metadata._replace_schema(Schema({"ks": source()}))
     kept_keyspace = metadata.keyspaces["ks"]
-    broken = source()
-    broken.tables = None  # type: ignore[assignment]
-    metadata._replace_schema(Schema({"ks": broken}))
+    broken_source = source()
+    broken_source.tables = None  # type: ignore[assignment]
+    metadata._replace_schema(Schema({"ks": broken_source}))
     assert "cannot be renewed" in caplog.text
     metadata._replace_schema(Schema({"ks": source()}))
     assert metadata.keyspaces["ks"].name == kept_keyspace.name
@@ -155,6 +162,7 @@ def number_mapping(**names: int) -> LazyMapping[int]:
 
 
 def test_a_live_mapping_reads_like_a_dict() -> None:
+    # This mapping creates its values, ten times these numbers, at their first access.
     mapping = number_mapping(a=1, b=2)
     plain = {"a": 10, "b": 20}
     assert isinstance(mapping, dict)
@@ -163,15 +171,16 @@ def test_a_live_mapping_reads_like_a_dict() -> None:
     assert mapping == number_mapping(a=1, b=2)
     assert (mapping != plain) is False
     assert mapping != {"a": 10}
-    assert (dict(mapping), {**mapping}, mapping.copy(), mapping | {"c": 1}, {"c": 1} | mapping) == (
-        plain, plain, plain, {**plain, "c": 1}, {"c": 1, **plain},
-    )  # fmt: skip
-    assert (list(mapping), list(reversed(mapping)), len(mapping), "a" in mapping) == (
-        ["a", "b"], ["b", "a"], 2, True,
-    )  # fmt: skip
-    assert (list(mapping.keys()), list(mapping.values()), list(mapping.items())) == (
-        ["a", "b"], [10, 20], [("a", 10), ("b", 20)],
-    )  # fmt: skip
+    assert dict(mapping) == {**mapping} == mapping.copy() == plain
+    assert mapping | {"c": 1} == {**plain, "c": 1}
+    assert {"c": 1} | mapping == {"c": 1, **plain}
+    assert list(mapping) == ["a", "b"]
+    assert list(reversed(mapping)) == ["b", "a"]
+    assert len(mapping) == 2
+    assert "a" in mapping
+    assert list(mapping.keys()) == ["a", "b"]
+    assert list(mapping.values()) == [10, 20]
+    assert list(mapping.items()) == [("a", 10), ("b", 20)]
     assert (mapping["a"], mapping.get("b"), mapping.get("c"), mapping.get("c", 5)) == (
         10,
         20,
@@ -180,9 +189,9 @@ def test_a_live_mapping_reads_like_a_dict() -> None:
     )
     assert not number_mapping()
     assert mapping.keys() & {"a", "z"} == {"a"}
-    for other in (pickle.loads(pickle.dumps(mapping)), copy.copy(mapping), copy.deepcopy(mapping)):
-        assert type(other) is dict
-        assert other == plain
+    for copied in (pickle.loads(pickle.dumps(mapping)), copy.copy(mapping), copy.deepcopy(mapping)):
+        assert type(copied) is dict
+        assert copied == plain
     with pytest.raises(KeyError):
         mapping["c"]
     with pytest.raises(TypeError, match="unhashable"):
@@ -218,36 +227,36 @@ def test_iteration_is_over_one_snapshot() -> None:
     assert mapping == {"c": 30}
 
 
-def test_threads_that_read_while_the_schema_changes() -> None:
+def test_threads_read_one_object_while_the_schema_changes() -> None:
     metadata = Metadata()
     metadata._replace_schema(Schema({"ks": source()}))
-    seen: set[int] = set()
+    seen_ids: set[int] = set()
     failures: list[BaseException] = []
-    stop = threading.Event()
+    is_finished = threading.Event()
 
-    def read() -> None:
+    def read_until_finished() -> None:
         try:
-            while not stop.is_set():
+            while not is_finished.is_set():
                 kept_keyspace = metadata.keyspaces["ks"]
-                seen.add(id(kept_keyspace))
+                seen_ids.add(id(kept_keyspace))
                 assert kept_keyspace.durable_writes in (True, False)
                 list(kept_keyspace.tables.items())
         except BaseException as failure:
             failures.append(failure)
 
-    threads = [threading.Thread(target=read) for _ in range(4)]
+    threads = [threading.Thread(target=read_until_finished) for _ in range(4)]
     for thread in threads:
         thread.start()
     try:
         for turn in range(200):
             metadata._replace_schema(Schema({"ks": source(note=str(turn))}))
     finally:
-        stop.set()
+        is_finished.set()
         for thread in threads:
             thread.join(WAIT)
     assert failures == []
     # The object is always the same, whichever thread created it.
-    assert seen == {id(metadata.keyspaces["ks"])}
+    assert seen_ids == {id(metadata.keyspaces["ks"])}
 
 
 def test_an_object_is_created_once_for_several_threads(
@@ -255,21 +264,22 @@ def test_an_object_is_created_once_for_several_threads(
 ) -> None:
     source = KeyspaceSource("ks", {})
     objects: list[Any] = []
-    other = threading.Thread(target=lambda: objects.append(source.object()))
+    other_thread = threading.Thread(target=lambda: objects.append(source.object()))
 
-    def build(of: Any) -> Any:
-        if not other.ident:
-            other.start()
-            other.join(0.05)  # waits for this thread
+    def build_slowly(built_source: Any) -> Any:
+        if not other_thread.ident:
+            other_thread.start()
+            # The other thread waits until this one has created the object.
+            other_thread.join(0.05)
         return object()
 
-    monkeypatch.setattr("cassandra.metadata.schema.build.keyspace", build)
+    monkeypatch.setattr("cassandra.metadata.schema.build.keyspace", build_slowly)
     objects.append(source.object())
-    other.join()
+    other_thread.join()
     assert objects[0] is objects[1] is source.object()
 
 
-def test_columns_by_name() -> None:
+def test_a_missing_column_s_error_suggests_a_name() -> None:
     columns = NamedColumns(key=1, name=2)
     assert columns["key"] == 1
     assert columns.get("nmae") is None
@@ -278,6 +288,6 @@ def test_columns_by_name() -> None:
     assert caught.value.args == ("nmae",)
     notes = vars(caught.value)["__notes__"]
     assert notes == ["(did you mean 'name'? there are 'key', 'name')"]
-    for clone in (copy.copy(columns), copy.deepcopy(columns), pickle.loads(pickle.dumps(columns))):
-        assert type(clone) is dict
-        assert clone == columns
+    for copied in (copy.copy(columns), copy.deepcopy(columns), pickle.loads(pickle.dumps(columns))):
+        assert type(copied) is dict
+        assert copied == columns

@@ -87,7 +87,7 @@ ERRORS: list[tuple[int, int, bytes, str, Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("code", "version", "fields", "name", "info", "exception"), ERRORS)
+@pytest.mark.parametrize(("code", "version", "fields_bytes", "name", "info", "exception"), ERRORS)
 def test_errors(
     code: int, version: int, fields_bytes: bytes, name: str, info: Any, exception: Any
 ) -> None:
