@@ -39,7 +39,7 @@ def test_the_row_factory_for_many_columns() -> None:
     assert (row.a, row[1], list(row)) == (1, 2, [1, 2])
 
 
-def test_settings_of_shard_awareness_are_accepted() -> None:
+def test_settings_of_scylla_driver() -> None:
     options_of_dict = Cluster(shard_aware_options={"disable": True}).shard_aware_options
     assert options_of_dict is not None
     assert options_of_dict.disable is True
@@ -49,12 +49,11 @@ def test_settings_of_shard_awareness_are_accepted() -> None:
     assert options is not None
     assert options.disable_shardaware_port is True
     assert "disable_shardaware_port=True" in repr(options)
-    for name in ("scylla_cloud",):
-        with pytest.raises(NotImplementedError, match=f"{name} is not supported"):
-            Cluster(**{name: "bundle.zip"})  # type: ignore[arg-type]
-    for wrong in (True, False, "Fallback"):
+    with pytest.raises(NotImplementedError, match="scylla_cloud is not supported"):
+        Cluster(scylla_cloud="bundle.zip")
+    for fallback in (True, False, "Fallback"):
         with pytest.raises(TypeError, match="allow_control_connection_query_fallback must be"):
-            Cluster(allow_control_connection_query_fallback=wrong)  # type: ignore[arg-type]
+            Cluster(allow_control_connection_query_fallback=fallback)  # type: ignore[arg-type]
 
 
 def test_scylladb_gets_the_session_id_and_the_driver_config() -> None:
@@ -67,15 +66,16 @@ def test_scylladb_gets_the_session_id_and_the_driver_config() -> None:
         ):
             cluster.connect(wait_for_all_pools=True)
             assert isinstance(cluster.session_id, uuid.UUID)
-            first, *others = [
+            # The first connection is the control connection.
+            first_options, *other_options = [
                 request.options for request in nodes.requests if request.opcode == Opcode.STARTUP
             ]
-            assert others
-            for options in (first, *others):
+            assert other_options
+            for options in (first_options, *other_options):
                 assert options["SESSION_ID"] == str(cluster.session_id)
             # Only the control connection sends the settings.
-            assert ("DRIVER_CONFIG" in first) is enabled
-            assert not any("DRIVER_CONFIG" in options for options in others)
+            assert ("DRIVER_CONFIG" in first_options) is enabled
+            assert not any("DRIVER_CONFIG" in options for options in other_options)
 
 
 def test_cassandra_gets_neither_session_id_nor_driver_config() -> None:
@@ -85,8 +85,8 @@ def test_cassandra_gets_neither_session_id_nor_driver_config() -> None:
             assert not {"SESSION_ID", "DRIVER_CONFIG"} & set(request.options)
 
 
-def test_a_future_of_many_executions() -> None:
-    """The future has all outcomes in order, or the first error."""
+def test_a_future_has_all_outcomes_in_order_or_the_first_error() -> None:
+    """The future is that of `execute_concurrent_async`."""
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime("SELECT 7", error(ErrorCode.INVALID))
         session = cluster.connect()
@@ -153,6 +153,7 @@ def test_callbacks_that_run_at_once_do_not_recurse() -> None:
     pairs[10] = ("bad", None)
     outcomes = execute_concurrent_async(session, pairs, concurrency=3).result(timeout=WAIT)
     assert len(outcomes) == 5000
+    # The greatest number of calls of `execute_async` inside of another one.
     assert session.deepest == 0
     assert [index for index, outcome in enumerate(outcomes) if not outcome.success] == [10]
 
@@ -165,9 +166,11 @@ def test_requests_are_limited_by_the_concurrency_and_stop_after_cancelling() -> 
     assert len(session.futures) == 5
     assert future.cancel()
     for pending in session.futures[1:]:
+        # Each response arrives in another thread.
         thread = threading.Thread(target=pending.finish)
         thread.start()
         thread.join()
+    # No further request was sent.
     assert len(session.futures) == 5
     assert future.cancelled()
 
@@ -208,5 +211,5 @@ def test_the_class_of_a_timestamp_column_is_named_date_type() -> None:
         node.prime("SELECT at FROM t", rows([("at", "timestamp"), ("all_", "list<timestamp>")]))
         types = cluster.connect().execute("SELECT at FROM t").column_types
         assert types is not None
-        assert [kind.__name__ for kind in types] == ["DateType", "ListType(DateType)"]
-        assert [kind.typename for kind in types] == ["timestamp", "list"]
+        assert [cqltype.__name__ for cqltype in types] == ["DateType", "ListType(DateType)"]
+        assert [cqltype.typename for cqltype in types] == ["timestamp", "list"]

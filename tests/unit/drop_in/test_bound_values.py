@@ -23,14 +23,15 @@ INT, TEXT = t.Int32Type, t.UTF8Type
 ONE, SEVEN = b"\0\0\0\1", b"\0\0\0\7"
 
 
-def prepared(*kinds: Any, key: bool = True, version: int = 4) -> PreparedStatement:
-    """Return a prepared statement with columns a, b and so on of these types; `key` makes the first
-    one the partition key.
+def prepared(*types: Any, has_key: bool = True, version: int = 4) -> PreparedStatement:
+    """Return a prepared statement with columns a, b and so on of these types.
+
+    :param has_key: True makes the first column the partition key.
     """
     columns: Any = [
-        Column("ks", "t", name, kind) for name, kind in zip("abcdef", kinds, strict=False)
+        Column("ks", "t", name, cqltype) for name, cqltype in zip("abcdef", types, strict=False)
     ]
-    indexes = [0] if key else []
+    indexes = [0] if has_key else []
     return PreparedStatement(
         columns,
         b"id",
@@ -44,11 +45,11 @@ def prepared(*kinds: Any, key: bool = True, version: int = 4) -> PreparedStateme
 
 
 def with_plan(
-    statement: PreparedStatement, twins: Twins, strict: bool = False
+    statement: PreparedStatement, twins: Twins, strict_names: bool = False
 ) -> PreparedStatement:
     """Let `statement` bind with the bind plan of one implementation."""
     statement.bind_plan = twins.bind.BindPlan(
-        statement.column_metadata, statement.routing_key_indexes, strict
+        statement.column_metadata, statement.routing_key_indexes, strict_names
     )
     return statement
 
@@ -97,14 +98,14 @@ def test_names_without_a_marker_are_ignored(row: Any, twins: Twins) -> None:
 
 @pytest.mark.parametrize("row", [MORE, MappingProxyType(MORE)], ids=type)
 def test_a_strict_statement_refuses_names_without_a_marker(row: Any, twins: Twins) -> None:
-    statement = with_plan(prepared(INT, TEXT), twins, strict=True)
-    for call in (
+    statement = with_plan(prepared(INT, TEXT), twins, strict_names=True)
+    for bind in (
         lambda: twins.binding.bind(statement, row),
         lambda: BatchStatement().add(statement, row),
         lambda: BatchStatement().add_many(statement, [row]),
     ):
         with pytest.raises(ValueError, match="values for 'c', 5, but the bind markers are a, b"):
-            call()
+            bind()
     assert twins.binding.bind(statement, {"a": 1, "b": "x"}).values == [ONE, b"x"]
 
 
@@ -119,7 +120,7 @@ def test_strict_names_can_be_set_on_a_statement() -> None:
     assert statement.bind(MORE).values == [ONE, b"x"]
 
 
-def test_mappings_that_compute_missing_values(twins: Twins) -> None:
+def test_values_that_a_mapping_computes_are_bound(twins: Twins) -> None:
     """Values that a mapping computes for missing keys are bound."""
     defaults: defaultdict[str, Any] = defaultdict(lambda: 7, b="x")
     statement = with_plan(prepared(INT, TEXT), twins)
@@ -133,8 +134,9 @@ def test_mappings_that_compute_missing_values(twins: Twins) -> None:
         (bound,) = BatchStatement().add_many(statement, [row]).entries
         assert isinstance(bound, BoundStatement)
         assert bound.values == expected
-    older = with_plan(prepared(INT, TEXT, version=3), twins)
-    assert twins.binding.bind(older, Filled()).values == [SEVEN, b"made"]
+    # In version 3, all values are needed, so each name is looked up.
+    statement_of_version_3 = with_plan(prepared(INT, TEXT, version=3), twins)
+    assert twins.binding.bind(statement_of_version_3, Filled()).values == [SEVEN, b"made"]
 
 
 def test_an_unset_partition_key_is_refused(twins: Twins) -> None:
@@ -143,20 +145,21 @@ def test_an_unset_partition_key_is_refused(twins: Twins) -> None:
     for row in ({"a": UNSET_VALUE}, MappingProxyType({"a": UNSET_VALUE})):
         with pytest.raises(ValueError, match="the partition key needs a value for 'a'"):
             twins.binding.bind(statement, row)
-    older = with_plan(prepared(INT, TEXT, version=3), twins)
+    # Version 3 has no unset values at all.
+    statement_of_version_3 = with_plan(prepared(INT, TEXT, version=3), twins)
     for row in ({"a": 1, "b": UNSET_VALUE}, MappingProxyType({"a": 1, "b": UNSET_VALUE})):
         with pytest.raises(KeyError, match="no value for column 'b'"):
-            twins.binding.bind(older, row)
+            twins.binding.bind(statement_of_version_3, row)
 
 
-def test_a_text_of_one_character_is_the_only_value(twins: Twins) -> None:
+def test_a_text_of_one_character_is_bound_to_a_single_marker(twins: Twins) -> None:
     statement = with_plan(prepared(TEXT), twins)
     assert twins.binding.bind(statement, "x").values == [b"x"]
     assert BatchStatement().add(statement, "x").entries[0].values == [b"x"]  # type: ignore[union-attr]
     assert twins.bind.BindPlan(statement.column_metadata).bind("é", 4).values() == ["é".encode()]
-    for refused in ("xy", "", b"x"):
+    for text in ("xy", "", b"x"):
         with pytest.raises((TypeError, ValueError), match=r"values are|partition key"):
-            twins.binding.bind(statement, refused)
+            twins.binding.bind(statement, text)
     with pytest.raises(TypeError, match="values are 'x'"):
         twins.bind.BindPlan(prepared(TEXT, TEXT).column_metadata).bind("x", 4)
 
@@ -183,14 +186,15 @@ def test_decimals_may_be_bound_as_tuples(twins: Twins) -> None:
     encoded = values(
         twins, t.DecimalType, number, number.as_tuple(), (1, (1, 2, 3), -2), [1, [1, 2, 3], -2]
     )
+    # All forms of the number have the same bytes.
     assert len(set(encoded)) == 1
-    for refused in [(1, 2), (0, ("x",), 1), (0, (1,), "F"), (), (2, (1,), 0)]:
+    for wrong_tuple in [(1, 2), (0, ("x",), 1), (0, (1,), "F"), (), (2, (1,), 0)]:
         with pytest.raises(ValueError, match="decimal"):
-            values(twins, t.DecimalType, refused)
+            values(twins, t.DecimalType, wrong_tuple)
 
 
 @pytest.mark.parametrize(
-    ("kind", "value"),
+    ("cqltype", "value"),
     [
         (t.ByteType, 128),
         (t.ShortType, -(1 << 15) - 1),
@@ -203,12 +207,12 @@ def test_decimals_may_be_bound_as_tuples(twins: Twins) -> None:
 )
 @pytest.mark.parametrize("error", [TypeError, ValueError, OverflowError])
 def test_an_integer_out_of_range_is_each_of_three_errors(
-    kind: Any, value: Any, error: type[Exception], twins: Twins
+    cqltype: Any, value: Any, error: type[Exception], twins: Twins
 ) -> None:
     with pytest.raises(error) as caught:
-        values(twins, kind, value)
-    name = kind.cql_parameterized_type()
-    for part in ('column "a"', f"({name}, {kind.__name__})", "(int)"):
+        values(twins, cqltype, value)
+    name = cqltype.cql_parameterized_type()
+    for part in ('column "a"', f"({name}, {cqltype.__name__})", "(int)"):
         assert part in str(caught.value)
 
 
@@ -255,7 +259,7 @@ def values_sent(node: FakeNode) -> list[list[Any]]:
 
 
 def test_every_api_accepts_a_dict_with_more_keys() -> None:
-    async def awaited() -> None:
+    async def execute_with_asyncio() -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()
             await session.execute(await session.prepare(INSERT), ROW)
@@ -267,12 +271,12 @@ def test_every_api_accepts_a_dict_with_more_keys() -> None:
             statement = session.prepare(INSERT)
             session.execute(statement, ROW)
             session.execute_async(statement, ROW).result()
-            letter = session.prepare(LETTER)
-            session.execute(letter, "x")
+            letter_statement = session.prepare(LETTER)
+            session.execute(letter_statement, "x")
             with pytest.raises(TypeError, match="parameters must be a sequence or a mapping"):
-                session.execute(letter, "xy")
+                session.execute(letter_statement, "xy")
             statement.strict_names = True
             with pytest.raises(ValueError, match="values for 'c'"):
                 session.execute(statement, ROW)
-        asyncio.run(awaited())
+        asyncio.run(execute_with_asyncio())
         assert values_sent(node) == [[ONE, b"x"], [ONE, b"x"], [b"x"], [ONE, b"x"]]

@@ -79,8 +79,8 @@ def test_insights_are_never_reported() -> None:
     assert TableMetadataDSE68("ks", "t").vertex is None
 
 
-def test_options_of_graphs() -> None:
-    """Options are set, copied and shown; unknown ones are refused."""
+def test_options_of_graphs_are_set_copied_and_shown() -> None:
+    """Unknown options are refused."""
     options = graph.GraphOptions(graph_name="g1", graph_read_consistency_level=1)
     assert options.is_graph_source
     options.set_source_analytics()
@@ -88,10 +88,10 @@ def test_options_of_graphs() -> None:
     options.set_source_default()
     assert options.is_default_source
     options.set_source_graph()
-    copy = options.copy()
-    assert (copy.graph_name, copy.is_graph_source) == ("g1", True)
-    copy.update(graph.GraphOptions(graph_name="g2"))
-    assert (copy.graph_name, copy.graph_read_consistency_level) == ("g2", 1)
+    copied = options.copy()
+    assert (copied.graph_name, copied.is_graph_source) == ("g1", True)
+    copied.update(graph.GraphOptions(graph_name="g2"))
+    assert (copied.graph_name, copied.graph_read_consistency_level) == ("g2", 1)
     assert repr(options).startswith(
         "GraphOptions(graph_name='g1', graph_read_consistency_level=ONE"
     )
@@ -99,7 +99,7 @@ def test_options_of_graphs() -> None:
         graph.GraphOptions(nothing=1)
 
 
-def test_elements_of_graphs() -> None:
+def test_elements_of_graphs_have_the_attributes_of_cassandra_driver() -> None:
     """Elements are compared and have the attributes of cassandra-driver."""
     vertex = graph.Vertex({"id": 1}, "person", "vertex", {})
     assert vertex == graph.Vertex({"id": 1}, "person", "vertex", {})
@@ -109,6 +109,7 @@ def test_elements_of_graphs() -> None:
     assert graph.Result({"a": 1}).value == {"a": 1}
     assert graph.single_object_row_factory(["x"], [(1,), (2,)]) == [1, 2]
     assert (graph.T.id, graph.T.value, graph.to_bigint(5)) == ("id", "value", 5)
+    # No public name is ours only, apart from these modules.
     public = {name for name in dir(graph) if not name.startswith("_")} - {
         "graphson", "query", "types", "fluent",
     }  # fmt: skip
@@ -117,7 +118,7 @@ def test_elements_of_graphs() -> None:
     )
 
 
-def test_profiles_of_graphs_are_profiles() -> None:
+def test_profiles_of_graphs_are_accepted_and_graph_queries_refused() -> None:
     profiles: dict[Any, Any] = {
         cluster.EXEC_PROFILE_GRAPH_DEFAULT: cluster.GraphExecutionProfile(request_timeout=9.0),
         cluster.EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT: cluster.GraphAnalyticsExecutionProfile(),
@@ -131,14 +132,15 @@ def test_profiles_of_graphs_are_profiles() -> None:
         session = connected.connect()
         profile: Any = session.get_execution_profile(cluster.EXEC_PROFILE_GRAPH_DEFAULT)
         assert (profile.request_timeout, profile.graph_options.is_graph_source) == (9.0, True)
-        before = len(node.requests)
+        request_count = len(node.requests)
         with pytest.raises(NotImplementedError, match="graph"):
             session.execute_graph("g.V()")
         with pytest.raises(NotImplementedError, match="graph"):
             session.execute_graph_async("g.V()")
         with pytest.raises(NotImplementedError, match="graph statement"):
             session.execute(graph.SimpleGraphStatement("g.V()"))
-        assert len(node.requests) == before
+        # Nothing was sent.
+        assert len(node.requests) == request_count
 
 
 def test_continuous_paging_options_are_refused_by_profiles() -> None:

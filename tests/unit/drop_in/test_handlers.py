@@ -38,16 +38,16 @@ IDS = "SCYLLA_USE_METADATA_ID"
 @pytest.fixture(params=[(3, False), (4, False), (4, True), (5, False)], ids=str)
 def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
     """A node of each protocol version, and one of version 4 with metadata ids."""
-    version, ids = request.param
-    running = FakeNode(max_version=version)
-    if ids:
-        running.supported[IDS] = [""]
-    with running:
-        running.prime(READ, rows(COLUMNS, ROWS))
-        running.prime_prepare(SELECT, [("a", "int")], result=COLUMNS, pk_indexes=[0])
-        running.prime(SELECT, rows(COLUMNS, ROWS))
-        yield running
-        assert running.malformed == []
+    version, has_metadata_ids = request.param
+    fake_node = FakeNode(max_version=version)
+    if has_metadata_ids:
+        fake_node.supported[IDS] = [""]
+    with fake_node:
+        fake_node.prime(READ, rows(COLUMNS, ROWS))
+        fake_node.prime_prepare(SELECT, [("a", "int")], result=COLUMNS, pk_indexes=[0])
+        fake_node.prime(SELECT, rows(COLUMNS, ROWS))
+        yield fake_node
+        assert fake_node.malformed == []
 
 
 def read(node: FakeNode, handler: Any, factory: Any = tuple_factory) -> list[Any]:
@@ -55,7 +55,7 @@ def read(node: FakeNode, handler: Any, factory: Any = tuple_factory) -> list[Any
     the asyncio API.
     """
 
-    async def awaited() -> list[Any]:
+    async def read_with_asyncio() -> list[Any]:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()
             session.client_protocol_handler, session.row_factory = handler, factory
@@ -69,7 +69,7 @@ def read(node: FakeNode, handler: Any, factory: Any = tuple_factory) -> list[Any
         futures = [session.execute_async(prepared, (1,)), session.execute_async(READ)]
         pages = [session.execute(READ).current_rows, session.execute(prepared, (1,)).current_rows]
         pages += [future.result().current_rows for future in futures]
-    return pages + asyncio.run(awaited())
+    return pages + asyncio.run(read_with_asyncio())
 
 
 class Plain(ProtocolHandler):
@@ -112,23 +112,26 @@ def test_rows_through_a_handler(node: FakeNode, handler: Any) -> None:
 
 
 @pytest.mark.parametrize("handler", [*HANDLERS, LazyProtocolHandler, NumpyProtocolHandler])
-@pytest.mark.parametrize("listening", [False, True])
+@pytest.mark.parametrize("has_listener", [False, True])
 def test_execute_has_the_metadata_id_that_was_agreed_on(
-    node: FakeNode, handler: Any, listening: bool
+    node: FakeNode, handler: Any, has_listener: bool
 ) -> None:
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
         session.client_protocol_handler = handler
         session.row_factory = tuple_factory
-        if listening:
+        if has_listener:
             session.add_request_init_listener(lambda future: None)
         prepared = session.prepare(SELECT)
         for _ in range(2):
-            session.execute(prepared, (1,)).current_rows  # noqa: B018 - decodes
-        (sent, _) = [request for request in node.requests if request.opcode == Opcode.EXECUTE]
-        ids = node.max_version >= 5 or IDS in node.supported
-        assert (sent.result_metadata_id == prepared.result_metadata_id) is True
-        assert (sent.result_metadata_id is not None) is ids
-        assert list(sent.values) == [b"\0\0\0\1"]
+            # Reading the rows decodes the response.
+            session.execute(prepared, (1,)).current_rows  # noqa: B018
+        first_execute, _ = [
+            request for request in node.requests if request.opcode == Opcode.EXECUTE
+        ]
+        has_metadata_ids = node.max_version >= 5 or IDS in node.supported
+        assert first_execute.result_metadata_id == prepared.result_metadata_id
+        assert (first_execute.result_metadata_id is not None) is has_metadata_ids
+        assert list(first_execute.values) == [b"\0\0\0\1"]
 
 
 def test_numpy(node: FakeNode) -> None:
@@ -148,15 +151,15 @@ def test_lazy(node: FakeNode) -> None:
 
 
 @pytest.mark.parametrize("handler", [LazyProtocolHandler, NumpyProtocolHandler])
-def test_pages_through_a_handler(handler: Any) -> None:
-    """Handlers are used for each page, in both APIs."""
+def test_handlers_are_used_for_each_page(handler: Any) -> None:
+    """Handlers are used in both APIs."""
 
-    def plain(rows: list[Any]) -> list[Any]:
+    def numbers_of(rows: list[Any]) -> list[Any]:
         if handler is LazyProtocolHandler:
             return [row[0] for row in rows]
         return [number for arrays in rows for number in arrays["a"].tolist()]
 
-    async def awaited(server: FakeNode) -> list[Any]:
+    async def read_with_asyncio(server: FakeNode) -> list[Any]:
         async with aio.Cluster([server.address], port=server.port) as cluster:
             session = await cluster.connect()
             session.client_protocol_handler, session.row_factory = handler, tuple_factory
@@ -168,10 +171,10 @@ def test_pages_through_a_handler(handler: Any) -> None:
         with Cluster([server.address], port=server.port) as cluster, cluster.connect() as session:
             session.client_protocol_handler, session.row_factory = handler, tuple_factory
             session.default_fetch_size = 2
-            assert plain(list(session.execute(READ))) == [1, 2, 3]
-            assert plain(session.execute(READ).all()) == [1, 2, 3]
+            assert numbers_of(list(session.execute(READ))) == [1, 2, 3]
+            assert numbers_of(session.execute(READ).all()) == [1, 2, 3]
             assert session.execute(READ).has_more_pages
-        assert plain(asyncio.run(awaited(server))) == [1, 2, 3]
+        assert numbers_of(asyncio.run(read_with_asyncio(server))) == [1, 2, 3]
 
 
 def handler_of(kind: Any) -> Any:
@@ -276,13 +279,17 @@ class WithRecvRow(ResultMessage):
 HEX_ROWS = [("0x1", "one"), ("0x2", None)]
 
 
-@pytest.mark.parametrize("kind", [WithReadType, WithTypeCodes, WithRecvBody, WithFeatureParameter])
-def test_methods_that_a_result_class_may_override(node: FakeNode, kind: Any) -> None:
-    pages = read(node, handler_of(kind))
+@pytest.mark.parametrize(
+    "result_class", [WithReadType, WithTypeCodes, WithRecvBody, WithFeatureParameter]
+)
+def test_methods_that_a_result_class_may_override(node: FakeNode, result_class: Any) -> None:
+    pages = read(node, handler_of(result_class))
     # The columns of a prepared statement are read when it is prepared, and are used if the response
     # has none; the type classes of the handler do not apply to these.
     for page in (
-        pages if kind in (WithRecvBody, WithFeatureParameter) else (pages[0], pages[3], pages[4])
+        pages
+        if result_class in (WithRecvBody, WithFeatureParameter)
+        else (pages[0], pages[3], pages[4])
     ):
         assert page == HEX_ROWS
 
@@ -330,7 +337,7 @@ def connected(node: FakeNode) -> tuple[Cluster, Session]:
     return cluster, cluster.connect()
 
 
-def test_rows_set_by_hand_have_no_columns_to_read(node: FakeNode) -> None:
+def test_rows_set_by_a_result_class_cannot_become_columns(node: FakeNode) -> None:
     cluster, session = connected(node)
     with cluster:
         session.client_protocol_handler = handler_of(Raw)
@@ -382,12 +389,24 @@ def test_a_message_class_needs_no_base_of_the_driver() -> None:
 
 def test_a_result_class_also_reads_results_without_rows() -> None:
     decode = handler_of(Raw).decode_message
-    assert decode(4, {}, 0, 0, 8, b"\0\0\0\1", None, None).kind == 1
-    assert decode(4, {}, 0, 0, 8, b"\0\0\0\3\0\2ks", None, None).new_keyspace == "ks"
-    paged = b"\0\0\0\2" + b"\0\0\0\6" + b"\0\0\0\1" + b"\0\0\0\2pg" + b"\0\0\0\0"
-    assert decode(4, {}, 0, 0, 8, paged, None, [("k", "t", "a", t.Int32Type)]).paging_state == b"pg"
+    # The arguments are version, user types, stream, flags, opcode, body, decompressor and columns.
+    void = decode(4, {}, 0, 0, Opcode.RESULT, b"\0\0\0\1", None, None)
+    assert void.kind == 1
+    set_keyspace = decode(4, {}, 0, 0, Opcode.RESULT, b"\0\0\0\3\0\2ks", None, None)
+    assert set_keyspace.new_keyspace == "ks"
+    # The kind ROWS, the flags HAS_MORE_PAGES and NO_METADATA, 1 column, the paging state, 0 rows.
+    page_without_rows = b"\0\0\0\2" + b"\0\0\0\6" + b"\0\0\0\1" + b"\0\0\0\2pg" + b"\0\0\0\0"
+    assert (
+        decode(
+            4, {}, 0, 0, Opcode.RESULT, page_without_rows, None, [("k", "t", "a", t.Int32Type)]
+        ).paging_state
+        == b"pg"
+    )
     spec = b"\0\1k\0\1t\0\1a\0\xff"
-    unknown = b"\0\0\0\2\0\0\0\1\0\0\0\1" + spec + b"\0\0\0\0"
-    for kind in (WithTypeCodes, WithReadType):
+    # The kind ROWS, the flag GLOBAL_TABLES_SPEC, 1 column of the unknown type 0xFF, and 0 rows.
+    unknown_type = b"\0\0\0\2\0\0\0\1\0\0\0\1" + spec + b"\0\0\0\0"
+    for result_class in (WithTypeCodes, WithReadType):
         with pytest.raises(ProtocolError, match="unknown code 0x00ff"):
-            handler_of(kind).decode_message(4, {}, 0, 0, 8, unknown, None, None)
+            handler_of(result_class).decode_message(
+                4, {}, 0, 0, Opcode.RESULT, unknown_type, None, None
+            )

@@ -33,31 +33,36 @@ MADE_BY_PYTHON = re.compile(
 @pytest.mark.parametrize(
     ("module", "name", "parameters"), listed_signatures(), ids=lambda value: str(value)[-60:]
 )
-def test_parameters(module: str, name: str, parameters: str) -> None:
+def test_parameters_of_cassandra_driver_are_accepted(
+    module: str, name: str, parameters: str
+) -> None:
     """The parameters of cassandra-driver exist in the same order, with defaults where it has
     them.
     """
-    thing: Any = importlib.import_module(module)
+    member: Any = importlib.import_module(module)
     for part in name.split("."):
-        thing = (
-            inspect.getattr_static(thing, part) if isinstance(thing, type) else getattr(thing, part)
+        member = (
+            inspect.getattr_static(member, part)
+            if isinstance(member, type)
+            else getattr(member, part)
         )
-    # the function that has the signature
-    if isinstance(thing, (classmethod, staticmethod)):
-        thing = thing.__func__
+    # A class or static method is a descriptor; its function has the signature.
+    if isinstance(member, (classmethod, staticmethod)):
+        member = member.__func__
+    # Methods that Python generates have no signature to compare.
     if MADE_BY_PYTHON.search(name) or not parameters:
-        assert callable(thing) or hasattr(thing, "__get__")
+        assert callable(member) or hasattr(member, "__get__")
         return
     own_parameters = [
         parameter
-        for parameter in inspect.signature(thing).parameters.values()
+        for parameter in inspect.signature(member).parameters.values()
         if parameter.name not in ("self", "cls")
     ]
     names = {parameter.name for parameter in own_parameters}
     accepts_any_keyword = any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in own_parameters
     )
-    # the documented parameters come first and in the same order
+    # The documented parameters come first and in the same order.
     position = 0
     for text in parameters.split(", "):
         if text.startswith("**"):
@@ -82,8 +87,8 @@ def test_parameters(module: str, name: str, parameters: str) -> None:
 
 def test_exceptions_can_be_imported_from_the_module_that_they_name() -> None:
     for module in ("models", "query", "usertype", "statements", "connection", "operators"):
-        face = importlib.import_module(f"cassandra.cqlengine.{module}")
-        for name, value in vars(face).items():
+        public_module = importlib.import_module(f"cassandra.cqlengine.{module}")
+        for name, value in vars(public_module).items():
             if (
                 isinstance(value, type)
                 and issubclass(value, Exception)

@@ -41,9 +41,9 @@ class Name(NamedTuple):
         return f"{self.module}.{self.name}"
 
 
-def names() -> list[Name]:
+def read_names() -> list[Name]:
     """Return the names of cassandra-driver that names.txt lists."""
-    listed, module = [], ""
+    names, module = [], ""
     for line in (HERE / "names.txt").read_text().splitlines():
         if line.startswith("["):
             module = line.strip("[]")
@@ -51,11 +51,11 @@ def names() -> list[Name]:
             match = LINE.fullmatch(line)
             assert match is not None, line
             parameters = tuple(filter(None, (match["parameters"] or "").split(", ")))
-            listed.append(Name(module, match["name"], parameters, match["whose"]))
-    return listed
+            names.append(Name(module, match["name"], parameters, match["whose"]))
+    return names
 
 
-NAMES = names()
+NAMES = read_names()
 MODULES = sorted({one.module for one in NAMES})
 
 
@@ -73,13 +73,14 @@ def is_member(cls: Any, name: str) -> bool:
 
 
 @cache
-def is_there(module: str, name: str) -> bool:
+def exists(module: str, name: str) -> bool:
     """Return True if the module, or a class in it, has the name."""
     try:
         namespace: Any = importlib.import_module(module)
     except ImportError:
         return False
     cls, _, member = name.partition(".")
+    # The name may be a submodule that was not imported yet.
     if (
         not hasattr(namespace, cls)
         and hasattr(namespace, "__path__")
@@ -92,17 +93,19 @@ def is_there(module: str, name: str) -> bool:
 def signature_of(entry: Name) -> inspect.Signature | None:
     """Return the signature of a callable; None if the name does not exist or is not callable."""
     member: Any = (
-        importlib.import_module(entry.module) if is_there(entry.module, entry.name) else None
+        importlib.import_module(entry.module) if exists(entry.module, entry.name) else None
     )
     try:
+        # `owner` is the class or module of the last part.
         for part in entry.name.split("."):
-            holder, member = member, getattr(member, part)
+            owner, member = member, getattr(member, part)
         signature = inspect.signature(member)
     except (AttributeError, TypeError, ValueError):
         return None
-    is_method = inspect.isclass(holder) and not isinstance(
-        inspect.getattr_static(holder, entry.name.rpartition(".")[2]), (classmethod, staticmethod)
+    is_method = inspect.isclass(owner) and not isinstance(
+        inspect.getattr_static(owner, entry.name.rpartition(".")[2]), (classmethod, staticmethod)
     )
+    # Callers do not pass `self`.
     if is_method and "." in entry.name:
         return signature.replace(parameters=list(signature.parameters.values())[1:])
     return signature
@@ -115,14 +118,14 @@ def missing_parameters(entry: Name) -> list[str]:
     """
     signature = signature_of(entry)
     accepted = list(signature.parameters.values()) if signature is not None else []
-    kinds = {parameter.kind for parameter in accepted}
+    parameter_kinds = {parameter.kind for parameter in accepted}
     missing = []
     for position, parameter_text in enumerate(entry.parameters):
         name = parameter_text.lstrip("*").rstrip("=")
         if parameter_text.startswith("**"):
-            is_accepted = inspect.Parameter.VAR_KEYWORD in kinds
+            is_accepted = inspect.Parameter.VAR_KEYWORD in parameter_kinds
         elif parameter_text.startswith("*"):
-            is_accepted = inspect.Parameter.VAR_POSITIONAL in kinds
+            is_accepted = inspect.Parameter.VAR_POSITIONAL in parameter_kinds
         else:
             is_accepted = (
                 position < len(accepted)
@@ -141,29 +144,33 @@ def missing_parameters(entry: Name) -> list[str]:
 @pytest.mark.parametrize("module", MODULES)
 def test_each_name_is_there(module: str) -> None:
     absent = [
-        str(entry) for entry in NAMES if entry.module == module and not is_there(module, entry.name)
+        str(entry) for entry in NAMES if entry.module == module and not exists(module, entry.name)
     ]
     assert not absent
 
 
 @pytest.mark.parametrize("driver", ["scylla", "apache"])
-def test_the_documented_api_is_there(driver: str) -> None:
+def test_most_of_the_documented_api_is_there(driver: str) -> None:
     documented = [entry for entry in NAMES if entry.whose in ("both", driver)]
+    # The list was read.
     assert len(documented) > 600
-    absent = [str(entry) for entry in documented if not is_there(entry.module, entry.name)]
+    absent = [str(entry) for entry in documented if not exists(entry.module, entry.name)]
     assert len(absent) <= (1 - LEAST_NAMES) * len(documented), absent
-    count = sum(len(entry.parameters) for entry in documented)
+    parameter_count = sum(len(entry.parameters) for entry in documented)
     missing = [f"{entry}({name})" for entry in documented for name in missing_parameters(entry)]
-    assert len(missing) <= (1 - LEAST_PARAMETERS) * count, missing
+    assert len(missing) <= (1 - LEAST_PARAMETERS) * parameter_count, missing
 
 
 def test_the_check_of_parameters_finds_what_is_wrong() -> None:
-    def one(*parameters: str) -> Name:
+    def bind_params_with(*parameters: str) -> Name:
         return Name("cassandra.query", "bind_params", parameters, "both")
 
-    assert missing_parameters(one("query", "params", "encoder")) == []
-    assert missing_parameters(one("params", "query", "encoder=")) == ["params", "query"]
-    assert missing_parameters(one("query=", "params", "encoder", "x", "**y")) == [
+    assert missing_parameters(bind_params_with("query", "params", "encoder")) == []
+    assert missing_parameters(bind_params_with("params", "query", "encoder=")) == [
+        "params",
+        "query",
+    ]
+    assert missing_parameters(bind_params_with("query=", "params", "encoder", "x", "**y")) == [
         "query=", "x", "**y",
     ]  # fmt: skip
     assert missing_parameters(Name("cassandra.query", "nothing", ("x",), "both")) == ["x"]

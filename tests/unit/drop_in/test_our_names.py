@@ -66,15 +66,15 @@ def documented(kind: type) -> set[str]:
     return {member for owner, _, member in parts if owner == kind.__name__}
 
 
-@pytest.mark.parametrize("kind", OURS)
-def test_no_other_name_is_public(kind: Any) -> None:
+@pytest.mark.parametrize("cls", OURS)
+def test_no_other_name_is_public(cls: Any) -> None:
     public = {
         name
-        for base in kind.__mro__
+        for base in cls.__mro__
         if base.__module__.startswith("cassandra")
         for name, value in vars(base).items()
         # Names that only raise an error with advice do not count.
         if not name.startswith("_") and not isinstance(value, Habit)
     }
-    settings = set(ClusterSettings._table) if issubclass(kind, ClusterSettings) else set()
-    assert public - documented(kind) - settings - OURS[kind] == set()
+    settings = set(ClusterSettings._table) if issubclass(cls, ClusterSettings) else set()
+    assert public - documented(cls) - settings - OURS[cls] == set()

@@ -21,8 +21,8 @@ from cassandra.metadata import (
 )
 
 
-def test_small_names() -> None:
-    """Each name can be imported and used."""
+def test_various_names_can_be_imported_and_used() -> None:
+    """Each of these names exists in cassandra-driver."""
     assert NullHandler.__module__ == "logging"
     assert policies.WT is WriteType
     assert murmur3(b"123") == -7468325962851647638

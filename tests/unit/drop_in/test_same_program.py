@@ -113,7 +113,7 @@ class TestParameters:
 
 
 class TestErrors:
-    def test_a_missing_keyspace(self, node: FakeNode) -> None:
+    def test_connecting_to_a_missing_keyspace(self, node: FakeNode) -> None:
         """`connect` raises NoHostAvailable, which is also the server's error."""
         node.prime('USE "missing"', error(ErrorCode.INVALID, "no such keyspace"))
         with Cluster([node.address], port=node.port) as cluster:
@@ -121,6 +121,7 @@ class TestErrors:
                 cluster.connect("missing")
             assert isinstance(caught.value, InvalidRequest)
             assert isinstance(next(iter(caught.value.errors.values())), InvalidRequest)
+            # An empty name means no keyspace.
             assert cluster.connect("").keyspace is None
 
     async def test_a_missing_keyspace_with_asyncio(self, node: FakeNode) -> None:
@@ -131,21 +132,23 @@ class TestErrors:
                 await cluster.connect("missing")
             assert isinstance(caught.value, InvalidRequest)
 
-    def test_no_other_host_to_try(self, node: FakeNode, session: Session) -> None:
-        """The error is NoHostAvailable and the server's error, also after copying and pickling."""
+    def test_without_another_host_the_error_is_also_the_server_s(
+        self, node: FakeNode, session: Session
+    ) -> None:
+        """The error is NoHostAvailable, also after copying and pickling."""
         refusal = error(ErrorCode.UNAVAILABLE, "too few", consistency=3, required=3, alive=1)
         node.prime("SELECT 1", refusal)
         with pytest.raises(NoHostAvailable, match="against any hosts") as caught:
             session.execute("SELECT 1")
         assert isinstance(caught.value, Unavailable)
-        failure: Any = caught.value
-        assert [refused.required_replicas for refused in failure.errors.values()] == [3]
-        assert (failure.required_replicas, failure.alive_replicas) == (3, 1)
-        for copied in (pickle.loads(pickle.dumps(failure)), copy.copy(failure)):
-            assert type(copied) is type(failure)
-            assert (str(copied), copied.alive_replicas) == (str(failure), 1)
+        no_host_error: Any = caught.value
+        assert [refused.required_replicas for refused in no_host_error.errors.values()] == [3]
+        assert (no_host_error.required_replicas, no_host_error.alive_replicas) == (3, 1)
+        for copied in (pickle.loads(pickle.dumps(no_host_error)), copy.copy(no_host_error)):
+            assert type(copied) is type(no_host_error)
+            assert (str(copied), copied.alive_replicas) == (str(no_host_error), 1)
             assert [str(host_error) for host_error in copied.errors.values()] == [
-                str(host_error) for host_error in failure.errors.values()
+                str(host_error) for host_error in no_host_error.errors.values()
             ]
 
     @pytest.mark.parametrize("timeout", [0, -0.1, -5])
@@ -154,14 +157,14 @@ class TestErrors:
     ) -> None:
         prepared = session.prepare(INSERT)
         for query, parameters in ((prepared, (1, "a")), ("SELECT 1", None), ("SELECT ?", (1,))):
-            failed: list[Any] = []
+            errback_errors: list[Any] = []
             future = session.execute_async(query, parameters, timeout=timeout)
-            future.add_errback(failed.append)
+            future.add_errback(errback_errors.append)
             with pytest.raises(OperationTimedOut, match="before the request was sent"):
                 future.result()
             with pytest.raises(OperationTimedOut):
                 session.execute(query, parameters, timeout=timeout)
-            assert [type(failure) for failure in failed] == [OperationTimedOut]
+            assert [type(failure) for failure in errback_errors] == [OperationTimedOut]
         sent = [request for request in node.requests if request.opcode == Opcode.EXECUTE]
         assert not [*sent, *node.queries("SELECT 1"), *node.queries("SELECT ?")]
         session.default_timeout = timeout
@@ -177,41 +180,49 @@ class TestErrors:
                 await session.execute("SELECT 1", timeout=-0.1)
         assert not node.queries("SELECT 1")
 
-    def test_a_session_that_was_shut_down(self, node: FakeNode) -> None:
+    def test_executing_on_a_session_that_was_shut_down(self, node: FakeNode) -> None:
         """Executing raises NoHostAvailable, which is also ConnectionShutdown."""
         with Cluster([node.address], port=node.port) as cluster:
-            session, other = cluster.connect(), cluster.connect()
+            session, other_session = cluster.connect(), cluster.connect()
             session.shutdown()
             with pytest.raises(NoHostAvailable, match="session is shut down") as caught:
                 session.execute("SELECT 1")
         assert isinstance(caught.value, ConnectionShutdown)
         (reason,) = caught.value.errors.values()
         assert isinstance(reason, ConnectionException)
+        # The cluster was shut down at the end of its block.
         with pytest.raises(NoHostAvailable, match="its cluster was shut down"):
-            other.execute("SELECT 1")
+            other_session.execute("SELECT 1")
 
     def test_the_server_decides_about_counters_in_the_wrong_batch(self, node: FakeNode) -> None:
-        change = "UPDATE n SET n = n + ? WHERE k = 1"
-        node.prime_prepare(change, [("n", "counter")])
-        refused = error(ErrorCode.INVALID, "a counter statement in a logged batch")
-        node.prime(Opcode.BATCH, refused)
+        counter_update = "UPDATE n SET n = n + ? WHERE k = 1"
+        node.prime_prepare(counter_update, [("n", "counter")])
+        refusal = error(ErrorCode.INVALID, "a counter statement in a logged batch")
+        node.prime(Opcode.BATCH, refusal)
         with Cluster([node.address], port=node.port) as cluster:
             session = cluster.connect()
-            changes = BatchStatement().add(session.prepare(change), (1,))
-            others = BatchStatement(BatchType.COUNTER).add(session.prepare(INSERT), (1, "a"))
-            for batch in (changes, others):
+            counters_in_logged_batch = BatchStatement().add(session.prepare(counter_update), (1,))
+            insert_in_counter_batch = BatchStatement(BatchType.COUNTER).add(
+                session.prepare(INSERT), (1, "a")
+            )
+            for batch in (counters_in_logged_batch, insert_in_counter_batch):
                 with pytest.raises(InvalidRequest, match="a counter statement"):
                     session.execute(batch)
 
-    def test_an_unset_key(self, session: Session) -> None:
+    def test_a_partition_key_without_a_value(self, session: Session) -> None:
         """Binding raises an error that is a ValueError and a KeyError."""
         prepared = session.prepare(INSERT)
-        values: list[Any] = [(UNSET_VALUE, "a"), [UNSET_VALUE, "a"], {"k": UNSET_VALUE}, {"v": "a"}]
-        for arguments in values:
-            for kind in (ValueError, KeyError):
-                with pytest.raises(kind, match="partition key needs a value for 'k'"):
+        all_arguments: list[Any] = [
+            (UNSET_VALUE, "a"),
+            [UNSET_VALUE, "a"],
+            {"k": UNSET_VALUE},
+            {"v": "a"},
+        ]
+        for arguments in all_arguments:
+            for error_class in (ValueError, KeyError):
+                with pytest.raises(error_class, match="partition key needs a value for 'k'"):
                     prepared.bind(arguments)
-                with pytest.raises(kind, match="partition key needs a value for 'k'"):
+                with pytest.raises(error_class, match="partition key needs a value for 'k'"):
                     BatchStatement().add(prepared, arguments)
 
 
@@ -256,30 +267,32 @@ class TestListenersAndLogs:
     def test_hosts_that_are_there_at_connect_are_added(self) -> None:
         class Listener(HostStateListener):
             def __init__(self) -> None:
-                self.heard: list[tuple[str, str]] = []
+                self.calls: list[tuple[str, str]] = []
 
             def on_add(self, host: Any) -> None:
-                self.heard.append(("add", host.address))
+                self.calls.append(("add", host.address))
 
             def on_up(self, host: Any) -> None:
-                self.heard.append(("up", host.address))
+                self.calls.append(("up", host.address))
 
             def on_down(self, host: Any) -> None:
-                self.heard.append(("down", host.address))
+                self.calls.append(("down", host.address))
 
             def on_remove(self, host: Any) -> None:
-                self.heard.append(("remove", host.address))
+                self.calls.append(("remove", host.address))
 
         listener = Listener()
         with FakeCluster(2) as nodes, Cluster(nodes.contact_points, port=nodes.port) as cluster:
             cluster.register_listener(listener)
             cluster.connect(wait_for_all_pools=True)
             cluster.connect(wait_for_all_pools=True)
-        assert sorted(listener.heard) == [("add", node.address) for node in nodes.nodes]
+        # Hosts are added once, although there are two sessions.
+        assert sorted(listener.calls) == [("add", node.address) for node in nodes.nodes]
 
     def test_server_warnings_are_logged_once(
         self, node: FakeNode, session: Session, caplog: pytest.LogCaptureFixture
     ) -> None:
+        # A text that no other test has logged before.
         text = f"a batch of {uuid.uuid4()}"
         node.prime("SELECT 1", answer([("k", "int")], [(1,)]).having(warnings=[text]))
         for _ in range(3):
@@ -310,7 +323,9 @@ class TestAttributes:
         assert future.prepared_statement is prepared
         assert session.execute_async("SELECT 1").prepared_statement is None
 
-    def test_attributes_of_clusters_and_sessions(self, node: FakeNode, session: Session) -> None:
+    def test_attributes_of_cassandra_driver_exist_and_work(
+        self, node: FakeNode, session: Session
+    ) -> None:
         """The methods and attributes of cassandra-driver exist and work."""
         assert session.submit(lambda first, second: first + second, 1, second=2).result(WAIT) == 3
         failed = session.submit(lambda: 1 / 0)
@@ -358,7 +373,7 @@ class TestRowFactories:
         results = session.execute("SELECT k")
         assert (list(results), results.one(), bool(results), results.all()) == ([], None, False, [])
 
-    def test_a_row_factory_that_is_a_generator(self, node: FakeNode, session: Session) -> None:
+    def test_a_row_factory_that_returns_a_generator(self, node: FakeNode, session: Session) -> None:
         """Its rows are iterated once, and an empty result has no first row."""
         node.prime("SELECT k", answer([("k", "int")], [(1,), (2,)]))
         node.prime("SELECT none", answer([("k", "int")], []))
@@ -368,6 +383,7 @@ class TestRowFactories:
         assert list(session.execute("SELECT k")) == [{"k": 1}, {"k": 2}]
         empty = session.execute("SELECT none")
         assert empty.one() is None
+        # There is no row that could have the column "[applied]".
         with pytest.raises(RuntimeError, match="lightweight"):
             _ = session.execute("SELECT none").was_applied
 
@@ -393,23 +409,23 @@ class TestNames:
         with pytest.raises(ValueError, match="coldesc must be a ColDesc, not None"):
             policy.add_column(None, b"k" * 32, "int")
 
-    def test_unset_values_before_version_4(self) -> None:
+    def test_unset_or_missing_values_before_version_4(self) -> None:
         """The error for an unset or missing value is a KeyError, a ValueError and, if unset,
         UnsupportedOperation.
         """
         columns = [ColumnMetadata("ks", "t", "v", Int32Type)]
-        for kind in (KeyError, ValueError, UnsupportedOperation):
-            with pytest.raises(kind, match="UNSET_VALUE needs protocol version 4"):
+        for error_class in (KeyError, ValueError, UnsupportedOperation):
+            with pytest.raises(error_class, match="UNSET_VALUE needs protocol version 4"):
                 BindPlan(columns).bind((UNSET_VALUE,), 3)
-            if kind is not UnsupportedOperation:
-                with pytest.raises(kind, match="no value for column 'v'"):
+            if error_class is not UnsupportedOperation:
+                with pytest.raises(error_class, match="no value for column 'v'"):
                     BindPlan(columns).bind_row({}, 3)
 
 
 def test_a_forged_paging_state_is_an_error_of_its_own(node: FakeNode, session: Session) -> None:
     node.prime("SELECT k", error(ErrorCode.PROTOCOL_ERROR, "Invalid value for the paging state"))
-    for kind in (ValueError, ProtocolException, InvalidPagingState):
-        with pytest.raises(kind, match="paging state"):
+    for error_class in (ValueError, ProtocolException, InvalidPagingState):
+        with pytest.raises(error_class, match="paging state"):
             session.execute("SELECT k", paging_state=b"forged")
     node.prime("SELECT k", error(ErrorCode.PROTOCOL_ERROR, "another breach"))
     with pytest.raises(ProtocolException) as caught:

@@ -53,7 +53,7 @@ def node() -> Iterator[FakeNode]:
         yield node
 
 
-async def value(outcome: Any) -> Any:
+async def result_of(outcome: Any) -> Any:
     """Return the result of a call of either API."""
     return await outcome if inspect.isawaitable(outcome) else outcome
 
@@ -67,10 +67,10 @@ async def test_the_negotiated_protocol_version_is_an_attribute(face: Any, versio
         cluster = face([node.address], port=node.port, protocol_version=None)
         assert cluster.protocol_version == ProtocolVersion.MAX_SUPPORTED
         try:
-            await value(cluster.connect())
+            await result_of(cluster.connect())
             assert cluster.protocol_version == version
         finally:
-            await value(cluster.shutdown())
+            await result_of(cluster.shutdown())
 
 
 async def test_a_protocol_version_argument_is_not_negotiated(face: Any) -> None:
@@ -78,27 +78,28 @@ async def test_a_protocol_version_argument_is_not_negotiated(face: Any) -> None:
         cluster = face([node.address], port=node.port, protocol_version=4)
         try:
             with pytest.raises(NoHostAvailable):
-                await value(cluster.connect())
+                await result_of(cluster.connect())
         finally:
-            await value(cluster.shutdown())
+            await result_of(cluster.shutdown())
 
 
 async def test_a_protocol_version_can_be_set_before_connect(face: Any, node: FakeNode) -> None:
     cluster = face([node.address], port=node.port)
     cluster.protocol_version = 4
     try:
-        await value(cluster.connect())
+        await result_of(cluster.connect())
         assert cluster.protocol_version == 4
     finally:
-        await value(cluster.shutdown())
+        await result_of(cluster.shutdown())
 
 
 # -- None ------------------------------------------------------------------------------------------
 
 
 def test_none_means_the_default_or_off(face: Any) -> None:
-    names = ClusterSettings._table.keys() - {"contact_points", "request_observers"}
-    cluster = face(**dict.fromkeys(names))
+    # All settings but these two accept None.
+    setting_names = ClusterSettings._table.keys() - {"contact_points", "request_observers"}
+    cluster = face(**dict.fromkeys(setting_names))
     settings = cluster._settings()
     assert cluster.port == 9042
     assert isinstance(cluster.reconnection_policy, ExponentialReconnectionPolicy)
@@ -113,14 +114,14 @@ def test_none_means_the_default_or_off(face: Any) -> None:
     assert not settings.compression
 
 
-async def test_no_heartbeats(face: Any, node: FakeNode) -> None:
-    """With `idle_heartbeat_interval=None`, a session connects and executes."""
+async def test_a_session_works_without_heartbeats(face: Any, node: FakeNode) -> None:
+    """With `idle_heartbeat_interval=None`, no heartbeats are sent."""
     cluster = face([node.address], port=node.port, idle_heartbeat_interval=None)
     try:
-        session = await value(cluster.connect())
-        await value(session.execute("SELECT 1"))
+        session = await result_of(cluster.connect())
+        await result_of(session.execute("SELECT 1"))
     finally:
-        await value(cluster.shutdown())
+        await result_of(cluster.shutdown())
 
 
 # -- every setting is read -------------------------------------------------------------------------
@@ -147,8 +148,9 @@ def test_the_code_reads_every_setting() -> None:
     unread = {
         name
         for name in ClusterSettings._table.keys() - {"contact_points", "execution_profiles"}
-        if not any(f".{name}" in text or f', "{name}"' in text for text in sources.values())
+        if not any(f".{name}" in source or f', "{name}"' in source for source in sources.values())
     }
+    # Only settings that are documented to have no effect, or to be refused, are not read.
     assert unread <= WITHOUT_EFFECT | REFUSED.keys()
     for name, argument in REFUSED.items():
         with pytest.raises(NotImplementedError, match=name):
@@ -158,31 +160,34 @@ def test_the_code_reads_every_setting() -> None:
 async def test_settings_changed_after_connect_take_effect(face: Any, node: FakeNode) -> None:
     cluster = face([node.address], port=node.port)
     try:
-        await value(cluster.connect())
+        await result_of(cluster.connect())
         cluster.max_schema_agreement_wait = 3
         cluster.control_connection_timeout = 0.25
         assert cluster._core.settings.max_schema_agreement_wait == 3
         with pytest.raises(ValueError, match="must not be negative"):
             cluster.schema_read_timeout = -1
+        # The control connection's requests are not answered from now on.
         node.prime(Opcode.QUERY, silence())
         with pytest.raises(OperationTimedOut, match=r"0\.25"):
-            await value(cluster.refresh_nodes())
+            await result_of(cluster.refresh_nodes())
     finally:
-        await value(cluster.shutdown())
+        await result_of(cluster.shutdown())
 
 
-async def test_a_forced_rebuild_of_tokens(face: Any, node: FakeNode) -> None:
-    """`refresh_nodes` rebuilds the token map only if it is forced."""
+async def test_refresh_nodes_rebuilds_the_token_map_only_if_forced(
+    face: Any, node: FakeNode
+) -> None:
+    """The nodes have not changed."""
     cluster = face([node.address], port=node.port)
     try:
-        await value(cluster.connect())
-        before = cluster.metadata.placement_version
-        await value(cluster.refresh_nodes())
-        assert cluster.metadata.placement_version == before
-        await value(cluster.refresh_nodes(force_token_rebuild=True))
-        assert cluster.metadata.placement_version == before + 1
+        await result_of(cluster.connect())
+        version_before = cluster.metadata.placement_version
+        await result_of(cluster.refresh_nodes())
+        assert cluster.metadata.placement_version == version_before
+        await result_of(cluster.refresh_nodes(force_token_rebuild=True))
+        assert cluster.metadata.placement_version == version_before + 1
     finally:
-        await value(cluster.shutdown())
+        await result_of(cluster.shutdown())
 
 
 # -- profiles --------------------------------------------------------------------------------------
@@ -190,49 +195,58 @@ async def test_a_forced_rebuild_of_tokens(face: Any, node: FakeNode) -> None:
 
 async def test_adding_a_profile_waits_for_its_pools(face: Any) -> None:
     with FakeCluster(3) as nodes:
-        first = nodes.contact_points[:1]
+        first_address = nodes.contact_points[:1]
         profiles = {
             EXEC_PROFILE_DEFAULT: ExecutionProfile(
-                load_balancing_policy=WhiteListRoundRobinPolicy(first)
+                load_balancing_policy=WhiteListRoundRobinPolicy(first_address)
             )
         }
-        cluster = face(first, port=nodes.port, execution_profiles=profiles)
+        cluster = face(first_address, port=nodes.port, execution_profiles=profiles)
         try:
-            session = await value(cluster.connect())
+            session = await result_of(cluster.connect())
             assert len(session.get_pools()) == 1
-            wide = ExecutionProfile(load_balancing_policy=RoundRobinPolicy())
-            await value(cluster.add_execution_profile("wide", wide))
+            profile_of_all_hosts = ExecutionProfile(load_balancing_policy=RoundRobinPolicy())
+            await result_of(cluster.add_execution_profile("wide", profile_of_all_hosts))
             assert len(session.get_pools()) == 3
         finally:
-            await value(cluster.shutdown())
+            await result_of(cluster.shutdown())
 
 
 async def test_adding_a_profile_fails_if_its_pools_take_too_long(face: Any) -> None:
     with FakeCluster(2) as nodes:
         first, second = nodes.nodes
-        only = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address == first.address)
+        only_first = HostFilterPolicy(
+            RoundRobinPolicy(), lambda host: host.address == first.address
+        )
         cluster = face(
             [first.address],
             port=nodes.port,
-            execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(load_balancing_policy=only)},
+            execution_profiles={
+                EXEC_PROFILE_DEFAULT: ExecutionProfile(load_balancing_policy=only_first)
+            },
         )
         try:
-            await value(cluster.connect())
+            await result_of(cluster.connect())
+            # New connections to the second node are not answered.
             second.prime(Opcode.OPTIONS, silence())
             second.prime(Opcode.STARTUP, silence())
-            wide = ExecutionProfile(load_balancing_policy=RoundRobinPolicy())
+            profile_of_all_hosts = ExecutionProfile(load_balancing_policy=RoundRobinPolicy())
             with pytest.raises(OperationTimedOut, match=r"'wide' were open within 0\.1 seconds"):
-                await value(cluster.add_execution_profile("wide", wide, pool_wait_timeout=0.1))
+                await result_of(
+                    cluster.add_execution_profile(
+                        "wide", profile_of_all_hosts, pool_wait_timeout=0.1
+                    )
+                )
             assert "wide" in cluster.profile_manager.profiles
         finally:
-            await value(cluster.shutdown())
+            await result_of(cluster.shutdown())
 
 
 # -- contact points --------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+def addresses_by_name(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     """Replace name resolution by a dict of addresses by name, which tests fill."""
     addresses: dict[str, list[str]] = {}
 
@@ -248,8 +262,8 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     return addresses
 
 
-def test_names_are_resolved_at_construction(names: dict[str, list[str]]) -> None:
-    names["db"] = ["10.0.0.1", "10.0.0.2"]
+def test_names_are_resolved_at_construction(addresses_by_name: dict[str, list[str]]) -> None:
+    addresses_by_name["db"] = ["10.0.0.1", "10.0.0.2"]
     cluster = Cluster(["db", "unknown", "10.0.0.2", ("db", 9043)])
     assert cluster.endpoints_resolved == [
         DefaultEndPoint("10.0.0.1", 9042),
@@ -260,7 +274,7 @@ def test_names_are_resolved_at_construction(names: dict[str, list[str]]) -> None
     assert cluster.contact_points == ["db", "unknown", "10.0.0.2", ("db", 9043)]
 
 
-def test_names_of_which_none_can_be_resolved(names: dict[str, list[str]]) -> None:
+def test_names_of_which_none_can_be_resolved(addresses_by_name: dict[str, list[str]]) -> None:
     """Creating the cluster raises an error that lists the names."""
     with pytest.raises(UnresolvableContactPoints, match="nowhere, elsewhere"):
         Cluster(["nowhere", ("elsewhere", 9042)])
@@ -274,9 +288,9 @@ def test_no_contact_points(face: Any) -> None:
 
 
 def test_hosts_have_addresses_and_names_stay_contact_points(
-    names: dict[str, list[str]], node: FakeNode
+    addresses_by_name: dict[str, list[str]], node: FakeNode
 ) -> None:
-    names["db"] = [node.address]
+    addresses_by_name["db"] = [node.address]
     with Cluster(["db"], port=node.port) as cluster:
         cluster.connect()
         assert [host.address for host in cluster.metadata.all_hosts()] == [node.address]
@@ -306,7 +320,7 @@ def test_hosts_compare_with_addresses_and_among_themselves() -> None:
 # -- user-defined types ----------------------------------------------------------------------------
 
 
-def with_type(node: FakeNode) -> None:
+def add_address_type(node: FakeNode) -> None:
     """Give the node a keyspace with the user-defined type `address`."""
     node.schema = {
         "system_schema.keyspaces": [
@@ -331,59 +345,62 @@ def with_type(node: FakeNode) -> None:
 async def test_types_can_be_registered_before_connect(
     face: Any, node: FakeNode, reads_schema: bool
 ) -> None:
-    with_type(node)
+    add_address_type(node)
     node.prime("SELECT place", rows([("place", ADDRESS)], [(("Mall", 1),)]))
     cluster = face([node.address], port=node.port, schema_metadata_enabled=reads_schema)
     try:
-        await value(cluster.register_user_type("ks", "address", Address))
-        session = await value(cluster.connect())
-        (row,) = (await value(session.execute("SELECT place"))).all()
+        await result_of(cluster.register_user_type("ks", "address", Address))
+        session = await result_of(cluster.connect())
+        (row,) = (await result_of(session.execute("SELECT place"))).all()
         assert row.place == Address("Mall", 1)
         assert type(row.place) is Address
-        await value(session.execute("INSERT %s", (Address("Mall", 2),)))
+        await result_of(session.execute("INSERT %s", (Address("Mall", 2),)))
         assert node.queries()[-1].query == "INSERT {street : 'Mall' , number : 2}"
     finally:
-        await value(cluster.shutdown())
+        await result_of(cluster.shutdown())
 
 
 async def test_a_type_created_later_can_be_registered(face: Any, node: FakeNode) -> None:
     cluster = face([node.address], port=node.port)
     try:
-        session = await value(cluster.connect())
+        session = await result_of(cluster.connect())
         with pytest.raises(UserTypeDoesNotExist, match=r"ks\.address"):
-            await value(cluster.register_user_type("ks", "address", Address))
-        with_type(node)
-        await value(cluster.refresh_schema_metadata())
-        await value(cluster.register_user_type("ks", "address", Address))
-        await value(session.execute("INSERT %s", (Address("Mall", 2),)))
+            await result_of(cluster.register_user_type("ks", "address", Address))
+        add_address_type(node)
+        await result_of(cluster.refresh_schema_metadata())
+        await result_of(cluster.register_user_type("ks", "address", Address))
+        await result_of(session.execute("INSERT %s", (Address("Mall", 2),)))
         assert node.queries()[-1].query == "INSERT {street : 'Mall' , number : 2}"
     finally:
-        await value(cluster.shutdown())
+        await result_of(cluster.shutdown())
 
 
 async def test_a_cluster_that_is_shut_down_registers_nothing(face: Any) -> None:
     cluster = face(["127.0.0.1"])
-    await value(cluster.shutdown())
+    await result_of(cluster.shutdown())
     with pytest.raises(ConnectionException, match="shut down"):
-        await value(cluster.register_user_type("ks", "address", Address))
+        await result_of(cluster.register_user_type("ks", "address", Address))
 
 
 # -- traces ----------------------------------------------------------------------------------------
 
 
-async def test_the_wait_for_a_trace(face: Any, node: FakeNode) -> None:
+async def test_reading_a_trace_is_limited_by_setting_and_argument(
+    face: Any, node: FakeNode
+) -> None:
     cluster = face([node.address], port=node.port)
     try:
-        session = await value(cluster.connect())
-        result = await value(session.execute("SELECT 1", trace=True))
+        session = await result_of(cluster.connect())
+        result = await result_of(session.execute("SELECT 1", trace=True))
         session.max_trace_wait = 0.05
+        # The trace is never complete.
         node.prime(re.compile("system_traces"), rows([("duration", "int")], []))
         with pytest.raises(TraceUnavailable, match=r"0\.05 seconds"):
-            await value(result.get_query_trace())
+            await result_of(result.get_query_trace())
         with pytest.raises(TraceUnavailable, match=r"0\.01 seconds"):
-            await value(result.get_query_trace(0.01))
+            await result_of(result.get_query_trace(0.01))
     finally:
-        await value(cluster.shutdown())
+        await result_of(cluster.shutdown())
 
 
 # -- every setting is explained --------------------------------------------------------------------
@@ -403,4 +420,5 @@ def test_the_text_of_a_setting_has_its_default_and_its_unit() -> None:
         assert default in text
     assert "Default: ExponentialReconnectionPolicy(1.0, 600.0)." in text
     assert "Default: ProtocolVersion.MAX_SUPPORTED." in text
+    # NOT_SET is a value inside of the driver.
     assert "NOT_SET" not in text

@@ -42,18 +42,18 @@ def session(node: FakeNode) -> Iterator[Session]:
 Wrapped = list[tuple[str, Any]]
 
 
-def wrap(future: ResponseFuture, seen: Wrapped) -> None:
+def wrap(future: ResponseFuture, completions: Wrapped) -> None:
     """Replace each completion method with a wrapper that calls it, as tracers do."""
 
-    def wrapping(name: str, wrapped: Callable[[Any], None]) -> Callable[[Any], None]:
+    def wrapper_of(name: str, wrapped: Callable[[Any], None]) -> Callable[[Any], None]:
         def wrapper(outcome: Any) -> None:
-            seen.append((name, outcome))
+            completions.append((name, outcome))
             wrapped(outcome)
 
         return wrapper
 
     for name in ("_set_final_result", "_set_final_exception"):
-        setattr(future, name, wrapping(name, getattr(future, name)))
+        setattr(future, name, wrapper_of(name, getattr(future, name)))
 
 
 # -- futures ---------------------------------------------------------------------------------------
@@ -68,26 +68,26 @@ def test_a_tracer_s_attributes_stay_on_the_future(session: Session) -> None:
 
 
 def test_wrapped_completion_is_called_for_each_page(session: Session) -> None:
-    seen: Wrapped = []
-    session.add_request_init_listener(wrap, seen)
+    completions: Wrapped = []
+    session.add_request_init_listener(wrap, completions)
     future = session.execute_async(SimpleStatement("SELECT v", fetch_size=2))
     assert [tuple(row) for row in future.result()] == FOUR_ROWS
-    assert [name for name, _ in seen] == ["_set_final_result"] * 2
-    assert [tuple(row) for _, page in seen for row in page] == FOUR_ROWS
+    assert [name for name, _ in completions] == ["_set_final_result"] * 2
+    assert [tuple(row) for _, page in completions for row in page] == FOUR_ROWS
     assert future.result().column_names == ["v"]
 
 
 def test_a_finished_future_may_be_wrapped_for_its_next_page(session: Session) -> None:
-    seen: Wrapped = []
+    completions: Wrapped = []
     future = session.execute_async(SimpleStatement("SELECT v", fetch_size=2))
     future.result()
-    wrap(future, seen)
+    wrap(future, completions)
     pages: list[Any] = []
     future.add_callback(pages.append)
     assert future.has_more_pages
     future.start_fetching_next_page()
     assert future.result().all() == [(3,), (4,)]
-    assert [(name, [tuple(row) for row in page]) for name, page in seen] == [
+    assert [(name, [tuple(row) for row in page]) for name, page in completions] == [
         ("_set_final_result", [(3,), (4,)])
     ]
     # The event loop's thread runs the callback, possibly after it has woken this thread.
@@ -96,30 +96,34 @@ def test_a_finished_future_may_be_wrapped_for_its_next_page(session: Session) ->
 
 
 def test_a_wrapper_sees_a_complete_result(session: Session) -> None:
-    seen: list[Any] = []
+    results: list[Any] = []
 
-    def listen(future: Any) -> None:
-        original = future._set_final_result
+    def wrap_completion(future: Any) -> None:
+        complete = future._set_final_result
 
         def wrapper(page: Any) -> None:
             result: ResultSet[Any] = ResultSet(future, page)
-            seen.append((result.current_rows, result.has_more_pages, future.coordinator_host))
-            original(page)
+            results.append((result.current_rows, result.has_more_pages, future.coordinator_host))
+            complete(page)
 
         future._set_final_result = wrapper
 
-    session.add_request_init_listener(listen)
+    session.add_request_init_listener(wrap_completion)
     result = session.execute(SimpleStatement("SELECT v", fetch_size=2))
-    ((page, more, host),) = seen
-    assert (page, more, host) == ([(1,), (2,)], True, result.response_future.coordinator_host)
+    ((page, has_more_pages, host),) = results
+    assert (page, has_more_pages, host) == (
+        [(1,), (2,)],
+        True,
+        result.response_future.coordinator_host,
+    )
 
 
 def test_a_wrapper_may_change_the_rows(session: Session) -> None:
-    def listen(future: Any) -> None:
-        original = future._set_final_result
-        future._set_final_result = lambda page: original([*page, "one more"])
+    def wrap_completion(future: Any) -> None:
+        complete = future._set_final_result
+        future._set_final_result = lambda page: complete([*page, "one more"])
 
-    session.add_request_init_listener(listen)
+    session.add_request_init_listener(wrap_completion)
     result = session.execute(SimpleStatement("SELECT v", fetch_size=None))
     assert result.all()[-1] == "one more"
     assert result.column_names == ["v"]
@@ -135,39 +139,40 @@ def test_wrapped_errors(session: Session) -> None:
 
 
 def test_a_wrapper_that_fails_or_does_not_call_the_original_blocks_nobody(session: Session) -> None:
-    def failing(page: Any) -> None:
+    def fail(page: Any) -> None:
         raise KeyboardInterrupt
 
-    for wrapper in (failing, lambda page: None):
+    for wrapper in (fail, lambda page: None):
         future: Any = session.execute_async("SELECT v")
         future.result()
         future._set_final_result = wrapper
-        future.start_fetching_next_page() if future.has_more_pages else None
+        if future.has_more_pages:
+            future.start_fetching_next_page()
         assert future.result() is not None
 
-    def listen(future: Any) -> None:
-        future._set_final_result = failing
+    def wrap_completion(future: Any) -> None:
+        future._set_final_result = fail
 
-    session.add_request_init_listener(listen)
+    session.add_request_init_listener(wrap_completion)
     assert session.execute("SELECT v").one() == (1,)
 
 
 def test_a_wrapper_can_be_removed(session: Session) -> None:
-    seen: Wrapped = []
+    completions: Wrapped = []
     future: Any = session.execute_async(SimpleStatement("SELECT v", fetch_size=2))
     future.result()
-    wrap(future, seen)
+    wrap(future, completions)
     del future._set_final_result, future._set_final_exception
     future.start_fetching_next_page()
     assert future.result().all() == [(3,), (4,)]
-    assert seen == []
+    assert completions == []
 
 
 # -- results that applications create --------------------------------------------------------------
 
 
-def test_results_of_mocks() -> None:
-    """Results on a mock of a future have their rows."""
+def test_a_result_on_a_mock_has_its_rows() -> None:
+    """A result may be created with a mock instead of a future, as applications' tests do."""
     future = mock.Mock(has_more_pages=False)
     result: ResultSet[Any] = ResultSet(future, [1, 2, 3])
     assert list(result) == [1, 2, 3]
@@ -181,15 +186,15 @@ def test_results_of_mocks() -> None:
                      [(True,)]).was_applied  # fmt: skip
 
 
-def test_pages_of_mocks() -> None:
-    """A result on a mock fetches the next page by the mock's methods."""
+def test_a_result_on_a_mock_fetches_pages_by_its_methods() -> None:
+    """The result reads the next page from the mock."""
     future = mock.MagicMock(has_more_pages=True)
 
-    def result() -> ResultSet[Any]:
+    def last_page() -> ResultSet[Any]:
         future.has_more_pages = False
         return ResultSet(future, [3, 4])
 
-    future.result.side_effect = result
+    future.result.side_effect = last_page
     assert list(ResultSet(future, [1, 2])) == [1, 2, 3, 4]
     future.start_fetching_next_page.assert_called_once_with()
 
@@ -203,17 +208,18 @@ def test_a_tracer_can_read_a_batch_s_statements(session: Session) -> None:
     batch.add("INSERT INTO t (k) VALUES (%s)", (7,))
     batch.add(prepared, (9,))
     batch.add("INSERT INTO t (k) VALUES (?)", (8,))
-    plain, bound, marked = batch._statements_and_parameters
-    assert plain == (False, "INSERT INTO t (k) VALUES (7)", ())
+    formatted, bound, text_with_marker = batch._statements_and_parameters
+    assert formatted == (False, "INSERT INTO t (k) VALUES (7)", ())
     assert bound == (True, prepared.query_id, [b"\0\0\0\t"])
-    assert marked == (False, "INSERT INTO t (k) VALUES (?)", (8,))
+    assert text_with_marker == (False, "INSERT INTO t (k) VALUES (?)", (8,))
+    # The first statement is a text, which has no routing key.
     assert batch.routing_key is None
 
 
 def test_an_application_can_replace_a_batch_s_statements(node: FakeNode, session: Session) -> None:
     prepared = session.prepare("INSERT INTO ks.t (k) VALUES (?)")
-    bound = [prepared.bind((number,)).values for number in range(3)]
-    entries: list[Any] = [(True, prepared.query_id, values) for values in bound]
+    values_of_rows = [prepared.bind((number,)).values for number in range(3)]
+    entries: list[Any] = [(True, prepared.query_id, values) for values in values_of_rows]
     entries.append((False, "INSERT INTO ks.t (k) VALUES (9)", ()))
     batch = BatchStatement()
     batch.add("DELETE FROM ks.t WHERE k = 1")
@@ -221,15 +227,16 @@ def test_an_application_can_replace_a_batch_s_statements(node: FakeNode, session
     assert batch._statements_and_parameters == entries
     assert len(batch) == 4
     assert batch.entries[0] == f"<a row of the prepared statement {prepared.query_id.hex()}>"
+    # The batch can be executed again.
     for _ in range(2):
         session.execute(batch)
         sent = node.requests[-1]
         assert sent.opcode == Opcode.BATCH
-    same = BatchStatement()
+    equal_batch = BatchStatement()
     for number in range(3):
-        same.add(prepared, (number,))
-    same.add("INSERT INTO ks.t (k) VALUES (9)")
-    session.execute(same)
+        equal_batch.add(prepared, (number,))
+    equal_batch.add("INSERT INTO ks.t (k) VALUES (9)")
+    session.execute(equal_batch)
     assert node.requests[-1].statements == sent.statements
     batch._statements_and_parameters = [(True, b"unknown", [None])]
     with pytest.raises(ValueError, match=b"unknown".hex()):
@@ -263,35 +270,38 @@ def test_a_patched_factory_that_returns_no_connection_is_an_error(node: FakeNode
 def test_an_application_s_connection_class_is_used(node: FakeNode) -> None:
     opened = []
 
-    class Own(cluster_module.DefaultConnection):  # type: ignore[misc]
+    class ApplicationConnection(cluster_module.DefaultConnection):  # type: ignore[misc]
         @classmethod
         def factory(cls, endpoint: Any, timeout: float, *args: Any, **kwargs: Any) -> Any:
             opened.append((endpoint, timeout))
             return super().factory(endpoint, timeout, *args, **kwargs)
 
-    with Cluster([node.address], port=node.port, connection_class=Own) as cluster:
+    with Cluster([node.address], port=node.port, connection_class=ApplicationConnection) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         assert [tuple(row) for row in session.execute("SELECT v")] == FOUR_ROWS
+        # The control connection and one pool.
         assert len(opened) == 2
         assert {endpoint.address for endpoint, _ in opened} == {node.address}
     assert opened[0][1] == cluster.connect_timeout
 
 
 def test_connection_classes_without_a_factory_are_accepted(node: FakeNode) -> None:
-    class Own(cluster_module.DefaultConnection):  # type: ignore[misc]
+    class ApplicationConnection(cluster_module.DefaultConnection):  # type: ignore[misc]
         pass
 
-    for kind in (Own, object, None):
-        with Cluster([node.address], port=node.port, connection_class=kind) as cluster:
+    for connection_class in (ApplicationConnection, object, None):
+        with Cluster([node.address], port=node.port, connection_class=connection_class) as cluster:
             assert cluster.connect().execute("SELECT v").one() == (1,)
-    with pytest.raises(NotImplementedError, match="Own"):
-        Own()
+    with pytest.raises(NotImplementedError, match="ApplicationConnection"):
+        ApplicationConnection()
     with pytest.raises(connection_module.ConnectionException, match="outside of a Cluster"):
         connection_module.Connection.factory(None, 5)  # type: ignore[arg-type]
 
 
-def test_connections_and_pools_from_outside(node: FakeNode, session: Session) -> None:
-    """Pools and connections have the state that tools read, and refuse to send."""
+def test_pools_and_connections_have_the_state_that_tools_read(
+    node: FakeNode, session: Session
+) -> None:
+    """They refuse to send, which only the event loop may do."""
     (pool,) = session.get_pools()
     assert isinstance(pool, pool_module.HostConnection)
     assert (pool.is_shutdown, pool.open_count, pool.in_flight) == (False, 1, 0)
@@ -303,16 +313,18 @@ def test_connections_and_pools_from_outside(node: FakeNode, session: Session) ->
         False, False, None,
     )  # fmt: skip
     assert connection.protocol_version == 5
-    for refused in (pool.borrow_connection, connection.send_msg, connection.wait_for_response):
+    for send in (pool.borrow_connection, connection.send_msg, connection.wait_for_response):
         with pytest.raises(NotImplementedError, match="event loop"):
-            refused()
+            send()
 
 
 # -- the control connection ------------------------------------------------------------------------
 
 
-def test_the_control_connection_from_outside(node: FakeNode, session: Session) -> None:
-    """The control connection has the methods that tools call, until the cluster is shut down."""
+def test_the_control_connection_has_the_methods_that_tools_call(
+    node: FakeNode, session: Session
+) -> None:
+    """After the shutdown of the cluster, it has no connections."""
     cluster = session.cluster
     control = cluster.control_connection
     assert isinstance(control, cluster_module.ControlConnection)
@@ -353,6 +365,7 @@ def test_classes_can_be_mocked_and_patched(name: str) -> None:
     module, _, attribute = name.rpartition(".")
     cls = getattr(__import__(module, fromlist=[attribute]), attribute)
     assert isinstance(mock.MagicMock(spec=cls), cls)
+    # This reads all attributes of the class.
     mock.create_autospec(cls)
     with mock.patch(name) as patched:
         assert getattr(__import__(module, fromlist=[attribute]), attribute) is patched
@@ -372,28 +385,28 @@ def test_a_mocked_session_has_the_session_s_methods_only() -> None:
 
 
 def test_setting_a_keyspace_is_not_passed_to_request_listeners(node: FakeNode) -> None:
-    listened: list[ResponseFuture] = []
+    futures_of_listener: list[ResponseFuture] = []
     with (
         Cluster([node.address], port=node.port) as cluster,
         mock.patch.object(Session, "execute_async", side_effect=AssertionError),
         mock.patch.object(Session, "execute", side_effect=AssertionError),
     ):
         session = cluster.connect("ks")
-        session.add_request_init_listener(listened.append)
+        session.add_request_init_listener(futures_of_listener.append)
         session.set_keyspace("other")
         assert session.keyspace == "other"
-    assert listened == []
+    assert futures_of_listener == []
 
 
 def test_a_replaced_deserializer_changes_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(cls: type, byts: bytes, version: int) -> None:
         raise AssertionError("the program's own")
 
-    unchanged = TimeUUIDType.deserialize(b"\1" * 16, 4)
+    time_uuid = TimeUUIDType.deserialize(b"\1" * 16, 4)
     monkeypatch.setattr(DateType, "deserialize", classmethod(fail))
     with pytest.raises(AssertionError, match="own"):
         DateType.deserialize(b"\0" * 8, 4)
-    assert TimeUUIDType.deserialize(b"\1" * 16, 4) == unchanged
+    assert TimeUUIDType.deserialize(b"\1" * 16, 4) == time_uuid
     with FakeNode() as node:
         node.schema = schema("ks", tables=1)
         node.schema["system_schema.dropped_columns"] = [
@@ -408,6 +421,7 @@ def test_a_replaced_deserializer_changes_nothing_else(monkeypatch: pytest.Monkey
         ]
         with Cluster([node.address], port=node.port) as cluster:
             cluster.connect()
+            # The schema is read without the application's function.
             (table,) = cluster.metadata.keyspaces["ks"].tables.values()
             assert "incomplete" not in table.export_as_string()
             assert table.dropped_columns["gone"].dropped_time == datetime(2020, 1, 2)
