@@ -23,13 +23,15 @@ def test_due_timers_are_called_in_order(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("time.time", lambda: now[0])
     called: list[str] = []
     timers = TimerManager()
+    # Without timers, there is no time to wait for.
     assert timers.service_timeouts() is None
-    late = Timer(10, lambda: called.append("late"))
-    cancelled = Timer(1, lambda: called.append("cancelled"))
-    for timer in (late, Timer(2, lambda: called.append("early")), cancelled):
+    late_timer = Timer(10, lambda: called.append("late"))
+    cancelled_timer = Timer(1, lambda: called.append("cancelled"))
+    for timer in (late_timer, Timer(2, lambda: called.append("early")), cancelled_timer):
         timers.add_timer(timer)
-    cancelled.cancel()
+    cancelled_timer.cancel()
     now[0] = 1005.0
+    # The result is the time of the next timer.
     assert timers.service_timeouts() == timers.next_timeout == 1010.0
     assert called == ["early"]
     now[0] = 1010.0

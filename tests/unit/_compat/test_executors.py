@@ -38,6 +38,7 @@ def test_methods_of_a_session_execute_many_statements(session: Session) -> None:
         list(session.execute_concurrent(PAIRS, 5, False, results_generator=True)),
         session.execute_concurrent_async(PAIRS).result(WAIT),
     ):
+        # Only the statement at index 7 fails.
         assert [index for index, outcome in enumerate(outcomes) if not outcome.success] == [7]
     outcomes = session.execute_concurrent_with_args("SELECT v", [()] * 3, concurrency=2)
     assert [outcome.result_or_exc.all() for outcome in outcomes] == [[(5,), (6,)]] * 3
@@ -45,12 +46,14 @@ def test_methods_of_a_session_execute_many_statements(session: Session) -> None:
 
 def test_executor_classes_execute_many_statements(session: Session) -> None:
     future: Future[Any] = Future()
+    # The arguments of `execute` are the concurrency and whether the first error is raised.
     ConcurrentExecutorFutureResults(session, PAIRS, None, future).execute(5, False)
     for outcomes in (
         ConcurrentExecutorListResults(session, PAIRS, None).execute(5, False),
         list(ConcurrentExecutorGenResults(session, PAIRS, None).execute(5, False)),
         future.result(WAIT),
     ):
+        # Only the statement at index 7 fails.
         assert [index for index, outcome in enumerate(outcomes) if not outcome.success] == [7]
     failing: Future[Any] = Future()
     ConcurrentExecutorFutureResults(session, PAIRS, None, failing).execute(5, True)

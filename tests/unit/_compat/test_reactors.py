@@ -23,6 +23,7 @@ def test_connection_classes_of_event_loops_are_accepted(reactor: Any) -> None:
         node.prime("SELECT v", rows([("v", "int")], [(5,)]))
         with Cluster([node.address], port=node.port, connection_class=reactor) as cluster:
             assert cluster.connect().execute("SELECT v").one() == (5,)
+    # Applications call these methods; they do nothing here.
     EventletConnection.service_timeouts()
     reactor.initialize_reactor()
     reactor.handle_fork()

@@ -44,10 +44,12 @@ def node() -> Iterator[FakeNode]:
         yield fake
 
 
-@pytest.mark.parametrize("is_read", [True, False])
-def test_a_table_is_read_through_the_engine(node: FakeNode, is_read: bool) -> None:
+@pytest.mark.parametrize("schema_metadata_enabled", [True, False])
+def test_a_table_is_read_through_the_engine(node: FakeNode, schema_metadata_enabled: bool) -> None:
     """A schema parser reads a table even if the application has disabled schema metadata."""
-    with Cluster([node.address], port=node.port, schema_metadata_enabled=is_read) as cluster:
+    with Cluster(
+        [node.address], port=node.port, schema_metadata_enabled=schema_metadata_enabled
+    ) as cluster:
         cluster.connect()
         connection: Any = cluster.control_connection._connection
         assert connection.endpoint.port == node.port
@@ -57,7 +59,7 @@ def test_a_table_is_read_through_the_engine(node: FakeNode, is_read: bool) -> No
         assert parser.get_table(None, "ks", "missing") is None
         assert parser.get_table(None, "missing", "t") is None
         assert parser.get_keyspace(None, "ks").name == "ks"
-        assert [each.name for each in parser.get_all_keyspaces()] == ["ks"]
+        assert [keyspace.name for keyspace in parser.get_all_keyspaces()] == ["ks"]
 
 
 def test_a_connection_of_another_class_is_refused() -> None:

@@ -19,6 +19,7 @@ def test_a_converter_has_its_functions() -> None:
     assert converter.from_cql is int
     assert repr(converter) == "Converter(to_cql=str, from_cql=int)"
     assert repr(Converter(from_cql=int)) == "Converter(from_cql=int)"
+    # A converter cannot be changed.
     with pytest.raises(AttributeError):
         converter.to_cql = repr  # type: ignore[misc]
 

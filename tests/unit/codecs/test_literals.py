@@ -38,7 +38,7 @@ def test_values_are_converted_inside_collections_too(registry: CodecRegistry) ->
     assert literal([Color.RED, {Color.RED: None}]) == "['RED', {'RED': NULL}]"
 
 
-def test_a_converter_may_return_its_own_class() -> None:
+def test_a_converted_value_is_not_converted_again() -> None:
     registry = CodecRegistry(CodecRegistry())
     encoder = Encoder()
     registry.serve(encoder)
@@ -60,13 +60,13 @@ def test_an_error_names_the_value(registry: CodecRegistry) -> None:
 
 def test_unregistering_removes_the_entries_of_the_mapping(registry: CodecRegistry) -> None:
     encoder = Encoder()
-    before = dict(encoder.mapping)
+    mapping_before = dict(encoder.mapping)
     registry.serve(encoder)
     registry.register_class(Moment, lambda moment: "x")
     registry.register_class(str, str.upper)
     for cls in (Color, Moment, str):
         registry.unregister_class(cls)
-    assert encoder.mapping == before
+    assert encoder.mapping == mapping_before
 
 
 def test_unregistering_keeps_an_entry_of_the_application(registry: CodecRegistry) -> None:

@@ -34,14 +34,15 @@ def test_converters_are_none_unless_some_are_registered() -> None:
     assert session.converters is None
 
 
-def test_a_session_inherits_and_overrides() -> None:
+def test_a_session_inherits_and_overrides_the_cluster_s_converters() -> None:
     cluster = CodecRegistry()
     cluster.register_type("text", A)
-    session, other = CodecRegistry(cluster), CodecRegistry(cluster)
+    session, other_session = CodecRegistry(cluster), CodecRegistry(cluster)
+    # "varchar" is another name of "text".
     session.register_type("varchar", B)
     cluster.register_column("ks.t.c", A)
     cluster.register_class(int, str)
-    for registry, converter in ((session, B), (other, A), (cluster, A)):
+    for registry, converter in ((session, B), (other_session, A), (cluster, A)):
         converters = registry.converters
         assert converters is not None
         assert converters.of_type(UTF8Type) is converter
@@ -56,46 +57,47 @@ def test_a_session_inherits_and_overrides() -> None:
 def test_the_nearest_class_and_the_more_precise_type_win() -> None:
     class Base: ...
 
-    class Inner(Base): ...
+    class Derived(Base): ...
 
     registry = CodecRegistry()
     registry.register_class(Base, str)
-    registry.register_class(Inner, Converter(repr))
+    registry.register_class(Derived, Converter(repr))
     registry.register_type("money", A)
     registry.register_type("shop.money", B)
     converters = registry.converters
     assert converters is not None
-    assert converters.of_class(Inner) is repr
+    assert converters.of_class(Derived) is repr
     assert converters.of_class(Base) is str
     assert [str(pattern) for pattern, _ in converters.types] == ["shop.money", "money"]
 
 
 def test_statements_are_renewed_after_changes_in_session_and_cluster() -> None:
     cluster = CodecRegistry()
-    session, other = CodecRegistry(cluster), CodecRegistry(cluster)
-    statement, others = Statement(), Statement()
+    session, other_session = CodecRegistry(cluster), CodecRegistry(cluster)
+    statement, other_statement = Statement(), Statement()
     session.follow(statement)
-    other.follow(others)
+    other_session.follow(other_statement)
     session.register_type("text", A)
-    assert (statement.renewed, others.renewed) == (1, 0)
+    assert (statement.renewed, other_statement.renewed) == (1, 0)
     cluster.register_column("ks.t.c", A)
-    assert (statement.renewed, others.renewed) == (2, 1)
+    assert (statement.renewed, other_statement.renewed) == (2, 1)
+    # The registry refers to its statements weakly.
     del statement
     gc.collect()
     cluster.register_class(int, str)
-    assert others.renewed == 2
+    assert other_statement.renewed == 2
 
 
 def test_a_refused_registration_changes_nothing() -> None:
     registry = CodecRegistry()
     statement = Statement()
     registry.follow(statement)
-    unwanted: Any = str
+    not_a_converter: Any = str
     not_a_class: Any = "int"
     refused: list[Callable[[], None]] = [
-        lambda: registry.register_type("text", unwanted),
+        lambda: registry.register_type("text", not_a_converter),
         lambda: registry.register_type("timstamp", A),
-        lambda: registry.register_column("ks.t.c", unwanted),
+        lambda: registry.register_column("ks.t.c", not_a_converter),
         lambda: registry.register_column("t.c", A),
         lambda: registry.register_class(not_a_class, str),
         lambda: registry.register_class(int, not_a_class),
@@ -111,37 +113,38 @@ def test_a_refused_registration_changes_nothing() -> None:
 
 def test_errors_name_the_type_column_or_class() -> None:
     registry = CodecRegistry()
-    unwanted: Any = 5
+    not_a_converter: Any = 5
     with pytest.raises(TypeError, match=r"the converter of CQL type list<text> must be .* 5 \(int"):
-        registry.register_type("list<text>", unwanted)
+        registry.register_type("list<text>", not_a_converter)
     with pytest.raises(TypeError, match=r"the converter of column ks\.t\.c must be"):
-        registry.register_column("ks.t.c", unwanted)
+        registry.register_column("ks.t.c", not_a_converter)
     with pytest.raises(TypeError, match="to_cql for int must be a function or a Converter"):
-        registry.register_class(int, unwanted)
+        registry.register_class(int, not_a_converter)
 
 
-def test_unregistering_returns_whether_there_was_a_converter() -> None:
+def test_unregistering_a_missing_converter_is_an_error() -> None:
     cluster = CodecRegistry()
     cluster.register_type("text", A)
     cluster.register_column("ks.t.c", A)
     cluster.register_class(int, str)
     session = CodecRegistry(cluster)
-    for registry, is_there in ((session, False), (cluster, True), (cluster, False)):
+    # The session only inherits its converters, and the cluster has none the second time.
+    for registry, is_registered in ((session, False), (cluster, True), (cluster, False)):
         for unregister, key in (
             (registry.unregister_type, "text"),
             (registry.unregister_column, "ks.t.c"),
             (registry.unregister_class, int),
         ):
             call: Any = unregister
-            if is_there:
+            if is_registered:
                 call(key)
             else:
                 with pytest.raises(KeyError, match="no converter is registered here for the"):
                     call(key)
 
 
-def test_registrations_of_a_registry() -> None:
-    """Registered converters are listed by type, column and class, also in the repr."""
+def test_a_registry_lists_its_converters() -> None:
+    """They are listed by type, column and class, also in the repr."""
     registry = CodecRegistry()
     assert repr(registry) == "<CodecRegistry of no converters>"
     registry.register_type("list<text>", A)

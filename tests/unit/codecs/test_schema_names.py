@@ -61,7 +61,7 @@ def test_unknown_user_defined_types_are_explained(cql_type: str, text: str | Non
     assert missing_type(pattern_of(cql_type), KEYSPACES) == text
 
 
-def test_a_registry_warns_once_the_schema_is_known() -> None:
+def test_a_registry_warns_of_unknown_names_when_the_schema_is_known() -> None:
     metadata: Any = SimpleNamespace(keyspaces={})
     cluster = CodecRegistry(metadata=metadata)
     cluster.register_type("monney", A)
@@ -70,12 +70,13 @@ def test_a_registry_warns_once_the_schema_is_known() -> None:
     metadata.keyspaces = KEYSPACES
     with pytest.warns(
         RuntimeWarning, match="no effect until its name is there: .* 'monney'"
-    ) as all:
+    ) as caught:
         cluster.check_names()
-    assert len(all) == 1
-    assert all[0].filename == __file__
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
     with pytest.warns(RuntimeWarning, match="no column 'x' in table shop"):
         session.register_column("shop.carts.x", A)
+    # The warnings were given once, and known names have none.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cluster.check_names()

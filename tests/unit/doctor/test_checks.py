@@ -45,8 +45,8 @@ def test_hosts_that_are_up(session: Session) -> None:
     assert levels(checks.hosts(session, 2)) == [OK, OK]
 
 
-def test_a_host_that_cannot_be_reached() -> None:
-    """The finding for the host is a problem with advice."""
+def test_an_unreachable_host_is_a_problem_with_advice() -> None:
+    """The finding is about the host's address."""
     with FakeCluster(2) as nodes:
         nodes[1].refuse_connections()
         with connected(nodes) as cluster:
@@ -67,8 +67,8 @@ def test_a_host_that_does_not_tell_its_schema_is_not_counted_as_agreeing(
     assert [found.text[:23] for found in findings] == ["1 of 2 hosts agree on v"]
 
 
-def test_mixed_releases(nodes: FakeCluster, session: Session) -> None:
-    """Nodes of different releases are a warning that says how many have which."""
+def test_mixed_releases_are_a_warning(nodes: FakeCluster, session: Session) -> None:
+    """The warning says how many nodes have which release."""
     hosts = session.cluster.metadata.all_hosts()
     assert levels(checks.versions(session, 2)) == [OK]
     hosts[0].release_version = "9.9"
@@ -77,8 +77,8 @@ def test_mixed_releases(nodes: FakeCluster, session: Session) -> None:
     assert "9.9 on 1" in finding.text
 
 
-def test_schemas_that_differ(nodes: FakeCluster, session: Session) -> None:
-    """Different schema versions are a problem that names the hosts."""
+def test_schemas_that_differ_are_a_problem(nodes: FakeCluster, session: Session) -> None:
+    """The problem names the hosts."""
     assert levels(checks.schema(session, 2)) == [OK]
     nodes[1].prime(
         "SELECT schema_version FROM system.local",
@@ -94,12 +94,12 @@ def test_a_clock_that_is_wrong_is_a_finding(nodes: FakeCluster, session: Session
     import time
 
     query = "SELECT toTimestamp(now()) AS now FROM system.local"
-    right = lambda request: rows([("now", "timestamp")], [(int(time.time() * 1000),)])  # noqa: E731
-    nodes[0].prime(query, right)
-    wrong = lambda request: rows(  # noqa: E731
+    answer_right_time = lambda request: rows([("now", "timestamp")], [(int(time.time() * 1000),)])  # noqa: E731
+    nodes[0].prime(query, answer_right_time)
+    answer_time_of_a_minute_ago = lambda request: rows(  # noqa: E731
         [("now", "timestamp")], [(int(time.time() * 1000) - 60_000,)]
     )
-    nodes[1].prime(query, wrong)
+    nodes[1].prime(query, answer_time_of_a_minute_ago)
     findings = {finding.subject: finding for finding in checks.clocks(session, 2)}
     assert findings[f"{nodes[0].address}:{nodes.port}"].level == OK
     behind = findings[f"{nodes[1].address}:{nodes.port}"]
@@ -116,7 +116,7 @@ def test_latency_of_each_host(session: Session, monkeypatch: pytest.MonkeyPatch)
     assert levels(checks.latency(session, 2)) == [WARNING, WARNING]
 
 
-def test_a_host_that_is_connected_and_silent(nodes: FakeCluster, session: Session) -> None:
+def test_a_silent_host_is_a_problem(nodes: FakeCluster, session: Session) -> None:
     """The finding is a problem, and the host is asked only once."""
     nodes[1].prime("SELECT key FROM system.local", silence())
     findings = {finding.subject: finding for finding in checks.latency(session, 0.05)}
@@ -124,7 +124,7 @@ def test_a_host_that_is_connected_and_silent(nodes: FakeCluster, session: Sessio
     silent = findings[f"{nodes[1].address}:{nodes.port}"]
     assert silent.level == PROBLEM
     assert "does not answer: OperationTimedOut" in silent.text
-    # a silent host is asked only once, not for each of the 10 measurements
+    # A silent host is asked only once, not for each of the 10 measurements.
     assert len(nodes[1].queries("SELECT key FROM system.local")) == 1
 
 
@@ -172,7 +172,7 @@ def test_replication_and_ring_of_the_cluster(session: Session) -> None:
     assert list(checks.ring(session, 2))
 
 
-def test_shards() -> None:
+def test_shards_are_a_finding_for_scylladb_only() -> None:
     """There is a finding about shards for ScyllaDB, and none for Cassandra."""
     with FakeCluster(1, scylla=Scylla(2)) as nodes, connected(nodes) as cluster:
         session = cluster.connect(wait_for_all_pools=True)

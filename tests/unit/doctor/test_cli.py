@@ -49,13 +49,15 @@ def test_findings_as_json(node: FakeNode, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_closed_port_is_two_problems_with_advice(capsys: pytest.CaptureFixture[str]) -> None:
-    with FakeNode() as closed:
-        address, port = closed.address, closed.port
+    # At the end of the block, the node is stopped, and its port is closed.
+    with FakeNode() as node:
+        address, port = node.address, node.port
     code, out = run(capsys, address, "--port", port, "--timeout", 2)
     assert code == 1
     assert f"PROBLEM  {address}:{port}: {address} cannot be connected to" in out
     assert "-> is the node running" in out
     assert "PROBLEM  connect: Unable to connect" in out
+    # The port, and connecting the cluster.
     assert "2 problems" in out
 
 
@@ -79,16 +81,16 @@ def test_a_password_is_used_and_never_shown(
 ) -> None:
     monkeypatch.setenv("DOCTOR_SECRET", "hidden")
     with FakeNode(username="ada", password="hidden") as node:
-        where = [node.address, "--port", str(node.port)]
-        code, out = run(capsys, *where)
+        node_arguments = [node.address, "--port", str(node.port)]
+        code, out = run(capsys, *node_arguments)
         assert code == 1
         assert "-> give --user" in out
-        code, out = run(capsys, *where, "--user", "ada", "--password-env", "DOCTOR_SECRET")
+        code, out = run(capsys, *node_arguments, "--user", "ada", "--password-env", "DOCTOR_SECRET")
         assert code == 0, out
         assert "hidden" not in out
         file = tmp_path / "password"
         file.write_text("wrong\n")
-        code, out = run(capsys, *where, "--user", "ada", "--password-file", file)
+        code, out = run(capsys, *node_arguments, "--user", "ada", "--password-file", file)
         assert code == 1
         assert "wrong" not in out
 
@@ -115,7 +117,7 @@ def test_wrong_arguments_are_explained(
     assert message in capsys.readouterr().err
 
 
-def test_a_user_without_a_password_and_a_terminal(
+def test_without_a_terminal_a_password_cannot_be_asked_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error says how to give the password."""
@@ -127,15 +129,16 @@ def test_a_user_without_a_password_and_a_terminal(
 
 def test_warnings_change_the_exit_code_with_strict(capsys: pytest.CaptureFixture[str]) -> None:
     with FakeCluster(2) as nodes:
+        # The clock of this node is in 1970.
         nodes[1].prime(
             "SELECT toTimestamp(now()) AS now FROM system.local",
             rows([("now", "timestamp")], [(3_600_000,)]),
         )
-        where = [nodes[0].address, "--port", nodes.port]
-        code, out = run(capsys, *where)
+        node_arguments = [nodes[0].address, "--port", nodes.port]
+        code, out = run(capsys, *node_arguments)
         assert code == 0, out
         assert "WARNING" in out
-        code, _ = run(capsys, *where, "--strict")
+        code, _ = run(capsys, *node_arguments, "--strict")
         assert code == 1
 
 

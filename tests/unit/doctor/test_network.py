@@ -27,10 +27,13 @@ def test_the_implementation_in_use_is_reported(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(_impl, "fallback_reason", None)
     monkeypatch.setenv("CASS_DRIVER_IMPL", "python")
     (finding,) = network.installation()
-    assert (finding.level, "CASS_DRIVER_IMPL wants" in finding.text) == (NOTE, True)
+    assert finding.level == NOTE
+    assert "CASS_DRIVER_IMPL wants" in finding.text
     monkeypatch.delenv("CASS_DRIVER_IMPL")
     (finding,) = network.installation()
-    assert (finding.level, "as on every" in finding.text) == (NOTE, True)
+    assert finding.level == NOTE
+    assert "as on every" in finding.text
+    # The compiled modules exist, but cannot be imported.
     monkeypatch.setattr(_impl, "fallback_reason", "no module named x")
     (finding,) = network.installation()
     assert finding.level == WARNING
@@ -38,22 +41,27 @@ def test_the_implementation_in_use_is_reported(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("changed", "level", "words"),
+    ("changed_files", "level", "message"),
     [
         (["codecs.pyx"], PROBLEM, "cassandra._accel was built from other sources (codecs.pyx"),
         (None, NOTE, "nothing says which sources"),
     ],
 )
 def test_a_build_from_other_sources_is_the_first_finding(
-    monkeypatch: pytest.MonkeyPatch, changed: list[str] | None, level: str, words: str
+    monkeypatch: pytest.MonkeyPatch, changed_files: list[str] | None, level: str, message: str
 ) -> None:
     monkeypatch.setattr(_impl, "implementation", "c")
     monkeypatch.setattr(_build_stamp, "has_sources", lambda: True)
-    monkeypatch.setattr(_build_stamp, "changed_files", lambda *, thorough: changed)
-    first, driver = network.installation()
-    assert (first.level, first.subject, driver.subject) == (level, "build", "driver")
-    assert words in first.text
-    assert "python setup.py build_ext --inplace" in first.do
+    monkeypatch.setattr(_build_stamp, "changed_files", lambda *, thorough: changed_files)
+    build_finding, driver_finding = network.installation()
+    assert (build_finding.level, build_finding.subject, driver_finding.subject) == (
+        level,
+        "build",
+        "driver",
+    )
+    assert message in build_finding.text
+    assert "python setup.py build_ext --inplace" in build_finding.do
+    # A build from the same sources has no finding.
     monkeypatch.setattr(_build_stamp, "changed_files", lambda *, thorough: [])
     assert [finding.subject for finding in network.installation()] == ["driver"]
 
@@ -73,9 +81,10 @@ def test_a_name_lookup_that_hangs_does_not_keep_the_process_running() -> None:
         "socket.getaddrinfo = lambda *a, **k: time.sleep(600);"
         "print(next(network.reach('slow.example', 9042, 0.05, None)).text)"
     )
-    done = run_python(program)  # run_python fails if the program does not end in time
-    assert done.returncode == 0, done.stderr
-    assert "no answer in time" in done.stdout
+    # `run_python` fails if the program does not end in time.
+    process = run_python(program)
+    assert process.returncode == 0, process.stderr
+    assert "no answer in time" in process.stdout
 
 
 def test_a_port_without_tls() -> None:
@@ -97,16 +106,19 @@ def tls_node(tmp_path: Path) -> Iterator[tuple[FakeNode, tls.TlsMaterial]]:
     """Yield a node that speaks TLS, and its certificates."""
     pytest.importorskip("cryptography")
     material = tls.TlsMaterial.make(str(tmp_path / "tls"), "required")
+    # This creates the node's certificate.
     material.server_options("127.0.0.1")
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     folder = tmp_path / "tls"
-    server.load_cert_chain(folder / "127.0.0.1.pem", folder / "127.0.0.1.key")
-    with FakeNode(ssl_context=server) as node:
+    ssl_context.load_cert_chain(folder / "127.0.0.1.pem", folder / "127.0.0.1.key")
+    with FakeNode(ssl_context=ssl_context) as node:
         yield node, material
 
 
-def test_a_port_with_tls(tls_node: tuple[FakeNode, tls.TlsMaterial]) -> None:
-    """The findings name the TLS version and the certificate."""
+def test_findings_name_the_tls_version_and_the_certificate(
+    tls_node: tuple[FakeNode, tls.TlsMaterial],
+) -> None:
+    """The certificate's authority is known."""
     node, material = tls_node
     context = ssl.create_default_context(cafile=material.ca_certificate)
     findings = list(network.reach(node.address, node.port, 5, context))
@@ -115,10 +127,10 @@ def test_a_port_with_tls(tls_node: tuple[FakeNode, tls.TlsMaterial]) -> None:
     assert "certificate" in findings[2].text
 
 
-def test_a_certificate_of_an_unknown_authority(
+def test_a_certificate_of_an_unknown_authority_is_a_problem(
     tls_node: tuple[FakeNode, tls.TlsMaterial],
 ) -> None:
-    """The refused certificate is a problem, and the advice names `--cafile`."""
+    """The advice names `--cafile`."""
     node, _ = tls_node
     findings = list(network.reach(node.address, node.port, 5, ssl.create_default_context()))
     assert [finding.level for finding in findings] == [OK, PROBLEM]

@@ -19,11 +19,11 @@ def test_findings_have_positions_and_are_sorted(tmp_path: Path) -> None:
     (tmp_path / "b.py").write_text("import cassandra.nothing")
     (tmp_path / "a.py").write_text("x = 1\nif x:\n    from cassandra import (\n        Other,\n"
                                    "        More,\n    )\n")  # fmt: skip
-    first, second = str(tmp_path / "a.py"), str(tmp_path / "b.py")
+    path_of_a, path_of_b = str(tmp_path / "a.py"), str(tmp_path / "b.py")
     assert findings_in(tmp_path) == [
-        (first, 4, 9, "cassandra.Other"),
-        (first, 5, 9, "cassandra.More"),
-        (second, 1, 8, "cassandra.nothing"),
+        (path_of_a, 4, 9, "cassandra.Other"),
+        (path_of_a, 5, 9, "cassandra.More"),
+        (path_of_b, 1, 8, "cassandra.nothing"),
     ]
 
 
@@ -56,6 +56,7 @@ def test_an_application_s_own_package_named_cassandra_is_not_reported(tmp_path: 
     (tmp_path / "a.py").write_text(
         "import cassandra.mine.own\nfrom cassandra import mine, nothing\nimport cassandra.other"
     )
+    # The application has all names but `nothing`.
     assert [code for *_, code in findings_in(tmp_path)] == ["cassandra.nothing"]
 
 

@@ -23,17 +23,17 @@ def test_without_a_path_the_error_shows_an_example(capsys: pytest.CaptureFixture
         assert "python -m cassandra.migrate check src tests" in capsys.readouterr().err
 
 
-def test_wrong_paths_and_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command exits with 2 and says why."""
+def test_wrong_arguments_exit_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error says why."""
     for arguments, message in (
         (["check", str(tmp_path / "gone")], "there is no file or folder"),
         (["check", str(tmp_path)], "there are no Python files"),
         (["check", "--format", "xml", str(tmp_path)], "invalid choice"),
         (["list"], "invalid choice"),
     ):
-        with pytest.raises(SystemExit) as left:
+        with pytest.raises(SystemExit) as system_exit:
             main(arguments)
-        assert left.value.code == 2
+        assert system_exit.value.code == 2
         assert message in capsys.readouterr().err
 
 
@@ -45,14 +45,16 @@ def test_without_the_subcommand_the_error_shows_the_full_command(
         (["p/a b.ipynb", "--format", "json"], "check 'p/a b.ipynb' --format json"),
         ([str(tmp_path)], f"check {tmp_path}"),
     ):
-        with pytest.raises(SystemExit) as left:
+        with pytest.raises(SystemExit) as system_exit:
             main(arguments)
-        assert left.value.code == 2
+        assert system_exit.value.code == 2
         assert f"error: write python -m cassandra.migrate {command}\n" in capsys.readouterr().err
 
 
-def test_exit_codes_and_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command prints the findings, and exits with 0, 1 or 2."""
+def test_the_command_prints_findings_and_exits_with_0_1_or_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code is 1 if a finding breaks the program, and 2 if a file was not read."""
     path = tmp_path / "a.py"
     path.write_text(CLEAN)
     assert main(["check", str(path)]) == 0
@@ -83,8 +85,10 @@ def test_a_difference_is_explained_once(tmp_path: Path, capsys: pytest.CaptureFi
     assert sum(line.startswith("    To do: ") for line in lines) == 1
 
 
-def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The JSON report contains the findings and the unreadable files; the exit code is 2."""
+def test_the_json_report_contains_findings_and_unreadable_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code is 2 because of the unreadable file."""
     path = tmp_path / "a.py"
     path.write_text("import cassandra.nothing")
     (tmp_path / "b.py").write_text("import cassandra (")
@@ -94,6 +98,7 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [finding[name] for name in ("path", "line", "column", "severity", "difference")] == [
         str(path), 1, 8, "breaks", "missing-names",
     ]  # fmt: skip
+    # The texts are without the markup of the documentation.
     assert "`" not in finding["what"] + finding["why"] + finding["do"]
     assert report["counts"] == {"breaks": 1, "differs": 0, "note": 0}
     assert (report["files"], report["not_read"][0]["line"]) == (2, 1)
@@ -102,11 +107,12 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 def test_the_checked_files_are_not_executed(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import cassandra\nopen('was_run', 'w')")
-    done = run_python(
+    process = run_python(
         f"import runpy, sys; sys.argv[1:] = ['check', {str(tmp_path)!r}];"
         "runpy.run_module('cassandra.migrate', run_name='__main__')"
     )
-    assert done.returncode == 0, done
+    assert process.returncode == 0, process
+    # The program has not created its file.
     assert [path.name for path in tmp_path.iterdir()] == ["a.py"]
 
 
@@ -114,14 +120,15 @@ def test_the_documentation_quotes_the_command_s_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = UPGRADING.read_text()
-    program, printed = (
+    # The page quotes a program and then the output of the command for it, both indented.
+    program_text, quoted_output = (
         re.sub(r"^   ", "", match, flags=re.M).strip("\n")
         for match in re.search(
             r"``shop\.py``::\n\n(.*?)\nThe command prints::\n\n(.*?)\n\S", page, re.S
         ).groups()  # type: ignore[union-attr]
     )
-    (tmp_path / "shop.py").write_text(program)
+    (tmp_path / "shop.py").write_text(program_text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["check", "shop.py"]) == 1
-    assert capsys.readouterr().out.strip() == printed.strip()
+    assert capsys.readouterr().out.strip() == quoted_output.strip()

@@ -9,13 +9,16 @@ from cassandra.migrate import files
 
 
 def test_folders_of_environments_and_tools_are_left_out(tmp_path: Path) -> None:
-    expected = ["a.py", "b.pyw", "c.ipynb", "deep/er/d.py"]
-    other = ["x.txt", ".hidden.py", ".git/x.py", ".venv/x.py", "venv/x.py", "node_modules/x.py",
-             "lib/site-packages/x.py", "myenv/lib/x.py", "deep/__pycache__/x.py"]  # fmt: skip
-    for name in [*expected, *other, "myenv/pyvenv.cfg"]:
+    read_paths = ["a.py", "b.pyw", "c.ipynb", "deep/er/d.py"]
+    left_out_paths = [
+        "x.txt", ".hidden.py", ".git/x.py", ".venv/x.py", "venv/x.py", "node_modules/x.py",
+        "lib/site-packages/x.py", "myenv/lib/x.py", "deep/__pycache__/x.py",
+    ]  # fmt: skip
+    # The file pyvenv.cfg makes `myenv` an environment.
+    for name in [*read_paths, *left_out_paths, "myenv/pyvenv.cfg"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
-    assert [path.relative_to(tmp_path).as_posix() for path in files.walk(tmp_path)] == expected
+    assert [path.relative_to(tmp_path).as_posix() for path in files.walk(tmp_path)] == read_paths
     # A path that is named explicitly is read, whatever its name.
     assert list(files.walk(tmp_path / ".git" / "x.py")) == [tmp_path / ".git" / "x.py"]
     assert list(files.walk(tmp_path / "venv")) == [tmp_path / "venv" / "x.py"]
@@ -27,7 +30,7 @@ def test_files_that_name_no_driver_are_not_parsed(tmp_path: Path) -> None:
     assert list(files.read(path)) == []
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("import cassandra\nprint 'python 2'\n")
     (unread,) = files.read(path)
@@ -48,8 +51,8 @@ def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path: Path) -> None
     assert isinstance(next(files.read(path)), files.Source)
 
 
-def test_cells_of_notebooks(tmp_path: Path) -> None:
-    """Code cells are parsed without their commands; files that are no notebooks are unread."""
+def test_code_cells_of_notebooks_are_parsed_without_their_commands(tmp_path: Path) -> None:
+    """Files that are no notebooks are unread."""
     cells = [
         {"cell_type": "markdown", "source": ["# Title"]},
         {"cell_type": "code", "source": ["%pip install x\n", "import cassandra\n", "!ls\n"]},
@@ -59,10 +62,11 @@ def test_cells_of_notebooks(tmp_path: Path) -> None:
     ]
     path = tmp_path / "a.ipynb"
     path.write_text(json.dumps({"cells": cells}))
-    broken, source = files.read(path)
-    assert isinstance(broken, files.Unread)
-    assert broken.location == f"{path}[4]"
+    unread_cell, source = files.read(path)
+    assert isinstance(unread_cell, files.Unread)
+    assert unread_cell.location == f"{path}[4]"
     assert isinstance(source, files.Source)
+    # Pairs of the cell's number and the line in it; commands leave an empty statement.
     assert [(node.cell, node.lineno) for node in source.tree.body] == [  # type: ignore[attr-defined]
         (2, 1), (2, 2), (2, 3), (5, 1),
     ]  # fmt: skip

@@ -10,14 +10,14 @@ from cassandra.migrate.literals import arguments
 from cassandra.migrate.scopes import Scopes
 
 
-def arguments_of_last(text: str) -> list[str]:
+def arguments_of_last(program_text: str) -> list[str]:
     """Return the names of the arguments that the last call of a program certainly passes."""
-    tree = ast.parse(text)
+    tree = ast.parse(program_text)
     scopes = Scopes(tree)
-    last = tree.body[-1]
-    assert isinstance(last, ast.Expr)
-    assert isinstance(last.value, ast.Call)
-    return sorted(arguments(last.value, scopes, scopes.root))
+    last_statement = tree.body[-1]
+    assert isinstance(last_statement, ast.Expr)
+    assert isinstance(last_statement.value, ast.Call)
+    return sorted(arguments(last_statement.value, scopes, scopes.root))
 
 
 @pytest.mark.parametrize(

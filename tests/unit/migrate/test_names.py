@@ -41,16 +41,17 @@ def test_a_module_that_cannot_be_imported_is_not_called_missing(
     # tests.
     names.find(names.PACKAGE)
 
-    def refuse(name: str) -> None:
+    def raise_missing_dependency(name: str) -> None:
         raise ModuleNotFoundError("no module numpy", name="numpy")
 
-    monkeypatch.setattr(names, "importlib", SimpleNamespace(import_module=refuse))
+    monkeypatch.setattr(names, "importlib", SimpleNamespace(import_module=raise_missing_dependency))
+    # `__wrapped__` is the function without its cache.
     assert names.find.__wrapped__("cassandra.needs_numpy") is names.UNKNOWN
 
-    def fail(name: str) -> None:
+    def raise_other_error(name: str) -> None:
         raise RuntimeError("too old")
 
-    monkeypatch.setattr(names, "importlib", SimpleNamespace(import_module=fail))
+    monkeypatch.setattr(names, "importlib", SimpleNamespace(import_module=raise_other_error))
     assert names.find.__wrapped__("cassandra.needs_numpy") is names.UNKNOWN
 
 
@@ -79,7 +80,7 @@ def test_attributes_of_objects(owner: str, name: str, expected: bool | None) -> 
     assert names.has_attribute(owner, name) is expected
 
 
-def test_arguments_of_calls() -> None:
+def test_parameters_of_functions() -> None:
     execute_parameters = names.parameters("cassandra.cluster.Session.execute")
     assert execute_parameters is not None
     assert {"query", "parameters", "execution_profile"} <= execute_parameters
@@ -89,12 +90,13 @@ def test_arguments_of_calls() -> None:
     setup = names.parameters("cassandra.cqlengine.connection.setup")
     assert setup is not None
     assert {"default_keyspace", "contact_points", "execution_profiles"} <= setup
-    assert names.parameters("cassandra.cqlengine.models.Model") is None  # it takes any parameters
+    # A model takes any parameters.
+    assert names.parameters("cassandra.cqlengine.models.Model") is None
     assert names.parameters("cassandra.nothing") is None
 
 
-def test_positions_of_arguments() -> None:
-    """`position` is the index of a positional argument, or None."""
+def test_position_is_the_index_of_a_positional_argument() -> None:
+    """It is None for other arguments."""
     assert names.position("cassandra.cluster.Cluster", "protocol_version") == 13
     assert names.position("cassandra.cluster.Session.execute", "execute_as") == 8
     assert names.position("cassandra.cluster.Session.execute", "query") == 0
@@ -125,14 +127,15 @@ def test_misspelt_settings(owner: str, name: str, expected: bool) -> None:
 
 
 def test_attributes_documented_by_other_drivers_exist() -> None:
-    listed = (Path(__file__).parents[1] / "drop_in" / "names.txt").read_text().splitlines()
+    lines = (Path(__file__).parents[1] / "drop_in" / "names.txt").read_text().splitlines()
     module, count = "", 0
-    for line in listed:
+    for line in lines:
         if line.startswith("["):
             module = line.strip("[]")
         elif (match := re.match(r"(\w+)\.(\w+)", line)) and f"{module}.{match[1]}" in OBJECTS:
             count += 1
             assert names.has_attribute(f"{module}.{match[1]}", match[2]), line
+    # The list was read.
     assert count > 150
 
 

@@ -42,11 +42,12 @@ print(json.dumps([cassandra.implementation, found, [str(one) for one in report.u
 def test_both_implementations_have_the_same_findings(compiled: Twins, tmp_path: Path) -> None:
     # The code objects of Cython name source files like this one, which a clone of the repository
     # contains.
-    source = tmp_path / "cassandra" / "_accel" / "plans.pyx"
-    source.parent.mkdir(parents=True)
-    source.write_text("cimport cython\n")
+    cython_source = tmp_path / "cassandra" / "_accel" / "plans.pyx"
+    cython_source.parent.mkdir(parents=True)
+    cython_source.write_text("cimport cython\n")
     for number, text in enumerate([*(text for _, text, _ in CASES), CLEAN]):
         (tmp_path / f"program_{number}.py").write_text(source_of(text))
+    # For each class, a function that reads all attributes of an instance.
     for module, names in CLASSES.items():
         lines = [f"from {module} import {', '.join(names)}"]
         for name in names:
@@ -56,13 +57,14 @@ def test_both_implementations_have_the_same_findings(compiled: Twins, tmp_path: 
             ]
         (tmp_path / f"{module}.py").write_text("\n".join(lines))
     code = SHOW.replace("sys.argv[1]", repr(str(tmp_path)))
-    answers = {}
-    for lane in ("c", "python"):
-        done = run_python(code, {"CASS_DRIVER_IMPL": lane})
-        assert done.returncode == 0, done.stderr
-        name, *answers[lane] = json.loads(done.stdout)
-        assert name == lane
-    assert answers["c"] == answers["python"]
-    findings, unread = answers["c"]
+    reports = {}
+    for implementation in ("c", "python"):
+        process = run_python(code, {"CASS_DRIVER_IMPL": implementation})
+        assert process.returncode == 0, process.stderr
+        name, *reports[implementation] = json.loads(process.stdout)
+        assert name == implementation
+    assert reports["c"] == reports["python"]
+    findings, unread = reports["c"]
     assert not unread
+    # The attributes of the generated functions were reported.
     assert [line for *_, line in findings if line.endswith("._set_x")]

@@ -20,4 +20,5 @@ def test_each_attribute_in_dir_is_found() -> None:
             missing = [name for name in dir(instance) if names.has_attribute(owner, name) is False]
             # Cython adds its own special names.
             assert [name for name in missing if not name.startswith("__")] == [], owner
+            # The object has attributes to look for.
             assert len(dir(instance)) > 20, owner

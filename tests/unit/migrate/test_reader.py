@@ -24,20 +24,29 @@ def test_imports_of_the_program_itself_are_not_the_drivers() -> None:
 
 
 def test_imports_are_guarded_by_handlers_of_import_errors() -> None:
-    begin = "try:\n    import cassandra.nothing\nexcept "
-    guarded, free = [("cassandra.nothing", True)], [("cassandra.nothing", False)]
-    assert names_in(begin + "ImportError:\n    x = None") == guarded
-    assert names_in(begin + "(KeyError, ImportError):\n    x = None") == guarded
-    assert names_in(begin.removesuffix(" ") + ":\n    x = None") == guarded
-    assert names_in(begin + "KeyError:\n    x = None") == free
-    assert names_in(begin + "ImportError as e:\n    raise E from e") == free
-    assert names_in(begin + "ImportError:\n    sys.exit(1)") == free
-    within = "with suppress(ImportError):\n    import cassandra.nothing"
-    assert names_in(f"from contextlib import suppress\n{within}") == guarded
+    try_and_except = "try:\n    import cassandra.nothing\nexcept "
+    one_guarded_name, one_unguarded_name = (
+        [("cassandra.nothing", True)],
+        [("cassandra.nothing", False)],
+    )
+    assert names_in(try_and_except + "ImportError:\n    x = None") == one_guarded_name
+    assert names_in(try_and_except + "(KeyError, ImportError):\n    x = None") == one_guarded_name
+    assert names_in(try_and_except.removesuffix(" ") + ":\n    x = None") == one_guarded_name
+    assert names_in(try_and_except + "KeyError:\n    x = None") == one_unguarded_name
+    # A handler that raises or exits does not guard.
+    assert names_in(try_and_except + "ImportError as e:\n    raise E from e") == one_unguarded_name
+    assert names_in(try_and_except + "ImportError:\n    sys.exit(1)") == one_unguarded_name
+    import_in_suppress = "with suppress(ImportError):\n    import cassandra.nothing"
+    assert names_in(f"from contextlib import suppress\n{import_in_suppress}") == one_guarded_name
     # Code in the handler is not guarded, nor is a function that is called later.
-    assert names_in("try:\n    x\nexcept ImportError:\n    import cassandra.nothing") == free
-    later = "try:\n    def f():\n        import cassandra.nothing\nexcept ImportError:\n    x = 1"
-    assert names_in(later) == free
+    assert (
+        names_in("try:\n    x\nexcept ImportError:\n    import cassandra.nothing")
+        == one_unguarded_name
+    )
+    import_in_function = (
+        "try:\n    def f():\n        import cassandra.nothing\nexcept ImportError:\n    x = 1"
+    )
+    assert names_in(import_in_function) == one_unguarded_name
 
 
 def test_strings_have_the_call_that_gets_them_and_docstrings_are_skipped() -> None:
@@ -52,8 +61,8 @@ def test_unpacked_arguments_are_ignored() -> None:
     assert (call.callee, call.unknown) == ("cassandra.cluster.Cluster", ["nothing"])
 
 
-def test_facts_of_all_files_together() -> None:
-    """The imports, attributes, definitions and columns of a program are collected."""
+def test_a_survey_collects_the_facts_of_a_program() -> None:
+    """The facts are its imports, attributes, definitions and columns."""
     program = Program()
     survey(
         ast.parse(

@@ -20,18 +20,18 @@ from cassandra.migrate.scopes import (
 )
 
 
-def value_of_last(text: str) -> Value:
+def value_of_last(program_text: str) -> Value:
     """Return the value of a program's last expression."""
-    tree = ast.parse(textwrap.dedent(text))
+    tree = ast.parse(textwrap.dedent(program_text))
     scopes = Scopes(tree)
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Expr)]
-    last = max(nodes, key=lambda node: node.lineno)
-    inside = [
+    expressions = [node for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    last = max(expressions, key=lambda node: node.lineno)
+    scopes_of_last = [
         scope
         for node, scope in scopes.by_node.items()
         if any(child is last for child in ast.walk(node))
     ]
-    return scopes.value(last.value, inside[-1])
+    return scopes.value(last.value, scopes_of_last[-1])
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_values_of_expressions(text: str, expected: Value) -> None:
     assert value_of_last(text) == expected
 
 
-def test_attributes_of_self() -> None:
-    """An attribute's value is known if only one assignment sets it."""
+def test_an_attribute_of_self_is_known_if_it_has_one_assignment() -> None:
+    """`cluster` alone is a name of the class, which methods do not see."""
     program = """
         from cassandra.cluster import Cluster
 

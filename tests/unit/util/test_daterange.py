@@ -11,24 +11,25 @@ from cassandra import util
 from cassandra.cqltypes import DateRangeType
 
 
-def test_date_ranges() -> None:
-    """Bounds are shown with their precision, and ranges are compared by their bounds."""
-    low = util.DateRangeBound(datetime.datetime(2017, 1, 2, 3, 4, 5, 678000), "month")
-    assert str(low) == "2017-01"
-    assert low.datetime() == datetime.datetime(2017, 1, 2, 3, 4, 5, 678000)
-    date_range = util.DateRange(low, util.OPEN_BOUND)
+def test_date_ranges_are_shown_with_their_precision() -> None:
+    """Ranges are compared by their bounds."""
+    month = util.DateRangeBound(datetime.datetime(2017, 1, 2, 3, 4, 5, 678000), "month")
+    assert str(month) == "2017-01"
+    assert month.datetime() == datetime.datetime(2017, 1, 2, 3, 4, 5, 678000)
+    date_range = util.DateRange(month, util.OPEN_BOUND)
     assert str(date_range) == "[2017-01 TO *]"
-    assert date_range == util.DateRange((low.milliseconds, "MONTH"), util.OPEN_BOUND)
+    assert date_range == util.DateRange((month.milliseconds, "MONTH"), util.OPEN_BOUND)
     texts = {
-        precision: str(util.DateRangeBound(low.milliseconds, precision))
+        precision: str(util.DateRangeBound(month.milliseconds, precision))
         for precision in util.DateRangePrecision.PRECISIONS
     }
     assert texts["MILLISECOND"] == "2017-01-02T03:04:05.678Z"
     assert texts["MINUTE"] == "2017-01-02T03:04Z"
     assert util.OPEN_BOUND.datetime() is None
-    for wrong in ({}, {"value": low, "lower_bound": low}):
+    # A range has either a value or bounds.
+    for arguments in ({}, {"value": month, "lower_bound": month}):
         with pytest.raises(ValueError, match="date range"):
-            util.DateRange(**wrong)
+            util.DateRange(**arguments)
     with pytest.raises(ValueError, match="precision"):
         util.DateRangeBound(1, "CENTURY")
     with pytest.raises(ValueError, match="both a value and a precision"):
@@ -70,11 +71,15 @@ def test_bounds_of_date_ranges_are_rounded(
     date_range = util.DateRange(bound, bound)
     assert (date_range.lower_bound, date_range.upper_bound, date_range.value) == (low, high, None)
     assert util.DateRange(value=bound).value == low
-    assert bound.milliseconds == moment(text_of_moment)  # the application's object is unchanged
+    # The application's object is unchanged.
+    assert bound.milliseconds == moment(text_of_moment)
     # Bounds from the server are rounded too, if another client did not round them.
-    packed = struct.pack(">qB", moment(text_of_moment), util.DateRangePrecision.to_int(precision))
-    assert DateRangeType.deserialize(b"\1" + packed + packed, 4) == date_range
-    assert DateRangeType.deserialize(b"\0" + packed, 4) == util.DateRange(value=low)
+    # The first byte is the form of the range: 1 has two bounds, 0 has a single value.
+    packed_bound = struct.pack(
+        ">qB", moment(text_of_moment), util.DateRangePrecision.to_int(precision)
+    )
+    assert DateRangeType.deserialize(b"\1" + packed_bound + packed_bound, 4) == date_range
+    assert DateRangeType.deserialize(b"\0" + packed_bound, 4) == util.DateRange(value=low)
     assert DateRangeType.deserialize(DateRangeType.serialize(date_range, 4), 4) == date_range
 
 

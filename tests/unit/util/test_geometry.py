@@ -25,15 +25,16 @@ SHAPES = [
 
 
 @pytest.mark.parametrize(("shape", "wkt", "geojson"), SHAPES)
-def test_shapes(shape: Any, wkt: str, geojson: dict[str, Any]) -> None:
-    """A shape is the same after a way through WKT, GeoJSON or pickle, and other texts are
-    refused.
-    """
+def test_shapes_are_read_from_and_written_as_text(
+    shape: Any, wkt: str, geojson: dict[str, Any]
+) -> None:
+    """A shape is the same after a way through WKT, GeoJSON or pickle."""
     assert str(shape) == wkt
     assert type(shape).from_wkt(wkt) == shape
     assert type(shape).from_geojson(geojson) == shape
     assert hash(shape) == hash(type(shape).from_wkt(wkt))
     assert pickle.loads(pickle.dumps(shape)) == shape
+    # Texts of other shapes are refused.
     with pytest.raises(ValueError, match=r"is not well-known text|is a "):
         type(shape).from_wkt("CIRCLE (1 2)")
     with pytest.raises(ValueError, match="is a MultiPoint"):
@@ -55,7 +56,7 @@ def test_empty_shapes() -> None:
     assert str(util.Point()) == "POINT EMPTY"
 
 
-def test_distance() -> None:
+def test_a_distance_is_read_from_and_written_as_text() -> None:
     """A distance is parsed from WKT and written as WKT."""
     distance = util.Distance.from_wkt("DISTANCE ((1.5 -2) 3e1)")
     assert (distance.x, distance.y, distance.radius) == (1.5, -2.0, 30.0)

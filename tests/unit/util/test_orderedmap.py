@@ -11,8 +11,8 @@ from cassandra import cqltypes, util
 from tests.processes import run_python
 
 
-def test_ordered_map() -> None:
-    """Keys need not be hashable, and keep their order."""
+def test_an_ordered_map_keeps_the_order_of_its_keys() -> None:
+    """The keys need not be hashable."""
     mapping = util.OrderedMap([([1], "a"), ({"x": 1}, "b"), ([1], "c")])
     assert list(mapping.items()) == [([1], "c"), ({"x": 1}, "b")]
     assert mapping[[1]] == "c"
@@ -22,6 +22,7 @@ def test_ordered_map() -> None:
         mapping[[2]]
     del mapping[[1]]
     assert list(mapping) == [{"x": 1}]
+    # The order counts only in comparisons with other ordered maps.
     assert util.OrderedMap({"a": 1}, b=2) == {"b": 2, "a": 1}
     assert util.OrderedMap([(1, 2), (3, 4)]) != util.OrderedMap([(3, 4), (1, 2)])
     assert str(util.OrderedMap([(1, 2)])) == "{1: 2}"
@@ -39,7 +40,9 @@ def test_decoded_maps_find_equal_keys() -> None:
     mapping = cqltype.codec().decode(body)
     assert type(mapping) is util.OrderedMapSerializedKey
     assert list(mapping.items()) == [([1], "a"), ([2], "b")]
+    # The key is encoded like [1].
     assert mapping[(1,)] == "a"
+    # A key that cannot be encoded is not in the map.
     assert mapping.get("no list of ints") is None
     mapping[[3]] = "c"
     mapping[[1]] = "A"
@@ -55,9 +58,10 @@ def test_decoded_maps_find_equal_keys() -> None:
 
 def test_a_repeated_key_of_a_decoded_map_has_the_last_value() -> None:
     cqltype = cqltypes.lookup_casstype("MapType(Int32Type, Int32Type)")
-    pair = "00000004" + "00000001" + "00000004"
+    # The length and value of the key 1, and the length of its value.
+    key_and_length = "00000004" + "00000001" + "00000004"
     mapping = cqltype.codec().decode(
-        bytes.fromhex("00000002" + pair + "00000005" + pair + "00000006")
+        bytes.fromhex("00000002" + key_and_length + "00000005" + key_and_length + "00000006")
     )
     assert mapping[1] == 6
     assert list(mapping.items()) == [(1, 6)]

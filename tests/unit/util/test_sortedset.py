@@ -16,12 +16,17 @@ Pool = list[Any]
 
 
 def test_a_sorted_set_is_a_set() -> None:
-    source = random.Random(7)
+    chooser = random.Random(7)
     for _ in range(300):
-        # the same operations on a sorted set and on a built-in set
-        a = [source.randrange(12) for _ in range(source.randrange(9))]
-        b = [source.randrange(12) for _ in range(source.randrange(9))]
-        x, y, plain_x, plain_y = util.SortedSet(a), util.SortedSet(b), set(a), set(b)
+        # The same operations on a sorted set and on a built-in set have equal results.
+        numbers_x = [chooser.randrange(12) for _ in range(chooser.randrange(9))]
+        numbers_y = [chooser.randrange(12) for _ in range(chooser.randrange(9))]
+        x, y, plain_x, plain_y = (
+            util.SortedSet(numbers_x),
+            util.SortedSet(numbers_y),
+            set(numbers_x),
+            set(numbers_y),
+        )
         assert list(x) == sorted(plain_x)
         assert x == plain_x
         assert (x == y) == (plain_x == plain_y)
@@ -36,12 +41,12 @@ def test_a_sorted_set_is_a_set() -> None:
             plain_x >= plain_y,
             plain_x > plain_y,
         )
-        assert x.isdisjoint(b) == plain_x.isdisjoint(b)
-        assert list(x.union(b, [99])) == sorted(plain_x.union(b, [99]))
-        # operators that change the set
+        assert x.isdisjoint(numbers_y) == plain_x.isdisjoint(numbers_y)
+        assert list(x.union(numbers_y, [99])) == sorted(plain_x.union(numbers_y, [99]))
+        # These operators change the set, so each assertion depends on the previous ones.
         x |= y
         assert list(x) == sorted(plain_x | plain_y)
-        x &= util.SortedSet(a)
+        x &= util.SortedSet(numbers_x)
         assert list(x) == sorted(plain_x)
         x -= y
         assert list(x) == sorted(plain_x - plain_y)
@@ -52,23 +57,21 @@ def test_a_sorted_set_is_a_set() -> None:
 @pytest.mark.parametrize(
     "items", [[[2], [1], [2]], [{"a": 1}, {"b": 2}], [1, "a", None], [{1}, {2}, {1, 2}]]
 )
-def test_elements_of_any_kind(items: Pool) -> None:
-    """Elements that cannot be hashed or compared are unique and can be removed."""
+def test_elements_that_cannot_be_hashed_or_compared(items: Pool) -> None:
+    """They are unique and can be removed."""
     sorted_set = util.SortedSet(items)
-    assert len(sorted_set) == len(
-        [item for number, item in enumerate(items) if item not in items[:number]]
-    )
+    unique_items = [item for number, item in enumerate(items) if item not in items[:number]]
+    assert len(sorted_set) == len(unique_items)
     assert all(item in sorted_set for item in items)
     assert [0] not in sorted_set
+    # The set changes in the loop.
     for item in list(sorted_set):
         sorted_set.remove(item)
     assert not sorted_set
 
 
-def test_changes() -> None:
-    """Elements are sorted and unique after additions and removals, and missing ones raise a
-    KeyError.
-    """
+def test_elements_stay_sorted_and_unique_after_changes() -> None:
+    """Missing elements raise a KeyError."""
     sorted_set = util.SortedSet([3, 1])
     sorted_set.add(2)
     sorted_set.add(2)
@@ -79,16 +82,16 @@ def test_changes() -> None:
     with pytest.raises(KeyError):
         sorted_set.remove(9)
     assert sorted_set.pop() == 3
-    twin = sorted_set.copy()
+    copied = sorted_set.copy()
     sorted_set.clear()
-    assert list(twin) == [1, 2]
+    assert list(copied) == [1, 2]
     with pytest.raises(KeyError):
         sorted_set.pop()
-    assert repr(twin) == "SortedSet([1, 2])"
-    assert pickle.loads(pickle.dumps(twin)) == twin
-    assert copy.deepcopy(twin) == twin
+    assert repr(copied) == "SortedSet([1, 2])"
+    assert pickle.loads(pickle.dumps(copied)) == copied
+    assert copy.deepcopy(copied) == copied
     with pytest.raises(TypeError):
-        hash(twin)
+        hash(copied)
     assert util.sortedset is util.SortedSet
 
 
@@ -102,7 +105,7 @@ def test_changes() -> None:
 )
 def test_elements_without_a_total_order_keep_their_insertion_order(items: Pool) -> None:
     sorted_set = util.SortedSet(items)
-    assert list(sorted_set) == items  # in insertion order
+    assert list(sorted_set) == items
     assert all(item in sorted_set for item in items)
     assert all(item in sorted_set.copy() for item in items)
     assert all(item in sorted_set.difference([]) for item in items)
@@ -118,6 +121,7 @@ def test_an_element_that_cannot_be_compared_can_be_added() -> None:
     sorted_set = util.SortedSet([1, 3])
     sorted_set.add("x")
     sorted_set.add("x")
+    # Numbers can be added after the text too.
     sorted_set.add(2)
     assert len(sorted_set) == 4
     assert all(item in sorted_set for item in (1, 2, 3, "x"))

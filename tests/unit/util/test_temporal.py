@@ -15,16 +15,17 @@ from cassandra import util
 UTC = datetime.timezone.utc
 
 
-def test_time() -> None:
-    """A time is parsed, compared with numbers and `datetime.time`, and shown with nanoseconds."""
-    moment = util.Time("01:02:03.000000004")
-    assert (moment.hour, moment.minute, moment.second, moment.nanosecond) == (1, 2, 3, 4)
-    assert moment.nanosecond_time == 3723000000004
-    assert str(moment) == "01:02:03.000000004"
-    assert repr(moment) == "Time(3723000000004)"
+def test_a_time_is_parsed_compared_and_shown() -> None:
+    """It is compared with numbers and `datetime.time`, and shown with nanoseconds."""
+    time = util.Time("01:02:03.000000004")
+    assert (time.hour, time.minute, time.second, time.nanosecond) == (1, 2, 3, 4)
+    assert time.nanosecond_time == 3723000000004
+    assert str(time) == "01:02:03.000000004"
+    assert repr(time) == "Time(3723000000004)"
     assert util.Time(datetime.time(1, 2, 3, 4)).time() == datetime.time(1, 2, 3, 4)
     assert util.Time(5) == 5
     assert util.Time(5000) == datetime.time(0, 0, 0, 5)
+    # `datetime.time` has no nanoseconds.
     assert util.Time(5001) != datetime.time(0, 0, 0, 5)
     assert util.Time(1) < util.Time(2) <= util.Time(2) > util.Time(1) >= util.Time(0)
     assert len({util.Time(1), util.Time(1)}) == 1
@@ -95,8 +96,8 @@ def test_the_units_of_a_time() -> None:
     assert longer == (60 * 10**9, 3_600 * 10**9, 86_400 * 10**9)
 
 
-def test_equality_of_times_and_dates() -> None:
-    """They are equal to numbers and plain times or dates, but not to texts or to each other."""
+def test_times_and_dates_are_equal_to_plain_ones() -> None:
+    """They are equal to numbers too, but not to texts or to each other."""
 
     class Later(util.Time):
         """An application's subclass of Time."""
@@ -129,26 +130,27 @@ def test_invalid_times_are_refused(wrong: int | str) -> None:
         util.Time(wrong)
 
 
-def test_date() -> None:
+def test_a_date_is_parsed_compared_and_shown() -> None:
     """A date is parsed, compared with numbers and `datetime.date`, and may be beyond the
     year 9999.
     """
-    day = util.Date("2020-02-29")
-    assert day.days_from_epoch == 18321
-    assert day.seconds == 18321 * 86400
-    assert day.date() == datetime.date(2020, 2, 29)
-    assert day == datetime.date(2020, 2, 29)
-    assert day == 18321
-    assert str(day) == "2020-02-29"
+    date = util.Date("2020-02-29")
+    assert date.days_from_epoch == 18321
+    assert date.seconds == 18321 * 86400
+    assert date.date() == datetime.date(2020, 2, 29)
+    assert date == datetime.date(2020, 2, 29)
+    assert date == 18321
+    assert str(date) == "2020-02-29"
     assert util.Date(datetime.datetime(1970, 1, 2, 3)) == 1
     assert util.Date(1) < util.Date(2) <= util.Date(2) > util.Date(1) >= util.Date(1)
-    far = util.Date(2**31 - 1)
-    assert str(far) == "2147483647"
+    far_date = util.Date(2**31 - 1)
+    # A date beyond the year 9999 is shown as the number of days.
+    assert str(far_date) == "2147483647"
     with pytest.raises(ValueError, match="outside the years"):
-        far.date()
-    for wrong in ("2023-02-29", "1.1.2020", ""):
+        far_date.date()
+    for text in ("2023-02-29", "1.1.2020", ""):
         with pytest.raises(ValueError, match="is not a date"):
-            util.Date(wrong)
+            util.Date(text)
 
 
 def test_wrong_types() -> None:
@@ -176,8 +178,8 @@ def test_pickles(value: object) -> None:
     assert type(value).__module__ == "cassandra.util"
 
 
-def test_timestamps() -> None:
-    """Timestamps before 1970 and up to the year 9999 are converted both ways."""
+def test_timestamps_are_converted_both_ways() -> None:
+    """They may be before 1970 and up to the year 9999."""
     assert util.datetime_from_ms_timestamp(-1) == datetime.datetime(
         1969, 12, 31, 23, 59, 59, 999000
     )
@@ -187,9 +189,10 @@ def test_timestamps() -> None:
         util.ms_timestamp_from_datetime(datetime.datetime(9999, 12, 31, 23, 59, 59, 999999))
         == 253402300799999
     )
-    zone = datetime.timezone(datetime.timedelta(hours=-3, microseconds=1))
+    # The microsecond of the zone makes the time less than 3 hours, which is rounded down.
+    time_zone = datetime.timezone(datetime.timedelta(hours=-3, microseconds=1))
     assert (
-        util.ms_timestamp_from_datetime(datetime.datetime(1970, 1, 1, tzinfo=zone))
+        util.ms_timestamp_from_datetime(datetime.datetime(1970, 1, 1, tzinfo=time_zone))
         == 3 * 3600 * 1000 - 1
     )
     with pytest.raises(OverflowError):

@@ -12,27 +12,29 @@ import pytest
 from cassandra import util
 
 
-def test_time_uuids() -> None:
+def test_a_time_uuid_contains_time_node_and_clock_sequence() -> None:
     """A UUID of version 1 contains the time, the node and the clock sequence that it was created
     from.
     """
-    moment = datetime.datetime(2020, 2, 29, 1, 2, 3, 456789)
-    time_uuid = util.uuid_from_time(moment, node=5, clock_seq=6)
+    time = datetime.datetime(2020, 2, 29, 1, 2, 3, 456789)
+    time_uuid = util.uuid_from_time(time, node=5, clock_seq=6)
     assert time_uuid.version == 1
     assert (time_uuid.node, time_uuid.clock_seq) == (5, 6)
-    assert util.datetime_from_uuid1(time_uuid) == moment
+    assert util.datetime_from_uuid1(time_uuid) == time
     assert util.unix_time_from_uuid1(time_uuid) == pytest.approx(1582938123.456789)
     assert util.uuid_from_time(0, 0, 0) == uuid.UUID("13814000-1dd2-11b2-8000-000000000000")
-    aware = moment.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
-    assert util.datetime_from_uuid1(util.uuid_from_time(aware)) == moment - datetime.timedelta(
-        hours=1
-    )
+    time_with_zone = time.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
+    assert util.datetime_from_uuid1(
+        util.uuid_from_time(time_with_zone)
+    ) == time - datetime.timedelta(hours=1)
+    # The bytes are the lowest and the highest for the server, which compares them as signed.
     assert str(util.min_uuid_from_time(0)).endswith("-8080-808080808080")
     assert str(util.max_uuid_from_time(0)).endswith("-bf7f-7f7f7f7f7f7f")
+    # Without a node and a clock sequence, these are random.
     assert util.uuid_from_time(1) != util.uuid_from_time(1)
-    for wrong in ({"clock_seq": 1 << 14}, {"node": 1 << 48}):
+    for arguments in ({"clock_seq": 1 << 14}, {"node": 1 << 48}):
         with pytest.raises(ValueError, match="bits"):
-            util.uuid_from_time(0, **wrong)
+            util.uuid_from_time(0, **arguments)
     with pytest.raises(ValueError, match="outside the times"):
         util.uuid_from_time(-(10**12))
 
@@ -51,6 +53,7 @@ def test_a_uuid_of_another_version_warns(value: uuid.UUID, version: str) -> None
         with pytest.warns(RuntimeWarning, match=message) as warned:
             function(value)
         assert warned[0].filename == __file__
+    # UUIDs of version 1 do not warn.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         util.datetime_from_uuid1(util.LOWEST_TIME_UUID)
