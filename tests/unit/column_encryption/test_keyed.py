@@ -36,17 +36,18 @@ def policy(request: pytest.FixtureRequest) -> Policy:
 
 
 def test_a_policy_contains_the_columns_that_were_added(policy: Policy) -> None:
-    other = ColDesc("ks", "t", "d")
+    other_column = ColDesc("ks", "t", "d")
     assert isinstance(policy, ColumnEncryptionPolicy)
     assert policy.contains_column(COLUMN)
-    assert not policy.contains_column(other)
+    assert not policy.contains_column(other_column)
     assert policy.column_type(COLUMN) is Int32Type
-    plain = ("ks", "t", "c")  # applications may pass plain tuples
-    assert policy.decrypt(plain, policy.encrypt(plain, b"x")) == b"x"  # type: ignore[arg-type]
+    # Applications may pass plain tuples.
+    column_tuple = ("ks", "t", "c")
+    assert policy.decrypt(column_tuple, policy.encrypt(column_tuple, b"x")) == b"x"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("key", "kind", "error", "why"),
+    ("key", "cqltype", "error", "message"),
     [
         (b"short", "int", ValueError, "256-bit encryption key, not one of 40 bits"),
         (KEY * 2, "int", ValueError, "not one of 512 bits"),
@@ -62,11 +63,11 @@ def test_a_policy_contains_the_columns_that_were_added(policy: Policy) -> None:
     ],
 )
 def test_a_column_with_a_wrong_key_or_type_is_refused(
-    policy: Policy, key: Any, kind: Any, error: type[Exception], why: str
+    policy: Policy, key: Any, cqltype: Any, error: type[Exception], message: str
 ) -> None:
     column = ColDesc("ks", "t", "new")
-    with pytest.raises(error, match=rf"ks\.t\.new: .*{why}"):
-        policy.add_column(column, key, kind)
+    with pytest.raises(error, match=rf"ks\.t\.new: .*{message}"):
+        policy.add_column(column, key, cqltype)
     assert not policy.contains_column(column)
 
 
@@ -152,7 +153,7 @@ def test_types_by_their_names(policy: Policy, name: str) -> None:
     assert type_name.replace(">", "") == TYPES[name].replace(">", "")
 
 
-def test_statements_follow_the_columns(policy: Policy) -> None:
+def test_statements_are_renewed_when_columns_are_added(policy: Policy) -> None:
     class Prepared:
         renewed = 0
 
@@ -165,24 +166,26 @@ def test_statements_follow_the_columns(policy: Policy) -> None:
     assert prepared.renewed == 1
     assert policy.contains_column(ColDesc("ks", "t", "d"))
 
-    class Own(type(policy)):  # type: ignore[misc]
+    class WithOwnColumns(type(policy)):  # type: ignore[misc]
         def contains_column(self, coldesc: ColDesc) -> bool:
             return True
 
-    class OwnTypes(type(policy)):  # type: ignore[misc]
+    class WithOwnTypes(type(policy)):  # type: ignore[misc]
         def column_type(self, coldesc: ColDesc) -> Any:
             return Int32Type
 
     # These policies override a method, which may return something else at any time, so statements
     # call it each time.
-    for custom in (Own(), OwnTypes()):
+    for custom in (WithOwnColumns(), WithOwnTypes()):
         assert not keyed.KeyedPolicy.follow(custom, prepared)
 
 
 def test_a_fork_leaves_no_lock_held(policy: Policy) -> None:
     lock = policy._lock
     with lock:
+        # This runs in the child process, whose copy of the lock is held for ever.
         policy._renew_locks()
+        # With the held lock, this would block.
         policy.add_column(ColDesc("ks", "t", "d"), KEY, "int")
     assert policy._lock is not lock
 

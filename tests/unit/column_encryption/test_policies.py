@@ -75,18 +75,20 @@ def policy(request: pytest.FixtureRequest) -> Policy:
     return new_policy
 
 
-@pytest.mark.parametrize(("kind", "value", "encrypted"), VECTORS, ids=str)
-def test_values_have_the_format_of_cassandra_driver(kind: str, value: Any, encrypted: str) -> None:
+@pytest.mark.parametrize(("type_name", "value", "encrypted"), VECTORS, ids=str)
+def test_values_have_the_format_of_cassandra_driver(
+    type_name: str, value: Any, encrypted: str
+) -> None:
     policy = AES256ColumnEncryptionPolicy(iv=IV)
-    policy.add_column(COLUMN, KEY, kind)
+    policy.add_column(COLUMN, KEY, type_name)
     stored = IV + bytes.fromhex(encrypted)
     assert policy.encode_and_encrypt(COLUMN, value) == stored
     # The reader's own initialization vector does not matter, because each value contains one.
     reader = AES256ColumnEncryptionPolicy()
-    reader.add_column(COLUMN, KEY, kind)
+    reader.add_column(COLUMN, KEY, type_name)
     assert reader.decrypt(COLUMN, stored) == policy.decrypt(COLUMN, stored)
-    read = reader.column_type(COLUMN).from_binary(reader.decrypt(COLUMN, stored), 4)
-    assert str(read) == str(value)
+    read_value = reader.column_type(COLUMN).from_binary(reader.decrypt(COLUMN, stored), 4)
+    assert str(read_value) == str(value)
 
 
 def test_equal_values_have_equal_ciphertexts_in_one_policy_only() -> None:
@@ -108,7 +110,7 @@ def test_values_of_all_sizes(policy: Policy, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "value"),
+    ("cqltype", "value"),
     [
         ("list<int>", [1, 2]),
         ("map<text, frozen<list<int>>>", {"a": [1]}),
@@ -121,19 +123,18 @@ def test_values_of_all_sizes(policy: Policy, size: int) -> None:
     ],
     ids=str,
 )
-def test_types(policy: Policy, kind: Any, value: Any) -> None:
-    """A value of each type, which is given as a CQL name or a class, is the same after encryption
-    and decryption.
-    """
-    policy.add_column(COLUMN, KEY, kind)
+def test_values_of_each_type_come_back(policy: Policy, cqltype: Any, value: Any) -> None:
+    """The type of a column is given as a CQL name or a class."""
+    policy.add_column(COLUMN, KEY, cqltype)
     data = policy.decrypt(COLUMN, policy.encode_and_encrypt(COLUMN, value))
-    read = policy.column_type(COLUMN).from_binary(data, 4)
-    assert type(value)(read) == value
+    read_value = policy.column_type(COLUMN).from_binary(data, 4)
+    assert type(value)(read_value) == value
 
 
 def test_cache_info_counts_uses_of_the_cipher_cache() -> None:
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(COLUMN, KEY, "int")
+    # The numbers are hits, misses, the greatest and the current size.
     assert policy.cache_info() == (0, 0, 128, 0)
     policy.decrypt(COLUMN, policy.encrypt(COLUMN, b"x"))
     assert policy.cache_info() == (1, 1, 128, 1)
@@ -149,19 +150,24 @@ def test_bytes_that_were_not_encrypted(policy: Policy, size: int) -> None:
         policy.decrypt(COLUMN, bytes(size))
 
 
-def test_a_wrong_key() -> None:
-    """Decrypting with another key raises an error that gives this reason."""
-    for kind, why in (
+def test_decrypting_with_a_wrong_key_fails() -> None:
+    """The error gives this reason."""
+    for policy_class, reason in (
         (AES256ColumnEncryptionPolicy, "the key is not the one that it was written with"),
         (AESGCMColumnEncryptionPolicy, "the key '1' is not the one that it was written with"),
     ):
-        writer: Policy = kind() if kind is AESGCMColumnEncryptionPolicy else kind(IV)  # type: ignore[call-arg]
-        reader: Policy = kind()
+        # The initialization vector is fixed, because with a random one, the padding of the wrong
+        # plaintext may be right by chance.
+        writer: Policy = (
+            policy_class() if policy_class is AESGCMColumnEncryptionPolicy else policy_class(IV)
+        )  # type: ignore[call-arg]
+        reader: Policy = policy_class()
         writer.add_column(COLUMN, KEY, "int")
         reader.add_column(COLUMN, OTHER_KEY, "int")
-        with pytest.raises(DecodeError, match=rf"ks\.t\.c cannot be decrypted: {why}") as info:
+        with pytest.raises(DecodeError, match=rf"ks\.t\.c cannot be decrypted: {reason}") as info:
             reader.decrypt(COLUMN, writer.encrypt(COLUMN, b"\0\0\0\1"))
-        assert isinstance(info.value, ValueError)  # applications catch this class
+        # Applications catch this class.
+        assert isinstance(info.value, ValueError)
 
 
 def test_a_wrong_initialization_vector() -> None:
@@ -197,13 +203,15 @@ def test_each_changed_byte_is_noticed(sealed: AESGCMColumnEncryptionPolicy) -> N
 
 
 @pytest.mark.parametrize(
-    "other", [("ks", "t", "d"), ("ks", "u", "c"), ("k", "t", "c"), ("k", "st", "c")], ids=".".join
+    "other_names",
+    [("ks", "t", "d"), ("ks", "u", "c"), ("k", "t", "c"), ("k", "st", "c")],
+    ids=".".join,
 )
-def test_a_value_that_was_moved_to_another_column(
-    sealed: AESGCMColumnEncryptionPolicy, other: tuple[str, str, str]
+def test_decrypting_a_value_as_that_of_another_column_fails(
+    sealed: AESGCMColumnEncryptionPolicy, other_names: tuple[str, str, str]
 ) -> None:
-    """Decrypting it as another column's value raises an error that gives this reason."""
-    other_column = ColDesc(*other)
+    """The error gives this reason."""
+    other_column = ColDesc(*other_names)
     sealed.add_column(other_column, KEY, "int", key_id="2024")
     with pytest.raises(DecodeError, match="it was written for another column"):
         sealed.decrypt(other_column, sealed.encrypt(COLUMN, b"x"))
@@ -212,16 +220,20 @@ def test_a_value_that_was_moved_to_another_column(
 def test_values_stay_readable_until_their_key_is_removed(
     sealed: AESGCMColumnEncryptionPolicy,
 ) -> None:
-    old = sealed.encrypt(COLUMN, b"old")
+    old_ciphertext = sealed.encrypt(COLUMN, b"old")
     sealed.add_key(COLUMN, OTHER_KEY, "2025")
-    new = sealed.encrypt(COLUMN, b"new")
+    new_ciphertext = sealed.encrypt(COLUMN, b"new")
     assert sealed.key_ids(COLUMN) == ["2024", "2025"]
-    assert [sealed.key_id_of(COLUMN, ciphertext) for ciphertext in (old, new)] == ["2024", "2025"]
-    assert [sealed.decrypt(COLUMN, ciphertext) for ciphertext in (old, new)] == [b"old", b"new"]
+    assert [
+        sealed.key_id_of(COLUMN, ciphertext) for ciphertext in (old_ciphertext, new_ciphertext)
+    ] == ["2024", "2025"]
+    assert [
+        sealed.decrypt(COLUMN, ciphertext) for ciphertext in (old_ciphertext, new_ciphertext)
+    ] == [b"old", b"new"]
     sealed.remove_key(COLUMN, "2024")
-    assert sealed.decrypt(COLUMN, new) == b"new"
+    assert sealed.decrypt(COLUMN, new_ciphertext) == b"new"
     with pytest.raises(DecodeError, match=r"written with the key '2024', and known are '2025'"):
-        sealed.decrypt(COLUMN, old)
+        sealed.decrypt(COLUMN, old_ciphertext)
 
 
 def test_a_key_id_is_bound_to_its_value(sealed: AESGCMColumnEncryptionPolicy) -> None:
@@ -281,7 +293,7 @@ def test_a_key_is_in_no_repr_log_or_error(
     policy.decrypt(COLUMN, stored)
     assert repr(policy) == f"<{type(policy).__name__} of ks.t.c>"
     texts = [repr(policy), str(policy), repr(vars(policy)), repr(policy._columns)]
-    for call in (
+    for fail in (
         lambda: policy.add_column(COLUMN, SECRET + b"!", "int"),
         lambda: policy.add_column(COLUMN, SECRET, "nonsense"),
         lambda: policy.add_column(COLUMN, SECRET.decode(), "int"),  # type: ignore[arg-type]
@@ -291,8 +303,8 @@ def test_a_key_is_in_no_repr_log_or_error(
         lambda: policy.encrypt(COLUMN, None),  # type: ignore[arg-type]
         lambda: policy.encode_and_encrypt(COLUMN, "x"),
     ):
-        with pytest.raises((TypeError, ValueError)) as info:
-            call()
-        texts += [str(info.value), locals_of(info.value)]
+        with pytest.raises((TypeError, ValueError)) as raised:
+            fail()
+        texts += [str(raised.value), locals_of(raised.value)]
     texts += [caplog.text, *capsys.readouterr()]
     assert not any(map(shows_the_key, texts))

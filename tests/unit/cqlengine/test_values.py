@@ -55,10 +55,12 @@ def test_values_of_replaces_the_tuple_of_a_row_once() -> None:
 
 def test_reading_a_collection_copies_it_once() -> None:
     state = values(1, "x", None, stored=(1, "x", None))
+    # 2 is the position of `tags`. Null is read as an empty set.
     tags = values_read(state, 2, ROW.isolators[2])
     assert tags == set()
     tags.add("a")
     assert values_read(state, 2, ROW.isolators[2]) is tags
+    # The application has the set and may change it.
     assert state.exposed == TAGS
     assert state.stored == (1, "x", None)
 
@@ -121,10 +123,12 @@ def test_after_an_insert_all_values_are_known() -> None:
     state = values(1, None, tags, explicit=ID | TAGS, exposed=TAGS)
     commit(state, ROW, is_insert=True)
     assert (state.stored, state.explicit, state.unknown) == ([1, None, {"a"}], 0, 0)
+    # `stored` has a copy, so a later change of the set is noticed.
     tags.add("b")
     assert state.stored is not None
     assert state.stored[2] == {"a"}
     assert changed_positions(state, ROW) == [2]
+    # A collection that is null after the insert counts as unknown.
     empty = values(1, None, None, explicit=ID)
     commit(empty, ROW, is_insert=True)
     assert empty.unknown == TAGS
@@ -134,6 +138,7 @@ def test_after_an_update_of_a_new_instance_the_rest_is_unknown() -> None:
     state = values(1, "default", None, explicit=ID)
     commit(state, ROW, is_insert=False)
     assert state.unknown == ~ID
+    # Each update makes the values known that it writes, but not nulls of collections.
     state.explicit = NAME
     commit(state, ROW, is_insert=False)
     assert not state.unknown & NAME
@@ -145,14 +150,14 @@ def test_after_an_update_of_a_new_instance_the_rest_is_unknown() -> None:
 def test_a_saved_state_can_be_swapped_back() -> None:
     state = values(1, "x", None, stored=(1, "x", None), explicit=NAME)
     saved = SavedState(state)
-    before = (state.stored, state.explicit, state.unknown)
+    before_commit = (state.stored, state.explicit, state.unknown)
     commit(state, ROW, is_insert=False)
-    after = (state.stored, state.explicit, state.unknown)
-    assert before != after
+    after_commit = (state.stored, state.explicit, state.unknown)
+    assert before_commit != after_commit
     saved.swap()
-    assert (state.stored, state.explicit, state.unknown) == before
+    assert (state.stored, state.explicit, state.unknown) == before_commit
     saved.swap()
-    assert (state.stored, state.explicit, state.unknown) == after
+    assert (state.stored, state.explicit, state.unknown) == after_commit
 
 
 class Address(UserType):
@@ -234,42 +239,44 @@ def read_place(session: FakeSession) -> Place:
     return Place.get(id=1)
 
 
-@pytest.mark.parametrize("change", CHANGES_IN_PLACE)
-@pytest.mark.parametrize("source", [created_place, read_place])
+@pytest.mark.parametrize("change_name", CHANGES_IN_PLACE)
+@pytest.mark.parametrize("make_place", [created_place, read_place])
 def test_changes_in_place_are_written(
-    session: FakeSession, source: Callable[[FakeSession], Place], change: str
+    session: FakeSession, make_place: Callable[[FakeSession], Place], change_name: str
 ) -> None:
-    column, apply = CHANGES_IN_PLACE[change]
-    if source is read_place and column == "raw":
+    column, change_value = CHANGES_IN_PLACE[change_name]
+    if make_place is read_place and column == "raw":
         pytest.skip("rows have bytes, which cannot change")
-    place = source(session)
-    requests = len(session.done)
+    place = make_place(session)
+    request_count = len(session.done)
     for _ in range(2):
-        apply(place)
+        change_value(place)
         assert place.get_changed_columns() == [column]
         place.save()
+        # The second call has nothing to write.
         place.save()
-        requests += 1
-        assert len(session.done) == requests
+        request_count += 1
+        assert len(session.done) == request_count
         text, _ = session.last
         assert text is not None
         assert text.startswith(f'UPDATE ks.place SET "{column}"')
+    # An assigned equal copy of a changed value is written too.
     if column in ("home", "data"):
-        apply(place)
+        change_value(place)
         setattr(place, column, copy.deepcopy(getattr(place, column)))
         place.save()
-        assert len(session.done) == requests + 1
+        assert len(session.done) == request_count + 1
 
 
 def test_reading_values_changes_nothing(session: FakeSession) -> None:
     for place in (created_place(session), read_place(session)):
-        requests = len(session.done)
+        request_count = len(session.done)
         assert place.items()
         assert place.data is place.data
         assert place.numbers is place.numbers
         assert place.get_changed_columns() == []
         place.save()
-        assert len(session.done) == requests
+        assert len(session.done) == request_count
 
 
 def test_immutable_values_keep_the_tuple_of_the_row(session: FakeSession) -> None:
@@ -290,8 +297,8 @@ def test_instances_do_not_share_a_mutable_default(session: FakeSession) -> None:
     note.data["a"] = 1
     note.raw.extend(b"a")
     assert note.get_changed_columns() == ["data", "raw"]
-    other: Any = Note(id=2)
-    assert (other.data, other.raw) == ({}, b"")
+    other_note: Any = Note(id=2)
+    assert (other_note.data, other_note.raw) == ({}, b"")
 
 
 def test_has_changed_fields_of_a_user_defined_type(session: FakeSession) -> None:
@@ -302,7 +309,8 @@ def test_has_changed_fields_of_a_user_defined_type(session: FakeSession) -> None
         place.save()
         assert not place.home.has_changed_fields()
     place = Place.create(id=1, home=Address(street="a"))
-    assert place.home.tags == []  # reading null as an empty list is not a change
+    # Reading null as an empty list is not a change.
+    assert place.home.tags == []
     assert not place.home.has_changed_fields()
 
 
@@ -319,6 +327,7 @@ def test_numpy_arrays_are_compared_by_all_elements(session: FakeSession) -> None
     place.near[0] = 5.0
     assert place.get_changed_columns() == ["near"]
     place.save()
+    # An equal array is not a change.
     place.near = numpy.array([5.0, 2.0])
     assert place.get_changed_columns() == []
 

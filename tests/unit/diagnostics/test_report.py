@@ -23,34 +23,41 @@ from tests.waiting import until
 FACES = [Cluster, aio.Cluster]
 
 
-async def value(outcome: Any) -> Any:
+async def result_of(outcome: Any) -> Any:
     """Return the result of a call of either API."""
     return await outcome if inspect.isawaitable(outcome) else outcome
 
 
 @pytest.mark.parametrize("face", FACES)
-async def test_before_connect_during_a_session_and_after_shutdown(face: Any) -> None:
+async def test_reports_before_connect_while_connected_and_after_shutdown(face: Any) -> None:
     with FakeNode() as node:
         cluster = face([node.address], port=node.port)
-        before: ClusterReport = cluster.report()
-        assert (before.state, before.hosts, before.sessions) == ("not connected", (), ())
-        assert "not connected" in str(before)
-        session = await value(cluster.connect("ks"))
-        report: ClusterReport = cluster.report()
-        assert (report.state, report.sessions) == ("connected", ("ks",))
-        (host,) = report.hosts
+        report_before: ClusterReport = cluster.report()
+        assert (report_before.state, report_before.hosts, report_before.sessions) == (
+            "not connected",
+            (),
+            (),
+        )
+        assert "not connected" in str(report_before)
+        session = await result_of(cluster.connect("ks"))
+        report_while_connected: ClusterReport = cluster.report()
+        assert (report_while_connected.state, report_while_connected.sessions) == (
+            "connected",
+            ("ks",),
+        )
+        (host,) = report_while_connected.hosts
         assert host.address == f"{node.address}:{node.port}"
         assert (host.state, host.connections, host.is_control) == ("up", 1, True)
         assert (host.in_flight, host.waiting, host.orphans) == (0, 0, 0)
         assert (host.shards, host.error) == (None, None)
-        text = str(report)
+        text = str(report_while_connected)
         assert f"{node.address}:{node.port} *" in text
         assert re.search(r"^sessions: +1: ks$", text, re.M)
         assert session is not None
-        await value(cluster.shutdown())
-        after: ClusterReport = cluster.report()
-        assert after.state == "shut down"
-        assert all(host.connections == 0 for host in after.hosts)
+        await result_of(cluster.shutdown())
+        report_after: ClusterReport = cluster.report()
+        assert report_after.state == "shut down"
+        assert all(host.connections == 0 for host in report_after.hosts)
 
 
 def test_requests_in_flight_are_seen() -> None:
@@ -65,11 +72,13 @@ def test_requests_in_flight_are_seen() -> None:
         assert cluster.report().hosts[0].in_flight == 0
 
 
-@pytest.mark.parametrize(("count", "words"), [(1, "its only host is"), (2, "all 2 hosts are")])
-def test_the_report_of_a_connected_cluster_mentions_an_outage(count: int, words: str) -> None:
+@pytest.mark.parametrize(
+    ("node_count", "phrase"), [(1, "its only host is"), (2, "all 2 hosts are")]
+)
+def test_the_report_of_a_connected_cluster_mentions_an_outage(node_count: int, phrase: str) -> None:
     profile = ExecutionProfile(RoundRobinPolicy())
     with (
-        FakeCluster(count) as nodes,
+        FakeCluster(node_count) as nodes,
         Cluster(
             [nodes[0].address],
             port=nodes.port,
@@ -85,7 +94,7 @@ def test_the_report_of_a_connected_cluster_mentions_an_outage(count: int, words:
         assert report.state == "connected"
         times = [host.down_since for host in report.hosts]
         assert all(time is not None and time.endswith("+00:00") for time in times)
-        sentence = f"connected, but {words} down since {max(map(str, times))}"
+        sentence = f"connected, but {phrase} down since {max(map(str, times))}"
         assert sentence in str(report)
         assert sentence in report._repr_html_()
         assert json.loads(json.dumps(report.as_dict()))["hosts"][0]["down_since"] in times
@@ -102,11 +111,11 @@ def test_hosts_that_are_down_have_their_error() -> None:
         ) as cluster:
             cluster.connect(wait_for_all_pools=True)
             report = cluster.report()
-            down = next(host for host in report.hosts if nodes[1].address in host.address)
-            assert down.connections == 0
-            assert down.error is not None
-            assert "refused" in down.error
-            assert f"{down.address}: {down.error}" in str(report)
+            host_report = next(host for host in report.hosts if nodes[1].address in host.address)
+            assert host_report.connections == 0
+            assert host_report.error is not None
+            assert "refused" in host_report.error
+            assert f"{host_report.address}: {host_report.error}" in str(report)
             assert "Connection refused" in report._repr_html_()
 
 

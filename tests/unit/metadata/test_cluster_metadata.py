@@ -40,6 +40,7 @@ def test_nodes_behind_one_translated_address_are_found_by_advertised_port() -> N
     metadata = metadata_of(first, second)
     assert metadata.get_host("10.0.0.1", 9042) is first
     assert metadata.get_host("10.0.0.1", 9043) is second
+    # The address and port to connect to find the host too.
     assert metadata.get_host("gateway", 19002) is second
     assert metadata.get_host("10.0.0.1", 9044) is None
 

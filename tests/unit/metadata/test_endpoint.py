@@ -32,18 +32,19 @@ def test_is_ip_address_is_false_for_names(text: str, expected: bool) -> None:
     assert is_ip_address(text) is expected
 
 
-def test_a_host_and_a_port() -> None:
-    """An endpoint has its address and port, and is compared by both."""
-    point = DefaultEndPoint("10.0.0.1", 9142)
-    assert (point.address, point.port, point.resolve()) == ("10.0.0.1", 9142, ("10.0.0.1", 9142))
-    assert (str(point), repr(point)) == ("10.0.0.1:9142", "<DefaultEndPoint: 10.0.0.1:9142>")
+def test_an_end_point_is_compared_by_address_and_port() -> None:
+    """It can be shown and resolved."""
+    end_point = DefaultEndPoint("10.0.0.1", 9142)
+    assert (end_point.address, end_point.port) == end_point.resolve() == ("10.0.0.1", 9142)
+    assert str(end_point) == "10.0.0.1:9142"
+    assert repr(end_point) == "<DefaultEndPoint: 10.0.0.1:9142>"
     assert str(DefaultEndPoint("::1")) == "[::1]:9042"
-    assert (point.ssl_options, point.socket_family) == (None, socket.AF_UNSPEC)
-    assert point == DefaultEndPoint("10.0.0.1", 9142)
-    assert hash(point) == hash(DefaultEndPoint("10.0.0.1", 9142))
-    assert point != DefaultEndPoint("10.0.0.1")
-    assert point != DefaultEndPoint("10.0.0.2", 9142)
-    assert point != "10.0.0.1:9142"
+    assert (end_point.ssl_options, end_point.socket_family) == (None, socket.AF_UNSPEC)
+    assert end_point == DefaultEndPoint("10.0.0.1", 9142)
+    assert hash(end_point) == hash(DefaultEndPoint("10.0.0.1", 9142))
+    assert end_point != DefaultEndPoint("10.0.0.1")
+    assert end_point != DefaultEndPoint("10.0.0.2", 9142)
+    assert end_point != "10.0.0.1:9142"
 
 
 def test_nodes_behind_one_proxy_differ_by_name() -> None:
@@ -58,12 +59,12 @@ def test_nodes_behind_one_proxy_differ_by_name() -> None:
 
 def test_a_socket_in_the_file_system() -> None:
     """A Unix socket has its path and the port 0."""
-    point = UnixSocketEndPoint("/run/cassandra.sock")
-    assert (point.address, point.port) == ("/run/cassandra.sock", 0)
-    assert point.resolve() == ("/run/cassandra.sock", 0)
-    assert point.socket_family == socket.AF_UNIX
-    assert str(point) == "/run/cassandra.sock"
-    assert point == UnixSocketEndPoint("/run/cassandra.sock")
+    end_point = UnixSocketEndPoint("/run/cassandra.sock")
+    assert (end_point.address, end_point.port) == ("/run/cassandra.sock", 0)
+    assert end_point.resolve() == ("/run/cassandra.sock", 0)
+    assert end_point.socket_family == socket.AF_UNIX
+    assert str(end_point) == "/run/cassandra.sock"
+    assert end_point == UnixSocketEndPoint("/run/cassandra.sock")
 
 
 def test_end_points_have_an_order() -> None:

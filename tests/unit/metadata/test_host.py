@@ -24,14 +24,14 @@ class Counting:
         self.failures = 0
 
 
-def test_states() -> None:
-    """A host that was forced down stays so until it is up."""
+def test_a_forced_down_host_stays_so_until_it_is_up() -> None:
+    """Each change of a host's state is followed by its `state` and `is_up`."""
     host = Host("10.0.0.1")
-    seen = [(host.state, host.is_up)]
+    states = [(host.state, host.is_up)]
     for change in (host.set_up, host.set_down, host.force_down, host.set_down, host.set_up):
         change()
-        seen.append((host.state, host.is_up))
-    assert seen == [
+        states.append((host.state, host.is_up))
+    assert states == [
         ("unknown", None),
         ("up", True),
         ("down", False),
@@ -63,16 +63,14 @@ def test_hosts_are_equal_by_end_point_and_to_their_address() -> None:
 
 def test_hosts_have_an_order() -> None:
     first, second = Host("10.0.0.1"), Host("10.0.0.2")
-    other: Any = Host("10.0.0.1")
+    equal_to_first: Any = Host("10.0.0.1")
     assert sorted([second, first]) == [first, second]
-    assert (first < second, first <= second, first > second, first >= second) == (
-        True,
-        True,
-        False,
-        False,
-    )
-    assert first <= other
-    assert first >= other
+    assert first < second
+    assert first <= second
+    assert not first > second
+    assert not first >= second
+    assert first <= equal_to_first
+    assert first >= equal_to_first
 
 
 def test_str_and_repr_of_hosts() -> None:

@@ -147,7 +147,7 @@ def test_assigning_to_an_empty_set_adds_the_new_items(session: FakeSession) -> N
             'UPDATE ks.person SET "tags" = "tags" + ? WHERE "id" = ?',
             [{"a"}, 1],
         )
-    # Here `tags` was never written, so the set in the database is unknown: it is replaced.
+    # A set that is null after a write counts as unknown, so the next set is written as a whole.
     created = Person.create(id=1)
     for _ in range(2):
         created.tags = {"b"}

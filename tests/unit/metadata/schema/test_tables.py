@@ -33,7 +33,10 @@ ROWS = [
 
 
 def source(twins: Any, rows: Any = ROWS, names: RowNames = NAMES, **changes: Any) -> TableSource:
-    """Return the source of a table from rows of columns."""
+    """Return the source of the table ks.t from rows of columns.
+
+    :param changes: extensions and flags of the table's row, and attributes of the source.
+    """
     columns = ColumnPages()
     columns.texts = twins.column_rows.Texts()
     twins.column_rows.note_runs(columns.rows_of, page(*rows), 0, len(rows))
@@ -53,6 +56,7 @@ def source(twins: Any, rows: Any = ROWS, names: RowNames = NAMES, **changes: Any
 
 
 def described(table_metadata: TableMetadataV3) -> dict[str, Any]:
+    """Return all attributes of a table, with names or texts instead of columns."""
     slots = {
         name for base in type(table_metadata).__mro__ for name in base.__dict__.get("__slots__", ())
     }
@@ -67,15 +71,20 @@ def test_a_plain_table_equals_a_table_built_step_by_step(
     twins: Twins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build, "column_rows", twins.column_rows)
-    plain = twins.column_rows.plain_table(source(twins))
-    assert type(plain) is TableMetadataV3
-    assert all(column.table is plain for column in plain.columns.values())
-    special = build._special_table(source(twins))
-    assert described(plain) == described(special)
-    assert plain.export_as_string() == special.export_as_string()
-    plain.is_compact_storage, plain.options["comment"], plain.triggers = True, "changed", {}
-    assert "COMPACT STORAGE" in plain.as_cql_query()
-    assert plain.options["comment"] == "changed"
+    plain_table = twins.column_rows.plain_table(source(twins))
+    assert type(plain_table) is TableMetadataV3
+    assert all(column.table is plain_table for column in plain_table.columns.values())
+    step_by_step_table = build._special_table(source(twins))
+    assert described(plain_table) == described(step_by_step_table)
+    assert plain_table.export_as_string() == step_by_step_table.export_as_string()
+    # The plain table can be changed like others.
+    plain_table.is_compact_storage, plain_table.options["comment"], plain_table.triggers = (
+        True,
+        "changed",
+        {},
+    )
+    assert "COMPACT STORAGE" in plain_table.as_cql_query()
+    assert plain_table.options["comment"] == "changed"
 
 
 @pytest.mark.parametrize(
@@ -106,12 +115,14 @@ def test_unusual_tables_are_left_to_the_step_by_step_code(
     changes: dict[str, Any], twins: Twins
 ) -> None:
     table_source = source(twins, **changes)
-    before = dict(table_source.columns.rows_of) if table_source.columns is not None else None
+
+    def rows_of_source() -> Any:
+        return None if table_source.columns is None else dict(table_source.columns.rows_of)
+
+    rows_before = rows_of_source()
     assert twins.column_rows.plain_table(table_source) is None
     # The source keeps its rows, since the step-by-step code reads them.
-    assert (
-        dict(table_source.columns.rows_of) if table_source.columns is not None else None
-    ) == before
+    assert rows_of_source() == rows_before
 
 
 def test_a_server_may_have_no_column_for_extensions(twins: Twins) -> None:
@@ -131,21 +142,22 @@ def test_damaged_columns_are_named_in_the_export(
 
 def table(**settings: Any) -> TableMetadata:
     metadata = TableMetadata("ks", "t", options={"comment": "it's"}, **settings)
-    for name, kind in (("id", "int"), ("C", "text"), ("select", "frozen<list<int>>")):
-        metadata.columns[name] = ColumnMetadata(metadata, name, kind)
+    for name, cql_type in (("id", "int"), ("C", "text"), ("select", "frozen<list<int>>")):
+        metadata.columns[name] = ColumnMetadata(metadata, name, cql_type)
     metadata.partition_key = [metadata.columns["id"]]
     metadata.clustering_key = [metadata.columns["C"]]
     metadata.columns["C"].is_reversed = True
     return metadata
 
 
-def test_a_table_as_cql() -> None:
-    """The table is written as CQL, also formatted and with changed keys."""
+def test_a_table_is_written_as_cql() -> None:
+    """The text may be formatted, and follows changes of the keys."""
     metadata = table()
     assert metadata.as_cql_query() == (
         'CREATE TABLE ks.t (id int, "C" text, "select" frozen<list<int>>, PRIMARY KEY (id, "C")) '
         "WITH CLUSTERING ORDER BY (\"C\" DESC) AND comment = 'it''s'"
     )
+    # Without its line breaks, the formatted text is the same.
     assert metadata.as_cql_query(formatted=True).replace("\n    ", " ").replace("\n", " ").replace(
         "( ", "("
     ).replace(" )", ")") == (metadata.as_cql_query())
@@ -183,7 +195,7 @@ def test_indexes_and_triggers_are_exported_after_their_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "begins"),
+    ("options", "beginning"),
     [
         # Columns of system_schema.tables in Cassandra 6.0-alpha2, in a release with all columns,
         # and in Cassandra 5.
@@ -193,11 +205,11 @@ def test_indexes_and_triggers_are_exported_after_their_table() -> None:
     ],
 )
 def test_an_export_mentions_what_the_server_s_schema_does_not_contain(
-    options: Any, begins: str
+    options: Any, beginning: str
 ) -> None:
     table = TableMetadata("ks", "t", options=options)
     key = ColumnMetadata(table, "id", "int")
     table.columns["id"] = key
     table.partition_key.append(key)
-    assert table.export_as_string().startswith(begins)
+    assert table.export_as_string().startswith(beginning)
     assert table.as_cql_query().startswith("CREATE TABLE ks.t (id int PRIMARY KEY)")
