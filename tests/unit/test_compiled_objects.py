@@ -27,10 +27,10 @@ QUARTERS = 4
 @pytest.mark.parametrize("quarter", range(QUARTERS))
 def test_nothing_kills_the_process_and_copies_are_good_or_refused(quarter: int) -> None:
     names = run_python(LISTED, ENV).stdout.split()[quarter::QUARTERS]
-    check = f"{IMPORTED}\nimport sys\nsys.argv[1:] = {names!r}\no.main()"
-    done = run_python(check, ENV, timeout=600)
-    assert done.returncode == 0, done.stderr[-3000:]
-    endings = [json.loads(line) for line in done.stdout.split("\n")[:-1]]
+    program = f"{IMPORTED}\nimport sys\nsys.argv[1:] = {names!r}\no.main()"
+    process = run_python(program, ENV, timeout=600)
+    assert process.returncode == 0, process.stderr[-3000:]
+    endings = [json.loads(line) for line in process.stdout.split("\n")[:-1]]
     assert {name: output for name, status, output in endings if status != 0} == {}
     assert [name for name, _, _ in endings] == names
 

@@ -100,12 +100,14 @@ def install_other(site_packages: Path, modules: list[str]) -> None:
     (info / "RECORD").write_text("".join(f"{name},,\n" for name in names))
 
 
-def run(site_packages: Path, code: str, lane: str = "") -> subprocess.CompletedProcess[str]:
+def run(
+    site_packages: Path, code: str, implementation: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Run code in a child process that finds only the packages in `site_packages`."""
     environment = {
         "PYTHONPATH": str(site_packages),
         "PATH": "/usr/bin:/bin",
-        "CASS_DRIVER_IMPL": lane,
+        "CASS_DRIVER_IMPL": implementation,
     }
     return subprocess.run(
         [sys.executable, "-S", "-c", code],

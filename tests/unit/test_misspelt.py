@@ -16,14 +16,16 @@ from tests.processes import run_python
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_a_misspelt_attribute_is_an_error(cluster_class: Any) -> None:
     cluster = cluster_class()
-    for wrong, right in (
+    for misspelt_name, setting_name in (
         ("conect_timeout", "connect_timeout"),
         ("reprepare_on_ups", "reprepare_on_up"),
         ("compression_", "compression"),
     ):
-        with pytest.raises(AttributeError, match=f"no setting '{wrong}'; did you mean '{right}'"):
-            setattr(cluster, wrong, 3)
-        assert not hasattr(cluster, wrong)
+        with pytest.raises(
+            AttributeError, match=f"no setting '{misspelt_name}'; did you mean '{setting_name}'"
+        ):
+            setattr(cluster, misspelt_name, 3)
+        assert not hasattr(cluster, misspelt_name)
 
 
 def test_an_application_s_attributes_of_a_cluster_are_kept() -> None:

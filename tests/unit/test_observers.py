@@ -660,21 +660,22 @@ def test_an_observer_that_blocks_gets_later_events_from_another_thread(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # the thread ends after this time without events
+    # The observer's thread ends after this time without events.
     monkeypatch.setattr("cassandra.engine.observers._IDLE", 0.05)
-    release = threading.Event()
-    done = threading.Event()
+    may_continue = threading.Event()
+    has_all_events = threading.Event()
     callers_and_sizes: list[tuple[str, int | None]] = []
 
     class SlowObserver(RequestObserver):
         def on_end(self, request: ObservedRequest) -> None:
             if not callers_and_sizes:
-                time.sleep(0.11)  # longer than an observer may take on the engine's thread
+                # This is longer than an observer may take on the engine's thread.
+                time.sleep(0.11)
             elif len(callers_and_sizes) == 1:
-                release.wait(WAIT)
+                may_continue.wait(WAIT)
             callers_and_sizes.append((caller.get(), request.response_size))
             if len(callers_and_sizes) == 4:
-                done.set()
+                has_all_events.set()
 
     session = connect(node, SlowObserver(), recorder)
     token = caller.set("me")
@@ -686,8 +687,8 @@ def test_an_observer_that_blocks_gets_later_events_from_another_thread(
     # The second event waits in a thread, while the requests were not delayed.
     assert len(callers_and_sizes) == 1
     assert recorder.names == ["start", "attempt", "end"] * 4
-    release.set()
-    assert done.wait(WAIT)
+    may_continue.set()
+    assert has_all_events.wait(WAIT)
     assert [caller_name for caller_name, _ in callers_and_sizes] == ["me"] * 4
     assert all(size for _, size in callers_and_sizes)
     with caplog.at_level(logging.WARNING):

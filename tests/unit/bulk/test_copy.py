@@ -86,15 +86,16 @@ def by_acopy(node: FakeNode, prepare: Callable[[Any], None]) -> Any:
 COPIERS = pytest.mark.parametrize("copier", [by_copy, by_acopy], ids=["blocking", "asyncio"])
 
 
-def prime(node: FakeNode, row: tuple[Any, ...], kinds: dict[str, str]) -> None:
+def prime(node: FakeNode, row: tuple[Any, ...], column_kinds: dict[str, str]) -> None:
     """Prime a table ``t`` that contains `row`, and a table ``u`` whose columns have these kinds.
 
-    :param kinds: for each column of ``u``: "partition_key", "clustering", "regular" or "static".
+    :param column_kinds: for each column of ``u``: "partition_key", "clustering", "regular" or
+        "static".
     """
     node.schema = {"system_schema.keyspaces": [keyspace("ks")]}
     node.schema["system_schema.columns"] = [
         column("ks", table, name, kind, 0 if kind != "regular" else -1, type=cql_type)
-        for table, columns in (("t", {"id": "partition_key"}), ("u", kinds))
+        for table, columns in (("t", {"id": "partition_key"}), ("u", column_kinds))
         for name, cql_type in COLUMNS
         for kind in [columns.get(name, "regular")]
     ]
@@ -103,9 +104,9 @@ def prime(node: FakeNode, row: tuple[Any, ...], kinds: dict[str, str]) -> None:
     ]
     select = node.prime_prepare(SELECT, [("a", "bigint"), ("b", "bigint")], COLUMNS)
     select.keyspace, select.table = "ks", "t"
-    for text, columns in ((INSERT, COLUMNS), (STATIC, [COLUMNS[0], COLUMNS[2]])):
-        insert = node.prime_prepare(text, columns, pk_indexes=[0])
-        # so that the load knows the table of the prepared statement
+    for query, columns in ((INSERT, COLUMNS), (STATIC, [COLUMNS[0], COLUMNS[2]])):
+        insert = node.prime_prepare(query, columns, pk_indexes=[0])
+        # The load learns the table from the prepared statement.
         insert.keyspace, insert.table = "ks", "u"
 
     def answer_scan(request: Request) -> Answer:
@@ -146,9 +147,9 @@ def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind_of_v: s
 
     Only rows of static columns need no value for it, so all other rows fail.
     """
-    kinds = {"id": "partition_key", "c": "clustering", "v": kind_of_v}
+    column_kinds = {"id": "partition_key", "c": "clustering", "v": kind_of_v}
     with FakeNode() as node:
-        prime(node, (1, None, "precious"), kinds)
+        prime(node, (1, None, "precious"), column_kinds)
         if kind_of_v == "static":
             assert copier(node, lambda session: None).written == 1
             assert values_written(node) == [[b"\0\0\0\1", b"precious"]]

@@ -63,16 +63,20 @@ def page(rows: list[list[bytes | None]]) -> bytes:
 
 
 def csv_lines_of(
-    twins: Twins, kinds: list[str], rows: list[list[bytes | None]], bytes_before: bytes = b""
+    twins: Twins, type_names: list[str], rows: list[list[bytes | None]], bytes_before: bytes = b""
 ) -> bytes:
     """Return the CSV lines of a page of rows.
 
-    :param kinds: the types of the columns, as in `CELLS`.
-    :param begin: bytes before the page, which are skipped.
+    :param type_names: the types of the columns, as in `CELLS`.
+    :param bytes_before: bytes before the page, which are skipped.
     """
-    names = [f"c{number}" for number in range(len(kinds))]
+    column_names = [f"c{number}" for number in range(len(type_names))]
     text: bytes = twins.csv_texts.csv_lines(
-        names, list(map(codec_of, kinds)), bytes_before + page(rows), len(bytes_before), len(rows)
+        column_names,
+        list(map(codec_of, type_names)),
+        bytes_before + page(rows),
+        len(bytes_before),
+        len(rows),
     )
     return text
 

@@ -362,9 +362,9 @@ def control_c_raises() -> Iterator[None]:
 
     Shells do so for commands that they start in the background.
     """
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, previous_handler)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="os.kill() on Windows ends the process")

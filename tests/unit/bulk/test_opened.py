@@ -96,25 +96,31 @@ def test_each_stream_is_read(tmp_path: Path, ending: str, monkeypatch: pytest.Mo
 @STREAMS
 def test_a_damaged_stream_is_an_error_wherever_it_is(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"a.csv{ending}"
-    first, second = map(PACKED[ending], (b"id\n1\n", b"2\n" * 500))
-    second_begin = len(first)
+    first_stream, second_stream = map(PACKED[ending], (b"id\n1\n", b"2\n" * 500))
+    second_begin = len(first_stream)
     for damaged, message in (
-        (flipped(second, 0), f"the stream at byte {second_begin} is not valid"),
-        (flipped(second, len(second) // 2), f"the stream at byte {second_begin} is not valid"),
+        (flipped(second_stream, 0), f"the stream at byte {second_begin} is not valid"),
+        (
+            flipped(second_stream, len(second_stream) // 2),
+            f"the stream at byte {second_begin} is not valid",
+        ),
         (b"garbage behind", f"the stream at byte {second_begin} is not valid"),
-        (second + b"garbage", f"the stream at byte {second_begin + len(second)} is not valid"),
-        (second[:-3], "ended before the end"),
-        (second[:3], "ended before the end"),
-        # xz files may have zero bytes between streams, but only multiples of four
+        (
+            second_stream + b"garbage",
+            f"the stream at byte {second_begin + len(second_stream)} is not valid",
+        ),
+        (second_stream[:-3], "ended before the end"),
+        (second_stream[:3], "ended before the end"),
+        # Files of xz may have zero bytes between streams, but only multiples of four.
         (bytes(3), "3 zero bytes" if ending == ".xz" else "ended before|is not valid"),
-        (bytes(6) + second, "6 zero bytes" if ending == ".xz" else "is not valid"),
+        (bytes(6) + second_stream, "6 zero bytes" if ending == ".xz" else "is not valid"),
     ):
-        path.write_bytes(first + damaged)
+        path.write_bytes(first_stream + damaged)
         with opened_bytes(str(path)) as file:
             assert file.read1() == b"id\n1\n"
             with pytest.raises((EOFError, OSError), match=message):
                 whole(file)
-    path.write_bytes(flipped(first, second_begin // 2))
+    path.write_bytes(flipped(first_stream, second_begin // 2))
     with opened_bytes(str(path)) as file, pytest.raises(OSError, match="at byte 0 is not valid"):
         whole(file)
 

@@ -224,8 +224,8 @@ def test_timestamps_of_digits_are_milliseconds() -> None:
         assert read_timestamp(str(millis)) == EPOCH + datetime.timedelta(milliseconds=millis)
     # Times after the year 9999, or far before, are no datetime.
     for millis in (253_402_300_800_000, -(2**63), 2**63 - 1):
-        moment = read_timestamp(str(millis))
-        assert (moment, type(moment)) == (millis, MillisTimestamp)
+        timestamp = read_timestamp(str(millis))
+        assert (timestamp, type(timestamp)) == (millis, MillisTimestamp)
 
 
 @pytest.mark.parametrize("days", [-(2**31), 2**31 - 1, 2_932_896, 2_932_897, -719_162, -719_163, 0])

@@ -91,12 +91,12 @@ def test_importing_a_module_does_not_load_the_table() -> None:
 
 def test_modules_are_attributes_of_the_package() -> None:
     """Each module is imported when the attribute of the package is first used."""
-    code = (
+    program = (
         "import cassandra, sys\n"
         "from cassandra.cluster import Cluster\n"
         "assert 'cassandra.connection' not in sys.modules\n"
         "print(cassandra.connection.ConnectionBusy.__name__, cassandra.decoder.dict_factory.__name__,"  # noqa: E501
         " hasattr(cassandra, 'nothing_of_the_kind'))"
     )
-    done = run_python(code)
-    assert done.stdout.split() == ["ConnectionBusy", "dict_factory", "False"], done.stderr
+    process = run_python(program)
+    assert process.stdout.split() == ["ConnectionBusy", "dict_factory", "False"], process.stderr

@@ -86,12 +86,13 @@ def test_errors_for_unknown_and_missing_algorithms_give_advice(
     with pytest.raises(ValueError, match="'zstd' is not known; there are lz4, snappy"):
         compression("zstd")
     no_module: Any = None
-    # forget the algorithms that were imported before
+    # Forget the algorithms that were imported before.
     monkeypatch.setattr(module, "_instances", {})
-    monkeypatch.setitem(sys.modules, "snappy", no_module)  # makes its import fail
-    with pytest.raises(DependencyException, match=r"pip install turbocql\[snappy\]") as refused:
+    # None in `sys.modules` makes the import fail.
+    monkeypatch.setitem(sys.modules, "snappy", no_module)
+    with pytest.raises(DependencyException, match=r"pip install turbocql\[snappy\]") as raised:
         compression("snappy")
-    assert isinstance(refused.value.excs[0], ImportError)
+    assert isinstance(raised.value.excs[0], ImportError)
     assert not is_available("snappy")
     assert available_compressions() == ("lz4",)
     assert first_available(["snappy"]) is None

@@ -126,8 +126,8 @@ def test_a_beta_version_that_is_not_opted_in_to() -> None:
     body = int32(0x0A) + string(
         "Beta version of the protocol used (6/v6-beta), but USE_BETA flag is unset"
     )
-    (refused,) = protocol.receive(0, opcodes.ERROR, 0, body, 6)
-    assert isinstance(refused, VersionRefused)
+    (refusal,) = protocol.receive(0, opcodes.ERROR, 0, body, 6)
+    assert isinstance(refusal, VersionRefused)
     assert ProtocolConnection(6, allow_beta=True).start() == [
         Send(0, opcodes.OPTIONS, opcodes.USE_BETA_FLAG, b"")
     ]

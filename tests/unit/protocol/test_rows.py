@@ -231,13 +231,13 @@ def test_values_equal_to_the_previous_row_are_not_decoded_again(twins: Twins) ->
         (b"a", b"xx"),
     ]
     page = b"".join(value(cell) for row in cells for cell in row)
-    first, second = twins.rows.shared_columns(
+    first_column, second_column = twins.rows.shared_columns(
         [decode_cell, decode_cell], b"before" + page, 6, len(cells)
     )
-    assert first == [[b"a"], [b"a"], [b"a"], [b"b"], [b"b"], None, [b"a"]]
-    assert second == [[b"x"], [b"y"], None, None, [b""], [b""], [b"xx"]]
-    assert first[0] is first[1] is first[2]
-    assert first[0] is not first[6]
+    assert first_column == [[b"a"], [b"a"], [b"a"], [b"b"], [b"b"], None, [b"a"]]
+    assert second_column == [[b"x"], [b"y"], None, None, [b""], [b""], [b"xx"]]
+    assert first_column[0] is first_column[1] is first_column[2]
+    assert first_column[0] is not first_column[6]
     assert decoded_cells == [b"a", b"x", b"y", b"b", b"", b"a", b"xx"]
     assert all(type(data) is bytes for data in decoded_cells)
 
@@ -267,7 +267,7 @@ def test_every_cut_of_shared_columns_is_an_error(twins: Twins) -> None:
 def specs(*type_options: bytes, is_global: bool = True) -> bytes:
     """Return the beginning of a RESULT of rows, up to its columns."""
     table = string("ks") + string("t")
-    columns = [string(f"c{index}") + kind for index, kind in enumerate(type_options)]
+    columns = [string(f"c{index}") + type_option for index, type_option in enumerate(type_options)]
     return b"".join(
         [
             int32(RESULT_KIND_ROWS),

@@ -45,13 +45,13 @@ def test_wrong_layouts_are_refused(arguments: dict[str, Any], message: str) -> N
 
 
 def test_tokens_are_evenly_spread_interleaved_and_unique() -> None:
-    first, second, west = tokens_of(
+    east_a, east_b, west_a = tokens_of(
         [NodeLocation("e", "a"), NodeLocation("e", "b"), NodeLocation("w", "a")], 2
     )
     quarter = 2**62
     lowest = -(2**63) + 1
-    assert first == [lowest, lowest + 2 * quarter]
-    assert second == [lowest + quarter, lowest + 3 * quarter]
+    assert east_a == [lowest, lowest + 2 * quarter]
+    assert east_b == [lowest + quarter, lowest + 3 * quarter]
     # Each data centre's tokens are spread over the whole ring, moved a little so that no token
     # occurs twice.
-    assert west == [lowest + 1000, lowest + 1000 + 2 * quarter]
+    assert west_a == [lowest + 1000, lowest + 1000 + 2 * quarter]

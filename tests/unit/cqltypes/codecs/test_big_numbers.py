@@ -127,20 +127,18 @@ def low_digit_limit() -> Iterator[None]:
 @pytest.mark.usefixtures("low_digit_limit")
 def test_the_error_of_a_decimal_beyond_the_limit_names_it(twins: Twins) -> None:
     codec = t.DecimalType.build_codec(twins.codecs)
-    for size, fits in ((2000, True), (2001, False)):
+    for size, is_within_limit in ((2000, True), (2001, False)):
+        # A decimal is its scale, 0, and the bytes of an integer.
         body = bytes(4) + b"\x7f" * size
         page = value(body) + value(body[4:])
-        # one page is read as a decimal and bytes, and as bytes and a varint
+        # The page is read as a decimal and bytes, and as bytes and a varint.
         column_plans = [
-            column_plan(twins, kinds)
-            for kinds in ([t.DecimalType, t.BytesType], [t.BytesType, t.IntegerType])
+            column_plan(twins, types)
+            for types in ([t.DecimalType, t.BytesType], [t.BytesType, t.IntegerType])
         ]
-        if fits:
+        if is_within_limit:
             assert codec.encode(codec.decode(body)) == body
-            assert all(
-                column_plan_of_type.read(page, 0, 1).length == 1
-                for column_plan_of_type in column_plans
-            )
+            assert all(plan.read(page, 0, 1).length == 1 for plan in column_plans)
             continue
         with pytest.raises(
             DecodeError, match=r"^decimal: a number of 2001 bytes .* limits.decimal_bytes \(2000\)"

@@ -273,7 +273,10 @@ def test_batches_may_be_released_while_an_exception_is_raised(twins: Twins) -> N
     array = column(twins)
     with pytest.raises(ZeroDivisionError):
         # The exception drops the unfinished list, and with it the batches.
-        _ = [pyarrow.record_batch(Exported(twins, array)) if n < 2 else 1 / 0 for n in range(3)]
+        _ = [
+            pyarrow.record_batch(Exported(twins, array)) if number < 2 else 1 / 0
+            for number in range(3)
+        ]
 
 
 AT_EXIT = """

@@ -97,20 +97,22 @@ def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, A
 
 
 @pytest.mark.parametrize(
-    "kind", list(dict.fromkeys(sample_type[0] for sample_type in [*SCALARS, *CONTAINERS])), ids=str
+    "cqltype",
+    list(dict.fromkeys(sample_type[0] for sample_type in [*SCALARS, *CONTAINERS])),
+    ids=str,
 )
-def test_pyarrow_can_also_read_the_buffers_without_a_capsule(twins: Twins, kind: Any) -> None:
+def test_pyarrow_can_also_read_the_buffers_without_a_capsule(twins: Twins, cqltype: Any) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     bodies = [
         bytes.fromhex(body_hex)
         for sample_type, _, body_hex in [*SCALARS, *CONTAINERS]
-        if sample_type is kind
+        if sample_type is cqltype
     ]
     cells = [*bodies, None, b"", *bodies]
-    column = read(twins, kind, cells)
+    column = read(twins, cqltype, cells)
     through_capsule = pyarrow.array(ArrowPage(column))
     array = arrow_array(pyarrow, pyarrow.field(ArrowSchema(column.layout)).type, column)
-    # checks the lengths and offsets of all buffers
+    # This checks the lengths and offsets of all buffers.
     array.validate(full=True)
     assert array.type == through_capsule.type
     assert array.equals(through_capsule)
@@ -372,6 +374,6 @@ def test_both_implementations_decode_mutated_values_alike(compiled: Twins) -> No
             ):
                 rows.tuples(page, 0, 2)
             else:
-                with pytest.raises(DecodeError) as refused:
+                with pytest.raises(DecodeError) as raised:
                     rows.tuples(page, 0, 2)
-                assert str(refused.value) == compiled_outcome[1]
+                assert str(raised.value) == compiled_outcome[1]

@@ -186,11 +186,11 @@ def test_arrays_of_all_pages() -> None:
     """Arrays of pages are joined, and masked if one of them is."""
     numpy = pytest.importorskip("numpy")
     layout = row_layout(["a", "b"], [layout_of(t.Int32Type)] * 2)
-    plain = {"a": numpy.array([1, 2]), "b": numpy.array([3, 4])}
-    masked = {"a": numpy.ma.array([5], mask=[True]), "b": numpy.array([6])}
+    plain_page = {"a": numpy.array([1, 2]), "b": numpy.array([3, 4])}
+    masked_page = {"a": numpy.ma.array([5], mask=[True]), "b": numpy.array([6])}
     # A single page is returned without a copy.
-    assert pages.joined_arrays(numpy, layout, [plain]) is plain
-    joined = pages.joined_arrays(numpy, layout, [plain, masked])
+    assert pages.joined_arrays(numpy, layout, [plain_page]) is plain_page
+    joined = pages.joined_arrays(numpy, layout, [plain_page, masked_page])
     assert joined["a"].tolist() == [1, 2, None]
     assert joined["b"].tolist() == [3, 4, 6]
     assert not isinstance(joined["b"], numpy.ma.MaskedArray)
@@ -220,7 +220,9 @@ SHOWN = [1, [("k", 2)], {"f0": 3, "f1": "x"}, [4, None], [1.0, 2.0], None]
 
 
 @pytest.mark.parametrize("is_safe", [True, False])
-def test_tables_of_arrow(is_safe: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrow_tables_are_exported_in_capsules_or_buffers(
+    is_safe: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Data is passed to pyarrow in capsules. If capsules may be released too late (RELEASES_SAFELY
     is False), pyarrow's own buffer objects are used.
     """
@@ -232,10 +234,10 @@ def test_tables_of_arrow(is_safe: bool, monkeypatch: pytest.MonkeyPatch) -> None
     table.validate(full=True)
     assert table.num_rows == 4
     assert table.column_names == list(COLUMNS)
-    first, second = table.slice(2, 2).to_pylist()
-    assert [cell for name, cell in first.items() if name != "u"] == SHOWN
-    assert first["u"] in (IDENTITY, IDENTITY.bytes)
-    assert set(second.values()) == {None}
+    values_row, nulls_row = table.slice(2, 2).to_pylist()
+    assert [cell for name, cell in values_row.items() if name != "u"] == SHOWN
+    assert values_row["u"] in (IDENTITY, IDENTITY.bytes)
+    assert set(nulls_row.values()) == {None}
     streamed = pyarrow.RecordBatchReader.from_stream(pages.ArrowPages(page.layout, [page, page]))
     assert streamed.read_all().equals(table)
     batch = pages.arrow_batch(pyarrow, pages.arrow_schema(pyarrow, page.layout), page)

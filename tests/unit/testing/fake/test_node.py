@@ -103,10 +103,12 @@ def test_version_5_with_frames(node: FakeNode) -> None:
     with RawClient(node) as client:
         client.start(5)
         client.send(in_segment(query("one", 5, 1) + query("two", 5, 2)))
-        answers = bytes.fromhex("85 00 0001 08 00000004 00000001") + bytes.fromhex(
+        # Two envelopes of version 5 with the streams 1 and 2, RESULT (8), 4 bytes of body, and
+        # VOID (1).
+        void_results = bytes.fromhex("85 00 0001 08 00000004 00000001") + bytes.fromhex(
             "85 00 0002 08 00000004 00000001"
         )
-        assert client.segment() == answers
+        assert client.segment() == void_results
     assert [request.query for request in node.queries()] == ["one", "two"]
 
 
@@ -206,15 +208,18 @@ def test_a_newer_version_is_refused_in_the_node_s_own_version(opcode: int) -> No
 
 
 @pytest.mark.parametrize("version", [4, 5])
-def test_passwords(version: int) -> None:
-    """The right password is accepted, and a wrong one is refused."""
+def test_the_right_password_is_accepted_and_a_wrong_one_refused(version: int) -> None:
+    """This holds for both versions of the framing."""
     # [bytes] of NUL "al" NUL "pw", and of NUL "al" NUL "px"
-    right, wrong = (
+    right_token, wrong_token = (
         bytes.fromhex("00000006 00 616c 00 7077"),
         bytes.fromhex("00000006 00 616c 00 7078"),
     )
     with FakeNode(username="al", password="pw") as node:
-        for token, expected_opcode in ((right, Opcode.AUTH_SUCCESS), (wrong, Opcode.ERROR)):
+        for token, expected_opcode in (
+            (right_token, Opcode.AUTH_SUCCESS),
+            (wrong_token, Opcode.ERROR),
+        ):
             with RawClient(node) as client:
                 _, _, _, opcode, body = client.ask(envelope(version, Opcode.STARTUP, STARTUP_BODY))
                 assert opcode == Opcode.AUTHENTICATE

@@ -60,14 +60,14 @@ def test_timestamps_and_ids_depend_only_on_the_seed() -> None:
 
     def simulate(seed: int) -> tuple[Any, list[int]]:
         loop = SimulatedLoop(seed)
-        # attaches itself to the loop
+        # The network attaches itself to the loop.
         Network(loop)
         return loop.run(run_with_seed(loop))
 
-    first, repeated, other = simulate(1), simulate(1), simulate(2)
-    assert first == repeated
-    assert first[0] != other[0]
-    start, after_step_ahead, after_step_back = first[1]
+    seed_1, seed_1_again, seed_2 = simulate(1), simulate(1), simulate(2)
+    assert seed_1 == seed_1_again
+    assert seed_1[0] != seed_2[0]
+    start, after_step_ahead, after_step_back = seed_1[1]
     assert after_step_ahead - start == 3600 * 10**6
     # Timestamps never go back, although the clock did.
     assert after_step_back == after_step_ahead + 1
