@@ -169,7 +169,7 @@ def keyspace_of(cluster: Cluster) -> KeyspaceMetadata:
 def check_round_trip(local: LocalCluster, is_newest: bool) -> None:
     """Create the schema, export and drop it, recreate it from the export, and compare.
 
-    :param newest: if the node is Cassandra 5.0 or later.
+    :param is_newest: True if the node is Cassandra 5.0 or later.
     """
     with connect(local) as cluster, cluster.connect() as session:
         session.default_timeout = 60
@@ -208,11 +208,11 @@ def check_round_trip(local: LocalCluster, is_newest: bool) -> None:
 
 
 def test_an_export_makes_the_same_schema(node: LocalCluster) -> None:
-    check_round_trip(node, newest=True)
+    check_round_trip(node, is_newest=True)
 
 
 def test_an_export_makes_the_same_schema_on_older_versions(old_node: LocalCluster) -> None:
-    check_round_trip(old_node, newest=False)
+    check_round_trip(old_node, is_newest=False)
 
 
 def test_changes_by_another_session_are_seen(node: LocalCluster) -> None:

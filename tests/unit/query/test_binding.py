@@ -116,7 +116,7 @@ def test_mistakes_name_the_statement(twins: Twins) -> None:
 
 
 def test_missing_values_are_unset(twins: Twins) -> None:
-    assert twins.binding.bind(prepared(indexes=[]), None).values == [UNSET_VALUE, UNSET_VALUE]
+    assert twins.binding.bind(prepared(key_indexes=[]), None).values == [UNSET_VALUE, UNSET_VALUE]
     assert twins.binding.bind(prepared(), (7,)).values[:1] == [b"\0\0\0\7"]
 
 

@@ -113,8 +113,8 @@ class TestBoundStatement:
         assert (overridden.consistency_level, overridden.fetch_size) == (ConsistencyLevel.ONE, None)
 
     def test_there_is_no_routing_key_if_unknown_or_partly_bound(self) -> None:
-        assert prepared(routing=[]).bind((1,)).routing_key is None
-        assert prepared(routing=[1]).bind((1, None)).routing_key is None
+        assert prepared(key_indexes=[]).bind((1,)).routing_key is None
+        assert prepared(key_indexes=[1]).bind((1, None)).routing_key is None
         bound = prepared().bind((1,))
         bound.routing_key = b"mine"
         assert bound.routing_key == b"mine"
