@@ -103,7 +103,7 @@ def test_a_dask_dataframe_is_written_into_a_table(session: Session, server: dict
 def _kill_worker_once(partition: Any, marker_path: str) -> Any:
     """Kill the worker process that calls this function first; later calls return the partition.
 
-    :param mark: the path of a file that the first call creates.
+    :param marker_path: the path of a file that the first call creates.
     """
     try:
         # Only one process can create the file.

@@ -70,7 +70,7 @@ def assert_same_replicas_as_the_servers(
 ) -> None:
     """Compare the replicas of all token ranges of all keyspaces, and of random keys, with nodetool.
 
-    :param keys: the number of random keys.
+    :param key_count: the number of random keys.
     """
     token_map = cluster.metadata.token_map
     assert token_map is not None

@@ -21,7 +21,7 @@ KEYS = Keys((0,), (1,))
 def block_of(twins: Twins, rows: list[tuple[int, ...]], last_value_size: int = 4) -> Any:
     """Return a block of rows of integers.
 
-    :param size: the bytes of each row's last value.
+    :param last_value_size: the bytes of each row's last value.
     """
     packed_rows = []
     for row in rows:
