@@ -50,7 +50,7 @@ def test_settings_of_scylla_driver() -> None:
     assert options.disable_shardaware_port is True
     assert "disable_shardaware_port=True" in repr(options)
     with pytest.raises(NotImplementedError, match="scylla_cloud is not supported"):
-        Cluster(scylla_cloud="bundle.zip")
+        Cluster(scylla_cloud="bundle.zip")  # type: ignore[arg-type]
     for fallback in (True, False, "Fallback"):
         with pytest.raises(TypeError, match="allow_control_connection_query_fallback must be"):
             Cluster(allow_control_connection_query_fallback=fallback)  # type: ignore[arg-type]
