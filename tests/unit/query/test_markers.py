@@ -75,7 +75,7 @@ def test_bind_params_separates_minus_signs() -> None:
     text = bind_params("UPDATE t SET b = -%s WHERE a = %s", (-1, -2))
     # "--" would begin a comment in CQL.
     assert text == "UPDATE t SET b = - -1 WHERE a = -2"
-    # The text remembers its template for the request's description.
+    # The text keeps its template, which logs show without the values.
     assert text.template == "UPDATE t SET b = -%s WHERE a = %s"  # type: ignore[attr-defined]
     with pytest.raises(TypeError, match="not enough arguments"):
         bind_params("-%s -%s", (-1,))

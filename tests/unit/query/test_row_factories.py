@@ -63,7 +63,7 @@ def test_the_decoder_replaces_a_factory_and_not_its_wrapper(factory_name: str, m
     assert factory.row_plan_method == (method, factory)
     # `wraps` copies the attribute; the decoder sees that it belongs to another function.
     assert wrapper.row_plan_method[1] is not wrapper  # type: ignore[attr-defined]
-    # The factories are pickled by this name.
+    # The public module, from which applications import the factories.
     assert factory.__module__ == "cassandra.query"
 
 

@@ -81,7 +81,7 @@ def test_changing_a_collection_inside_a_row_does_not_affect_the_copy(make_row: A
     content_before = content_of(copied)
     items.append(6)
     assert content_of(copied) == content_before
-    # A mapping proxy cannot be created by its type.
+    # A row that is another mapping than a dict becomes a dict, which binding reads in the same way.
     if not isinstance(row, types.MappingProxyType):
         assert type(copied) is type(row)
 

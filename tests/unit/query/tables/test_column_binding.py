@@ -173,14 +173,14 @@ def test_numpy_arrays_and_frames_are_bound_like_python_objects(twins: Twins, ind
     one_column = array.reshape(-1, 1)
     expected = by_objects(twins, one_column, cqltype)
     assert bound(twins, one_column, cqltype) == expected
-    # Masked arrays and other subclasses have no records and frames.
+    # Masked arrays are not tested as records and frames.
     if type(array) is not np.ndarray:
         return
     # In records, there are other bytes between the values of a field.
     records = np.zeros(len(array), [("other", "u1"), ("c0", array.dtype)])
     records["c0"] = array
     assert bound(twins, records[["c0"]], cqltype) == expected
-    # pandas has no columns of these types.
+    # pandas may convert arrays of other types.
     if array.dtype.isnative and array.dtype.str[1:] not in ("M8[D]", "M8[h]", "f2"):
         frame = pandas.DataFrame({"c0": array, "other": 1})[["c0"]]
         assert bound(twins, frame, cqltype) == by_objects(twins, frame, cqltype)
@@ -280,7 +280,7 @@ def test_ordinary_columns_are_read_from_memory(compiled: Twins, case: str) -> No
     )
     array = make_array()
     if case == "large lists-vector<float, 2>":
-        # The rest has values that are not read from memory.
+        # The last value is null, and lists with nulls are not read from memory.
         array = array.slice(0, 3)
 
     def refuse_conversion(source: Any, cqltype: Any) -> list[Any]:
