@@ -56,8 +56,12 @@ def _lock_directory() -> str:
             f"{path} is not a directory (a link, perhaps): remove it, "
             "or set TMPDIR to another folder"
         )
-    shared = bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
-    if status.st_uid not in (0, os.getuid()) and not (shared and status.st_mode & stat.S_ISVTX):
+    writable_by_others = bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    # A directory of root or of this user is safe. In another user's directory, we need the sticky
+    # bit: it keeps that user from being the only one who can create lock files.
+    if status.st_uid not in (0, os.getuid()) and not (
+        writable_by_others and status.st_mode & stat.S_ISVTX
+    ):
         raise LocalClusterError(
             f"{path} belongs to the user with number {status.st_uid} and is not shared "
             f"(mode {stat.S_IMODE(status.st_mode):o}): "
@@ -161,7 +165,7 @@ def claim_subnet(nodes: int, ports: tuple[int, ...], required_number: int | None
     """
     if nodes > MOST_NODES:
         raise ValueError(f"{nodes} nodes: a local cluster has {MOST_NODES} at most")
-    refusal: LocalClusterError | None = None
+    first_refusal: LocalClusterError | None = None
     for number in range(_SUBNETS) if required_number is None else (required_number,):
         # The subnet is locked before its ports are checked: otherwise two clusters could both find
         # them free.
@@ -170,6 +174,6 @@ def claim_subnet(nodes: int, ports: tuple[int, ...], required_number: int | None
             return outcome
         if isinstance(outcome, MissingRequirement):
             raise outcome
-        refusal = refusal or outcome
-    assert refusal is not None
-    raise refusal
+        first_refusal = first_refusal or outcome
+    assert first_refusal is not None
+    raise first_refusal

@@ -65,18 +65,24 @@ def ensure_archive(
     """Return the flags that make Java use the archive, after creating it if necessary.
 
     The list is empty if there is no archive to use.
+
+    :param jars: the directory with the jars of Cassandra.
+    :param watch: called repeatedly while this waits. It may raise an error to give up.
     """
     if java.major < 13:  # -XX:ArchiveClassesAtExit came with 13
         return []
     base = os.path.join(version_directory(version), f"classes-{java.identity}")
-    archive, note, base_archive = f"{base}.jsa", f"{base}.failed", f"{base}-base.jsa"
+    archive, failure_note, base_archive = f"{base}.jsa", f"{base}.failed", f"{base}-base.jsa"
     if not os.path.exists(archive):
         lock = FileLock(f"{base}.lock")
-        if os.path.exists(note) or not lock.try_acquire():
+        # Start without an archive if an earlier attempt failed for good, or if another process is
+        # creating the archive now.
+        if os.path.exists(failure_note) or not lock.try_acquire():
             return []
         try:
+            # Another process may have created it before we had the lock.
             if not os.path.exists(archive):
-                _make(version, java, jars, archive, base_archive, note, progress, watch)
+                _make(version, java, jars, archive, base_archive, failure_note, progress, watch)
         finally:
             lock.release()
     if not os.path.exists(archive):
@@ -100,11 +106,17 @@ def _make(
     jars: str,
     archive: str,
     base_archive: str,
-    note: str,
+    failure_note: str,
     progress: Progress,
     watch: Callable[[], None],
 ) -> None:
-    """Create the archive, or the note that it cannot be created."""
+    """Create the archive, or the note that it cannot be created.
+
+    :param base_archive: the path of the archive with the JDK's own classes. It is created if the
+        JDK has none.
+    :param failure_note: the file that is written if Java cannot create the archive.
+    :param watch: called repeatedly while this waits. It may raise an error to give up.
+    """
     subnet = claim_subnet(1, _PORTS)
     progress.begin(
         f"preparing a class-data archive for Cassandra {version} on Java {java.version} (once)"
@@ -122,19 +134,19 @@ def _make(
             os.path.join(java.home, "lib", "server", "classes.jsa")
         ) and not os.path.exists(base_archive):
             _dump_base(java, work, base_archive, watch_with_progress)
-        dump = os.path.join(work, "classes.jsa")
-        flags = [*_WITH_AGENT, f"-XX:ArchiveClassesAtExit={dump}"]
+        new_archive = os.path.join(work, "classes.jsa")
+        flags = [*_WITH_AGENT, f"-XX:ArchiveClassesAtExit={new_archive}"]
         if os.path.exists(base_archive):
             flags.append(f"-XX:SharedArchiveFile={base_archive}")
         _train(version, java, jars, subnet, work, flags, watch_with_progress)
-        if not os.path.exists(dump):
+        if not os.path.exists(new_archive):
             raise CommandFailed("Java ended without writing it", code=None, output="")
         # Renaming is atomic, so an archive with this name is always complete.
-        os.rename(dump, archive)
+        os.rename(new_archive, archive)
     except (CommandFailed, NodeFailed) as error:
         # Java could not create it, and would fail again. The note avoids further attempts.
         progress.done("not possible, going on without,")
-        with open(note, "w", encoding="utf-8") as stream:
+        with open(failure_note, "w", encoding="utf-8") as stream:
             stream.write(f"{error}\n")
     except (NotReady, ProbeError, OSError):
         # The machine is probably overloaded, or its disk is full. A later start will try again.
@@ -149,15 +161,15 @@ def _make(
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _dump_base(java: JavaRuntime, work: str, target: str, watch: Callable[[], None]) -> None:
+def _dump_base(java: JavaRuntime, work: str, base_archive: str, watch: Callable[[], None]) -> None:
     """Create the base archive of the JDK's own classes."""
-    dump = os.path.join(work, "base.jsa")
+    new_archive = os.path.join(work, "base.jsa")
     command = [
         java.executable,
         "-Xshare:dump",
         "-XX:+UseSerialGC",
         f"-Xmx{_HEAP}",
-        f"-XX:SharedArchiveFile={dump}",
+        f"-XX:SharedArchiveFile={new_archive}",
     ]
     with Supervisor() as supervisor:
         supervisor.run(
@@ -167,7 +179,7 @@ def _dump_base(java: JavaRuntime, work: str, target: str, watch: Callable[[], No
             timeout=_DUMP_TIMEOUT_S,
             watch=watch,
         )
-    os.rename(dump, target)
+    os.rename(new_archive, base_archive)
 
 
 def _train(
@@ -175,15 +187,15 @@ def _train(
     java: JavaRuntime,
     jars: str,
     subnet: Subnet,
-    work: str,
-    flags: list[str],
+    work_directory: str,
+    archive_flags: list[str],
     watch: Callable[[], None],
 ) -> None:
     """Run a node for a moment, and shut it down cleanly, so that Java writes the archive.
 
-    :param flags: the flags that make Java write it.
+    :param archive_flags: the flags that make Java write the archive.
     """
-    directory = os.path.join(work, "node1")
+    directory = os.path.join(work_directory, "node1")
     node = LocalNode(
         1, NodeLocation("dc1", "rack1"), subnet.address(1), subnet.jmx_port(1), directory
     )
@@ -204,7 +216,7 @@ def _train(
         jmx_port=node.jmx_port,
         auth_replicas=1,
         bootstrap=False,
-        archive=flags,
+        archive=archive_flags,
     )
     with Supervisor(keep=[subnet.lock.fileno()]) as supervisor:
         node.write_files(settings)

@@ -115,17 +115,20 @@ def _fetch(
 ) -> None:
     maven = _maven(version)
     with (
-        tempfile.TemporaryDirectory(prefix="fetch-", dir=os.path.dirname(jars)) as work,
+        tempfile.TemporaryDirectory(prefix="fetch-", dir=os.path.dirname(jars)) as work_directory,
         Supervisor() as supervisor,
     ):
         # The supervisor removes the directory even if this process is killed.
-        supervisor.cleanup(work)
-        pom, log = os.path.join(work, "pom.xml"), os.path.join(work, "mvn.log")
-        with open(pom, "w", encoding="utf-8") as stream:
+        supervisor.cleanup(work_directory)
+        pom_path, log_path = (
+            os.path.join(work_directory, "pom.xml"),
+            os.path.join(work_directory, "mvn.log"),
+        )
+        with open(pom_path, "w", encoding="utf-8") as stream:
             stream.write(_POM.format(version=version))
-        folder = os.path.join(work, "jars")
-        command = [maven, "-B", "-C", "-f", pom, _PLUGIN]
-        command += ["-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
+        download_directory = os.path.join(work_directory, "jars")
+        command = [maven, "-B", "-C", "-f", pom_path, _PLUGIN]
+        command += ["-DincludeScope=runtime", f"-DoutputDirectory={download_directory}"]
         # Maven needs a Java, too. If it would not find one, give it the Java of the nodes.
         has_java = "JAVA_HOME" in os.environ or shutil.which("java")
         environment = {} if has_java else {"JAVA_HOME": java.home}
@@ -133,13 +136,13 @@ def _fetch(
 
         def watch_with_progress() -> None:
             watch()
-            progress.update(f"{_downloaded(log)} jars")
+            progress.update(f"{_downloaded(log_path)} jars")
 
         try:
             supervisor.run(
                 command,
-                cwd=work,
-                output=log,
+                cwd=work_directory,
+                output=log_path,
                 timeout=_TIMEOUT_S,
                 env=environment,
                 watch=watch_with_progress,
@@ -153,7 +156,7 @@ def _fetch(
                 code=error.code,
                 output=error.output,
             ) from error
-        names = _jars_in(folder, version)
+        jar_names = _jars_in(download_directory, version)
         # Renaming is atomic, so a directory with this name is always complete.
-        os.rename(folder, jars)
-        progress.done(f"{len(names)} jars")
+        os.rename(download_directory, jars)
+        progress.done(f"{len(jar_names)} jars")

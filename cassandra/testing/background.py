@@ -78,8 +78,8 @@ class _Service:
     def __init__(self, entry: Entry, cluster: LocalCluster) -> None:
         self.entry = entry
         self.cluster = cluster
-        self.ending = threading.Event()  # set to end the process
-        self.waiting: list[socket.socket] = []  # the connections of commands `stop`
+        self.stop_requested = threading.Event()  # set to end the process
+        self.stop_callers: list[socket.socket] = []  # the connections of commands `stop`
         self.commands: dict[str, Callable[..., Any]] = {
             "kill": cluster.kill,
             "pause": cluster.pause,
@@ -109,8 +109,8 @@ class _Service:
         request = json.loads(line)
         if request["command"] == "stop":
             # `main` responds when the cluster has stopped, which the command `stop` waits for.
-            self.waiting.append(connection)
-            self.ending.set()
+            self.stop_callers.append(connection)
+            self.stop_requested.set()
             return
         try:
             reply = {"result": self.commands[request["command"]](*request["arguments"])}
@@ -147,8 +147,8 @@ def _acquire(entry: Entry) -> bool:
 def _leave_terminal(log_path: str) -> None:
     """Redirect the output of this process from the terminal to its log."""
     descriptor = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    for standard in (1, 2):
-        os.dup2(descriptor, standard)
+    for output_descriptor in (1, 2):  # stdout and stderr
+        os.dup2(descriptor, output_descriptor)
     os.close(descriptor)
     # Leave the directory in which the process was started, which the user may want to remove.
     os.chdir("/")
@@ -160,18 +160,19 @@ def main() -> int:
     The arguments in ``sys.argv`` are the name of the cluster, the arguments of `LocalCluster` as
     JSON, and the descriptor of the pipe for the outcome.
     """
-    name, options, descriptor = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
+    name, options, outcome_descriptor = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
     entry = Entry(name)
+    # A list, because `on_signal` must see the service that is only created below.
     service: list[_Service] = []
 
     def on_signal(number: int, frame: object) -> None:
         if not service:
             # The cluster is still starting: this exception makes `start` clean up and fail.
             raise KeyboardInterrupt
-        service[0].ending.set()
+        service[0].stop_requested.set()
 
     signal.signal(signal.SIGTERM, on_signal)
-    with os.fdopen(descriptor, "w") as outcome:
+    with os.fdopen(outcome_descriptor, "w") as outcome_pipe:
         try:
             if not _acquire(entry):
                 raise LocalClusterError(
@@ -185,7 +186,7 @@ def main() -> int:
         except KeyboardInterrupt:
             return 130
         except (LocalClusterError, ValueError, TypeError, OSError) as error:
-            json.dump({"error": str(error)}, outcome)
+            json.dump({"error": str(error)}, outcome_pipe)
             return 1
         service.append(_Service(entry, cluster))
         listener = entry.listen()
@@ -193,16 +194,16 @@ def main() -> int:
         state = describe(name, cluster)
         entry.write(state)
         # The command `start` reads the pipe to its end, and then returns.
-        json.dump({"result": state}, outcome)
+        json.dump({"result": state}, outcome_pipe)
     _leave_terminal(entry.log_path)
-    service[0].ending.wait()
+    service[0].stop_requested.wait()
     # Accept no commands while the cluster stops.
     listener.close()
     cluster.stop()
     entry.forget()
     entry.lock.release()
     # Respond to `stop` last, as its caller may then start another cluster with the same name.
-    for connection in service[0].waiting:
+    for connection in service[0].stop_callers:
         _send(connection, {"result": None})
     return 0
 

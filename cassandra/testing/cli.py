@@ -61,6 +61,7 @@ def _show(state: dict[str, Any], as_json: bool) -> None:
 
 
 def _datacenters(values: list[str]) -> dict[str, int]:
+    """Parse the values of ``--dc``: the number of nodes by the name of the data centre."""
     counts = {}
     for value in values:
         name, separator, count = value.partition("=")
@@ -71,7 +72,8 @@ def _datacenters(values: list[str]) -> dict[str, int]:
 
 
 def _yaml_keys(values: list[str]) -> dict[str, Any]:
-    keys = {}
+    """Parse the values of ``--config``: the settings of cassandra.yaml by name."""
+    settings = {}
     for value in values:
         key, separator, text = value.partition("=")
         if not key or not separator:
@@ -80,10 +82,10 @@ def _yaml_keys(values: list[str]) -> dict[str, Any]:
             )
         # Numbers, lists and null are JSON. A value that is not JSON is taken as a string.
         try:
-            keys[key] = json.loads(text)
+            settings[key] = json.loads(text)
         except json.JSONDecodeError:
-            keys[key] = text
-    return keys
+            settings[key] = text
+    return settings
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -116,6 +118,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _start(arguments: argparse.Namespace) -> None:
+    """Start a background process that runs the cluster, and wait until the cluster is ready."""
     entry = Entry(arguments.name)
     options = _options(arguments)
     if entry.running:
@@ -123,7 +126,7 @@ def _start(arguments: argparse.Namespace) -> None:
             f"a cluster named {arguments.name!r} is running already: stop it first ('stop'), "
             "or give this one another --name"
         )
-    reading, writing = os.pipe()
+    read_end, write_end = os.pipe()
     process = subprocess.Popen(
         [
             sys.executable,
@@ -131,27 +134,27 @@ def _start(arguments: argparse.Namespace) -> None:
             "cassandra.testing.background",
             arguments.name,
             json.dumps(options),
-            str(writing),
+            str(write_end),
         ],
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,
-        pass_fds=(writing,),
+        pass_fds=(write_end,),
         # A new session, so that Ctrl-C in this terminal does not end the process.
         start_new_session=True,
     )
     # Close our copy of the writing end: otherwise `read` below would never return.
-    os.close(writing)
+    os.close(write_end)
     try:
-        with os.fdopen(reading) as stream:
+        with os.fdopen(read_end) as stream:
             # The process closes the pipe when the cluster is ready, or has failed.
-            text = stream.read()
+            outcome = stream.read()
     except KeyboardInterrupt:
         process.send_signal(signal.SIGTERM)
         process.wait()
         raise
     reply: dict[str, Any] = (
-        json.loads(text)
-        if text
+        json.loads(outcome)
+        if outcome
         else {"error": f"it ended with status {process.wait()} and said nothing"}
     )
     if "error" in reply:
@@ -241,7 +244,7 @@ def _seconds(text: str) -> float:
     try:
         seconds = float(text)
     except ValueError:
-        seconds = 0.0
+        seconds = 0.0  # rejected below
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, got {text!r}")
     return seconds
@@ -321,44 +324,49 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    def add(
-        name: str, run: Callable[[argparse.Namespace], None], text: str, node: bool = False
+    def add_command(
+        command_name: str,
+        run: Callable[[argparse.Namespace], None],
+        summary: str,
+        takes_node: bool = False,
     ) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        command = commands.add_parser(
+            command_name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+        )
         command.set_defaults(run=run)
         # `status` shows all clusters by default, the other commands need one.
         name_help = (
             "which cluster (default: all)"
-            if name == "status"
+            if command_name == "status"
             else "which cluster (default: %(default)s)"
         )
         command.add_argument(
-            "--name", default=None if name == "status" else "default", help=name_help
+            "--name", default=None if command_name == "status" else "default", help=name_help
         )
-        if node:
+        if takes_node:
             command.add_argument("node", type=_positive, metavar="NODE", help="its number, from 1")
         return command
 
-    _start_arguments(add("start", _start, "start a cluster, and return when it is ready"))
-    stop = add("stop", _stop, "stop a cluster, and wait until all is gone")
+    _start_arguments(add_command("start", _start, "start a cluster, and return when it is ready"))
+    stop = add_command("stop", _stop, "stop a cluster, and wait until all is gone")
     stop.add_argument("--all", action="store_true", help="all clusters of this user")
-    status = add("status", _status, "show the clusters that run, and their nodes")
+    status = add_command("status", _status, "show the clusters that run, and their nodes")
     status.add_argument("--json", action="store_true", help="as JSON")
-    add("kill", _on_node, "end a node by SIGKILL", node=True)
-    add("pause", _on_node, "stop a node by SIGSTOP: its sockets stay open", node=True)
-    add("resume", _on_node, "let a paused node go on", node=True)
-    add("restart", _on_node, "restart a node, or start a killed one again", node=True)
-    add("decommission", _on_node, "take a node out of the ring", node=True)
-    adding = add("add", _add, "add a node")
-    adding.add_argument("--dc", help="its data centre (default: that of node 1)")
-    adding.add_argument("--rack", help="its rack (default: that of the data centre's last node)")
-    nodetool = add("nodetool", _nodetool, "run nodetool against a node", node=True)
+    add_command("kill", _on_node, "end a node by SIGKILL", takes_node=True)
+    add_command("pause", _on_node, "stop a node by SIGSTOP: its sockets stay open", takes_node=True)
+    add_command("resume", _on_node, "let a paused node go on", takes_node=True)
+    add_command("restart", _on_node, "restart a node, or start a killed one again", takes_node=True)
+    add_command("decommission", _on_node, "take a node out of the ring", takes_node=True)
+    add_node = add_command("add", _add, "add a node")
+    add_node.add_argument("--dc", help="its data centre (default: that of node 1)")
+    add_node.add_argument("--rack", help="its rack (default: that of the data centre's last node)")
+    nodetool = add_command("nodetool", _nodetool, "run nodetool against a node", takes_node=True)
     nodetool.add_argument(
         "arguments",
         nargs=argparse.REMAINDER,
         help="what follows goes to nodetool: status, ring, ...",
     )
-    add("logs", _logs, "print a node's log", node=True)
+    add_command("logs", _logs, "print a node's log", takes_node=True)
     return parser
 
 

@@ -151,7 +151,7 @@ def node_settings(
         settings |= _AUTHENTICATION
     if encryption is not None:
         settings["client_encryption_options"] = dict(encryption)
-    # Last, so that the settings of the application replace all others.
+    # Last, so that the user's settings replace all others.
     settings |= overrides
     return settings
 

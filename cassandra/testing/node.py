@@ -128,9 +128,10 @@ class LocalNode:
             return
         self.state = "stopped"
         log = self.log()
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
+        ending = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
         raise NodeFailed(
-            f"node {self.number} ({self.address}) {how}. The end of its log:\n{tail(log)}", log=log
+            f"node {self.number} ({self.address}) {ending}. The end of its log:\n{tail(log)}",
+            log=log,
         )
 
     def pause(self) -> None:

@@ -18,10 +18,10 @@ def cache_directory(*parts: str) -> str:
     """
     base = os.environ.get("TURBOCQL_CACHE")
     if not base:
-        xdg = os.environ.get("XDG_CACHE_HOME", "")
+        xdg_cache = os.environ.get("XDG_CACHE_HOME", "")
         # The XDG specification says that a relative path must be ignored.
         base = os.path.join(
-            xdg if os.path.isabs(xdg) else os.path.expanduser("~/.cache"), "turbocql"
+            xdg_cache if os.path.isabs(xdg_cache) else os.path.expanduser("~/.cache"), "turbocql"
         )
     path = os.path.join(os.path.abspath(base), *parts)
     try:

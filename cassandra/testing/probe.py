@@ -119,27 +119,27 @@ class Probe:
     def _exchange(self, opcode: int, body: bytes) -> tuple[int, bytes]:
         self._socket.sendall(wire.encode_frame(opcode, body))
         header = wire.decode_header(self._receive(wire.HEADER_LENGTH))
-        answer = self._receive(header.length)
+        response_body = self._receive(header.length)
         # native_protocol_v4.spec, section 2.2: with flag 0x08, warnings (a [string list]) precede
         # the body.
         if header.flags & 0x08:
-            reader = wire.Reader(answer)
+            reader = wire.Reader(response_body)
             for _ in range(reader.short()):
                 reader.string()
-            answer = reader.rest()
+            response_body = reader.rest()
         if header.opcode == wire.ERROR:
-            code, message = wire.decode_error(answer)
+            code, message = wire.decode_error(response_body)
             raise ProbeError(f"error 0x{code:04x}: {message}", code)
-        return header.opcode, answer
+        return header.opcode, response_body
 
     def _receive(self, count: int) -> bytes:
-        chunks = bytearray()
-        while len(chunks) < count:
-            data = self._socket.recv(count - len(chunks))
-            if not data:
+        received = bytearray()
+        while len(received) < count:
+            chunk = self._socket.recv(count - len(received))
+            if not chunk:
                 raise ProbeError("the node closed the connection")
-            chunks += data
-        return bytes(chunks)
+            received += chunk
+        return bytes(received)
 
     def __enter__(self) -> Probe:
         return self

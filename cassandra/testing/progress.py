@@ -47,6 +47,7 @@ class Progress:
         :param detail: the progress of the step, for example "1 of 3 ready".
         """
         now = time.monotonic()
+        # No step is in progress, or the last output is too recent.
         if not self._step or now - self._drawn < (_REDRAW_S if self._live else _SILENCE_S):
             return
         self._drawn = now

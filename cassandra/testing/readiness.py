@@ -39,7 +39,7 @@ class Login:
         return Probe(node.address, self.port, credentials=self.credentials, tls=self.tls)
 
 
-def _lacks(
+def _missing_condition(
     node: LocalNode, view: NodeView, running: Collection[LocalNode], members: Collection[str]
 ) -> str | None:
     """Return what is missing in a node's view of the cluster; None if the node is ready.
@@ -51,31 +51,31 @@ def _lacks(
     # Otherwise two nodes without a schema version would seem to agree below.
     if view.schema_version is None:
         return "has no schema version yet"
-    unseen = sorted(
+    unseen_addresses = sorted(
         other.address for other in running if other is not node and other.address not in view.peers
     )
-    if unseen:
-        return f"does not see {', '.join(unseen)}"
+    if unseen_addresses:
+        return f"does not see {', '.join(unseen_addresses)}"
     # After a node has left, the others list it for a while.
-    extra = sorted(set(view.peers) - set(members))
-    if extra:
-        return f"still lists {', '.join(extra)}"
-    differing = sorted(
+    departed_addresses = sorted(set(view.peers) - set(members))
+    if departed_addresses:
+        return f"still lists {', '.join(departed_addresses)}"
+    disagreeing_addresses = sorted(
         other.address
         for other in running
         if other is not node and view.peers[other.address] != view.schema_version
     )
-    if differing:
-        return f"has another schema version than {', '.join(differing)}"
+    if disagreeing_addresses:
+        return f"has another schema version than {', '.join(disagreeing_addresses)}"
     return None
 
 
-def _look(
-    nodes: Sequence[LocalNode], members: Collection[str], login: Login, everybody: bool
+def _missing_by_node(
+    nodes: Sequence[LocalNode], members: Collection[str], login: Login, check_liveness: bool
 ) -> dict[int, str]:
     """Return what each node lacks, by its number; {} if all nodes are ready.
 
-    :param everybody: True also checks that each node believes that all others are up.
+    :param check_liveness: True also checks that each node believes that all others are up.
     """
     missing: dict[int, str] = {}
     versions = set()
@@ -84,15 +84,15 @@ def _look(
             # A new connection each time, because a node may restart between two calls.
             with login(node) as probe:
                 view = probe.view()
-                lacks = _lacks(node, view, nodes, members)
-                if lacks is None and everybody:
+                condition = _missing_condition(node, view, nodes, members)
+                if condition is None and check_liveness:
                     probe.everybody_answers()
         except (OSError, WireError, ProbeError) as error:
-            lacks = f"no login: {error}" if isinstance(error, OSError) else str(error)
+            condition = f"no login: {error}" if isinstance(error, OSError) else str(error)
         else:
             versions.add(view.schema_version)
-        if lacks is not None:
-            missing[node.number] = lacks
+        if condition is not None:
+            missing[node.number] = condition
     if not missing and len(versions) > 1:
         missing[nodes[0].number] = f"{len(versions)} schema versions in the cluster"
     return missing
@@ -118,21 +118,21 @@ def await_ready(
     members = {node.address for node in nodes if node.state != "decommissioned"}
     running = [node for node in nodes if node.running]
     # A read with consistency ALL fails while a node is stopped on purpose.
-    everybody = len(running) == len(members)
+    check_liveness = len(running) == len(members)
     while True:
         watch()
         # Do not wait for a node whose process has ended: `check` raises an error with its log.
         for node in running:
             node.check()
-        missing = _look(running, members, login, everybody)
+        missing = _missing_by_node(running, members, login, check_liveness)
         if not missing:
             return
         report(f"{len(running) - len(missing)} of {len(running)} ready")
         if time.monotonic() >= deadline:
             reasons = "; ".join(f"node {number} ({reason})" for number, reason in missing.items())
-            first = next(node for node in running if node.number in missing)
+            first_missing_node = next(node for node in running if node.number in missing)
             raise NotReady(
                 f"the cluster was not ready within {timeout:.0f} s: {reasons}. "
-                f"The end of the log of node {first.number}:\n{tail(first.log(), 20)}"
+                f"The end of the log of node {first_missing_node.number}:\n{tail(first_missing_node.log(), 20)}"
             )
         time.sleep(_POLL_S)

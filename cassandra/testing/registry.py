@@ -43,12 +43,12 @@ def _inside(directory: str) -> Iterator[None]:
     exceed. The working directory changes for the whole process, so use this in processes with one
     thread.
     """
-    before = os.getcwd()
+    previous_directory = os.getcwd()
     os.chdir(directory)
     try:
         yield
     finally:
-        os.chdir(before)
+        os.chdir(previous_directory)
 
 
 class Entry:

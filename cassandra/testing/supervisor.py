@@ -64,6 +64,7 @@ class _Supervisor:
             if not data:
                 return
             buffer += data
+            # The last part is an incomplete command, or empty: keep it for the next bytes.
             *lines, buffer = buffer.split(b"\n")
             for line in lines:
                 self.channel.sendall(self.answer(line))
@@ -116,7 +117,7 @@ class _Supervisor:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if _prctl is not None:
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            # If the supervisor has died before the request, the kernel sends no signal.
+            # If the supervisor died before the call of prctl, the kernel sends no signal: check it.
             if os.getppid() != self.pid:
                 os._exit(127)
 

@@ -168,7 +168,7 @@ class Authority:
         self._password = password
         self._count = 0
         if not os.path.exists(self.path):
-            self._make(name, name, [], -_DAY, _LIFE, None)
+            self._make(name, name, [], -_DAY, _LIFE, issuer=None)
         self._certificate, self._key = self._load()
 
     def issue(
@@ -191,7 +191,7 @@ class Authority:
         """
         self._count += 1
         to = to or f"{self._name}-{self._count}"
-        self._make(to, subject or names[0], names, begins, ends, self)
+        self._make(to, subject or names[0], names, begins, ends, issuer=self)
         stem = os.path.join(self.directory, to)
         return f"{stem}.pem", f"{stem}.key"
 
@@ -217,15 +217,17 @@ class Authority:
 
     def _make(
         self,
-        to: str,
+        file_stem: str,
         subject: str,
         names: Sequence[str],
-        begins: datetime.timedelta,
-        ends: datetime.timedelta,
+        valid_from: datetime.timedelta,
+        valid_until: datetime.timedelta,
         issuer: Authority | None,
     ) -> None:
         """Create a certificate, and write its files.
 
+        :param valid_from: when it becomes valid, relative to now.
+        :param valid_until: when it expires, relative to now.
         :param issuer: the CA that signs it. None creates the certificate of a CA, signed by itself.
         """
         from cryptography import x509
@@ -241,8 +243,8 @@ class Authority:
             .issuer_name(name if issuer is None else issuer._certificate.subject)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now + begins)
-            .not_valid_after(now + ends)
+            .not_valid_before(now + valid_from)
+            .not_valid_after(now + valid_until)
             .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), True)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
         )
@@ -258,7 +260,7 @@ class Authority:
                 x509.SubjectAlternativeName(list(map(_general_name, names))), False
             )
             certificate = builder.sign(issuer._key, hashes.SHA256())
-        self._write(to, key, certificate, None if issuer is None else [issuer._certificate])
+        self._write(file_stem, key, certificate, None if issuer is None else [issuer._certificate])
 
     def _write(
         self,
@@ -274,10 +276,12 @@ class Authority:
         pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
         _write(f"{path}.key", key.private_bytes(pem, pkcs8, serialization.NoEncryption()))
         if self._password is not None:
-            locked = serialization.BestAvailableEncryption(self._password.encode())
+            encryption = serialization.BestAvailableEncryption(self._password.encode())
             _write(
                 f"{path}.p12",
-                pkcs12.serialize_key_and_certificates(to.encode(), key, certificate, chain, locked),
+                pkcs12.serialize_key_and_certificates(
+                    to.encode(), key, certificate, chain, encryption
+                ),
             )
         # Write the certificate last: if it exists, the other files are complete.
         _write(f"{path}.pem", certificate.public_bytes(pem))

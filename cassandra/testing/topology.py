@@ -28,9 +28,9 @@ def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, i
         counts = dict(nodes)
     elif isinstance(nodes, int):
         names = list(datacenters or ["dc1"])
-        share, rest = divmod(nodes, len(names))
+        nodes_each, rest = divmod(nodes, len(names))
         # If the nodes cannot be divided evenly, the first data centres have one more.
-        counts = {name: share + (index < rest) for index, name in enumerate(names)}
+        counts = {name: nodes_each + (index < rest) for index, name in enumerate(names)}
     else:
         names = list(datacenters or [f"dc{index}" for index in range(1, len(nodes) + 1)])
         if len(names) != len(nodes):
@@ -92,11 +92,17 @@ def tokens_of(locations: Sequence[NodeLocation], tokens_per_node: int) -> list[l
     tokens = []
     next_index = dict.fromkeys(datacenters, 0)
     for location in locations:
-        count = sum(other.datacenter == location.datacenter for other in locations)
-        # The lowest token means "no token" to the server, so begin after it.
+        datacenter_size = sum(other.datacenter == location.datacenter for other in locations)
+        # The lowest token means "no token" to the server, so begin after it. The data centres begin
+        # 1000 tokens apart, so that no two nodes have the same token.
         offset = _LOWEST_TOKEN + 1 + datacenters.index(location.datacenter) * 1000
-        step = _TOKENS // (count * tokens_per_node)
-        first = next_index[location.datacenter]
+        step = _TOKENS // (datacenter_size * tokens_per_node)
+        index_in_datacenter = next_index[location.datacenter]
         next_index[location.datacenter] += 1
-        tokens.append([offset + step * (first + count * turn) for turn in range(tokens_per_node)])
+        tokens.append(
+            [
+                offset + step * (index_in_datacenter + datacenter_size * turn)
+                for turn in range(tokens_per_node)
+            ]
+        )
     return tokens

@@ -157,22 +157,22 @@ class Reader:
 
     def skip_type(self) -> None:
         """Skip the [option] that describes a column's type (section 4.2.5.2)."""
-        kind = self.short()
-        if kind == _TYPE_CUSTOM:
+        type_code = self.short()
+        if type_code == _TYPE_CUSTOM:
             self.string()
-        elif kind in (_TYPE_LIST, _TYPE_SET):
+        elif type_code in (_TYPE_LIST, _TYPE_SET):
             self.skip_type()
-        elif kind == _TYPE_MAP:
+        elif type_code == _TYPE_MAP:
             self.skip_type()
             self.skip_type()
-        elif kind == _TYPE_UDT:
+        elif type_code == _TYPE_UDT:
             # keyspace, name, and (name, type) of each field
             self.string()
             self.string()
             for _ in range(self.short()):
                 self.string()
                 self.skip_type()
-        elif kind == _TYPE_TUPLE:
+        elif type_code == _TYPE_TUPLE:
             for _ in range(self.short()):
                 self.skip_type()
 
@@ -191,20 +191,20 @@ def decode_rows(body: bytes) -> list[dict[str, bytes | None]]:
     reader = Reader(body)
     if reader.int32() != _KIND_ROWS:
         return []
-    flags, columns = reader.int32(), reader.int32()
+    flags, column_count = reader.int32(), reader.int32()
     if flags & _FLAG_MORE_PAGES:
-        reader.blob()
+        reader.blob()  # the paging state
     # We never ask to skip the metadata, and could not decode the rows without it.
     if flags & _FLAG_NO_METADATA:
         raise WireError("a result without metadata, which was not asked for")
     if flags & _FLAG_GLOBAL_TABLE:
-        reader.string()
-        reader.string()
-    names = []
-    for _ in range(columns):
+        reader.string()  # keyspace
+        reader.string()  # table
+    column_names = []
+    for _ in range(column_count):
         if not flags & _FLAG_GLOBAL_TABLE:
-            reader.string()
-            reader.string()
-        names.append(reader.string())
+            reader.string()  # keyspace
+            reader.string()  # table
+        column_names.append(reader.string())
         reader.skip_type()
-    return [{name: reader.blob() for name in names} for _ in range(reader.int32())]
+    return [{name: reader.blob() for name in column_names} for _ in range(reader.int32())]

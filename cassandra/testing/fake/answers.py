@@ -45,6 +45,12 @@ __all__ = [
 # Flags of an envelope (section 2.4.1.2), and of the metadata of rows (section 4.2.5.2).
 _TRACING, _CUSTOM_PAYLOAD, _WARNING = 0x02, 0x04, 0x08
 _GLOBAL_TABLE, _MORE_PAGES, _NO_METADATA, _METADATA_CHANGED = 0x1, 0x2, 0x4, 0x8
+# The kind of a RESULT, as the [int] with which its body begins (section 4.2.5).
+_KIND_VOID = b"\0\0\0\x01"
+_KIND_ROWS = b"\0\0\0\x02"
+_KIND_SET_KEYSPACE = b"\0\0\0\x03"
+_KIND_PREPARED = b"\0\0\0\x04"
+_KIND_SCHEMA_CHANGE = b"\0\0\0\x05"
 
 
 class Answer:
@@ -123,12 +129,12 @@ class Message(Answer):
         :param tracing_id: the tracing id; None for no id, unless the request asks for tracing.
         :param custom_payload: the custom payload; None for no payload.
         """
-        # A copy, because `void()` returns the same object to all callers.
-        other = Message(self._opcode, self._encode)
-        other._warnings = warnings
-        other._tracing_id = tracing_id
-        other._payload = custom_payload or {}
-        return other
+        # Do not change `self`, because `void()` returns the same object to all callers.
+        copy = Message(self._opcode, self._encode)
+        copy._warnings = warnings
+        copy._tracing_id = tracing_id
+        copy._payload = custom_payload or {}
+        return copy
 
     def perform(self, request: Request) -> None:
         opcode, flags, body = self.envelope(request)
@@ -138,6 +144,7 @@ class Message(Answer):
         body = self._encode(request)
         tracing_id = self._tracing_id
         payload = self._payload
+        # ScyllaDB adds the routing of a tablet to results, but not to errors.
         if request.routing_payload is not None and self._opcode == Opcode.RESULT:
             payload = {**payload, **request.routing_payload}
         if (
@@ -172,7 +179,7 @@ def message(opcode: int, body: bytes) -> Message:
 
 # The body of a RESULT begins with its kind: 1 Void, 2 Rows, 3 Set_keyspace, 4 Prepared, 5
 # Schema_change (section 4.2.5).
-_VOID = message(Opcode.RESULT, b"\0\0\0\x01")
+_VOID = message(Opcode.RESULT, _KIND_VOID)
 
 
 def void() -> Message:
@@ -185,7 +192,7 @@ def set_keyspace(keyspace: str) -> Message:
 
     :param keyspace: the name of the keyspace.
     """
-    return message(Opcode.RESULT, b"\0\0\0\x03" + string(keyspace))
+    return message(Opcode.RESULT, _KIND_SET_KEYSPACE + string(keyspace))
 
 
 def schema_change_body(
@@ -218,7 +225,8 @@ def schema_change(
     :param arguments: the argument types of a function or aggregate.
     """
     return message(
-        Opcode.RESULT, b"\0\0\0\x05" + schema_change_body(change, target, keyspace, name, arguments)
+        Opcode.RESULT,
+        _KIND_SCHEMA_CHANGE + schema_change_body(change, target, keyspace, name, arguments),
     )
 
 
@@ -241,9 +249,9 @@ def error(code: int, message: str = "primed", **fields: Any) -> Message:
     return Message(Opcode.ERROR, lambda request: error_body(code, message, fields, request))
 
 
-def _column_specs(names: Sequence[str], kinds: Sequence[Type], version: int) -> bytes:
+def _column_specs(names: Sequence[str], types: Sequence[Type], version: int) -> bytes:
     return b"".join(
-        string(name) + kind.option(version) for name, kind in zip(names, kinds, strict=True)
+        string(name) + kind.option(version) for name, kind in zip(names, types, strict=True)
     )
 
 
@@ -262,7 +270,15 @@ def metadata_id_of(columns: Columns) -> bytes:
 class _Rows:
     """Encodes the body of a Rows result: all rows, or the page that a request asks for."""
 
-    __slots__ = ("_columns", "_encoded", "_kinds", "_metadata_id", "_names", "_specs", "_table")
+    __slots__ = (
+        "_columns",
+        "_encoded",
+        "_metadata_id",
+        "_names",
+        "_specs_by_version",
+        "_table",
+        "_types",
+    )
 
     def __init__(
         self,
@@ -274,15 +290,15 @@ class _Rows:
     ) -> None:
         check_columns(columns)
         self._names = [name for name, _ in columns]
-        self._kinds = [parse_type(kind) for _, kind in columns]
+        self._types = [parse_type(kind) for _, kind in columns]
         # Encode the rows once, not for each request: the node must not be slower than the driver.
         self._encoded = [
-            encode_row(self._kinds, columns, row, index) for index, row in enumerate(rows)
+            encode_row(self._types, columns, row, index) for index, row in enumerate(rows)
         ]
         self._metadata_id = metadata_id if metadata_id is not None else metadata_id_of(columns)
         self._table = _table(keyspace, table)
         # The encoded columns by protocol version, in which the types have different options.
-        self._specs: dict[int, bytes] = {}
+        self._specs_by_version: dict[int, bytes] = {}
 
     def whole(self, request: Request, paging_state: bytes | None) -> bytes:
         return self._body(request, self._encoded, paging_state)
@@ -299,7 +315,7 @@ class _Rows:
     def _body(
         self, request: Request, encoded: Sequence[bytes], paging_state: bytes | None
     ) -> bytes:
-        flags, count = 0, len(self._kinds).to_bytes(4, "big")
+        flags, column_count = 0, len(self._types).to_bytes(4, "big")
         parts: list[bytes] = []
         if paging_state is not None:
             flags |= _MORE_PAGES
@@ -315,12 +331,13 @@ class _Rows:
             flags |= _NO_METADATA
         if not flags & _NO_METADATA:
             flags |= _GLOBAL_TABLE
-            specs = self._specs.get(request.version)
+            specs = self._specs_by_version.get(request.version)
             if specs is None:
-                specs = self._table + _column_specs(self._names, self._kinds, request.version)
-                self._specs[request.version] = specs
+                specs = self._table + _column_specs(self._names, self._types, request.version)
+                self._specs_by_version[request.version] = specs
             parts.append(specs)
-        head = b"\0\0\0\x02" + flags.to_bytes(4, "big") + count
+        # The kind of result (Rows), the flags and the number of columns.
+        head = _KIND_ROWS + flags.to_bytes(4, "big") + column_count
         return b"".join([head, *parts, len(encoded).to_bytes(4, "big"), *encoded])
 
 
@@ -416,7 +433,7 @@ class Prepared:
         """
         version = request.version
         # The id, and with version 5 or an extension the id of the result's columns.
-        parts = [b"\0\0\0\x04", short_bytes(self.query_id)]
+        parts = [_KIND_PREPARED, short_bytes(self.query_id)]
         if request.connection.has_metadata_ids:
             parts.append(short_bytes(self.metadata_id))
         # The metadata of the bind markers.

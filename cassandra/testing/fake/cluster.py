@@ -80,7 +80,7 @@ class FakeCluster:
         self._node_class = node_class
         self._thread: NodeThread | None = None
         self._prefix = ""
-        self._numbered = 0  # nodes since the start, including removed ones
+        self._created_count = 0  # nodes since the start, including removed ones
         self._primes: list[tuple[Match, Answerable]] = []
         self._statements: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self.nodes: list[FakeNode] = []
@@ -107,13 +107,13 @@ class FakeCluster:
         """Start all nodes on addresses 127.0.z.*, with a z for which all addresses and a port are
         free.
         """
-        fault: OSError | None = None
+        last_error: OSError | None = None
         # Try z in random order, so that test processes that run at the same time rarely collide.
-        for third in random.sample(range(100, 250), _TRIES):
+        for third_octet in random.sample(range(100, 250), _TRIES):
             try:
-                self._start_all(f"127.0.{third}.", 0)
+                self._start_all(f"127.0.{third_octet}.", 0)
             except OSError as error:
-                fault = error
+                last_error = error
                 # Another process uses one of the addresses: start all nodes again with another z.
                 for node in self.nodes:
                     node.stop()
@@ -124,30 +124,30 @@ class FakeCluster:
                 return
         raise OSError(
             f"no free loopback addresses were found for {len(self._locations)} nodes"
-        ) from fault
+        ) from last_error
 
     def _start_all(self, prefix: str, port: int) -> None:
-        self._prefix, self._port, self._numbered = prefix, port, 0
+        self._prefix, self._port, self._created_count = prefix, port, 0
         for index, (datacenter, rack) in enumerate(self._locations):
             token = index * _RING // len(self._locations) - _RING // 2
             self._start_new(datacenter, rack, token)
 
     def _start_new(self, datacenter: str, rack: str, token: int) -> FakeNode:
-        self._numbered += 1
+        self._created_count += 1
         settings: dict[str, Any] = {
             "datacenter": datacenter,
             "rack": rack,
             "tokens": (str(token),),
             # The nodes have the same ids in each run, so that the output of tests can be compared.
-            "host_id": uuid.UUID(int=self._numbered),
+            "host_id": uuid.UUID(int=self._created_count),
             "thread": self._thread,
             **self._settings,
         }
-        address = f"{self._prefix}{self._numbered}"
+        address = f"{self._prefix}{self._created_count}"
         if self._scylla is not None:
             settings["scylla"] = self._scylla
-        make = self._node_class or (FakeNode if self._scylla is None else ScyllaNode)
-        node = make(address, self._port, **settings)
+        make_node = self._node_class or (FakeNode if self._scylla is None else ScyllaNode)
+        node = make_node(address, self._port, **settings)
         node.start()
         self._port = node.port
         for query, args, options in self._statements:
@@ -299,12 +299,12 @@ class FakeCluster:
         :param token: its token; None for the smallest positive token that no node owns.
         """
         used_tokens = {int(node.tokens[0]) for node in self.nodes}
-        chosen = (
+        new_token = (
             token
             if token is not None
             else next(number for number in range(1, 1 << 20) if number not in used_tokens)
         )
-        node = self._start_new(datacenter or self.nodes[0].datacenter, rack, chosen)
+        node = self._start_new(datacenter or self.nodes[0].datacenter, rack, new_token)
         self.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
         self.tell("STATUS_CHANGE", "UP", node)
         return node

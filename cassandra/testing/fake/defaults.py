@@ -79,14 +79,14 @@ class DefaultAnswers:
         return message(Opcode.AUTH_SUCCESS, long_bytes(None))
 
     def _on_register(self, request: Request) -> Message:
-        allowed = set(EVENTS)
+        allowed_types = set(EVENTS)
         if self.has_client_routes:
-            allowed.add(ROUTES_EVENT)
+            allowed_types.add(ROUTES_EVENT)
         if DRAIN_EVENT in self.supported:
-            allowed.add(DRAIN_EVENT)
-        for kind in request.event_types:
-            if kind not in allowed:
-                return error(ErrorCode.PROTOCOL_ERROR, f"Invalid value '{kind}' for Type")
+            allowed_types.add(DRAIN_EVENT)
+        for event_type in request.event_types:
+            if event_type not in allowed_types:
+                return error(ErrorCode.PROTOCOL_ERROR, f"Invalid value '{event_type}' for Type")
         # A further REGISTER adds to the types of earlier REGISTER messages.
         connection = request.connection
         connection.event_types = tuple(
@@ -96,9 +96,9 @@ class DefaultAnswers:
 
     def _on_query(self, request: Request) -> Message:
         text = request.query or ""
-        use = _USE.match(text)
-        if use is not None:
-            return self._use(request, use[1])
+        use_match = _USE.match(text)
+        if use_match is not None:
+            return self._use(request, use_match[1])
         if "system" in text:
             answer = system_tables.answer_to(cast("FakeNode", self), request)
             if answer is not None:
@@ -113,10 +113,10 @@ class DefaultAnswers:
         """
         if not self.strict:
             return void()
-        near: str | None = None
+        nearest_query: str | None = None
         for query in request.queries:
-            near = near or self._script.nearest(query)
-        hint = "" if near is None else f"; the nearest is {near!r}"
+            nearest_query = nearest_query or self._script.nearest(query)
+        hint = "" if nearest_query is None else f"; the nearest is {nearest_query!r}"
         return error(ErrorCode.INVALID, f"nothing is primed for {description}{hint}")
 
     def _use(self, request: Request, name: str) -> Message:

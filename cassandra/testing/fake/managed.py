@@ -70,7 +70,7 @@ class KeyspacesNode(FakeNode):
         )
         self.partitioner = "com.amazonaws.cassandra.DefaultPartitioner"
         self._sigv4 = sigv4
-        self._created: dict[tuple[str, str], str] = {}  # status by (keyspace, table)
+        self._status_by_table: dict[tuple[str, str], str] = {}  # status by (keyspace, table)
 
     def _on_auth_response(self, request: Request) -> Message:
         token = request.token or b""
@@ -90,10 +90,10 @@ class KeyspacesNode(FakeNode):
         refusal = self._refused_level(request, bool(_WRITE.match(text)))
         if refusal is not None:
             return refusal
-        created = _CREATE_TABLE.match(text)
-        if created is not None:
-            self._created[created[1], created[2]] = "CREATING"
-            return schema_change("CREATED", "TABLE", created[1], created[2])
+        create_match = _CREATE_TABLE.match(text)
+        if create_match is not None:
+            self._status_by_table[create_match[1], create_match[2]] = "CREATING"
+            return schema_change("CREATED", "TABLE", create_match[1], create_match[2])
         return super()._on_query(request)
 
     def _on_batch(self, request: Request) -> Message:
@@ -119,15 +119,15 @@ class KeyspacesNode(FakeNode):
 
     def _statuses(self) -> Message:
         columns = [("keyspace_name", "text"), ("table_name", "text"), ("status", "text")]
-        rows = [[*name, status] for name, status in self._created.items()]
-        # The next query finds these tables ACTIVE.
-        for (keyspace, table), status in self._created.items():
+        rows = [[*name, status] for name, status in self._status_by_table.items()]
+        # A table is CREATING in the first query for its status. The next query finds it ACTIVE.
+        for (keyspace, table), status in self._status_by_table.items():
             if status == "CREATING":
-                self._make(keyspace, table)
-                self._created[keyspace, table] = "ACTIVE"
+                self._add_to_schema(keyspace, table)
+                self._status_by_table[keyspace, table] = "ACTIVE"
         return paged(columns, rows, keyspace="system_schema_mcs", table="tables")
 
-    def _make(self, keyspace: str, table: str) -> None:
+    def _add_to_schema(self, keyspace: str, table: str) -> None:
         """Add a table to system_schema. It only has a partition key, `id`."""
         name = {"keyspace_name": keyspace, "table_name": table}
         if not any(

@@ -674,9 +674,9 @@ class FakeNode(DefaultAnswers):
         connection.send(stream, *self._protocol_error(text))
 
     def _answer(self, request: Request) -> None:
-        primed = self._script.answer_to(request)
-        if primed is not None:
-            primed.perform(request)
+        primed_answer = self._script.answer_to(request)
+        if primed_answer is not None:
+            primed_answer.perform(request)
             return
         if not request.connection.ready and request.opcode not in _BEFORE_READY:
             name = Opcode(request.opcode).name
@@ -685,12 +685,12 @@ class FakeNode(DefaultAnswers):
             return
         # Look the method up by name, so that subclasses can answer differently.
         name = Opcode(request.opcode).name
-        answer_to = getattr(self, f"_on_{name.lower()}", None)
-        if answer_to is None:
+        answer_method = getattr(self, f"_on_{name.lower()}", None)
+        if answer_method is None:
             text = f"Unexpected message {name}: prime an answer"
             request.connection.send(request.stream, *self._protocol_error(text))
             return
-        answer: Answer = answer_to(request)
+        answer: Answer = answer_method(request)
         answer.perform(request)
         if request.opcode == Opcode.STARTUP and not request.connection.started:
             request.connection.start(request)

@@ -99,9 +99,10 @@ class Placement:
 
     def _random_replicas(self, keyspace: str) -> tuple[Replica, ...]:
         members = list(self._members())
-        chosen = self._random.sample(members, min(self._factors[keyspace], len(members)))
+        replica_members = self._random.sample(members, min(self._factors[keyspace], len(members)))
         replicas = [
-            Replica(member.host_id, self._random.randrange(member.shards)) for member in chosen
+            Replica(member.host_id, self._random.randrange(member.shards))
+            for member in replica_members
         ]
         # In a strongly consistent table the leader comes first. In other tables, the replicas are
         # in the order of their host ids.
@@ -150,16 +151,18 @@ class Placement:
     def _on_ring(self, keyspace: str, token: int) -> tuple[Replica, ...]:
         """Return the first nodes along the ring from a token on, as SimpleStrategy does."""
         ring = sorted(
-            (token, index)
+            (member_token, index)
             for index, member in enumerate(self._members())
-            for token in member.tokens
+            for member_token in member.tokens
         )
+        # -1 sorts before all indexes, so a node that owns exactly this token is found.
         start = bisect_left(ring, (token, -1))
         members = self._members()
         replicas: dict[int, Replica] = {}
         for step in range(len(ring)):
             index = ring[(start + step) % len(ring)][1]
             member = members[index]
+            # A node has several tokens, and so may come again: it counts once.
             replicas.setdefault(
                 index, Replica(member.host_id, shard_of(token, member.shards, member.ignore_msb))
             )

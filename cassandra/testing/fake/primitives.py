@@ -192,11 +192,11 @@ def unsigned_vint(number: int) -> bytes:
 
     The number of leading 1 bits of the first byte is the number of bytes after it.
     """
-    for extra in range(8):
-        if number < 1 << (7 * (extra + 1)):
-            mark = 0xFF00 >> extra & 0xFF  # `extra` leading 1 bits
-            data = number.to_bytes(extra + 1, "big")
-            return bytes([data[0] | mark]) + data[1:]
+    for extra_bytes in range(8):
+        if number < 1 << (7 * (extra_bytes + 1)):
+            length_bits = 0xFF00 >> extra_bytes & 0xFF  # `extra_bytes` leading 1 bits
+            data = number.to_bytes(extra_bytes + 1, "big")
+            return bytes([data[0] | length_bits]) + data[1:]
     return b"\xff" + number.to_bytes(8, "big")
 
 

@@ -83,40 +83,40 @@ class Prime:
 class Script:
     """The primes of a node. A later prime takes precedence over an earlier one."""
 
-    __slots__ = ("_lines",)
+    __slots__ = ("_primes",)
 
     def __init__(self) -> None:
         # The latest prime first. Each change replaces the tuple, because the node's thread may read
         # it at any time.
-        self._lines: tuple[Prime, ...] = ()
+        self._primes: tuple[Prime, ...] = ()
 
     def prime(self, match: Match, answer: Answerable, times: int | None) -> Prime:
         """Add a prime for the next `times` matching requests, or for all."""
         text = match if isinstance(match, str) else None
-        line = Prime(self, matcher(match), as_answer(answer), times, text)
-        self._lines = (line, *self._lines)
-        return line
+        prime = Prime(self, matcher(match), as_answer(answer), times, text)
+        self._primes = (prime, *self._primes)
+        return prime
 
-    def remove(self, line: Prime) -> None:
+    def remove(self, prime: Prime) -> None:
         """Remove a prime."""
-        self._lines = tuple(other for other in self._lines if other is not line)
+        self._primes = tuple(other for other in self._primes if other is not prime)
 
     def clear(self) -> None:
         """Remove all primes."""
-        self._lines = ()
+        self._primes = ()
 
     def nearest(self, text: str) -> str | None:
         """Return the most similar primed statement, or None if none is similar."""
-        texts = [line.text for line in self._lines if line.text is not None]
+        texts = [prime.text for prime in self._primes if prime.text is not None]
         return next(iter(difflib.get_close_matches(text, texts, 1)), None)
 
     def answer_to(self, request: Request) -> Answer | None:
         """Return the answer of the first matching prime, or None if no prime matches."""
-        for line in self._lines:
-            if line.matches(request):
-                line.used += 1
+        for prime in self._primes:
+            if prime.matches(request):
+                prime.used += 1
                 # Remove a used-up prime, so that an older prime for the same CQL applies again.
-                if line.times is not None and line.used >= line.times:
-                    self.remove(line)
-                return line.answer
+                if prime.times is not None and prime.used >= prime.times:
+                    self.remove(prime)
+                return prime.answer
         return None

@@ -132,8 +132,8 @@ class ScyllaNode(FakeNode):
         if scylla.metadata_ids:
             supported["SCYLLA_USE_METADATA_ID"] = [""]
         if self.shard_aware_port:
-            kind = "SCYLLA_SHARD_AWARE_PORT" + ("_SSL" if self._ssl_context else "")
-            supported[kind] = [str(self.shard_aware_port)]
+            port_option = "SCYLLA_SHARD_AWARE_PORT" + ("_SSL" if self._ssl_context else "")
+            supported[port_option] = [str(self.shard_aware_port)]
         return message(Opcode.SUPPORTED, string_multimap(supported))
 
     # -- statements --------------------------------------------------------------------------------
@@ -145,18 +145,24 @@ class ScyllaNode(FakeNode):
 
     def _make_prepared(self, text: str) -> Prepared:
         """Describe a statement by the columns of its table, if `Scylla.tables` has it."""
-        named = _TABLE_NAME.search(text)
-        table = self.scylla.tables.get((named[1], named[2])) if named is not None else None
-        if named is None or table is None:
+        table_match = _TABLE_NAME.search(text)
+        table = (
+            self.scylla.tables.get((table_match[1], table_match[2]))
+            if table_match is not None
+            else None
+        )
+        if table_match is None or table is None:
             return super()._make_prepared(text)
-        names = _markers(text)
+        marker_names = _markers(text)
         return Prepared(
             text,
-            [(name, table.columns.get(name, "int")) for name in names],
+            [(name, table.columns.get(name, "int")) for name in marker_names],
             _result_columns(text, table),
-            [names.index(name) for name in table.key] if set(table.key) <= set(names) else (),
-            keyspace=named[1],
-            table=named[2],
+            [marker_names.index(name) for name in table.key]
+            if set(table.key) <= set(marker_names)
+            else (),
+            keyspace=table_match[1],
+            table=table_match[2],
         )
 
     def _on_execute(self, request: Request) -> Answer:
@@ -167,17 +173,17 @@ class ScyllaNode(FakeNode):
 
     def _answer(self, request: Request) -> None:
         if request.opcode == Opcode.EXECUTE:
-            self._count(request)
+            self._count_arrival(request)
         super()._answer(request)
 
-    def _count(self, request: Request) -> None:
+    def _count_arrival(self, request: Request) -> None:
         """Count an EXECUTE in `arrivals`; inform the client about a tablet whose replicas it
         missed.
         """
         prepared = self.statement_of(request)
         if prepared is None or not prepared.pk_indexes:
             return
-        key = _key(request.values, prepared.pk_indexes)
+        key = _partition_key(request.values, prepared.pk_indexes)
         if key is None:
             return
         # Find out if this node and this shard have the partition.
@@ -237,14 +243,15 @@ def _result_columns(text: str, table: Table) -> list[tuple[str, str]]:
     return [(name, table.columns.get(name, "int")) for name in columns]
 
 
-def _key(values: Sequence[Any], indexes: Sequence[int]) -> bytes | None:
+def _partition_key(values: Sequence[Any], indexes: Sequence[int]) -> bytes | None:
     """Return the serialized partition key; None if a value of it is not bound."""
     parts = [values[index] for index in indexes if index < len(values)]
     if len(parts) < len(indexes) or not all(isinstance(part, bytes) for part in parts):
         return None
     if len(parts) == 1:
-        only: bytes = parts[0]
-        return only
+        value: bytes = parts[0]
+        return value
+    # A composite key: each value follows its length, and precedes a zero byte.
     return b"".join(len(part).to_bytes(2, "big") + part + b"\0" for part in parts)
 
 

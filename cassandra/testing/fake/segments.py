@@ -91,34 +91,44 @@ def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
     self-contained.
     """
     frames: list[bytes] = []
-    waiting: list[bytes] = []
-    size = 0
+    shared_envelopes: list[bytes] = []
+    shared_size = 0
     for envelope in envelopes:
         # Close a frame that has no space for this envelope.
-        if size + len(envelope) > MAX_PAYLOAD and waiting:
-            frames.append(encode_segment(b"".join(waiting), True, compressed))
-            waiting, size = [], 0
+        if shared_size + len(envelope) > MAX_PAYLOAD and shared_envelopes:
+            frames.append(
+                encode_segment(
+                    b"".join(shared_envelopes), self_contained=True, compressed=compressed
+                )
+            )
+            shared_envelopes, shared_size = [], 0
         if len(envelope) > MAX_PAYLOAD:
             frames += [
-                encode_segment(envelope[start : start + MAX_PAYLOAD], False, compressed)
+                encode_segment(
+                    envelope[start : start + MAX_PAYLOAD],
+                    self_contained=False,
+                    compressed=compressed,
+                )
                 for start in range(0, len(envelope), MAX_PAYLOAD)
             ]
         else:
-            waiting.append(envelope)
-            size += len(envelope)
-    if waiting:
-        frames.append(encode_segment(b"".join(waiting), True, compressed))
+            shared_envelopes.append(envelope)
+            shared_size += len(envelope)
+    if shared_envelopes:
+        frames.append(
+            encode_segment(b"".join(shared_envelopes), self_contained=True, compressed=compressed)
+        )
     return b"".join(frames)
 
 
 class SegmentReader:
     """Removes the frames from received bytes."""
 
-    __slots__ = ("_buffer", "_compressed", "_header")
+    __slots__ = ("_buffer", "_compressed", "_header_length")
 
     def __init__(self, compressed: bool) -> None:
         self._compressed = compressed
-        self._header = 8 if compressed else 6
+        self._header_length = 8 if compressed else 6
         self._buffer = b""
 
     def feed(self, data: bytes) -> bytes:
@@ -129,12 +139,12 @@ class SegmentReader:
         # Copying the buffer each time is slow for large frames, but tests send small requests.
         buffer = self._buffer + data if self._buffer else data
         payloads: list[bytes] = []
-        position, end, size = 0, len(buffer), self._header
-        while end - position >= size:
-            header = buffer[position : position + size]
-            length, plain = self._lengths(header)
-            start = position + size
-            if end - start < length + 4:
+        position, end, header_length = 0, len(buffer), self._header_length
+        while end - position >= header_length:
+            header = buffer[position : position + header_length]
+            length, uncompressed_size = self._lengths(header)
+            start = position + header_length
+            if end - start < length + 4:  # the CRC32 follows the payload
                 break
             block = buffer[start : start + length]
             position = start + length + 4
@@ -142,7 +152,9 @@ class SegmentReader:
                 buffer[start + length : position], "little"
             ):
                 raise WireError("the CRC32 of a frame's payload does not match")
-            payloads.append(lz4_decompress(block, plain) if plain else block)
+            payloads.append(
+                lz4_decompress(block, uncompressed_size) if uncompressed_size else block
+            )
         self._buffer = buffer[position:]
         return payloads[0] if len(payloads) == 1 else b"".join(payloads)
 

@@ -155,7 +155,8 @@ def _port(node: FakeNode) -> int:
         return 0
 
 
-def _described(columns: Sequence[_Column], nodes: Sequence[FakeNode]) -> Table:
+def _rows_of_nodes(columns: Sequence[_Column], nodes: Sequence[FakeNode]) -> Table:
+    """Return (columns, rows) of a table that has one row for each of `nodes`."""
     rows = [{name: read(node) for name, _, read in columns} for node in nodes]
     return [(name, kind) for name, kind, _ in columns], rows
 
@@ -163,11 +164,11 @@ def _described(columns: Sequence[_Column], nodes: Sequence[FakeNode]) -> Table:
 def _table(node: FakeNode, name: str) -> Table | None:
     """Return (columns, rows) of a table; None if the node has no such table."""
     if name == "system.local":
-        return _described(_LOCAL, [node])
+        return _rows_of_nodes(_LOCAL, [node])
     if name == "system.peers":
-        return _described(_PEERS, node.peers)
+        return _rows_of_nodes(_PEERS, node.peers)
     if name == "system.peers_v2" and node.has_peers_v2:
-        return _described(_PEERS_V2, node.peers)
+        return _rows_of_nodes(_PEERS_V2, node.peers)
     columns = (
         SCHEMA_TABLES.get(name)
         or (SCHEMA_TABLES_OF_5_0.get(name) if node.has_peers_v2 else None)
@@ -194,34 +195,36 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
     table = _table(node, name)
     if table is None:
         return _refusal(f"unconfigured table {name.partition('.')[2]}")
-    columns, content = table
-    by_name = dict(columns)
+    columns, rows = table
+    column_types = dict(columns)
     selection = match["columns"].strip()
-    names = (
-        list(by_name)
+    selected = (
+        list(column_types)
         if selection == "*"
         else [part.strip().lower() for part in selection.split(",")]
     )
     # A real server raises this error too. Drivers react to it by reading other tables or columns.
-    unknown = [column for column in names if column not in by_name]
+    unknown = [column for column in selected if column not in column_types]
     if unknown:
         return _refusal(f"Undefined column name {unknown[0]} in table {name}")
     # Filter the rows by the conditions of WHERE.
-    bound = iter(request.values)
-    for text in _AND.split(match["where"].strip()) if match["where"] else ():
-        condition = _CONDITION.match(text.strip())
-        if condition is None or condition[1].lower() not in by_name:
+    bound_values = iter(request.values)
+    for condition_text in _AND.split(match["where"].strip()) if match["where"] else ():
+        condition = _CONDITION.match(condition_text.strip())
+        if condition is None or condition[1].lower() not in column_types:
             return _refusal(f"this node does not understand the condition {match['where']!r}")
         column = condition[1].lower()
         values = {
-            _bound(next(bound, None), by_name[column]) if value == "?" else _unquoted(value)
+            _bound(next(bound_values, None), column_types[column])
+            if value == "?"
+            else _unquoted(value)
             for value in _VALUE.findall(condition[2])
         }
         # Compare values as strings, because we do not convert the literals of the WHERE clause.
-        content = [row for row in content if str(row.get(column)) in values]
+        rows = [row for row in rows if str(row.get(column)) in values]
     return paged(
-        [(column, by_name[column]) for column in names],
-        [[row.get(column) for column in names] for row in content],
+        [(column, column_types[column]) for column in selected],
+        [[row.get(column) for column in selected] for row in rows],
         keyspace=name.partition(".")[0],
         table=name.partition(".")[2],
     )

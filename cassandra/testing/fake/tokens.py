@@ -35,7 +35,7 @@ def _signed_tail(data: bytes) -> int:
 
 def token_of(key: bytes) -> int:
     """Return the token of a serialized partition key."""
-    # The blocks of 16 bytes.
+    # The two halves of the hash. Mix in each block of 16 bytes first.
     first = second = 0
     blocks_end = len(key) // 16 * 16
     for offset in range(0, blocks_end, 16):
@@ -45,7 +45,7 @@ def token_of(key: bytes) -> int:
         first = (_rotated(first, 27) + second) * 5 + 0x52DCE729 & _MASK
         second ^= _rotated(high * _C2 & _MASK, 33) * _C1 & _MASK
         second = (_rotated(second, 31) + first) * 5 + 0x38495AB5 & _MASK
-    # The rest, and the finalization.
+    # Mix in the rest of the key, and finalize. The token is the first half, as a signed number.
     second ^= _rotated(_signed_tail(key[blocks_end + 8 :]) * _C2 & _MASK, 33) * _C1 & _MASK
     first ^= (
         _rotated(_signed_tail(key[blocks_end : blocks_end + 8]) * _C1 & _MASK, 31) * _C2 & _MASK

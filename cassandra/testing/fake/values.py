@@ -28,6 +28,9 @@ __all__ = [
 ]
 
 _MARSHAL = "org.apache.cassandra.db.marshal."
+# The [option] ids of types that contain other types (section 4.2.5.2).
+_LIST_OPTION, _SET_OPTION = 0x20, 0x22
+_MAP_OPTION, _UDT_OPTION, _TUPLE_OPTION = b"\0\x21", b"\0\x30", b"\0\x31"
 _EPOCH_DATE = datetime.date(1970, 1, 1)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -166,9 +169,12 @@ def _scalar(name: str) -> Type:
     scalar = _SCALARS.get(name)
     if scalar is None:
         raise ValueError(f"no CQL type is called {name!r}")
-    native, custom = scalar.option.to_bytes(2, "big"), _custom(_MARSHAL + scalar.class_name)
+    native_option, custom_option = (
+        scalar.option.to_bytes(2, "big"),
+        _custom(_MARSHAL + scalar.class_name),
+    )
     return Type(
-        lambda version: native if version >= scalar.since else custom,
+        lambda version: native_option if version >= scalar.since else custom_option,
         scalar.encode,
         _MARSHAL + scalar.class_name,
         scalar.width,
@@ -186,10 +192,10 @@ def _sequence(element: Type, option: int, class_name: str) -> Type:
     def encode(values: Collection[Any]) -> bytes:
         return len(values).to_bytes(4, "big") + b"".join(_cell(element, value) for value in values)
 
-    def announce(version: int) -> bytes:
+    def encode_option(version: int) -> bytes:
         return option.to_bytes(2, "big") + element.option(version)
 
-    return Type(announce, encode, f"{_MARSHAL}{class_name}({element.class_name})", None)
+    return Type(encode_option, encode, f"{_MARSHAL}{class_name}({element.class_name})", None)
 
 
 def _map(key: Type, value: Type) -> Type:
@@ -199,25 +205,27 @@ def _map(key: Type, value: Type) -> Type:
             _cell(key, k) + _cell(value, v) for k, v in items
         )
 
-    def announce(version: int) -> bytes:
-        return b"\0\x21" + key.option(version) + value.option(version)
+    def encode_option(version: int) -> bytes:
+        return _MAP_OPTION + key.option(version) + value.option(version)
 
-    return Type(announce, encode, f"{_MARSHAL}MapType({key.class_name},{value.class_name})", None)
+    return Type(
+        encode_option, encode, f"{_MARSHAL}MapType({key.class_name},{value.class_name})", None
+    )
 
 
 def _tuple(fields: Sequence[Type]) -> Type:
     def encode(values: Sequence[Any]) -> bytes:
         return b"".join(_cell(field, value) for field, value in zip(fields, values, strict=False))
 
-    def announce(version: int) -> bytes:
+    def encode_option(version: int) -> bytes:
         return (
-            b"\0\x31"
+            _TUPLE_OPTION
             + len(fields).to_bytes(2, "big")
             + b"".join(field.option(version) for field in fields)
         )
 
     return Type(
-        announce,
+        encode_option,
         encode,
         f"{_MARSHAL}TupleType({','.join(field.class_name for field in fields)})",
         None,
@@ -227,18 +235,18 @@ def _tuple(fields: Sequence[Type]) -> Type:
 def _udt(udt: Udt) -> Type:
     """Return the type for a user-defined type. Its fields are encoded like those of a tuple."""
     names = [name for name, _ in udt.fields]
-    kinds = [parse_type(kind) for _, kind in udt.fields]
+    types = [parse_type(cql_type) for _, cql_type in udt.fields]
 
     def encode(value: Mapping[str, Any] | Sequence[Any]) -> bytes:
         values = [value.get(name) for name in names] if isinstance(value, Mapping) else value
-        return b"".join(_cell(kind, item) for kind, item in zip(kinds, values, strict=False))
+        return b"".join(_cell(field, item) for field, item in zip(types, values, strict=False))
 
-    def announce(version: int) -> bytes:
+    def encode_option(version: int) -> bytes:
         fields = b"".join(
-            string(name) + kind.option(version) for name, kind in zip(names, kinds, strict=True)
+            string(name) + field.option(version) for name, field in zip(names, types, strict=True)
         )
         return (
-            b"\0\x30"
+            _UDT_OPTION
             + string(udt.keyspace)
             + string(udt.name)
             + len(names).to_bytes(2, "big")
@@ -247,10 +255,11 @@ def _udt(udt: Udt) -> Type:
 
     # The Java class has the names of type and fields in hexadecimal digits.
     fields_in_class = ",".join(
-        f"{name.encode().hex()}:{kind.class_name}" for name, kind in zip(names, kinds, strict=True)
+        f"{name.encode().hex()}:{field.class_name}"
+        for name, field in zip(names, types, strict=True)
     )
     return Type(
-        announce,
+        encode_option,
         encode,
         f"{_MARSHAL}UserType({udt.keyspace},{udt.name.encode().hex()},{fields_in_class})",
         None,
@@ -282,7 +291,7 @@ def _split(text: str) -> list[str]:
     """Split at the commas that are not in angle brackets."""
     parts, depth, start = [], 0, 0
     for position, character in enumerate(text):
-        depth += (character == "<") - (character == ">")
+        depth += (character == "<") - (character == ">")  # how many brackets are open
         if character == "," and depth == 0:
             parts.append(text[start:position])
             start = position + 1
@@ -306,17 +315,17 @@ def parse_type(kind: str | Udt) -> Type:
     parts, head = _split(rest[:-1]), head.strip().lower()
     if head == "vector":
         return _vector(parse_type(parts[0]), int(parts[1]))
-    inner = [parse_type(part) for part in parts]
+    parameters = [parse_type(part) for part in parts]
     if head == "frozen":
-        return inner[0]
+        return parameters[0]
     if head == "list":
-        return _sequence(inner[0], 0x20, "ListType")
+        return _sequence(parameters[0], _LIST_OPTION, "ListType")
     if head == "set":
-        return _sequence(inner[0], 0x22, "SetType")
+        return _sequence(parameters[0], _SET_OPTION, "SetType")
     if head == "map":
-        return _map(inner[0], inner[1])
+        return _map(parameters[0], parameters[1])
     if head == "tuple":
-        return _tuple(inner)
+        return _tuple(parameters)
     raise ValueError(f"no CQL type is called {head!r}")
 
 
@@ -329,14 +338,14 @@ def check_columns(columns: Any) -> None:
 
 
 def encode_row(
-    kinds: Sequence[Type],
+    types: Sequence[Type],
     columns: Columns,
     row: Mapping[str, Any] | Sequence[Any],
     index: int = 0,
 ) -> bytes:
     """Encode one row (native_protocol_v5.spec, section 4.2.5.2).
 
-    :param kinds: the parsed types of `columns`.
+    :param types: the parsed types of `columns`.
     :param row: the values, as a sequence in column order or a mapping by column name.
     :param index: the position of the row in the result, for errors.
     :raises TypeError: if a value has another type than its column.
@@ -344,15 +353,15 @@ def encode_row(
     """
     names = [name for name, _ in columns]
     values = [row.get(name) for name in names] if isinstance(row, Mapping) else row
-    if len(values) != len(kinds):
+    if len(values) != len(types):
         raise ValueError(
-            f"a row of {len(values)} values for the {len(kinds)} columns {', '.join(names)}: "
+            f"a row of {len(values)} values for the {len(types)} columns {', '.join(names)}: "
             f"{row!r}"
         )
     cells = []
-    for kind, column, value in zip(kinds, columns, values, strict=True):
+    for column_type, column, value in zip(types, columns, values, strict=True):
         try:
-            cells.append(_cell(kind, value))
+            cells.append(_cell(column_type, value))
         except Exception as fault:
             raise _unencodable(index, column, value, fault) from fault
     return b"".join(cells)

@@ -57,7 +57,8 @@ def meaning_of(request: Request, keyspace: str | None, is_masked: bool) -> Meani
     :param keyspace: the keyspace that its connection uses.
     :param is_masked: True to replace bound values by digests.
     """
-    skips = request.opcode != Opcode.PREPARE and request.skip_metadata
+    # PREPARE has no such flag.
+    skips_metadata = request.opcode != Opcode.PREPARE and request.skip_metadata
     parts: Meaning = {
         "kind": Opcode(request.opcode).name,
         "text": masked_text(request.query),
@@ -73,7 +74,7 @@ def meaning_of(request: Request, keyspace: str | None, is_masked: bool) -> Meani
         "serial_consistency": request.serial_consistency,
         "page_size": request.page_size,
         "paging_state": _value(request.paging_state, is_masked=False),
-        "skips_columns": skips or None,
+        "skips_columns": skips_metadata or None,
         "traced": request.traced or None,
     }
     # Leave out what the request does not have.

@@ -53,16 +53,16 @@ class ReplayNode(FakeNode):
         self._answers: dict[str, deque[tuple[int, Exchange]]] = {}
         # Recorded events, by the number of the exchange before them.
         self._events: dict[int, list[Exchange]] = {}
-        self._read(recording)
+        self._index_recording(recording)
 
-    def _read(self, recording: Recording) -> None:
+    def _index_recording(self, recording: Recording) -> None:
         """Index the exchanges and events of the recording."""
-        last = -1
+        last_number = -1  # for events before the first exchange
         for number, exchange in enumerate(recording.exchanges):
             if exchange.request is None:
-                self._events.setdefault(last, []).append(exchange)
+                self._events.setdefault(last_number, []).append(exchange)
                 continue
-            last = number
+            last_number = number
             self._answers.setdefault(_key(exchange.request), deque()).append((number, exchange))
             if exchange.request["kind"] == "PREPARE":
                 query_id = prepared_id(*exchange[1:])
@@ -133,13 +133,13 @@ class ReplayNode(FakeNode):
                 f"; it was recorded with protocol version {self.recording.protocol_version}, and "
                 f"this is version {request.version}"
             )
-        near = self._nearest(meaning)
-        if near:
-            text += "; recorded with this text: " + " | ".join(near)
+        similar = self._similar_requests(meaning)
+        if similar:
+            text += "; recorded with this text: " + " | ".join(similar)
         self.refused.append(text)
         error(ErrorCode.INVALID, text).perform(request)
 
-    def _nearest(self, meaning: Meaning) -> list[str]:
+    def _similar_requests(self, meaning: Meaning) -> list[str]:
         """Describe recorded requests with the same CQL, for an error message."""
         text: Any = meaning.get("text")
         same = [

@@ -1,7 +1,7 @@
 """`Recorder`: a proxy in front of a real node that records requests and their responses.
 
-For each connection of the application, a `_Program` makes a connection to the node (`_Node`), and
-passes on the bytes in both directions. It also parses them. The bytes are passed on unchanged, with
+For each connection of the application, an `_ApplicationSide` makes a connection to the node
+(`_NodeSide`), and passes on the bytes in both directions. It also parses them. The bytes are passed on unchanged, with
 one exception: we remove compression from SUPPORTED, because we could not read compressed messages.
 Exchanges are recorded in the order in which the application sent the requests. Requests that have
 no response at the end, and logins, are left out.
@@ -76,7 +76,7 @@ class Recorder:
         # [meaning, response] of each request, with None while the response is missing; and
         # [None, event].
         self._entries: list[list[Any]] = []
-        self._links: set[_Program] = set()  # the open connections
+        self._links: set[_ApplicationSide] = set()  # the open connections
         self._thread: NodeThread | None = None
         self._listener: Listening | None = None
 
@@ -111,7 +111,7 @@ class Recorder:
         listener = thread.bound_socket(self.address, 0)
         self._listener = listener
         self._port = listener.getsockname()[1]
-        thread.call(thread.listen, listener, lambda: _Program(self, thread.loop), None)
+        thread.call(thread.listen, listener, lambda: _ApplicationSide(self, thread.loop), None)
         return self
 
     def stop(self) -> Recording:
@@ -192,20 +192,20 @@ class Recorder:
         self._entries.append([None, answer])
 
 
-class _Node(asyncio.Protocol):
+class _NodeSide(asyncio.Protocol):
     """The protocol of the connection to the node."""
 
-    def __init__(self, program: _Program) -> None:
-        self._program = program
+    def __init__(self, application_side: _ApplicationSide) -> None:
+        self._application_side = application_side
 
     def data_received(self, data: bytes) -> None:
-        self._program.on_node_data(data)
+        self._application_side.on_node_data(data)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._program.close()
+        self._application_side.close()
 
 
-class _Program(asyncio.Protocol):
+class _ApplicationSide(asyncio.Protocol):
     """The protocol of a connection from the application. It parses the bytes of both directions."""
 
     def __init__(self, recorder: Recorder, loop: asyncio.AbstractEventLoop) -> None:
@@ -214,7 +214,7 @@ class _Program(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._node: asyncio.Transport | None = None
         self._connecting: asyncio.Task[None] | None = None
-        self._waiting: list[bytes] = []  # bytes for the node until we are connected to it
+        self._unsent: list[bytes] = []  # bytes for the node until we are connected to it
         self._requests, self._answers = Sniffer(), Sniffer()
         # By stream: the request, and its entry in the recording (None if it is not recorded).
         self._in_flight: dict[int, tuple[Request, list[Any] | None]] = {}
@@ -250,7 +250,7 @@ class _Program(asyncio.Protocol):
         host, port = self._recorder.upstream
         try:
             node, _ = await self._loop.create_connection(
-                lambda: _Node(self), host, port, ssl=self._recorder.ssl_context
+                lambda: _NodeSide(self), host, port, ssl=self._recorder.ssl_context
             )
         except OSError as error:
             # Respond with the reason. If we only closed the connection, the driver would suggest
@@ -259,15 +259,15 @@ class _Program(asyncio.Protocol):
             self._refuse_requests()
             return
         self._node = node
-        node.writelines(self._waiting)
-        self._waiting.clear()
+        node.writelines(self._unsent)
+        self._unsent.clear()
 
     def data_received(self, data: bytes) -> None:
         if self._node is None:
-            self._waiting.append(data)
+            self._unsent.append(data)
         else:
             self._node.write(data)
-        self._guard(self._read_requests, data)
+        self._parse_with(self._read_requests, data)
         if self._failure is not None:
             self._refuse_requests()
 
@@ -288,13 +288,13 @@ class _Program(asyncio.Protocol):
         # message, because it may change SUPPORTED.
         if self._answers.is_framed:
             self._write(data)
-        self._guard(self._read_answers, data)
+        self._parse_with(self._read_answers, data)
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
-    def _guard(self, read: Any, data: bytes) -> None:
+    def _parse_with(self, read: Any, data: bytes) -> None:
         """Parse bytes by `read`. If they violate the protocol, the recording fails."""
         try:
             read(data)
@@ -328,7 +328,7 @@ class _Program(asyncio.Protocol):
         self._requests.feed(data)
         while (envelope := self._requests.next()) is not None:
             version, flags, stream, opcode, body = envelope
-            connection: Any = self
+            connection: Any = self  # in place of a `ServerConnection`
             request = Request(connection, version, flags, stream, opcode, body, 0)
             entry = None
             if opcode == Opcode.STARTUP:
@@ -362,12 +362,13 @@ class _Program(asyncio.Protocol):
         if envelope.opcode == Opcode.EVENT:
             self._recorder.add_event(envelope)
             return
+        # A response without a request is passed on, but not recorded.
         request, entry = self._in_flight.pop(envelope.stream, (None, None))
         if request is None:
             return
         answer = (envelope.opcode, envelope.flags, envelope.body)
-        has_started = envelope.opcode in (Opcode.READY, Opcode.AUTHENTICATE)
-        if request.opcode == Opcode.STARTUP and request.version >= 5 and has_started:
+        starts_session = envelope.opcode in (Opcode.READY, Opcode.AUTHENTICATE)
+        if request.opcode == Opcode.STARTUP and request.version >= 5 and starts_session:
             # From here on, version 5 has frames in both directions (native_protocol_v5.spec,
             # section 2.3.1).
             self._requests.begin_frames()

@@ -14,6 +14,7 @@ iterates without letting time pass, it raises `Livelocked`. A real loop would ha
 from __future__ import annotations
 
 import asyncio
+import errno
 import heapq
 import itertools
 import random
@@ -133,8 +134,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         :param args: the arguments of the call.
         :param context: the context (`contextvars`) of the call.
         """
-        late = self.random.random() * _LATENESS
-        return super().call_at(when + late, callback, *args, context=context)
+        lateness = self.random.random() * _LATENESS
+        return super().call_at(when + lateness, callback, *args, context=context)
 
     def call_io(self, when: float, key: object, callback: Callable[[], object]) -> None:
         """Call `callback` at a virtual time, as an I/O event of the network.
@@ -143,8 +144,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         :param key: the connection. Events of one connection keep their order.
         :param callback: the function to call.
         """
-        tie = self.random.random()
-        heapq.heappush(self._io, (when, tie, next(self._numbers), key, callback))
+        tie_breaker = self.random.random()
+        heapq.heappush(self._io, (when, tie_breaker, next(self._numbers), key, callback))
 
     # -- the selector ------------------------------------------------------------------------------
 
@@ -240,11 +241,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _check_progress(self) -> None:
         """Raise Livelocked if the loop iterates, but time does not pass."""
         self.turns += 1
-        began, turns = self._watch_from
+        watch_time, watch_turns = self._watch_from
         now = self._clock.now
-        if now - began > _TURNS_TIME:
+        if now - watch_time > _TURNS_TIME:
             self._watch_from = (now, self.turns)
-        elif self.turns - turns > _MOST_TURNS:
+        elif self.turns - watch_turns > _MOST_TURNS:
             raise Livelocked(f"{_MOST_TURNS} turns of the loop took less than {_TURNS_TIME} s")
 
     def _process_events(self, events: list[tuple[object, Callable[[], object]]]) -> None:
@@ -312,6 +313,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         :param proto: ignored.
         :param flags: ignored.
         """
+        # (AF_INET, SOCK_STREAM, IPPROTO_TCP, no canonical name, socket address)
         return [(2, 1, 6, "", (address, port)) for address in await self.network.resolve(host)]
 
     async def create_connection(  # type: ignore[override]
@@ -394,6 +396,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _abandon_tasks(self) -> None:
         """Cancel the tasks that still run after the main coroutine."""
         self._watch_from = (self._clock.now, self.turns)
+        # The hash is the number of the task, so the order is the same in each run.
         unfinished = sorted(asyncio.all_tasks(self), key=hash)
         for task in unfinished:
             task.cancel()
@@ -496,7 +499,7 @@ class SimulatedEnvironment:
                 (candidate for candidate in local_ports if network.is_free(candidate)), None
             )
             if local_port is None:
-                raise OSError(98, "no local port of the range is free for the shard")
+                raise OSError(errno.EADDRINUSE, "no local port of the range is free for the shard")
         await network.connect(
             make_protocol,
             address,
@@ -514,7 +517,7 @@ class SimulatedEnvironment:
         :param path: the path.
         :param tls: the TLS arguments; empty for no TLS.
         """
-        raise OSError(2, f"there is no {path} in a simulation")
+        raise OSError(errno.ENOENT, f"there is no {path} in a simulation")
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call the function a moment later in the event loop, since there is no thread.

@@ -233,19 +233,20 @@ class Network:
             await asyncio.sleep(self.delay())
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
         link = Link(self, (source, local_port or self._free_port()), (address, port))
+        client_end, server_end = link.ends
         self.links.append(link)
         self.opened += 1
         try:
-            link.ends[1].begin(listener.make_protocol(), listener.tls)
+            server_end.begin(listener.make_protocol(), listener.tls)
             await asyncio.sleep(self.delay())
             # The server may have ended the connection immediately.
-            if link.ends[0].is_reset:
+            if client_end.is_reset:
                 raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
             on_reached()
             protocol = make_protocol()
-            transport = await link.ends[0].begin_client(protocol, tls, server_hostname)
+            transport = await client_end.begin_client(protocol, tls, server_hostname)
         except BaseException:
-            link.ends[0].give_up()
+            client_end.give_up()
             raise
         return transport, protocol
 
@@ -300,10 +301,10 @@ class Link:
         self.network = network
         # The client may run on another loop than the network, in another thread.
         client_loop = cast("SimulatedLoop", asyncio.get_running_loop())
-        first = SimulatedTransport(self, client, client_loop)
-        second = SimulatedTransport(self, server, network.loop)
-        first.peer, second.peer = second, first
-        self.ends = (first, second)
+        client_end = SimulatedTransport(self, client, client_loop)
+        server_end = SimulatedTransport(self, server, network.loop)
+        client_end.peer, server_end.peer = server_end, client_end
+        self.ends = (client_end, server_end)
 
     def resend(self) -> None:
         """Send blocked segments again, in both directions."""
@@ -341,12 +342,12 @@ class SimulatedTransport(asyncio.Transport):
         """True after the protocol's `connection_lost` was called, or if there is no protocol."""
         self.is_reset = False
         self._loop = loop
-        draws = self.network.random
+        random_source = self.network.random
         # Sending. `_buffer` has the bytes that the socket has not accepted yet, because the peer
         # has left `_unread` bytes of at most `_window` bytes unread.
         self._buffer = bytearray()
         self._window = int(
-            _SMALLEST_BUFFER * (_LARGEST_BUFFER / _SMALLEST_BUFFER) ** draws.random()
+            _SMALLEST_BUFFER * (_LARGEST_BUFFER / _SMALLEST_BUFFER) ** random_source.random()
         )
         self._unread = 0
         self._arrival = 0.0  # when the last segment arrives at the peer
@@ -450,11 +451,11 @@ class SimulatedTransport(asyncio.Transport):
             self._on_fin()
             return
         limit = _READ
-        draws = self.network.random
-        if draws.random() < self.network.fragments:
-            limit = 1 + int(draws.random() ** 3 * 4096)  # mostly few bytes
+        random_source = self.network.random
+        if random_source.random() < self.network.fragments:
+            limit = 1 + int(random_source.random() ** 3 * 4096)  # mostly few bytes
         protocol: Any = self._protocol
-        buffer: Any = None
+        buffer: Any = None  # the protocol's own buffer, if the protocol provides one
         if isinstance(protocol, asyncio.BufferedProtocol):
             buffer = protocol.get_buffer(-1)
             limit = min(limit, len(buffer))

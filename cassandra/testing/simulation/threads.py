@@ -272,8 +272,8 @@ class SimulatedThreads:
         """
         loop = future.get_loop()
 
-        def settle(result: Any, error: BaseException | None) -> None:
-            if future.done():  # it was cancelled, so nobody waits for the result
+        def set_outcome(result: Any, error: BaseException | None) -> None:
+            if future.done():  # cancelled in the meantime, so nobody waits for the result
                 return
             if error is None:
                 future.set_result(result)
@@ -286,7 +286,7 @@ class SimulatedThreads:
                 result = function(*arguments)
             except Exception as caught:
                 error = caught
-            loop.call_soon_threadsafe(settle, result, error)
+            loop.call_soon_threadsafe(set_outcome, result, error)
 
         self.start(work, getattr(function, "__name__", "call"))
 
