@@ -50,7 +50,7 @@ def node(running: str | None) -> Iterator[tuple[str, int]]:
         yield cluster.contact_points[0], cluster.port
 
 
-def chosen(module: Module, options: argparse.Namespace) -> list[str]:
+def selected_programs(module: Module, options: argparse.Namespace) -> list[str]:
     """Return the programs of a module that the options select."""
     names = module.programs
     if options.short:
@@ -71,10 +71,10 @@ def run(lane: Lane, options: argparse.Namespace) -> tuple[int, list[Difference],
     outcomes_by_program: dict[str, object] = {}
     count = 0
     for module in lane.modules():
-        names = chosen(module, options)
+        names = selected_programs(module, options)
         if not names:
             continue
-        began = time.monotonic()
+        start_time = time.monotonic()
         count_before = len(all_differences)
         for program, outcomes in lane.run(module, names).items():
             name = f"{module.name}.{program}"
@@ -83,14 +83,14 @@ def run(lane: Lane, options: argparse.Namespace) -> tuple[int, list[Difference],
             outcomes_by_program[name] = outcomes
         count += len(names)
         print(
-            f"{module.name}: {len(names)} programs in {time.monotonic() - began:.0f} s, "
+            f"{module.name}: {len(names)} programs in {time.monotonic() - start_time:.0f} s, "
             f"{len(all_differences) - count_before} differences",
             flush=True,
         )
     return count, all_differences, outcomes_by_program
 
 
-def text_of(difference: Difference) -> str:
+def format_difference(difference: Difference) -> str:
     """Format a difference. Of requests, show only those that differ."""
     theirs, ours = shortened(difference.theirs), shortened(difference.ours)
     if difference.place == "statements":
@@ -114,7 +114,7 @@ def shortened(text: str) -> str:
 def report(verdict: Verdict, limit: int) -> None:
     """Print the undefended differences and the stale entries."""
     for difference in verdict.undefended[:limit]:
-        print(f"\n{difference.program} {difference.place}\n  {text_of(difference)}")
+        print(f"\n{difference.program} {difference.place}\n  {format_difference(difference)}")
     if len(verdict.undefended) > limit:
         print(f"\n... and {len(verdict.undefended) - limit} more")
     for seen in verdict.stale:
@@ -130,7 +130,7 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=50, help="how many differences are printed")
     parser.add_argument("--keep", type=Path, help="write all outcomes to this file")
     options = parser.parse_args()
-    began = time.monotonic()
+    start_time = time.monotonic()
     cache = os.environ.get("TURBOCQL_DIFFERENTIAL") or ROOT / ".tox" / "differential-environments"
     folder = Path(cache)
     folder.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ def main() -> int:
     print(
         f"\n{count} programs, {len(all_differences)} differences, "
         f"{len(all_differences) - len(verdict.undefended)} of "
-        f"them defended, in {time.monotonic() - began:.0f} s"
+        f"them defended, in {time.monotonic() - start_time:.0f} s"
     )
     return min(len(verdict.undefended) + len(verdict.stale), 1)
 

@@ -92,14 +92,16 @@ def differences(
     """
     by_driver = {name: places(outcome) for name, outcome in theirs.items()}
     own_texts = places(ours)
-    first = next(iter(by_driver))
-    result = []
+    first_driver = next(iter(by_driver))
+    reported_differences = []
     for key in _all_places([*by_driver.values(), own_texts]):
         our_text = own_texts.get(key, NOTHING)
         their_texts = {name: texts.get(key, NOTHING) for name, texts in by_driver.items()}
         if not any(is_same(text, our_text) for text in their_texts.values()):
-            result.append(Difference(program, key, first, their_texts[first], our_text))
-    return result
+            reported_differences.append(
+                Difference(program, key, first_driver, their_texts[first_driver], our_text)
+            )
+    return reported_differences
 
 
 def _all_places(outcomes: Iterable[Mapping[str, str]]) -> list[str]:

@@ -103,6 +103,7 @@ class Worker:
             reason = "hangs" if isinstance(error, TimeoutError) else "died"
         else:
             reason = "died"
+        # The line is empty if the process hangs, or has ended.
         if line:
             answer: dict[str, Any] = json.loads(line)
             return answer
@@ -174,16 +175,18 @@ class Side:
 
     def run(self, module: Module, programs: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the outcome of each program of a module."""
-        keyspace = None if module.own_keyspace else self._keyspace(module.tables)
+        # Programs that change the schema get a keyspace each. The others share the module's
+        # keyspace, whose tables are emptied after each program.
+        module_keyspace = None if module.own_keyspace else self._create_keyspace(module.tables)
         for program in programs:
-            current = keyspace or self._keyspace(module.tables)
-            yield program, self._outcome(module, program, current)
-            if keyspace is None:
-                self._drop(module, current)
-        if keyspace is not None:
-            self._drop(module, keyspace)
+            program_keyspace = module_keyspace or self._create_keyspace(module.tables)
+            yield program, self._outcome(module, program, program_keyspace)
+            if module_keyspace is None:
+                self._drop(module, program_keyspace)
+        if module_keyspace is not None:
+            self._drop(module, module_keyspace)
 
-    def _keyspace(self, tables: list[str]) -> str:
+    def _create_keyspace(self, tables: list[str]) -> str:
         """Create a keyspace with the tables, and return its name."""
         self._count += 1
         # All names have the same length, and outcomes contain "KS" instead.
@@ -204,7 +207,7 @@ class Side:
 
     def _outcome(self, module: Module, program: str, keyspace: str) -> dict[str, Any]:
         """Run one program; return what it recorded, its requests, and the rows it has left."""
-        self._recorder.taken()  # drop requests from before the program
+        self._recorder.take_requests()  # drop requests from before the program
         outcome = self.worker.ask(
             {
                 "do": "run",
@@ -215,7 +218,7 @@ class Side:
                 "port": self._recorder.port,
             }
         )
-        statements = self._recorder.taken()
+        statements = self._recorder.take_requests()
         if module.statements:
             outcome["statements"] = [statement.replace(keyspace, "KS") for statement in statements]
         outcome["tables"] = self._tables.of(keyspace, with_schema=module.own_keyspace)
@@ -268,14 +271,14 @@ class Lane:
         outcomes: dict[str, dict[str, dict[str, Any]]] = {program: {} for program in programs}
         lock = threading.Lock()
 
-        def one_side(name: str) -> None:
+        def run_side(name: str) -> None:
             for program, outcome in self.sides[name].run(module, programs):
                 with lock:
                     outcomes[program][name] = outcome
 
         with ThreadPoolExecutor(len(self.sides)) as pool:
-            for done in [pool.submit(one_side, name) for name in self.sides]:
-                done.result()
+            for future in [pool.submit(run_side, name) for name in self.sides]:
+                future.result()
         # Return the drivers always in the same order.
         return {
             program: {name: by_side[name] for name in self.sides}

@@ -23,15 +23,15 @@ HEAD = """\
 """
 
 
-def cell(text: str, mark: str) -> str:
+def cell(text: str, list_marker: str) -> str:
     """Return one cell of a row as lines of reStructuredText.
 
-    :param mark: "*" for the first cell of a row, " " for others.
+    :param list_marker: "*" for the first cell of a row, " " for others.
     """
     return textwrap.fill(
         " ".join(text.split()),
         WIDTH,
-        initial_indent=f"   {mark} - ",
+        initial_indent=f"   {list_marker} - ",
         subsequent_indent=" " * 7,
         break_long_words=False,
         break_on_hyphens=False,

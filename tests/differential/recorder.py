@@ -28,6 +28,12 @@ CONSISTENCIES = [
     "LOCAL_SERIAL",
     "LOCAL_ONE",
 ]
+# Flags of the <query_parameters> (section 4.1.4).
+WITH_VALUES, WITH_PAGE_SIZE, WITH_PAGING_STATE, WITH_SERIAL = 0x01, 0x04, 0x08, 0x10
+WITH_TIMESTAMP, WITH_NAMES, WITH_KEYSPACE = 0x20, 0x40, 0x80
+# Flags of an envelope (section 2.4.1.2).
+TRACING, CUSTOM_PAYLOAD, WARNING = 0x02, 0x04, 0x08
+SEGMENT_HEADER_SIZE, CHECKSUM_SIZE = 6, 4  # of a segment without compression (section 2.2)
 STARTUP, READY, AUTHENTICATE, SUPPORTED = 0x01, 0x02, 0x03, 0x06
 QUERY, RESULT, PREPARE, EXECUTE, BATCH = 0x07, 0x08, 0x09, 0x0A, 0x0D
 PREPARED = 4  # kind of a RESULT
@@ -112,42 +118,45 @@ class Frames:
                 return
             envelope = bytes(source[: HEADER.size + size])
             del source[: HEADER.size + size]
+            # The highest bit of the version says that the envelope is a response.
             yield version & 0x7F, flags, stream, opcode, envelope[HEADER.size :], envelope
 
     def _unpack(self) -> None:
         """Move the payloads of complete segments from `raw` to `inner`."""
         # A segment (section 2.2) has a header of 3 bytes, the header's checksum of 3 bytes, the
         # payload, and the payload's checksum of 4 bytes.
-        while len(self.raw) >= 6:
+        while len(self.raw) >= SEGMENT_HEADER_SIZE:
+            # The lowest 17 bits are the length of the payload.
             size = int.from_bytes(self.raw[:3], "little") & 0x1FFFF
-            if len(self.raw) < 6 + size + 4:
+            end = SEGMENT_HEADER_SIZE + size
+            if len(self.raw) < end + CHECKSUM_SIZE:
                 return
-            self.inner += self.raw[6 : 6 + size]
-            del self.raw[: 6 + size + 4]
+            self.inner += self.raw[SEGMENT_HEADER_SIZE:end]
+            del self.raw[: end + CHECKSUM_SIZE]
 
 
 def parameters(fields: Fields, version: int) -> list[str]:
     """Return the <query_parameters> (section 4.1.4) as strings."""
     words = [f"cl={consistency(fields)}"]
     flags = fields.number(">I" if version >= 5 else ">B")
-    if flags & 0x01:
-        words.append(f"values={values(fields, bool(flags & 0x40))}")
-    if flags & 0x04:
+    if flags & WITH_VALUES:
+        words.append(f"values={values(fields, bool(flags & WITH_NAMES))}")
+    if flags & WITH_PAGE_SIZE:
         words.append(f"page={fields.number('>i')}")
-    if flags & 0x08:
+    if flags & WITH_PAGING_STATE:
         fields.value()
         words.append("paging_state")
-    return words + tail(fields, flags)
+    return words + last_parameters(fields, flags)
 
 
-def tail(fields: Fields, flags: int) -> list[str]:
+def last_parameters(fields: Fields, flags: int) -> list[str]:
     """Return the last of the <query_parameters> as strings; batches end with the same."""
     words = []
-    if flags & 0x10:
+    if flags & WITH_SERIAL:
         words.append(f"serial={consistency(fields)}")
-    if flags & 0x20:
+    if flags & WITH_TIMESTAMP:
         words.append(f"timestamp={timestamp(fields.number('>q'))}")
-    if flags & 0x80:
+    if flags & WITH_KEYSPACE:
         words.append(f"keyspace={fields.string()}")
     return words
 
@@ -185,8 +194,8 @@ class Requests:
     def read(self, version: int, flags: int, stream: int, opcode: int, body: bytes) -> str | None:
         """Return a request as a string; None for requests that the driver sends on its own."""
         fields = Fields(body)
-        words = ["traced"] if flags & 0x02 else []
-        if flags & 0x04:
+        words = ["traced"] if flags & TRACING else []
+        if flags & CUSTOM_PAYLOAD:
             words.append(f"payload={fields.payload()}")
         if opcode == QUERY:
             text = fields.long_string()
@@ -194,7 +203,7 @@ class Requests:
         elif opcode == EXECUTE:
             text = self._prepared(fields)
             if version >= 5:
-                fields.take(fields.number(">H"))
+                fields.take(fields.number(">H"))  # the id of the result's columns
             words += parameters(fields, version)
         elif opcode == PREPARE:
             text = self._preparing[stream] = fields.long_string()
@@ -214,25 +223,26 @@ class Requests:
         words.append(("LOGGED", "UNLOGGED", "COUNTER")[fields.number(">B")])
         statements = []
         for _ in range(fields.number(">H")):
+            # The kind of a statement: 0 for CQL, 1 for the id of a prepared statement.
             text = self._prepared(fields) if fields.number(">B") else fields.long_string()
             statements.append(f"{text} {values(fields, are_named=False)}")
         words.append(f"cl={consistency(fields)}")
-        words += tail(fields, fields.number(">I" if version >= 5 else ">B"))
+        words += last_parameters(fields, fields.number(">I" if version >= 5 else ">B"))
         return "; ".join(statements)
 
-    def answered(self, flags: int, stream: int, opcode: int, body: bytes) -> None:
+    def note_response(self, flags: int, stream: int, opcode: int, body: bytes) -> None:
         """If this answers a PREPARE, store the statement under its id."""
         text = self._preparing.pop(stream, None)
         if text is None or opcode != RESULT:
             return
         fields = Fields(body)
-        # Skip tracing id (0x02), warnings (0x08) and custom payload (0x04), as the flags say.
-        if flags & 0x02:
+        # Skip the tracing id, warnings and custom payload, as the flags say.
+        if flags & TRACING:
             fields.take(16)
-        if flags & 0x08:
+        if flags & WARNING:
             for _ in range(fields.number(">H")):
                 fields.string()
-        if flags & 0x04:
+        if flags & CUSTOM_PAYLOAD:
             fields.payload()
         if fields.number(">i") == PREPARED:
             self.prepared[fields.take(fields.number(">H"))] = text
@@ -279,9 +289,9 @@ class Recorder:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
-        trace: TracebackType | None,
+        traceback: TracebackType | None,
     ) -> None:
         asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -299,7 +309,7 @@ class Recorder:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def taken(self) -> list[str]:
+    def take_requests(self) -> list[str]:
         """Return the requests since the last call."""
         with self._lock:
             requests, self._requests_seen = self._requests_seen, []
@@ -358,16 +368,16 @@ class Recorder:
         while data := await reader.read(1 << 16):
             was_segmented = frames.is_segmented
             frames.feed(data)
-            sent = bytearray(data if was_segmented else b"")
+            relayed = bytearray(data if was_segmented else b"")
             for version, flags, stream, opcode, body, envelope in frames.envelopes():
-                requests.answered(flags, stream, opcode, body)
+                requests.note_response(flags, stream, opcode, body)
                 if opcode in (READY, AUTHENTICATE) and version >= SEGMENTS_SINCE:
                     frames.is_segmented = True
                 if not was_segmented:
                     if opcode == SUPPORTED:
                         body = without_compression(body)
-                        envelope = envelope[:5] + struct.pack(">i", len(body)) + body
-                    sent += envelope
-            writer.write(bytes(sent))
+                        envelope = envelope[: HEADER.size - 4] + struct.pack(">i", len(body)) + body
+                    relayed += envelope
+            writer.write(bytes(relayed))
             await writer.drain()
         writer.close()

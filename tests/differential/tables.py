@@ -53,85 +53,94 @@ class Tables:
         """
         texts = self._schema(keyspace) if with_schema else {}
         for table, columns in sorted(self._columns(keyspace).items()):
-            for key, text in self._contents(keyspace, table, columns):
+            for key, text in self._read_table(keyspace, table, columns):
                 texts[f"{table}[{key}]"] = text.replace(keyspace, "KS")
         return texts
 
-    def _contents(
+    def _read_table(
         self, keyspace: str, table: str, columns: list[dict[str, Any]]
     ) -> list[tuple[str, str]]:
         """Return (key, row) of each row of a table, sorted."""
-        where = f"{quoted(keyspace)}.{quoted(table)}"
-        keys = {
+        qualified_table = f"{quoted(keyspace)}.{quoted(table)}"
+        primary_key = {
             column["column_name"]
             for column in columns
             if column["kind"] in ("partition_key", "clustering")
         }
         try:
-            contents = self._read(where, columns, keys)
+            contents = self._read(qualified_table, columns, primary_key)
         except DriverException:
             # The server cannot show one of the stored values as JSON. Find out which.
-            contents = self._one_by_one(where, columns, keys)
+            contents = self._read_by_partition(qualified_table, columns, primary_key)
         return sorted(contents)
 
-    def _one_by_one(
-        self, where: str, columns: list[dict[str, Any]], keys: set[str]
+    def _read_by_partition(
+        self, qualified_table: str, columns: list[dict[str, Any]], primary_key: set[str]
     ) -> list[tuple[str, str]]:
         """Read each partition on its own; the contents of unreadable ones are "unreadable: ..."."""
-        names = [column["column_name"] for column in columns if column["kind"] == "partition_key"]
-        selected = ", ".join(quoted(name) for name in names)
+        key_columns = [
+            column["column_name"] for column in columns if column["kind"] == "partition_key"
+        ]
+        selection = ", ".join(quoted(name) for name in key_columns)
         contents = []
-        for row in self._rows(f"SELECT JSON DISTINCT {selected} FROM {where}"):
-            key = {name.strip('"'): value for name, value in json.loads(row["[json]"]).items()}
-            relations = [f"{quoted(name)} = from_json(%s)" for name in names]
-            values = tuple(json.dumps(key[name]) for name in names)
+        for row in self._rows(f"SELECT JSON DISTINCT {selection} FROM {qualified_table}"):
+            # SELECT JSON puts names of case-sensitive columns into double quotes.
+            partition_key = {
+                name.strip('"'): value for name, value in json.loads(row["[json]"]).items()
+            }
+            relations = [f"{quoted(name)} = from_json(%s)" for name in key_columns]
+            values = tuple(json.dumps(partition_key[name]) for name in key_columns)
             condition = f"WHERE {' AND '.join(relations)}"
             try:
-                contents += self._read(where, columns, keys, condition, values)
+                contents += self._read(qualified_table, columns, primary_key, condition, values)
             except DriverException as error:
-                contents.append((json.dumps(key), f"unreadable: {type(error).__name__}"))
+                contents.append((json.dumps(partition_key), f"unreadable: {type(error).__name__}"))
         return contents
 
     def _read(
         self,
-        where: str,
+        qualified_table: str,
         columns: list[dict[str, Any]],
-        keys: set[str],
+        primary_key: set[str],
         condition: str = "",
         values: tuple[Any, ...] = (),
     ) -> list[tuple[str, str]]:
         """Return (key, row) of each row: the row as JSON, with unusual write times and TTLs."""
-        rows = self._rows(f"SELECT JSON * FROM {where} {condition}", *values)
+        rows = self._rows(f"SELECT JSON * FROM {qualified_table} {condition}", *values)
         # The columns for which CQL has WRITETIME and TTL.
-        plain = [
+        timed_columns = [
             column["column_name"]
             for column in columns
             if column["kind"] in ("regular", "static")
             and column["type"] != "counter"
             and "<" not in column["type"]
         ]
-        times: list[dict[str, Any]] = [{} for _ in rows]
-        if plain and rows:
-            selected = ", ".join(
+        all_times: list[dict[str, Any]] = [{} for _ in rows]
+        if timed_columns and rows:
+            selection = ", ".join(
                 f"writetime({quoted(name)}) AS w{index}, ttl({quoted(name)}) AS t{index}"
-                for index, name in enumerate(plain)
+                for index, name in enumerate(timed_columns)
             )
             # Unfrozen user-defined types support neither TTL nor WRITETIME.
             with contextlib.suppress(InvalidRequest):
-                times = self._rows(f"SELECT {selected} FROM {where} {condition}", *values)
+                all_times = self._rows(
+                    f"SELECT {selection} FROM {qualified_table} {condition}", *values
+                )
         contents = []
-        for row, when in zip(rows, times, strict=True):
+        for row, row_times in zip(rows, all_times, strict=True):
             value = json.loads(row["[json]"])
+            # SELECT JSON puts names of case-sensitive columns into double quotes.
             key = ",".join(
                 f"{name}={json.dumps(text)}"
                 for name, text in sorted(value.items())
-                if name.strip('"') in keys
+                if name.strip('"') in primary_key
             )
-            contents.append((key, f"{json.dumps(value, sort_keys=True)}{self._when(when, plain)}"))
+            times = self._describe_times(row_times, timed_columns)
+            contents.append((key, f"{json.dumps(value, sort_keys=True)}{times}"))
         return contents
 
     @staticmethod
-    def _when(row: dict[str, Any], names: list[str]) -> str:
+    def _describe_times(row: dict[str, Any], names: list[str]) -> str:
         """Describe columns that expire, and columns whose write time is far from now."""
         changes = []
         for index, name in enumerate(names):

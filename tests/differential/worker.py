@@ -6,7 +6,8 @@ therefore imports nothing of this project except `cassandra`, which may be any o
 It reads orders from standard input, one JSON object per line, and answers each with one line. An
 order has "do": "list" (the programs of a module), "run" (one program) or "finish" (close what the
 programs of a module share). A program is a function in tests/differential/programs/. It is called
-with a `Driver`, whose methods `show` and `tried` record values and errors under labels.
+with a `ProgramContext`, whose methods `record` and `record_call` record values and errors under
+labels.
 """
 
 from __future__ import annotations
@@ -101,30 +102,32 @@ class Names:
         name_of: dict[type, str] = {}
         for module in PUBLIC:
             with contextlib.suppress(ImportError):
-                read = importlib.import_module(module)
-                for name in dir(read):
-                    value = getattr(read, name, None)
+                imported = importlib.import_module(module)
+                for name in dir(imported):
+                    value = getattr(imported, name, None)
+                    # Constants of plain types are compared by value, not by name.
                     if name.isupper() and type(value) not in (int, str, dict, list, tuple, bool):
                         self._constants.setdefault(id(value), (value, name))
+                    # A class may have several public names: prefer the name of its definition.
                     if isinstance(value, type) and (
                         value not in name_of or name == value.__name__ != name_of[value]
                     ):
                         name_of[value] = name
         return name_of
 
-    def of(self, kind: type) -> str:
+    def of(self, cls: type) -> str:
         """Return the public name of a class, or of its nearest base class that has one."""
         if self._name_of is None:
             self._name_of = self._read()
-        for base in kind.__mro__:
+        for base in cls.__mro__:
             module = base.__module__
             if module == "builtins":
-                return base.__name__ if base is kind or base is not object else kind.__name__
+                return base.__name__ if base is cls or base is not object else cls.__name__
             if not module.startswith("cassandra"):
                 return base.__name__ if module in MADE else f"{module}.{base.__name__}"
             if base in self._name_of:
                 return self._name_of[base]
-        return kind.__name__
+        return cls.__name__
 
     def constant(self, value: object) -> str | None:
         """Return the name of a constant object such as `UNSET_VALUE`."""
@@ -132,11 +135,12 @@ class Names:
             self._name_of = self._read()
         return self._constants.get(id(value), (None, None))[1]
 
-    def bases(self, kind: type) -> list[str]:
+    def bases(self, cls: type) -> list[str]:
         """Return the names of all classes in an ``except`` clause that would catch an error."""
         names = []
-        for base in kind.__mro__:
+        for base in cls.__mro__:
             is_ours = base.__module__.startswith("cassandra")
+            # Nearly every error would match these, so they say nothing about the error.
             if base in (object, BaseException, Exception) or (
                 is_ours and self.of(base) == "object"
             ):
@@ -159,48 +163,48 @@ def error_text(error: BaseException) -> str:
 
 def canonical(value: Any, depth: int = 0) -> str:
     """Return a string for a value. It is equal only for equal values of equal types."""
-    kind = type(value)
-    if kind in PLAIN:
-        return "nan" if kind is float and math.isnan(value) else repr(value)
+    cls = type(value)
+    if cls in PLAIN:
+        return "nan" if cls is float and math.isnan(value) else repr(value)
     if depth > DEEPEST:
         return "..."
     if isinstance(value, BaseException):
         return error_text(value)
     if isinstance(value, type):
         return f"class {NAMES.of(value)}"
-    if isinstance(value, FUNCTIONS) or "function_or_method" in kind.__name__:
+    if isinstance(value, FUNCTIONS) or "function_or_method" in cls.__name__:
         return "function"
     if isinstance(value, enum.Enum):
-        return f"{NAMES.of(kind)}.{value.name}"
-    inner = _collection(value, kind, depth)
-    return inner if inner is not None else _object(value, kind)
+        return f"{NAMES.of(cls)}.{value.name}"
+    inner = _collection(value, cls, depth)
+    return inner if inner is not None else _object(value, cls)
 
 
-def _collection(value: Any, kind: type, depth: int) -> str | None:
+def _collection(value: Any, cls: type, depth: int) -> str | None:
     """Return the string for a collection, row, model or user type; None for other values."""
 
-    def many(items: Iterable[Any]) -> list[str]:
+    def canonical_items(items: Iterable[Any]) -> list[str]:
         return [canonical(item, depth + 1) for item in items]
 
-    name = "" if kind in (list, tuple, dict, set) else NAMES.of(kind)
-    fields = getattr(kind, "_fields", None)
+    name = "" if cls in (list, tuple, dict, set) else NAMES.of(cls)
+    fields = getattr(cls, "_fields", None)
     if isinstance(value, tuple) and isinstance(fields, tuple):
-        pairs = zip(fields, many(value), strict=True)
-        return f"{kind.__name__}({', '.join(f'{key}={item}' for key, item in pairs)})"
+        pairs = zip(fields, canonical_items(value), strict=True)
+        return f"{cls.__name__}({', '.join(f'{key}={item}' for key, item in pairs)})"
     if isinstance(value, tuple):
-        return f"{name}({', '.join(many(value))})"
+        return f"{name}({', '.join(canonical_items(value))})"
     if isinstance(value, list):
-        return f"{name}[{', '.join(many(value))}]"
+        return f"{name}[{', '.join(canonical_items(value))}]"
     if isinstance(value, (set, frozenset)):
-        return f"{name}{{{', '.join(sorted(many(value)))}}}"
+        return f"{name}{{{', '.join(sorted(canonical_items(value)))}}}"
     if isinstance(value, (bytearray, memoryview)):
         return f"{name}({bytes(value)!r})"
     if isinstance(value, Mapping):
         return f"{name}{{{', '.join(_pairs(value, depth))}}}"
-    if any(base.__name__ in ("BaseModel", "BaseUserType") for base in kind.__mro__):
-        return f"{kind.__name__}{{{', '.join(sorted(_pairs(value, depth)))}}}"
+    if any(base.__name__ in ("BaseModel", "BaseUserType") for base in cls.__mro__):
+        return f"{cls.__name__}{{{', '.join(sorted(_pairs(value, depth)))}}}"
     if name in ("SortedSet", "sortedset"):
-        return f"SortedSet[{', '.join(many(value))}]"
+        return f"SortedSet[{', '.join(canonical_items(value))}]"
     return None
 
 
@@ -208,16 +212,16 @@ def _pairs(value: Any, depth: int) -> list[str]:
     return [f"{canonical(key, depth)}: {canonical(item, depth + 1)}" for key, item in value.items()]
 
 
-def _object(value: Any, kind: type) -> str:
+def _object(value: Any, cls: type) -> str:
     """Return the string for any other value; its class's name in <> if its value is unknown."""
     constant = NAMES.constant(value)
     if constant is not None:
         return constant
-    name = NAMES.of(kind)
+    name = NAMES.of(cls)
     if name == "ResultSet":
         rows = value.current_rows  # unlike iteration, this fetches no pages and consumes no rows
         return f"{name}{canonical(rows) if isinstance(rows, list) else ''}"
-    base = next((cls for cls in (str, bytes, int, float) if isinstance(value, cls)), None)
+    base = next((plain for plain in (str, bytes, int, float) if isinstance(value, plain)), None)
     if base is not None:
         return f"{name}({base.__repr__(value)})"
     if name in ("Date", "Time", "Duration", "Point", "LineString", "Polygon", "Version"):
@@ -229,7 +233,7 @@ def _object(value: Any, kind: type) -> str:
     return f"<{name}>"
 
 
-class Driver:
+class ProgramContext:
     """The object that a program gets: the node, sessions, and methods that record outcomes."""
 
     def __init__(self, order: dict[str, Any]) -> None:
@@ -242,27 +246,29 @@ class Driver:
         self._clusters: list[Any] = []
         self._lock = threading.Lock()
 
-    def show(self, label: object, value: Any) -> Any:
+    def record(self, label: object, value: Any) -> Any:
         """Record a value under a label, and return it."""
         try:
             text = canonical(value)
         except Exception as error:
             text = f"unreadable: {error_text(error)}"
-        self._say(str(label), text)
+        self._add_text(str(label), text)
         return value
 
-    def tried(self, label: object, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def record_call(
+        self, label: object, call: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Any:
         """Record the result of a call, or its error, under a label; return the result or None."""
         try:
             value = call(*args, **kwargs)
         except Exception as error:
             if os.environ.get("DIFFERENTIAL_TRACEBACKS"):
                 traceback.print_exc()
-            self._say(str(label), error_text(error))
+            self._add_text(str(label), error_text(error))
             return None
-        return self.show(label, value)
+        return self.record(label, value)
 
-    def _say(self, label: str, text: str) -> None:
+    def _add_text(self, label: str, text: str) -> None:
         with self._lock:
             self.shown.append((label, self._clean(text)))
 
@@ -271,11 +277,11 @@ class Driver:
         text = re.sub(rf"\b{re.escape(self.keyspace)}", "KS", text)
         return re.sub(rf"\b{self.port}\b", "PORT", text)
 
-    def any_order(self) -> None:
+    def allow_any_order(self) -> None:
         """Declare that this program may send its statements in any order."""
         self.has_order = False
 
-    def cluster(self, *args: Any, **settings: Any) -> Any:
+    def new_cluster(self, *args: Any, **settings: Any) -> Any:
         """Return a new cluster, which is shut down after the program."""
         cluster = importlib.import_module("cassandra.cluster").Cluster(
             *(args or ([self.host],)), **{"port": self.port, **settings}
@@ -283,12 +289,12 @@ class Driver:
         self._clusters.append(cluster)
         return cluster
 
-    def session(self, **settings: Any) -> Any:
+    def new_session(self, **settings: Any) -> Any:
         """Return a session of a new cluster, in the program's keyspace."""
-        return self.cluster(**settings).connect(self.keyspace)
+        return self.new_cluster(**settings).connect(self.keyspace)
 
     @property
-    def shared(self) -> Any:
+    def shared_session(self) -> Any:
         """Return the session that all programs of a module share, in their keyspace."""
         if "shared" not in self._sessions:
             cluster = importlib.import_module("cassandra.cluster").Cluster(
@@ -297,7 +303,7 @@ class Driver:
             self._sessions["shared"] = cluster.connect(self.keyspace)
         return self._sessions["shared"]
 
-    def mapper(self, **settings: Any) -> Any:
+    def set_up_mapper(self, **settings: Any) -> Any:
         """Set up the mapper for the program's keyspace; return `cqlengine.connection`."""
         connection = importlib.import_module("cassandra.cqlengine.connection")
         os.environ["CQLENG_ALLOW_SCHEMA_MANAGEMENT"] = "1"
@@ -323,11 +329,11 @@ class Driver:
 
 
 class Worker:
-    """Answers orders, and keeps the `Driver` of each keyspace until it is finished."""
+    """Answers orders, and keeps the `ProgramContext` of each keyspace until it is finished."""
 
     def __init__(self) -> None:
         self._modules: dict[str, dict[str, Any]] = {}
-        self._drivers: dict[tuple[str, str], Driver] = {}
+        self._contexts: dict[tuple[str, str], ProgramContext] = {}
 
     def module(self, name: str) -> dict[str, Any]:
         """Return the namespace of a file in programs/, which runs at the first call."""
@@ -355,43 +361,43 @@ class Worker:
     def run(self, order: dict[str, Any]) -> dict[str, Any]:
         """Run one program, and return what it recorded, raised, warned of and printed."""
         key = (order["module"], order["keyspace"])
-        driver = self._drivers.setdefault(key, Driver(order))
-        driver.shown, driver.has_order = [], True
+        context = self._contexts.setdefault(key, ProgramContext(order))
+        context.shown, context.has_order = [], True
         output = io.StringIO()
         error: str | None = None
         with warnings.catch_warnings(record=True) as warned, contextlib.redirect_stdout(output):
             warnings.simplefilter("always")
             warnings.simplefilter("ignore", ResourceWarning)
             try:
-                self._call(driver, order["module"], order["program"])
+                self._call(context, order["module"], order["program"])
             except BaseException as raised:
                 error = error_text(raised)
-                where = "".join(traceback.format_exception(raised)[-4:])
-                print(order["module"], order["program"], where, file=sys.stderr)
-            driver.close()
+                last_frames = "".join(traceback.format_exception(raised)[-4:])
+                print(order["module"], order["program"], last_frames, file=sys.stderr)
+            context.close()
         return {
-            "shown": driver.shown,
+            "shown": context.shown,
             "error": error,
             "warnings": sorted({warning.category.__name__ for warning in warned}),
-            "printed": driver._clean(output.getvalue()),
-            "has_order": driver.has_order,
+            "printed": context._clean(output.getvalue()),
+            "has_order": context.has_order,
         }
 
-    def _call(self, driver: Driver, name: str, program: str) -> None:
+    def _call(self, context: ProgramContext, name: str, program: str) -> None:
         module = self.module(name)
         function, _, case = program.partition("[")
         if not case:
-            module[function](driver)
+            module[function](context)
             return
         cases = module["EACH"][function]
         case_name = case.removesuffix("]")
         key = next(candidate for candidate in cases if str(candidate) == case_name)
-        module[function](driver, cases[key] if isinstance(cases, dict) else key)
+        module[function](context, cases[key] if isinstance(cases, dict) else key)
 
     def finish(self, order: dict[str, Any]) -> dict[str, Any]:
         """Close the shared session of the programs of a keyspace."""
-        for key in [key for key in self._drivers if key[1] == order["keyspace"]]:
-            self._drivers.pop(key).close_shared()
+        for key in [key for key in self._contexts if key[1] == order["keyspace"]]:
+            self._contexts.pop(key).close_shared()
         return {}
 
     def answer(self, order: dict[str, Any]) -> dict[str, Any]:

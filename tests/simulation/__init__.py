@@ -1,19 +1,19 @@
-"""Simulated runs of whole clusters in virtual time, called "lives".
+"""Simulated runs of whole clusters in virtual time.
 
-A life is a run of applications, the driver and fake nodes in one process. Its seed decides
-everything that happens in it, so a life that fails can be run again.
-``python -m tests.simulation --seeds 200`` runs 200 lives; see `tests.simulation.__main__`.
+A simulation is a run of applications, the driver and fake nodes in one process. Its seed decides
+everything that happens in it, so a simulation that fails can be run again.
+``python -m tests.simulation --seeds 200`` runs 200 simulations; see `tests.simulation.__main__`.
 
 * `store`: fake nodes with a small store. The store records each request and its keyspace.
-* `plan`: a life as data. Settings, steps of clients, and faults; each step and fault is one line.
+* `plan`: a simulation as data. Settings, and the events: steps of clients, and faults.
 * `clients`: runs the steps of the clients with the driver.
 * `mapped`, `mapped_table`: the steps that use the object mapper, and the table that they use.
 * `faults`: causes the faults.
-* `life`: creates the cluster of a plan, runs the plan, and returns the outcome.
-* `judge`: checks the rules that must hold in every life.
+* `simulation`: creates the cluster of a plan, runs the plan, and returns the outcome.
+* `judge`: checks the rules that must hold in every simulation.
 * `shrink`: removes lines from a failing plan, as long as the plan still fails.
 * `known`: plans that failed in the past.
-* `mutants`: bugs that can be put into the driver, to check that lives find them.
+* `mutants`: bugs that can be put into the driver, to check that simulations find them.
 
 Two packages on PyPI simulate asyncio, but do not fit here. simloom (0.5) needs Python 3.12, and
 has no ``start_tls`` and no local ports. It also runs ready callbacks in any order, which asyncio

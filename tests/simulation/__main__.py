@@ -1,20 +1,20 @@
-"""Run many simulated lives: ``python -m tests.simulation --seeds 200``.
+"""Run many simulations: ``python -m tests.simulation --seeds 200``.
 
-* ``--seeds N``: the number of lives.
+* ``--seeds N``: the number of simulations.
 * ``--seed S``: the first seed. By default the first seed is random, and is printed.
 * ``--fixed N``: first run the plans that failed in the past, and the seeds 0 to N - 1.
 * ``--fixed-decide``: print a random seed that fails, but exit with 0 if the fixed seeds pass. What
   a random seed finds is seldom a fault of the change that is tested.
 * ``--impl python`` or ``c``: the implementation of the driver; by default the driver's choice.
-* ``--replay S``: run one seed, and print the log of its life.
+* ``--replay S``: run one seed, and print the log of its simulation.
 * ``--shrink S``: remove lines from the plan of a failing seed, and print the rest as a test.
 * ``--mutants``: put each bug of `tests.simulation.mutants` into the driver, and report the first
   seed that finds it. The default here is the Python implementation. The compiled implementation
   supports only bugs in classes that have no compiled twin.
 * ``--only NAME,NAME``: the names of the mutants to try.
 
-Each seed that is divisible by ten runs twice, and the logs of both lives must be the same. For a
-seed that fails, the command that replays it is printed, and the exit code is 1.
+Each seed that is divisible by ten runs twice, and the logs of both simulations must be the same.
+For a seed that fails, the command that replays it is printed, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pathlib import Path
 if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-REPORT_EVERY = 500  # lives
+REPORT_EVERY = 500  # simulations
 MOST_SHOWN = 20  # failing seeds whose violations are printed
 
 
@@ -55,40 +55,41 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def run_seed(seed: int, mutant: str | None = None) -> tuple[int, list[str], float]:
-    """Run the life of one seed.
+    """Run the simulation of one seed.
 
     :param mutant: the name of a bug to put into the driver.
     :returns: the seed, its violations, and the CPU seconds that the run took.
     """
-    from tests.simulation.life import live
-    from tests.simulation.plan import drawn
+    from tests.simulation.life import run_plan
+    from tests.simulation.plan import random_plan
 
     began = time.process_time()
     if mutant is not None:
         from tests.simulation.mutants import MUTANTS
 
-        with MUTANTS[mutant].planted():
-            outcome = live(drawn(seed))
+        with MUTANTS[mutant].installed():
+            outcome = run_plan(random_plan(seed))
     else:
-        outcome = live(drawn(seed))
+        outcome = run_plan(random_plan(seed))
     violations = outcome.violations
+    # Run every tenth seed twice, to check that a seed can be reproduced.
     if mutant is None and seed % 10 == 0:
-        again = live(drawn(seed))
+        again = run_plan(random_plan(seed))
         if again.digest != outcome.digest:
             pairs = zip(outcome.lines, again.lines, strict=False)
-            first = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
-            violations = [*violations, f"two lives of one seed differ: {first[0]!r}, {first[1]!r}"]
+            line, other_line = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
+            violations = [*violations, f"two lives of one seed differ: {line!r}, {other_line!r}"]
     return seed, violations, time.process_time() - began
 
 
-def _live_known() -> int:
+def _run_known_plans() -> int:
     """Run the plans that failed in the past; return how many of them fail now."""
     from tests.simulation.known import KNOWN
-    from tests.simulation.life import live
+    from tests.simulation.life import run_plan
 
     failures = 0
     for name, plan in KNOWN.items():
-        violations = live(plan).violations
+        violations = run_plan(plan).violations
         if violations:
             failures += 1
             print(f"known plan, {name}: {len(violations)} violations")
@@ -97,17 +98,26 @@ def _live_known() -> int:
     return failures
 
 
-def _run(fixed: Iterable[int], drawn: Iterable[int], jobs: int, *, fixed_decide: bool) -> int:
+def _run(
+    fixed_seeds: Iterable[int], random_seeds: Iterable[int], jobs: int, *, fixed_decide: bool
+) -> int:
+    """Run the simulations of all seeds, print what fails, and return the exit code.
+
+    :param fixed_seeds: if there are any, the plans that failed in the past run, too.
+    :param jobs: the number of processes.
+    :param fixed_decide: True if only the fixed seeds and the plans of the past decide about the
+        exit code.
+    """
     from cassandra._impl import implementation
 
     began = time.monotonic()
     count, cpu_seconds = 0, 0.0
-    deciding = set(fixed)
-    failures = _live_known() if deciding else 0
+    deciding_seeds = set(fixed_seeds)
+    failures = _run_known_plans() if deciding_seeds else 0
     deciding_failures = failures
     with ProcessPoolExecutor(jobs) as pool:
         for seed, violations, seconds in pool.map(
-            run_seed, (*sorted(deciding), *drawn), chunksize=4
+            run_seed, (*sorted(deciding_seeds), *random_seeds), chunksize=4
         ):
             count += 1
             cpu_seconds += seconds
@@ -116,27 +126,27 @@ def _run(fixed: Iterable[int], drawn: Iterable[int], jobs: int, *, fixed_decide:
             if not violations:
                 continue
             failures += 1
-            deciding_failures += seed in deciding or not fixed_decide
+            deciding_failures += seed in deciding_seeds or not fixed_decide
             if failures <= MOST_SHOWN:
                 print(f"seed {seed}: {len(violations)} violations")
                 for violation in violations[:5]:
                     print(f"    {violation}")
                 print(f"    python -m tests.simulation --impl {implementation} --replay {seed}")
                 print(f"    python -m tests.simulation --impl {implementation} --shrink {seed}")
-    took = time.monotonic() - began
+    elapsed = time.monotonic() - began
     print(
-        f"{count} lives on {implementation}: {failures} failed; {took:.0f} s, "
+        f"{count} lives on {implementation}: {failures} failed; {elapsed:.0f} s, "
         f"{cpu_seconds / max(count, 1):.3f} s of CPU each"
     )
     return 1 if deciding_failures else 0
 
 
 def _replay(seed: int) -> int:
-    from tests.simulation.life import live
-    from tests.simulation.plan import drawn
+    from tests.simulation.life import run_plan
+    from tests.simulation.plan import random_plan
 
-    plan = drawn(seed)
-    outcome = live(plan)
+    plan = random_plan(seed)
+    outcome = run_plan(plan)
     print(plan.settings)
     print("\n".join(outcome.lines))
     print(f"{len(outcome.violations)} violations, digest {outcome.digest}")
@@ -146,16 +156,16 @@ def _replay(seed: int) -> int:
 
 
 def _shrink(seed: int) -> int:
-    from tests.simulation.life import live
-    from tests.simulation.plan import drawn
-    from tests.simulation.shrink import shrunk
+    from tests.simulation.life import run_plan
+    from tests.simulation.plan import random_plan
+    from tests.simulation.shrink import shrink_plan
 
-    plan = drawn(seed)
-    violations = live(plan).violations
+    plan = random_plan(seed)
+    violations = run_plan(plan).violations
     if not violations:
         print(f"seed {seed} does not fail")
         return 0
-    small, outcome = shrunk(plan, violations, live)
+    small, outcome = shrink_plan(plan, violations, run_plan)
     print(small.as_test(outcome.violations if outcome is not None else violations))
     return 1
 
@@ -171,10 +181,12 @@ def _find_seed(name: str, jobs: int, limit: int) -> int | None:
 
     ignored = set() if MUTANTS[name].is_about_keyspaces else {IN_ANOTHER_KEYSPACE}
     with ProcessPoolExecutor(jobs) as pool:
-        for start in range(0, limit, 20):
-            seeds = range(start, start + 20)
+        # Twenty seeds at a time, so that we can stop soon after a seed has found the bug.
+        for first_seed in range(0, limit, 20):
+            seeds = range(first_seed, first_seed + 20)
             for seed, violations, _ in pool.map(partial(run_seed, mutant=name), seeds):
                 kinds = {kind_of(violation) for violation in violations} - ignored
+                # Run the seed without the bug, too, and do not count what fails there as well.
                 if kinds and kinds - {kind_of(violation) for violation in run_seed(seed)[1]}:
                     return seed
     return None
@@ -192,8 +204,8 @@ def _mutants(jobs: int, limit: int, only: str | None) -> int:
             continue
         seed = _find_seed(name, jobs, limit)
         survivors += seed is None
-        how = f"found by seed {seed}" if seed is not None else f"NOT FOUND in {limit} seeds"
-        print(f"{name:32} {how:28} {mutant.what}", flush=True)
+        result = f"found by seed {seed}" if seed is not None else f"NOT FOUND in {limit} seeds"
+        print(f"{name:32} {result:28} {mutant.what}", flush=True)
     print(f"{len(MUTANTS)} mutants, {survivors} not found")
     return 1 if survivors else 0
 
@@ -204,11 +216,12 @@ def main(argv: Sequence[str]) -> int:
     if arguments.seeds is None:
         arguments.seeds = 1_000 if arguments.mutants else 100
     if arguments.impl == "both":
-        rest = [argument for argument in argv if argument not in ("--impl", "both")]
+        # Run this program once for each implementation, with the same seeds.
+        other_arguments = [argument for argument in argv if argument not in ("--impl", "both")]
         if arguments.seed is None and arguments.seeds:
-            rest += ["--seed", str(random.SystemRandom().randrange(1_000, 10**9))]
+            other_arguments += ["--seed", str(random.SystemRandom().randrange(1_000, 10**9))]
         program = ["-m", "tests.simulation"] if __package__ else [str(Path(__file__).parent)]
-        command = [sys.executable, *program, *rest, "--impl"]
+        command = [sys.executable, *program, *other_arguments, "--impl"]
         return max(subprocess.call([*command, impl]) for impl in ("c", "python"))
     if arguments.mutants:
         arguments.impl = arguments.impl or "python"
@@ -221,14 +234,14 @@ def main(argv: Sequence[str]) -> int:
         return _shrink(arguments.shrink)
     if arguments.mutants:
         return _mutants(arguments.jobs, arguments.seeds, arguments.only)
-    first = arguments.seed
-    if first is None:
-        first = random.SystemRandom().randrange(1_000, 10**9)
+    first_seed = arguments.seed
+    if first_seed is None:
+        first_seed = random.SystemRandom().randrange(1_000, 10**9)
         if arguments.seeds:
-            print(f"seeds {first} to {first + arguments.seeds - 1}")
+            print(f"seeds {first_seed} to {first_seed + arguments.seeds - 1}")
     return _run(
         range(arguments.fixed),
-        range(first, first + arguments.seeds),
+        range(first_seed, first_seed + arguments.seeds),
         arguments.jobs,
         fixed_decide=arguments.fixed_decide,
     )

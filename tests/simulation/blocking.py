@@ -13,50 +13,50 @@ from typing import TYPE_CHECKING, Any
 from cassandra.cluster import Cluster
 
 if TYPE_CHECKING:
-    from tests.simulation.life import Life
+    from tests.simulation.life import Simulation
 
 __all__ = ["BlockingCluster"]
 
 _END = object()
 
 
-async def _called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+async def _call_in_thread(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     return await asyncio.to_thread(function, *arguments, **options)
 
 
 class BlockingCluster:
     """Wraps a `Cluster`, so that its blocking methods are coroutines."""
 
-    def __init__(self, life: Life, settings: dict[str, Any]) -> None:
+    def __init__(self, simulation: Simulation, settings: dict[str, Any]) -> None:
         self._cluster = Cluster(**settings)
-        self._life = life
+        self._simulation = simulation
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cluster, name)
 
     async def connect(self, keyspace: str | None = None, wait_for_all: bool = False) -> Any:
         """Open a session, and wrap it."""
-        session = await _called(self._cluster.connect, keyspace, wait_for_all)
-        return _BlockingSession(self._life, session)
+        session = await _call_in_thread(self._cluster.connect, keyspace, wait_for_all)
+        return _BlockingSession(self._simulation, session)
 
     async def shutdown(self) -> None:
         """Close the cluster and its sessions."""
-        await _called(self._cluster.shutdown)
+        await _call_in_thread(self._cluster.shutdown)
 
     async def refresh_nodes(self) -> None:
         """Read the node list."""
-        await _called(self._cluster.refresh_nodes)
+        await _call_in_thread(self._cluster.refresh_nodes)
 
     async def refresh_schema_metadata(self, **options: Any) -> None:
         """Read the schema."""
-        await _called(self._cluster.refresh_schema_metadata, **options)
+        await _call_in_thread(self._cluster.refresh_schema_metadata, **options)
 
 
 class _BlockingSession:
     """Wraps a `Session`, so that its blocking methods are coroutines."""
 
-    def __init__(self, life: Life, session: Any) -> None:
-        self._life = life
+    def __init__(self, simulation: Simulation, session: Any) -> None:
+        self._simulation = simulation
         self._session = session
         self._executions = 0
 
@@ -70,15 +70,17 @@ class _BlockingSession:
         """
         self._executions += 1
         way = self._executions % 3
-        if way == 0:
-            return _BlockingResult(await _called(self._session.execute, *arguments, **options))
-        future = await _called(self._session.execute_async, *arguments, **options)
-        if way == 1:
-            return _BlockingResult(await _called(future.result))
-        await self._called_back(future)
-        return _BlockingResult(await _called(future.result))
+        if way == 0:  # `execute`
+            return _BlockingResult(
+                await _call_in_thread(self._session.execute, *arguments, **options)
+            )
+        future = await _call_in_thread(self._session.execute_async, *arguments, **options)
+        if way == 1:  # `execute_async` and `result`
+            return _BlockingResult(await _call_in_thread(future.result))
+        await self._wait_for_callback(future)
+        return _BlockingResult(await _call_in_thread(future.result))
 
-    async def _called_back(self, future: Any) -> None:
+    async def _wait_for_callback(self, future: Any) -> None:
         """Wait until the future calls one of its callbacks, in the thread of the cluster's loop.
 
         A result of several pages calls its callbacks for each page; any other must call once.
@@ -95,29 +97,29 @@ class _BlockingSession:
             nonlocal calls, is_paged
             calls += 1
             if calls > 1 and not is_paged:
-                self._life.violate("a callback was called twice")
+                self._simulation.report_violation("a callback was called twice")
             is_paged = is_paged or future.has_more_pages
             if not loop.is_closed():
                 loop.call_soon_threadsafe(set_callback_ran)
 
-        await _called(future.add_callbacks, on_end, on_end)
+        await _call_in_thread(future.add_callbacks, on_end, on_end)
         await callback_ran
 
     async def prepare(self, *arguments: Any) -> Any:
         """Prepare a statement."""
-        return await _called(self._session.prepare, *arguments)
+        return await _call_in_thread(self._session.prepare, *arguments)
 
     async def prepare_all(self, *arguments: Any) -> Any:
         """Prepare statements."""
-        return await _called(self._session.prepare_all, *arguments)
+        return await _call_in_thread(self._session.prepare_all, *arguments)
 
     async def set_keyspace(self, keyspace: str) -> None:
         """Switch the keyspace."""
-        await _called(self._session.set_keyspace, keyspace)
+        await _call_in_thread(self._session.set_keyspace, keyspace)
 
     async def wait_for_schema_agreement(self, *arguments: Any) -> Any:
         """Wait until the nodes agree on the schema."""
-        return await _called(self._session.wait_for_schema_agreement, *arguments)
+        return await _call_in_thread(self._session.wait_for_schema_agreement, *arguments)
 
     async def load(self, *arguments: Any, **options: Any) -> None:
         """Do nothing: a blocking load calls `time.sleep`, which would stop virtual time."""
@@ -125,14 +127,14 @@ class _BlockingSession:
     async def execute_concurrent(self, pairs: Any, **options: Any) -> AsyncIterator[Any]:
         """Execute many statements in one thread, and yield their results."""
         pairs = list(pairs)
-        for result in await _called(
+        for result in await _call_in_thread(
             lambda: list(self._session.execute_concurrent(pairs, **options))
         ):
             yield result
 
     async def shutdown(self) -> None:
         """Close the session."""
-        await _called(self._session.shutdown)
+        await _call_in_thread(self._session.shutdown)
 
 
 class _BlockingResult:
@@ -146,9 +148,9 @@ class _BlockingResult:
 
     async def get_query_trace(self, max_wait: float) -> Any:
         """Read the trace of the request."""
-        return await _called(self._result.get_query_trace, max_wait)
+        return await _call_in_thread(self._result.get_query_trace, max_wait)
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         rows = iter(self._result)
-        while (row := await _called(next, rows, _END)) is not _END:
+        while (row := await _call_in_thread(next, rows, _END)) is not _END:
             yield row

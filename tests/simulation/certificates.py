@@ -1,7 +1,7 @@
-"""TLS contexts for simulated lives.
+"""TLS contexts for simulated simulations.
 
 The key is an RSA key, because elliptic curve signatures vary in length. So would the TCP segments
-of a life, which only the seed may decide.
+of a simulation, which only the seed may decide.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext] | None:
         .add_extension(x509.SubjectAlternativeName(map(x509.IPAddress, addresses)), False)
         .sign(key, hashes.SHA256())
     )
-    private = key.private_bytes(
+    private_pem = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    public = certificate.public_bytes(serialization.Encoding.PEM)
+    certificate_pem = certificate.public_bytes(serialization.Encoding.PEM)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "node.pem"
-        path.write_bytes(private + public)
+        path.write_bytes(private_pem + certificate_pem)
         server.load_cert_chain(path)
-    client = ssl.create_default_context(cadata=public.decode())
+    client = ssl.create_default_context(cadata=certificate_pem.decode())
     return client, server

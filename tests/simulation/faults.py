@@ -1,6 +1,6 @@
-"""The faults of a life: one ``do_`` method for each kind of fault in `plan.FAULTS`.
+"""The faults of a simulation: one ``do_`` method for each kind of fault in `plan.FAULTS`.
 
-Each method begins its fault, waits for the seconds of its line, and ends the fault.
+Each method begins its fault, waits for the seconds of its event, and ends the fault.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from cassandra.testing.fake import (
 from cassandra.testing.fake.primitives import Opcode
 from cassandra.testing.simulation import SimulatedLoop
 from cassandra.testing.simulation.network import CLIENT
-from tests.simulation.plan import Line
+from tests.simulation.plan import PlannedEvent
 
 if TYPE_CHECKING:
     from cassandra.testing.fake.requests import Request
-    from tests.simulation.life import Life
+    from tests.simulation.life import Simulation
 
 __all__ = ["Faults"]
 
@@ -57,208 +57,222 @@ _ERRORS: list[tuple[int, dict[str, Any], str]] = [
 
 
 class Faults:
-    """Starts the faults of a life, and ends them."""
+    """Starts the faults of a simulation, and ends them."""
 
-    def __init__(self, life: Life) -> None:
-        self.life = life
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
         self.tasks: list[asyncio.Task[None]] = []
         self._down: set[str] = set()
         self._has_moved = False
 
-    def start(self, line: Line) -> None:
+    def start(self, event: PlannedEvent) -> None:
         """Begin a fault in a task, which ends the fault after its seconds."""
-        self.life.log(f"fault {line.what} {line.who} for {line.seconds}")
-        self.tasks.append(asyncio.ensure_future(getattr(self, f"do_{line.what}")(line)))
+        self.simulation.log(f"fault {event.kind} {event.target_index} for {event.seconds}")
+        self.tasks.append(asyncio.ensure_future(getattr(self, f"do_{event.kind}")(event)))
 
-    def node(self, line: Line) -> Any:
-        """Return the node that a line selects."""
-        nodes = self.life.fake.nodes
-        return nodes[line.who % len(nodes)]
+    def node(self, event: PlannedEvent) -> Any:
+        """Return the node that an event selects."""
+        nodes = self.simulation.fake.nodes
+        return nodes[event.target_index % len(nodes)]
 
     def heal(self) -> None:
         """End all faults that still last, and announce that all nodes are up."""
-        life = self.life
+        simulation = self.simulation
         for task in self.tasks:
             task.cancel()
-        life.network.mend_all()
-        nodes: list[Any] = life.fake.nodes
+        simulation.network.mend_all()
+        nodes: list[Any] = simulation.fake.nodes
         for node in nodes:
-            life.network.regain_power(node.address)
+            simulation.network.regain_power(node.address)
             node.troubles.clear()
             node.lag = node.use_lag = node.prepare_lag = 0.0
             node.start()
             node.accept_connections()
             node.start_reading()
-            node.peers = [other for other in life.fake.nodes if other is not node]
+            node.peers = [other for other in simulation.fake.nodes if other is not node]
             # Silent connections stay silent, since heartbeats have to find them. But without a
             # request timeout, a request would wait for a withheld answer as long as its connection
             # lives. So such connections are closed.
-            if life.plan.settings["request_timeout"] is None:
+            if simulation.plan.settings["request_timeout"] is None:
                 for connection in node.withholding:
-                    connection.end(True)
+                    connection.end(reset=True)
             node.withholding.clear()
         self.tell("STATUS_CHANGE", "UP")
 
     def tell(self, event_type: str, change: str) -> None:
         """Send an event about each node."""
-        for node in self.life.fake.nodes:
-            self.life.fake.tell(event_type, change, node)
+        for node in self.simulation.fake.nodes:
+            self.simulation.fake.tell(event_type, change, node)
 
     # -- connections -------------------------------------------------------------------------------
 
-    async def do_refuse(self, line: Line) -> None:
-        node = self.node(line)
+    async def do_refuse(self, event: PlannedEvent) -> None:
+        node = self.node(event)
         if node.is_running:
             node.refuse_connections()
-            await asyncio.sleep(line.seconds)
+            await asyncio.sleep(event.seconds)
             if node.is_running:
                 node.accept_connections()
 
-    async def do_hang(self, line: Line) -> None:
-        node = self.node(line)
+    async def do_hang(self, event: PlannedEvent) -> None:
+        node = self.node(event)
         node.accept_but_hang()
-        await asyncio.sleep(line.seconds)
+        await asyncio.sleep(event.seconds)
         node._hanging = False
 
-    async def do_drop_syns(self, line: Line) -> None:
-        node = self.node(line)
-        self.life.network.drop_syns(node.address)
-        await asyncio.sleep(line.seconds)
-        self.life.network.accept_syns(node.address)
+    async def do_drop_syns(self, event: PlannedEvent) -> None:
+        node = self.node(event)
+        self.simulation.network.drop_syns(node.address)
+        await asyncio.sleep(event.seconds)
+        self.simulation.network.accept_syns(node.address)
 
-    async def do_reset_one(self, line: Line) -> None:
-        connections = self.node(line).connections
+    async def do_reset_one(self, event: PlannedEvent) -> None:
+        connections = self.node(event).connections
         if connections:
-            connections[line.number % len(connections)].end(True)
+            connections[event.parameter % len(connections)].end(reset=True)
 
-    async def do_reset_all(self, line: Line) -> None:
-        self.node(line)._drop(True)
+    async def do_reset_all(self, event: PlannedEvent) -> None:
+        self.node(event)._drop(reset=True)
 
-    async def do_fin_all(self, line: Line) -> None:
-        self.node(line)._drop(False)
+    async def do_fin_all(self, event: PlannedEvent) -> None:
+        self.node(event)._drop(reset=False)
 
-    async def do_silence(self, line: Line) -> None:
-        connections = self.node(line).connections
+    async def do_silence(self, event: PlannedEvent) -> None:
+        connections = self.node(event).connections
         if connections:
-            connections[line.number % len(connections)].hang()
+            connections[event.parameter % len(connections)].hang()
 
-    async def do_slow_reader(self, line: Line) -> None:
-        node = self.node(line)
+    async def do_slow_reader(self, event: PlannedEvent) -> None:
+        node = self.node(event)
         node._reading = False
         node._apply_reading()
-        await asyncio.sleep(line.seconds)
+        await asyncio.sleep(event.seconds)
         node._reading = True
         node._apply_reading()
 
     # -- paths -------------------------------------------------------------------------------------
 
-    async def _cut(self, line: Line, ways: str) -> None:
-        network, address = self.life.network, self.node(line).address
-        if "in" in ways:
+    async def _cut(self, event: PlannedEvent, directions: str) -> None:
+        """Block the node's network for a while.
+
+        :param directions: "in" blocks what clients send to the node, "out" what the node sends.
+        """
+        network, address = self.simulation.network, self.node(event).address
+        if "in" in directions:
             network.cut(CLIENT, address, both_ways=False)
-        if "out" in ways:
+        if "out" in directions:
             network.cut(address, CLIENT, both_ways=False)
-        await asyncio.sleep(line.seconds)
+        await asyncio.sleep(event.seconds)
         network.mend(CLIENT, address)
 
-    async def do_partition(self, line: Line) -> None:
-        await self._cut(line, "in and out")
+    async def do_partition(self, event: PlannedEvent) -> None:
+        await self._cut(event, "in and out")
 
-    async def do_partition_in(self, line: Line) -> None:
-        await self._cut(line, "in")
+    async def do_partition_in(self, event: PlannedEvent) -> None:
+        await self._cut(event, "in")
 
-    async def do_partition_out(self, line: Line) -> None:
-        await self._cut(line, "out")
+    async def do_partition_out(self, event: PlannedEvent) -> None:
+        await self._cut(event, "out")
 
     # -- nodes -------------------------------------------------------------------------------------
 
-    async def do_crash(self, line: Line) -> None:
-        node = self.node(line)
+    async def do_crash(self, event: PlannedEvent) -> None:
+        node = self.node(event)
         if node.address in self._down:
             return
         self._down.add(node.address)
         try:
             node.stop()
-            if line.number % 2:
-                self.life.fake.tell("STATUS_CHANGE", "DOWN", node)
-            await asyncio.sleep(line.seconds)
+            if event.parameter % 2:
+                self.simulation.fake.tell("STATUS_CHANGE", "DOWN", node)
+            await asyncio.sleep(event.seconds)
         finally:
             self._down.discard(node.address)
-            if node in self.life.fake.nodes:
+            if node in self.simulation.fake.nodes:
                 node.start()
-        if line.number % 3:
-            self.life.fake.tell("STATUS_CHANGE", "UP", node)
+        if event.parameter % 3:
+            self.simulation.fake.tell("STATUS_CHANGE", "UP", node)
 
-    async def do_power(self, line: Line) -> None:
-        node = self.node(line)
+    async def do_power(self, event: PlannedEvent) -> None:
+        node = self.node(event)
         if node.address in self._down:
             return
         self._down.add(node.address)
-        network = self.life.network
+        network = self.simulation.network
         network.lose_power(node.address)
         try:
+            # Give the loop one turn before the node stops: the connections end without FIN or RST,
+            # as the host already has no power.
             await asyncio.sleep(0)
             node.stop()
-            await asyncio.sleep(line.seconds)
+            await asyncio.sleep(event.seconds)
         finally:
             self._down.discard(node.address)
             network.regain_power(node.address)
-            if node in self.life.fake.nodes:
+            if node in self.simulation.fake.nodes:
                 node.start()
-        if line.number % 3:
-            self.life.fake.tell("STATUS_CHANGE", "UP", node)
+        if event.parameter % 3:
+            self.simulation.fake.tell("STATUS_CHANGE", "UP", node)
 
-    async def do_rolling(self, line: Line) -> None:
-        for number in range(len(self.life.fake.nodes)):
-            await self.do_crash(Line(line.at, line.what, number, line.seconds / 4, line.number))
+    async def do_rolling(self, event: PlannedEvent) -> None:
+        for number in range(len(self.simulation.fake.nodes)):
+            await self.do_crash(
+                PlannedEvent(event.start, event.kind, number, event.seconds / 4, event.parameter)
+            )
 
-    async def do_drain(self, line: Line) -> None:
+    async def do_drain(self, event: PlannedEvent) -> None:
         """Announce that the node will stop, as in CEP-59. Then stop it, or let it stay.
 
-        The node stays if the line's number is divisible by five.
+        The node stays if the event's parameter is divisible by five.
         """
-        node = self.node(line)
-        graceful = self.life.plan.settings.get("graceful")
+        node = self.node(event)
+        graceful = self.simulation.plan.settings.get("graceful")
         if not graceful or node.address in self._down or not node.is_running:
             return
         self._down.add(node.address)
         try:
             node.say_drain()
-            await asyncio.sleep(line.seconds)
-            if line.number % 5:
-                node._drop(False)  # close its connections now, not after the grace period
+            await asyncio.sleep(event.seconds)
+            if event.parameter % 5:
+                node._drop(reset=False)  # close its connections now, not after the grace period
                 node.stop()
-                await asyncio.sleep(line.seconds / 2)
+                await asyncio.sleep(event.seconds / 2)
         finally:
             self._down.discard(node.address)
-            if node in self.life.fake.nodes:
+            if node in self.simulation.fake.nodes:
                 if node.is_running:
                     node.accept_connections()
                 node.start()
-        if line.number % 3:
-            self.life.fake.tell("STATUS_CHANGE", "UP", node)
+        if event.parameter % 3:
+            self.simulation.fake.tell("STATUS_CHANGE", "UP", node)
 
-    async def do_rolling_drain(self, line: Line) -> None:
-        for number in range(len(self.life.fake.nodes)):
-            await self.do_drain(Line(line.at, line.what, number, line.seconds / 4, line.number))
+    async def do_rolling_drain(self, event: PlannedEvent) -> None:
+        for number in range(len(self.simulation.fake.nodes)):
+            await self.do_drain(
+                PlannedEvent(event.start, event.kind, number, event.seconds / 4, event.parameter)
+            )
 
-    async def do_forget(self, line: Line) -> None:
-        nodes = self.life.fake.nodes if line.number % 2 else [self.node(line)]
+    async def do_forget(self, event: PlannedEvent) -> None:
+        nodes = self.simulation.fake.nodes if event.parameter % 2 else [self.node(event)]
         for node in nodes:
             node.forget_prepared()
 
-    async def do_leave(self, line: Line) -> None:
-        node, fake = self.node(line), self.life.fake
-        if len(fake.nodes) < 2 or node.address in self._down or self.life.plan.settings["scylla"]:
+    async def do_leave(self, event: PlannedEvent) -> None:
+        node, fake = self.node(event), self.simulation.fake
+        if (
+            len(fake.nodes) < 2
+            or node.address in self._down
+            or self.simulation.plan.settings["scylla"]
+        ):
             return
         self._down.add(node.address)
         fake.remove_node(node)
         try:
-            await asyncio.sleep(line.seconds)
+            await asyncio.sleep(event.seconds)
         finally:
             self._down.discard(node.address)
-            if line.number % 2:
-                node.host_id = uuid.UUID(int=1000 + line.number)
+            if event.parameter % 2:
+                node.host_id = uuid.UUID(int=1000 + event.parameter)
             node.start()
             fake.nodes = [*fake.nodes, node]
             fake._introduce()
@@ -266,24 +280,24 @@ class Faults:
         fake.tell("STATUS_CHANGE", "UP", node)
 
     async def _restart_changed(
-        self, nodes: list[Any], line: Line, change: Callable[[], None]
+        self, nodes: list[Any], event: PlannedEvent, change: Callable[[], None]
     ) -> None:
         """Stop the nodes, call `change` to change them, and start them again.
 
         Afterwards the other nodes send the events that Cassandra sends for this.
         """
-        fake = self.life.fake
+        fake = self.simulation.fake
         if self._down.intersection(node.address for node in nodes):
             return
-        if self.life.plan.settings["scylla"]:
+        if self.simulation.plan.settings["scylla"]:
             return  # the simulated ScyllaDB state holds the nodes' addresses, and is not updated
         addresses = [node.address for node in nodes]
         self._down.update(addresses)
-        old = [(node, node.address) for node in nodes]
+        previous_addresses = [(node, node.address) for node in nodes]
         for node in nodes:
             node.stop()
         try:
-            await asyncio.sleep(line.seconds / 3)
+            await asyncio.sleep(event.seconds / 3)
         finally:
             self._down.difference_update(addresses)
             for node in nodes:
@@ -293,87 +307,89 @@ class Faults:
             for node in nodes:
                 if node in fake.nodes:
                     node.start()
-        for node, address in old:
-            if line.number % 3 and node.address != address:
+        for node, address in previous_addresses:
+            if event.parameter % 3 and node.address != address:
                 for other in fake.nodes:
                     if other is not node and other.is_running:
                         other.send_event("TOPOLOGY_CHANGE", "MOVED_NODE", address, node.port)
             fake.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
             fake.tell("STATUS_CHANGE", "UP", node)
 
-    async def do_move(self, line: Line) -> None:
-        node = self.node(line)
+    async def do_move(self, event: PlannedEvent) -> None:
+        node = self.node(event)
         # If all nodes moved, the application would know no address of the cluster any more.
-        if len(self.life.fake.nodes) < 3 or self._down or self._has_moved:
+        if len(self.simulation.fake.nodes) < 3 or self._down or self._has_moved:
             return
         self._has_moved = True
 
         def change() -> None:
-            taken = {other.address for other in self.life.fake.nodes}
+            taken = {other.address for other in self.simulation.fake.nodes}
             node.address = next(
                 address
-                for number in range(100 + line.number % 50, 250)
+                for number in range(100 + event.parameter % 50, 250)
                 if (address := f"10.0.0.{number}") not in taken
             )
 
-        await self._restart_changed([node], line, change)
+        await self._restart_changed([node], event, change)
 
-    async def do_swap(self, line: Line) -> None:
-        nodes = self.life.fake.nodes
+    async def do_swap(self, event: PlannedEvent) -> None:
+        nodes = self.simulation.fake.nodes
         if len(nodes) < 2:
             return
-        first, other = self.node(line), nodes[(line.who + 1) % len(nodes)]
+        node, other_node = self.node(event), nodes[(event.target_index + 1) % len(nodes)]
 
         def change() -> None:
-            first.address, other.address = other.address, first.address
+            node.address, other_node.address = other_node.address, node.address
 
-        await self._restart_changed([first, other], line, change)
+        await self._restart_changed([node, other_node], event, change)
 
-    async def do_replace(self, line: Line) -> None:
-        node = self.node(line)
+    async def do_replace(self, event: PlannedEvent) -> None:
+        node = self.node(event)
 
         def change() -> None:
-            node.host_id = uuid.UUID(int=5000 + line.number)
-            node.tokens = (str(line.number * 7 + 1),)
+            node.host_id = uuid.UUID(int=5000 + event.parameter)
+            node.tokens = (str(event.parameter * 7 + 1),)
 
-        await self._restart_changed([node], line, change)
+        await self._restart_changed([node], event, change)
 
-    async def do_join(self, line: Line) -> None:
-        if len(self.life.fake.nodes) < 5:
-            self.life.fake.add_node(token=line.number + 17)
+    async def do_join(self, event: PlannedEvent) -> None:
+        if len(self.simulation.fake.nodes) < 5:
+            self.simulation.fake.add_node(token=event.parameter + 17)
 
     # -- events and rows ---------------------------------------------------------------------------
 
-    async def do_event_down(self, line: Line) -> None:
-        self.life.fake.tell("STATUS_CHANGE", "DOWN", self.node(line))
+    async def do_event_down(self, event: PlannedEvent) -> None:
+        self.simulation.fake.tell("STATUS_CHANGE", "DOWN", self.node(event))
 
-    async def do_event_up(self, line: Line) -> None:
-        self.life.fake.tell("STATUS_CHANGE", "UP", self.node(line))
+    async def do_event_up(self, event: PlannedEvent) -> None:
+        self.simulation.fake.tell("STATUS_CHANGE", "UP", self.node(event))
 
-    async def do_event_both(self, line: Line) -> None:
-        node = self.node(line)
+    async def do_event_both(self, event: PlannedEvent) -> None:
+        node = self.node(event)
         for number in range(4):
-            change = ("UP", "DOWN")[(number + line.number) % 2]
-            self.life.fake.tell("STATUS_CHANGE", change, node)
-            await asyncio.sleep(line.seconds / 10)
+            change = ("UP", "DOWN")[(number + event.parameter) % 2]
+            self.simulation.fake.tell("STATUS_CHANGE", change, node)
+            await asyncio.sleep(event.seconds / 10)
 
-    async def do_event_doubled(self, line: Line) -> None:
+    async def do_event_doubled(self, event: PlannedEvent) -> None:
         for _ in range(3):
-            self.life.fake.tell("TOPOLOGY_CHANGE", "NEW_NODE", self.node(line))
+            self.simulation.fake.tell("TOPOLOGY_CHANGE", "NEW_NODE", self.node(event))
 
-    async def do_event_schema(self, line: Line) -> None:
-        for node in self.life.fake.nodes:
+    async def do_event_schema(self, event: PlannedEvent) -> None:
+        for node in self.simulation.fake.nodes:
             if node.is_running:
                 node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "ka", "w")
 
-    async def _peers(self, line: Line, change: Callable[[Any, list[Any]], list[Any]]) -> None:
-        node = self.node(line)
+    async def _peers(
+        self, event: PlannedEvent, change: Callable[[Any, list[Any]], list[Any]]
+    ) -> None:
+        node = self.node(event)
         node.peers = change(node, list(node.peers))
-        self.life.fake.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
-        await asyncio.sleep(line.seconds)
-        node.peers = [other for other in self.life.fake.nodes if other is not node]
+        self.simulation.fake.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
+        await asyncio.sleep(event.seconds)
+        node.peers = [other for other in self.simulation.fake.nodes if other is not node]
 
-    async def do_peers_nulls(self, line: Line) -> None:
+    async def do_peers_nulls(self, event: PlannedEvent) -> None:
         class Ghost:
             """A row of ``system.peers`` that has only an address, as gossip may leave behind."""
 
@@ -381,42 +397,42 @@ class Faults:
             datacenter = rack = host_id = schema_version = release_version = None
             tokens = ()
 
-        await self._peers(line, lambda node, peers: [*peers, Ghost()])
+        await self._peers(event, lambda node, peers: [*peers, Ghost()])
 
-    async def do_peers_doubled(self, line: Line) -> None:
-        await self._peers(line, lambda node, peers: [*peers, *peers, node])
+    async def do_peers_doubled(self, event: PlannedEvent) -> None:
+        await self._peers(event, lambda node, peers: [*peers, *peers, node])
 
-    async def do_peers_missing(self, line: Line) -> None:
-        await self._peers(line, lambda node, peers: peers[1:])
+    async def do_peers_missing(self, event: PlannedEvent) -> None:
+        await self._peers(event, lambda node, peers: peers[1:])
 
     # -- answers -----------------------------------------------------------------------------------
 
-    async def _trouble(self, line: Line, count: int, answer: Callable[..., Any]) -> None:
-        """Ask `answer` what the node answers to its next requests, until the line's seconds end.
+    async def _trouble(self, event: PlannedEvent, count: int, answer: Callable[..., Any]) -> None:
+        """Ask `answer` what the node answers to its next requests, until the event's seconds end.
 
         :param count: the number of requests to answer this way.
         :param answer: gets the node and a request; returns (fate, answer), or None to let the node
             answer as usual.
         """
-        node = self.node(line)
-        left = count
+        node = self.node(event)
+        requests_left = count
 
         def trouble(request: Request) -> Any:
-            nonlocal left
-            if left <= 0:
+            nonlocal requests_left
+            if requests_left <= 0:
                 return None
             outcome = answer(node, request)
             if outcome is not None:
-                left -= 1
+                requests_left -= 1
             return outcome
 
         node.troubles.append(trouble)
-        await asyncio.sleep(line.seconds)
+        await asyncio.sleep(event.seconds)
         if trouble in node.troubles:
             node.troubles.remove(trouble)
 
-    async def do_errors(self, line: Line) -> None:
-        code, fields, fate = _ERRORS[line.number % len(_ERRORS)]
+    async def do_errors(self, event: PlannedEvent) -> None:
+        code, fields, fate = _ERRORS[event.parameter % len(_ERRORS)]
 
         def answer(node: Any, request: Request) -> tuple[str, Answer] | None:
             is_read = all(text.startswith("SELECT") for text in request.queries)
@@ -433,41 +449,46 @@ class Faults:
             outcome = "refused" if fate in ("refused", "log") else "unclear"
             return outcome, error(code, **fields)
 
-        await self._trouble(line, 1 + line.who % 8, self._if_accepted(answer))
+        await self._trouble(event, 1 + event.target_index % 8, self._if_accepted(answer))
 
-    async def do_withhold(self, line: Line) -> None:
-        """Leave requests without an answer; if the line's number is odd, the node executes them."""
+    async def do_withhold(self, event: PlannedEvent) -> None:
+        """Leave requests without an answer.
+
+        If the event's parameter is odd, the node executes them.
+        """
 
         def answer(node: Any, request: Request) -> tuple[str, None]:
             if request.connection not in node.withholding:
                 node.withholding.append(request.connection)
-            if line.number % 2:
+            if event.parameter % 2:
                 node.answer_of(request, "unclear")
                 return "again", None
             return "unclear", None
 
-        await self._trouble(line, 1 + line.number % 20, self._if_accepted(answer))
+        await self._trouble(event, 1 + event.parameter % 20, self._if_accepted(answer))
 
-    async def do_late(self, line: Line) -> None:
+    async def do_late(self, event: PlannedEvent) -> None:
         def answer(node: Any, request: Request) -> tuple[str, Answer]:
             # The node executes the request now, but sends the answer later.
-            return "again", delay(0.05 + line.number / 300, node.answer_of(request, "done"))
+            return "again", delay(0.05 + event.parameter / 300, node.answer_of(request, "done"))
 
-        await self._trouble(line, 1 + line.number % 20, self._if_accepted(answer))
+        await self._trouble(event, 1 + event.parameter % 20, self._if_accepted(answer))
 
-    async def do_drip(self, line: Line) -> None:
+    async def do_drip(self, event: PlannedEvent) -> None:
         def answer(node: Any, request: Request) -> tuple[str, Answer]:
-            return "again", dribble(node.answer_of(request, "done"), 1 + line.number % 7)
+            return "again", dribble(node.answer_of(request, "done"), 1 + event.parameter % 7)
 
-        await self._trouble(line, 1, self._if_accepted(answer))
+        await self._trouble(event, 1, self._if_accepted(answer))
 
-    async def do_cut_frame(self, line: Line) -> None:
+    async def do_cut_frame(self, event: PlannedEvent) -> None:
         def answer(node: Any, request: Request) -> tuple[str, Answer]:
-            done = node.answer_of(request, "unclear")
-            how = ("close", "reset", "hang")[line.number % 3]
-            return "again", half_frame(done, line.number % 11, how) if how else reset()
+            answer_to_cut = node.answer_of(request, "unclear")
+            ending = ("close", "reset", "hang")[event.parameter % 3]
+            return "again", half_frame(
+                answer_to_cut, event.parameter % 11, ending
+            ) if ending else reset()
 
-        await self._trouble(line, 1, self._if_accepted(answer))
+        await self._trouble(event, 1, self._if_accepted(answer))
 
     @staticmethod
     def _if_accepted(answer: Callable[..., Any]) -> Callable[..., Any]:
@@ -476,58 +497,58 @@ class Faults:
         The node refuses requests with an unknown prepared statement or without a keyspace.
         """
 
-        def checked(node: Any, request: Request) -> Any:
-            count = len(request.statements) if request.opcode == Opcode.BATCH else 1
+        def answer_if_accepted(node: Any, request: Request) -> Any:
+            statement_count = len(request.statements) if request.opcode == Opcode.BATCH else 1
             parts = node._parts(request)
-            if len(parts) < count or not all(part[3] for part in parts):
+            if len(parts) < statement_count or not all(part.keyspace for part in parts):
                 return None
             return answer(node, request)
 
-        return checked
+        return answer_if_accepted
 
-    async def _lag(self, line: Line, name: str, longest: float) -> None:
-        node = self.node(line)
-        setattr(node, name, longest * (1 + line.number) / 1000)
-        await asyncio.sleep(line.seconds)
+    async def _lag(self, event: PlannedEvent, name: str, longest: float) -> None:
+        node = self.node(event)
+        setattr(node, name, longest * (1 + event.parameter) / 1000)
+        await asyncio.sleep(event.seconds)
         setattr(node, name, 0.0)
 
-    async def do_lag(self, line: Line) -> None:
-        await self._lag(line, "lag", 1.5)
+    async def do_lag(self, event: PlannedEvent) -> None:
+        await self._lag(event, "lag", 1.5)
 
-    async def do_use_lag(self, line: Line) -> None:
-        await self._lag(line, "use_lag", 1.5)
+    async def do_use_lag(self, event: PlannedEvent) -> None:
+        await self._lag(event, "use_lag", 1.5)
 
-    async def do_prepare_lag(self, line: Line) -> None:
-        await self._lag(line, "prepare_lag", 1.5)
+    async def do_prepare_lag(self, event: PlannedEvent) -> None:
+        await self._lag(event, "prepare_lag", 1.5)
 
-    async def do_alter(self, line: Line) -> None:
-        store = self.life.store
+    async def do_alter(self, event: PlannedEvent) -> None:
+        store = self.simulation.store
         if store.altered < 3:
             store.altered += 1
-            for node in self.life.fake.nodes:
+            for node in self.simulation.fake.nodes:
                 node.forget_prepared()
                 if node.is_running:
                     node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "ka", "w")
 
-    async def do_stall(self, line: Line) -> None:
-        life, seconds = self.life, line.seconds / 3
-        life.stalled += seconds
+    async def do_stall(self, event: PlannedEvent) -> None:
+        simulation, seconds = self.simulation, event.seconds / 3
+        simulation.stalled += seconds
         # With the blocking API, stall one of the loops that the driver has created.
-        loops = [loop for loop in life.loop.children if not loop.is_closed()]
+        loops = [loop for loop in simulation.loop.children if not loop.is_closed()]
         if loops:
-            loop = loops[line.who % len(loops)]
+            loop = loops[event.target_index % len(loops)]
             loop.call_soon_threadsafe(self._stall, loop, seconds)
         else:
-            self._stall(life.loop, seconds)
+            self._stall(simulation.loop, seconds)
 
-    async def do_clock(self, line: Line) -> None:
+    async def do_clock(self, event: PlannedEvent) -> None:
         """Set the machine's clock ahead or back, by seconds or by minutes. Timers are not moved."""
-        life = self.life
-        seconds = line.seconds * (1, -1, 100, -100)[line.number % 4]
-        life.loop.step_wall_clock(seconds)
-        life.note_clock()
+        simulation = self.simulation
+        seconds = event.seconds * (1, -1, 100, -100)[event.parameter % 4]
+        simulation.loop.step_wall_clock(seconds)
+        simulation.note_clock()
 
     def _stall(self, loop: SimulatedLoop, seconds: float) -> None:
-        life = self.life
-        life.stalled_until = max(life.stalled_until, loop.time()) + seconds
+        simulation = self.simulation
+        simulation.stalled_until = max(simulation.stalled_until, loop.time()) + seconds
         loop.stall(seconds)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tests.simulation.plan import Line, Plan
+from tests.simulation.plan import Plan, PlannedEvent
 
 __all__ = ["KNOWN"]
 
@@ -41,11 +41,41 @@ KNOWN = {
             "metrics": False,
         },
         [
-            Line(at=6.8031, what="burst", who=50, seconds=-1.0, number=9, cancel=-1.0),
-            Line(at=7.5074, what="use", who=27, seconds=-1.0, number=1, cancel=-1.0),
-            Line(at=9.4339, what="concurrent", who=56, seconds=-1.0, number=16, cancel=0.1418),
+            PlannedEvent(
+                start=6.8031,
+                kind="burst",
+                target_index=50,
+                seconds=-1.0,
+                parameter=9,
+                cancel_after=-1.0,
+            ),
+            PlannedEvent(
+                start=7.5074,
+                kind="use",
+                target_index=27,
+                seconds=-1.0,
+                parameter=1,
+                cancel_after=-1.0,
+            ),
+            PlannedEvent(
+                start=9.4339,
+                kind="concurrent",
+                target_index=56,
+                seconds=-1.0,
+                parameter=16,
+                cancel_after=0.1418,
+            ),
         ],
-        [Line(at=7.5181, what="forget", who=50, seconds=4.078, number=489, cancel=-1.0)],
+        [
+            PlannedEvent(
+                start=7.5181,
+                kind="forget",
+                target_index=50,
+                seconds=4.078,
+                parameter=489,
+                cancel_after=-1.0,
+            )
+        ],
     ),
     "a pool that opens while the keyspace changes": Plan(
         104,
@@ -110,7 +140,16 @@ KNOWN = {
             "wait_for_all": True,
             "metrics": False,
         },
-        [Line(at=6.547, what="use", who=53, seconds=-1.0, number=2, cancel=0.0068)],
+        [
+            PlannedEvent(
+                start=6.547,
+                kind="use",
+                target_index=53,
+                seconds=-1.0,
+                parameter=2,
+                cancel_after=0.0068,
+            )
+        ],
         [],
     ),
     "a retired connection whose peer says nothing": Plan(
@@ -144,10 +183,33 @@ KNOWN = {
             "metrics": True,
         },
         [
-            Line(at=7.9528, what="write", who=13, seconds=1.0, number=9, cancel=-1.0),
-            Line(at=8.9586, what="concurrent", who=93, seconds=-1.0, number=32, cancel=-1.0),
+            PlannedEvent(
+                start=7.9528,
+                kind="write",
+                target_index=13,
+                seconds=1.0,
+                parameter=9,
+                cancel_after=-1.0,
+            ),
+            PlannedEvent(
+                start=8.9586,
+                kind="concurrent",
+                target_index=93,
+                seconds=-1.0,
+                parameter=32,
+                cancel_after=-1.0,
+            ),
         ],
-        [Line(at=8.3453, what="silence", who=55, seconds=3.8452, number=263, cancel=-1.0)],
+        [
+            PlannedEvent(
+                start=8.3453,
+                kind="silence",
+                target_index=55,
+                seconds=3.8452,
+                parameter=263,
+                cancel_after=-1.0,
+            )
+        ],
     ),
     "a throttler of two clusters": Plan(
         1,
@@ -179,7 +241,16 @@ KNOWN = {
             "wait_for_all": False,
             "metrics": False,
         },
-        [Line(at=2.5524, what="share_throttler", who=33, seconds=0.05, number=5, cancel=-1.0)],
+        [
+            PlannedEvent(
+                start=2.5524,
+                kind="share_throttler",
+                target_index=33,
+                seconds=0.05,
+                parameter=5,
+                cancel_after=-1.0,
+            )
+        ],
         [],
     ),
     "a timer of a throttler": Plan(
@@ -212,7 +283,16 @@ KNOWN = {
             "wait_for_all": False,
             "metrics": False,
         },
-        [Line(at=11.2956, what="concurrent", who=35, seconds=0.3, number=4, cancel=-1.0)],
+        [
+            PlannedEvent(
+                start=11.2956,
+                kind="concurrent",
+                target_index=35,
+                seconds=0.3,
+                parameter=4,
+                cancel_after=-1.0,
+            )
+        ],
         [],
     ),
 }

@@ -1,4 +1,4 @@
-"""One life: creates the cluster of a plan, runs the plan, and judges the result."""
+"""One simulation: creates the cluster of a plan, runs the plan, and judges the result."""
 
 from __future__ import annotations
 
@@ -47,21 +47,22 @@ from cassandra.throttling import (
 from tests.simulation import judge
 from tests.simulation.blocking import BlockingCluster
 from tests.simulation.certificates import contexts
-from tests.simulation.clients import MOST_SECONDS, Clients
+from tests.simulation.clients import HANG_SECONDS, Clients
 from tests.simulation.faults import Faults
 from tests.simulation.mapped_table import TABLE
 from tests.simulation.plan import LENGTH, Plan
 from tests.simulation.store import KEYSPACES, ScyllaStoreNode, Store, StoreNode
 
-__all__ = ["Life", "Outcome", "live"]
+__all__ = ["Outcome", "Simulation", "run_plan"]
 
 _CONNECT_TRIES = 20
-_LONGEST = 3_600.0  # virtual seconds after which a life hangs; others need at most half of that
+# Virtual seconds after which a simulation hangs; others need at most half of that.
+_LONGEST = 3_600.0
 
 
 @dataclass
 class Outcome:
-    """The outcome of a life: the rules that were violated, and its log.
+    """The outcome of a simulation: the rules that were violated, and its log.
 
     `digest` is a hash of the log, `seconds` and `turns` are those of the simulated loop.
     """
@@ -91,33 +92,35 @@ class _Loop(SimulatedLoop):
         if limit is not None:
             connect = environment.connect
 
-            async def limited(make: Callable[[], Any], *where: Any, **how: Any) -> None:
+            async def connect_limited(
+                make_connection: Callable[[], Any], *arguments: Any, **options: Any
+            ) -> None:
                 def make_limited() -> Any:
-                    connection = make()
+                    connection = make_connection()
                     # The control connection sends more requests at once than the limit.
                     if not connection.is_control_connection:
                         connection.set_stream_limit(limit)
                     return connection
 
-                await connect(make_limited, *where, **how)
+                await connect(make_limited, *arguments, **options)
 
-            vars(environment)["connect"] = limited
+            vars(environment)["connect"] = connect_limited
         return environment
 
 
 class _Errors(logging.Handler):
     """Records a violation for each log message of the driver at ERROR."""
 
-    def __init__(self, life: Life) -> None:
+    def __init__(self, simulation: Simulation) -> None:
         super().__init__(logging.ERROR)
-        self._life = life
+        self._simulation = simulation
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        self._life.violate(f"logged at ERROR: {record.getMessage()[:300]}", error)
+        self._simulation.report_violation(f"logged at ERROR: {record.getMessage()[:300]}", error)
 
 
-class Life:
+class Simulation:
     """The simulated cluster of a plan, with its clients and faults."""
 
     def __init__(self, plan: Plan) -> None:
@@ -147,25 +150,27 @@ class Life:
 
     # -- notes -------------------------------------------------------------------------------------
 
-    def log(self, line: str) -> None:
-        """Add a line to the life's log. Two lives of the same seed must have the same log."""
-        self.outcome.lines.append(f"{self.loop.time():.6f} {line}")
+    def log(self, text: str) -> None:
+        """Add a line to the log. Two simulations of the same seed have the same log."""
+        self.outcome.lines.append(f"{self.loop.time():.6f} {text}")
 
-    def violate(self, what: str, error: BaseException | None = None) -> None:
+    def report_violation(self, what: str, error: BaseException | None = None) -> None:
         """Record that a rule was violated.
 
         :param error: the exception that shows it; its place in the code is added.
         """
         if error is not None:
-            where = traceback.extract_tb(error.__traceback__)[-1:]
-            what = f"{what} ({', '.join(f'{frame.filename}:{frame.lineno}' for frame in where)})"
+            last_frame = traceback.extract_tb(error.__traceback__)[-1:]
+            what = (
+                f"{what} ({', '.join(f'{frame.filename}:{frame.lineno}' for frame in last_frame)})"
+            )
         self.outcome.violations.append(what)
         self.log(f"VIOLATION {what}")
 
     def note_clock(self) -> None:
         """Record the new time of the machine's clock, which was just set."""
         now = self.loop.wall_time_ns() // 1000
-        self.clock_steps.append((self.clients.next_moment(), now))
+        self.clock_steps.append((self.clients.next_logical_time(), now))
         self.log(f"the clock says {now}")
 
     # -- the cluster -------------------------------------------------------------------------------
@@ -174,12 +179,12 @@ class Life:
         settings = self.plan.settings
         thread = SimulatedThread(self.loop)
         scylla = Scylla(settings["scylla"], seed=self.plan.seed) if settings["scylla"] else None
-        make: Callable[..., Any] = StoreNode if scylla is None else ScyllaStoreNode
+        node_class: Callable[..., Any] = StoreNode if scylla is None else ScyllaStoreNode
         fake = FakeCluster(
             settings["nodes"],
             scylla=scylla,
             thread=thread,
-            node_class=make,
+            node_class=node_class,
             store=self.store,
             max_version=settings["server_version"],
             ssl_context=self._tls[1] if self._tls is not None else None,
@@ -199,14 +204,14 @@ class Life:
 
     def _profile(self) -> ExecutionProfile:
         settings = self.plan.settings
-        child = DCAwareRoundRobinPolicy("datacenter1")
-        balancings: dict[str, Callable[[], Any]] = {
+        child_policy = DCAwareRoundRobinPolicy("datacenter1")
+        balancing_factories: dict[str, Callable[[], Any]] = {
             "round_robin": RoundRobinPolicy,
-            "dc_aware": lambda: child,
-            "token_aware": lambda: TokenAwarePolicy(child),
-            "adaptive": lambda: AdaptivePolicy(child),
+            "dc_aware": lambda: child_policy,
+            "token_aware": lambda: TokenAwarePolicy(child_policy),
+            "adaptive": lambda: AdaptivePolicy(child_policy),
         }
-        retries: dict[str, Callable[[], Any]] = {
+        retry_factories: dict[str, Callable[[], Any]] = {
             "default": RetryPolicy,
             "fallthrough": FallthroughRetryPolicy,
             "backoff": lambda: ExponentialBackoffRetryPolicy(3, 0.05, 1.0),
@@ -214,8 +219,8 @@ class Life:
         }
         speculation = settings["speculation"]
         return ExecutionProfile(
-            balancings[settings["balancing"]](),
-            retries[settings["retry"]](),
+            balancing_factories[settings["balancing"]](),
+            retry_factories[settings["retry"]](),
             request_timeout=settings["request_timeout"],
             speculative_execution_policy=(
                 PercentileSpeculativeExecutionPolicy(speculation[1], 2)
@@ -287,26 +292,27 @@ class Life:
             + 5.0
         )
 
-    # -- the life ----------------------------------------------------------------------------------
+    # -- the simulation ----------------------------------------------------------------------------
 
-    def live(self) -> Outcome:
-        """Run the life, and return its outcome."""
+    def run(self) -> Outcome:
+        """Run the simulation, and return its outcome."""
         handler = _Errors(self)
         logger = logging.getLogger("cassandra")
         propagates, level = logger.propagate, logger.level
         logger.addHandler(handler)
         logger.propagate = False
         logger.setLevel(logging.WARNING)
-        # Finalizers must not run during the life, because the seed does not decide when they run.
+        # Finalizers must not run during the simulation, because the seed does not decide when they
+        # run.
         gc.disable()
         try:
-            self.loop.run(self._live_bounded())
+            self.loop.run(self._run_bounded())
         except (Stalled, Livelocked) as error:
-            self.violate(f"the loop came to no end: {error}")
+            self.report_violation(f"the loop came to no end: {error}")
         except asyncio.CancelledError:
-            self.violate(f"the life came to no end within {_LONGEST} virtual seconds")
+            self.report_violation(f"the life came to no end within {_LONGEST} virtual seconds")
         except Exception as error:
-            self.violate(f"the life broke: {error!r}", error)
+            self.report_violation(f"the life broke: {error!r}", error)
         finally:
             gc.enable()
             self.clients.mapped.close()
@@ -319,18 +325,18 @@ class Life:
         outcome.operations = len(self.clients.operations)
         return outcome
 
-    async def _live_bounded(self) -> None:
-        # We do not use `asyncio.wait_for`: it may run the life in another task, which
+    async def _run_bounded(self) -> None:
+        # We do not use `asyncio.wait_for`: it may run the simulation in another task, which
         # `check_leftovers` would report.
         task = asyncio.current_task()
         assert task is not None
         timer = self.loop.call_later(_LONGEST, self._give_up, task)
         try:
             if self.threads is None:
-                await self._live()
+                await self._run_plan()
             else:
                 async with self.threads:
-                    await self._live()
+                    await self._run_plan()
         finally:
             timer.cancel()
 
@@ -338,7 +344,7 @@ class Life:
     def _give_up(task: asyncio.Task[None]) -> None:
         task.cancel()
 
-    async def _live(self) -> None:
+    async def _run_plan(self) -> None:
         plan, clients = self.plan, self.clients
         cluster = self.make_cluster()
         clients.clusters.append(cluster)
@@ -346,14 +352,14 @@ class Life:
             await self._connect(cluster, KEYSPACES[number])
         # run each step and fault at its time
         began = self.loop.time()
-        lines = sorted(
-            [(line, clients.start) for line in plan.steps]
-            + [(line, self.faults.start) for line in plan.faults],
-            key=lambda pair: pair[0].at,
+        events = sorted(
+            [(event, clients.start) for event in plan.steps]
+            + [(event, self.faults.start) for event in plan.faults],
+            key=lambda pair: pair[0].start,
         )
-        for line, start in lines:
-            await asyncio.sleep(max(began + line.at - self.loop.time(), 0.0))
-            start(line)
+        for event, start in events:
+            await asyncio.sleep(max(began + event.start - self.loop.time(), 0.0))
+            start(event)
             judge.check_pools(self)
             judge.check_retries(self)
         await asyncio.sleep(max(began + LENGTH - self.loop.time(), 0.0))
@@ -364,39 +370,43 @@ class Life:
         if plan.settings["abrupt"]:
             # Shut down while requests are in flight: they must end soon.
             await asyncio.sleep(self.loop.random.random() * 0.2)
-            await self._end(closes=True)
+            await self._end(is_abrupt=True)
             return
-            # let the requests end and the driver recover, and judge that
+        # let the requests end and the driver recover, and judge that
         if clients.tasks:
             await asyncio.wait(clients.tasks)
         await asyncio.sleep(self.longest_delay)
         await judge.check_hosts(self)
         judge.check_deadlines(self)
-        await self._end(closes=False)
+        await self._end(is_abrupt=False)
 
     async def _connect(self, cluster: Any, keyspace: str) -> None:
         """Open the first session. On a slow network this may need several tries."""
-        for left in range(_CONNECT_TRIES, 0, -1):
+        for tries_left in range(_CONNECT_TRIES, 0, -1):
             try:
-                await asyncio.wait_for(self.clients.connect(cluster, keyspace), MOST_SECONDS)
+                await asyncio.wait_for(self.clients.connect(cluster, keyspace), HANG_SECONDS)
                 return
             except asyncio.TimeoutError:
-                self.violate("the first connect never ends")
+                self.report_violation("the first connect never ends")
                 return
             except DriverException:
-                if left == 1:
+                if tries_left == 1:
                     raise
 
-    async def _end(self, *, closes: bool) -> None:
+    async def _end(self, *, is_abrupt: bool) -> None:
+        """Shut down the clusters, and check what must hold afterwards.
+
+        :param is_abrupt: True if steps may still run: they must end with their cluster.
+        """
         for cluster in self.clients.clusters:
             await cluster.shutdown()
         judge.check_timers(self)
         await asyncio.sleep(1.0)
-        left = [task for task in self.clients.tasks if not task.done()]
-        if closes and left:
-            _, pending = await asyncio.wait(left, timeout=10.0)
+        open_steps = [task for task in self.clients.tasks if not task.done()]
+        if is_abrupt and open_steps:
+            _, pending = await asyncio.wait(open_steps, timeout=10.0)
             if pending:
-                self.violate(f"{len(pending)} steps did not end with their cluster")
+                self.report_violation(f"{len(pending)} steps did not end with their cluster")
         judge.check_operations(self)
         judge.check_timestamps(self)
         judge.check_drains(self)
@@ -404,6 +414,6 @@ class Life:
         self.fake.stop()
 
 
-def live(plan: Plan) -> Outcome:
-    """Run a plan, and return the outcome of its life."""
-    return Life(plan).live()
+def run_plan(plan: Plan) -> Outcome:
+    """Run a plan, and return the outcome of its simulation."""
+    return Simulation(plan).run()

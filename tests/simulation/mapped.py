@@ -17,7 +17,7 @@ from cassandra.cqlengine.connection import register_connection, unregister_conne
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery
 from tests.simulation.mapped_table import VERBS
-from tests.simulation.plan import Line
+from tests.simulation.plan import PlannedEvent
 from tests.simulation.store import KEYSPACES
 
 if TYPE_CHECKING:
@@ -41,18 +41,18 @@ _MODELS = {keyspace: _model_of(keyspace) for keyspace in KEYSPACES}
 
 
 class Mapped:
-    """Runs the steps of a life that use the object mapper.
+    """Runs the steps of a simulation that use the object mapper.
 
-    :param clients: the clients of the life.
+    :param clients: the clients of the simulation.
     """
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
-        self._life = clients.life
+        self._simulation = clients.simulation
         self._names: dict[User, str] = {}
 
     def close(self) -> None:
-        """Remove the sessions of the life from the mapper's registry."""
+        """Remove the sessions of the simulation from the mapper's registry."""
         for name in self._names.values():
             unregister_connection(name)
         self._names.clear()
@@ -70,38 +70,40 @@ class Mapped:
     def _objects(self, user: User, keyspace: str) -> Any:
         return _MODELS[keyspace].objects.using(connection=self._connection(user))
 
-    def _begin(self, user: User, line: Line, keyspace: str, verbs: int = 1) -> list[Operation]:
+    def _begin(
+        self, user: User, event: PlannedEvent, keyspace: str, verbs: int = 1
+    ) -> list[Operation]:
         """Return new operations, one for each of the first `verbs` verbs."""
-        begun = [
-            self._clients.begin(
-                user, line.what, idempotent=verb == "SELECT", write=verb != "SELECT"
+        operations = [
+            self._clients.begin_operation(
+                user, event.kind, idempotent=verb == "SELECT", write=verb != "SELECT"
             )
             for verb in VERBS[:verbs]
         ]
-        for operation in begun:
+        for operation in operations:
             operation.keyspaces = {keyspace}
             operation.is_bound = True
-        return begun
+        return operations
 
-    async def _call(self, owner: Any, name: str, *done: Operation, **values: Any) -> Any:
-        """Call a method of the mapper, and mark the operations in `done` as acknowledged.
+    async def _call(self, owner: Any, name: str, *operations: Operation, **values: Any) -> Any:
+        """Call a method of the mapper, and mark the `operations` as acknowledged.
 
         With the asyncio API this awaits the method with the prefix ``a``. With the blocking API it
         calls the blocking method in a thread.
         """
-        if self._life.threads is None:
+        if self._simulation.threads is None:
             result = await getattr(owner, f"a{name}")(**values)
         else:
             result = await asyncio.to_thread(getattr(owner, name), **values)
-        for operation in done:
+        for operation in operations:
             operation.is_acknowledged = True
         return result
 
-    async def do_mapped(self, user: User, line: Line) -> None:
+    async def do_mapped(self, user: User, event: PlannedEvent) -> None:
         """Create, change, read and delete an instance."""
-        keyspace = KEYSPACES[line.number % len(KEYSPACES)]
-        objects, key = self._objects(user, keyspace), line.number % 50
-        operations = self._begin(user, line, keyspace, len(VERBS))
+        keyspace = KEYSPACES[event.parameter % len(KEYSPACES)]
+        objects, key = self._objects(user, keyspace), event.parameter % 50
+        operations = self._begin(user, event, keyspace, len(VERBS))
         create, update, read, delete = operations
         try:
             row = await self._call(objects, "create", create, k=key, op=create.number, v=1)
@@ -109,78 +111,80 @@ class Mapped:
             await self._call(row, "save", update)
             row_read = await self._call(objects.filter(k=key, op=create.number), "get", read)
             if (row_read.k, row_read.op) != (key, create.number):
-                self._life.violate(
+                self._simulation.report_violation(
                     f"op {read.number} got the answer to another question: {row_read}"
                 )
             if row_read.v != 2:
-                self._life.violate(
+                self._simulation.report_violation(
                     f"op {update.number} was acknowledged, and {row_read.v} was read"
                 )
             await self._call(row_read, "delete", delete)
         finally:
-            self._clients.end(user, *operations)
+            self._clients.end_operations(user, *operations)
 
-    async def do_mapped_lwt(self, user: User, line: Line) -> None:
+    async def do_mapped_lwt(self, user: User, event: PlannedEvent) -> None:
         """Create an instance if it does not exist, and update it if it has the created value."""
-        keyspace = KEYSPACES[line.number % len(KEYSPACES)]
-        objects, key = self._objects(user, keyspace), line.number % 50
-        operations = self._begin(user, line, keyspace, 2)
+        keyspace = KEYSPACES[event.parameter % len(KEYSPACES)]
+        objects, key = self._objects(user, keyspace), event.parameter % 50
+        operations = self._begin(user, event, keyspace, 2)
         create, update = operations
         try:
-            rows = objects.if_not_exists()
-            await self._call(rows, "create", create, k=key, op=create.number, v=1)
-            chosen = objects.filter(k=key, op=create.number).iff(v=1)
-            await self._call(chosen, "update", update, v=2)
+            insert = objects.if_not_exists()
+            await self._call(insert, "create", create, k=key, op=create.number, v=1)
+            update_query = objects.filter(k=key, op=create.number).iff(v=1)
+            await self._call(update_query, "update", update, v=2)
         finally:
-            self._clients.end(user, *operations)
+            self._clients.end_operations(user, *operations)
 
-    async def do_mapped_batch(self, user: User, line: Line) -> None:
-        """Create three instances in one batch; if the line's number is odd, with a timestamp."""
-        keyspace = KEYSPACES[line.number % len(KEYSPACES)]
-        begun = [self._begin(user, line, keyspace)[0] for _ in range(3)]
-        delay = datetime.timedelta(milliseconds=line.number) if line.number % 2 else None
+    async def do_mapped_batch(self, user: User, event: PlannedEvent) -> None:
+        """Create three instances in one batch, with a timestamp if the event's parameter is odd."""
+        keyspace = KEYSPACES[event.parameter % len(KEYSPACES)]
+        operations = [self._begin(user, event, keyspace)[0] for _ in range(3)]
+        delay = datetime.timedelta(milliseconds=event.parameter) if event.parameter % 2 else None
         connection = self._connection(user)
 
-        def batch() -> BatchQuery:
-            now = self._note_time(begun, delay)
+        def build_batch() -> BatchQuery:
+            now = self._note_time(operations, delay)
             batch_query = BatchQuery(timestamp=now, connection=connection)
-            for operation in begun:
-                operation.request = begun[0].number
+            for operation in operations:
+                operation.request = operations[0].number  # all statements are in one request
                 rows = _MODELS[keyspace].batch(batch_query)
-                rows.create(k=line.number % 50, op=operation.number, v=1)
+                rows.create(k=event.parameter % 50, op=operation.number, v=1)
             return batch_query
 
         try:
-            await self._build_and_call(batch, "execute", begun)
+            await self._build_and_call(build_batch, "execute", operations)
         finally:
-            self._clients.end(user, *begun)
+            self._clients.end_operations(user, *operations)
 
-    async def do_mapped_later(self, user: User, line: Line) -> None:
+    async def do_mapped_later(self, user: User, event: PlannedEvent) -> None:
         """Create an instance whose timestamp is some milliseconds before or after now."""
-        keyspace = KEYSPACES[line.number % len(KEYSPACES)]
+        keyspace = KEYSPACES[event.parameter % len(KEYSPACES)]
         objects = self._objects(user, keyspace)
-        begun = self._begin(user, line, keyspace)
-        delay = datetime.timedelta(milliseconds=line.number - 60)
-        values = {"k": line.number % 50, "op": begun[0].number, "v": 1}
+        operations = self._begin(user, event, keyspace)
+        delay = datetime.timedelta(milliseconds=event.parameter - 60)
+        values = {"k": event.parameter % 50, "op": operations[0].number, "v": 1}
 
-        def later() -> Any:
-            return objects.timestamp(self._note_time(begun, delay))
+        def build_query() -> Any:
+            return objects.timestamp(self._note_time(operations, delay))
 
         try:
-            await self._build_and_call(later, "create", begun, **values)
+            await self._build_and_call(build_query, "create", operations, **values)
         finally:
-            self._clients.end(user, *begun)
+            self._clients.end_operations(user, *operations)
 
-    async def do_mapped_many(self, user: User, line: Line) -> None:
+    async def do_mapped_many(self, user: User, event: PlannedEvent) -> None:
         """Create eight instances with `create_many`."""
-        keyspace = KEYSPACES[line.number % len(KEYSPACES)]
+        keyspace = KEYSPACES[event.parameter % len(KEYSPACES)]
         objects = self._objects(user, keyspace)
-        begun = [self._begin(user, line, keyspace)[0] for _ in range(8)]
-        instances = [{"k": line.number % 50, "op": operation.number, "v": 1} for operation in begun]
+        operations = [self._begin(user, event, keyspace)[0] for _ in range(8)]
+        instances = [
+            {"k": event.parameter % 50, "op": operation.number, "v": 1} for operation in operations
+        ]
         try:
-            await self._call(objects, "create_many", *begun, rows=instances, concurrency=3)
+            await self._call(objects, "create_many", *operations, rows=instances, concurrency=3)
         finally:
-            self._clients.end(user, *begun)
+            self._clients.end_operations(user, *operations)
 
     def _note_time(
         self, operations: list[Operation], delay: datetime.timedelta | None
@@ -190,21 +194,21 @@ class Mapped:
         The mapper adds `delay` to the current time when it builds the request, which must be now.
         """
         if delay is not None:
-            now = self._life.loop.wall_time_ns() // 1000
+            now = self._simulation.loop.wall_time_ns() // 1000
             for operation in operations:
                 operation.timestamp = now + delay // datetime.timedelta(microseconds=1)
         return delay
 
     async def _build_and_call(
-        self, build: Callable[[], Any], name: str, done: list[Operation], **values: Any
+        self, build: Callable[[], Any], name: str, operations: list[Operation], **values: Any
     ) -> None:
-        """Call a method of the object that `build` returns, and mark the operations in `done`.
+        """Call a method of the object that `build` returns, and mark `operations` as acknowledged.
 
         No virtual time passes between `build` and the call, so that both use the same time.
         """
-        if self._life.threads is None:
+        if self._simulation.threads is None:
             await getattr(build(), f"a{name}")(**values)
         else:
             await asyncio.to_thread(lambda: getattr(build(), name)(**values))
-        for operation in done:
+        for operation in operations:
             operation.is_acknowledged = True

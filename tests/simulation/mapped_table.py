@@ -1,6 +1,6 @@
 """The table ``m`` in each keyspace, which the steps with the object mapper use.
 
-Unlike the other statements of a life, the mapper's statements name their keyspace.
+Unlike the other statements of a simulation, the mapper's statements name their keyspace.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ def prepared_of(
 
     Returns None if the statement does not use the table ``m``.
     """
-    table = _TABLE.search(text)
-    if table is None:
+    table_match = _TABLE.search(text)
+    if table_match is None:
         return None
-    inserted = _INSERTED.search(text)
-    names = re.findall(r'"(\w+)"', inserted[1]) if inserted is not None else []
+    insert_match = _INSERTED.search(text)
+    names = re.findall(r'"(\w+)"', insert_match[1]) if insert_match is not None else []
     names += [name or f"[{word.lower()}]" for name, word in _MARKER.findall(text)]
-    bound = [(name, "bigint" if name == STAMP else "int") for name in names]
-    selected = re.findall(r'"(\w+)"', text.partition(" FROM ")[0])
-    result = [(name, "int") for name in selected] if text.startswith("SELECT") else []
-    return table[1], bound, result
+    bind_columns = [(name, "bigint" if name == STAMP else "int") for name in names]
+    selected_names = re.findall(r'"(\w+)"', text.partition(" FROM ")[0])
+    result = [(name, "int") for name in selected_names] if text.startswith("SELECT") else []
+    return table_match[1], bind_columns, result
 
 
 def result_of(
@@ -70,8 +70,8 @@ def result_of(
     text, names = prepared.query, [name for name, _ in prepared.columns]
     k, op = (number_of(values[names.index(name)]) for name in ("k", "op"))
     key = prepared.keyspace, k, op
-    old = cells.get(key)
-    value = old.value if old is not None else None
+    previous_write = cells.get(key)
+    value = previous_write.value if previous_write is not None else None
     if text.startswith("SELECT"):
         values_by_name = {"k": k, "op": op, "v": value}
         row = tuple(values_by_name[name] for name, _ in prepared.result)
@@ -87,8 +87,10 @@ def result_of(
         if value != expected:
             return rows([("[applied]", "boolean")], [(False,)])
         # Replicas give a conditional write a timestamp that is later than all earlier ones.
-        timestamp = max(timestamp, old.timestamp + 1 if old is not None else 0)
-    if old is None or timestamp > old.timestamp:
-        new = None if text.startswith("DELETE") else number_of(values[names.index("v")])
-        cells[key] = Write(timestamp, new)
+        timestamp = max(
+            timestamp, previous_write.timestamp + 1 if previous_write is not None else 0
+        )
+    if previous_write is None or timestamp > previous_write.timestamp:
+        new_value = None if text.startswith("DELETE") else number_of(values[names.index("v")])
+        cells[key] = Write(timestamp, new_value)
     return rows([("[applied]", "boolean")], [(True,)]) if is_conditional else void()

@@ -1,9 +1,9 @@
-"""Bugs that can be put into the driver, to check that simulated lives find each of them.
+"""Bugs that can be put into the driver, to check that simulations find each of them.
 
 A mutant replaces a function of a Python module. ``python -m tests.simulation --mutants`` uses the
 Python implementation by default. With the compiled implementation, mutants of classes that have a
-compiled twin are left out. A seed finds a mutant if its life violates a rule that the life of the
-same seed without the bug does not violate.
+compiled twin are left out. A seed finds a mutant if its simulation violates a rule that the
+simulation of the same seed without the bug does not violate.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Mutant(NamedTuple):
         return twin is not self.owner
 
     @contextlib.contextmanager
-    def planted(self) -> Iterator[None]:
+    def installed(self) -> Iterator[None]:
         """Put the bug into the driver while the context is open."""
         original = vars(self.owner).get(self.name)
         setattr(self.owner, self.name, self.make(original or getattr(self.owner, self.name)))
@@ -100,24 +100,24 @@ def _nothing(*arguments: Any, **named: Any) -> None:
 
 
 @mutant("an abandoned stream is free at once", stream_table.StreamTable, "abandon")
-def orphans_are_dropped(right: Any) -> Any:
+def orphans_are_dropped(correct: Any) -> Any:
     def wrong(table: Any, stream: int, responder: Any) -> bool:
         if table._responders.get(stream) is responder:
             del table._responders[stream]
             table._ids.give_back(stream)
             return True
-        return bool(right(table, stream, responder))
+        return bool(correct(table, stream, responder))
 
     return wrong
 
 
 @mutant("two answers of one read change places", stream_table.StreamTable, "dispatch")
-def answers_are_crossed(right: Any) -> Any:
+def answers_are_crossed(correct: Any) -> Any:
     def wrong(table: Any, connection: Any, envelopes: list[Any]) -> None:
         if len(envelopes) == 2:
             (first_envelope, *first), (other, *second) = envelopes
             envelopes = [(other, *first), (first_envelope, *second)]
-        right(table, connection, envelopes)
+        correct(table, connection, envelopes)
 
     return wrong
 
@@ -127,8 +127,8 @@ def answers_are_crossed(right: Any) -> Any:
     stream_table.StreamTable,
     "take_all",
 )
-def a_request_is_not_told(right: Any) -> Any:
-    return lambda table: right(table)[1:]
+def a_request_is_not_told(correct: Any) -> Any:
+    return lambda table: correct(table)[1:]
 
 
 # -- requests --------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def a_request_is_not_told(right: Any) -> Any:
 @mutant(
     "a statement that a host has forgotten is not prepared again", request.Request, "_on_unprepared"
 )
-def no_repreparation(right: Any) -> Any:
+def no_repreparation(correct: Any) -> Any:
     def wrong(self: Any, attempt: Any, connection: Any, message: Any) -> None:
         self.fail(attempt.error)
 
@@ -145,22 +145,22 @@ def no_repreparation(right: Any) -> Any:
 
 
 @mutant("after a repreparation the request is not sent", request.Request, "resend")
-def forgets_after_repreparation(right: Any) -> Any:
+def forgets_after_repreparation(correct: Any) -> Any:
     return _nothing
 
 
 @mutant("a retry is sent twice", request.Request, "_send_again")
-def retries_are_doubled(right: Any) -> Any:
+def retries_are_doubled(correct: Any) -> Any:
     def wrong(self: Any, host: Any) -> None:
-        right(self, host)
+        correct(self, host)
         if not self.done:
-            right(self, None)
+            correct(self, None)
 
     return wrong
 
 
 @mutant("requests are sent again that may have been done", retry.RetryPolicy, "on_request_error")
-def retries_what_is_not_idempotent(right: Any) -> Any:
+def retries_what_is_not_idempotent(correct: Any) -> Any:
     def wrong(self: Any, query: Any, consistency: int, error: Any, retry_num: int) -> Any:
         return (self.RETRY_NEXT_HOST, None) if retry_num < 3 else (self.RETHROW, None)
 
@@ -168,7 +168,7 @@ def retries_what_is_not_idempotent(right: Any) -> Any:
 
 
 @mutant("write timeouts are retried", retry.RetryPolicy, "on_write_timeout")
-def retries_write_timeouts(right: Any) -> Any:
+def retries_write_timeouts(correct: Any) -> Any:
     def wrong(self: Any, query: Any, consistency: int, *details: Any, **named: Any) -> Any:
         number = named.get("retry_num", details[-1] if details else 0)
         return (self.RETRY, consistency) if number == 0 else (self.RETHROW, None)
@@ -177,40 +177,40 @@ def retries_write_timeouts(right: Any) -> Any:
 
 
 @mutant("each attempt has a timestamp of its own", RequestBase, "send_to")
-def retries_have_new_timestamps(right: Any) -> Any:
+def retries_have_new_timestamps(correct: Any) -> Any:
     def wrong(self: Any, host: Any, connection: Any) -> None:
         body = self.request_body
         if self.attempts and isinstance(body, ExecuteBodyBase) and body.timestamp is not None:
             body.timestamp += 1
             body.invalidate()
-        right(self, host, connection)
+        correct(self, host, connection)
 
     return wrong
 
 
 @mutant("an error that ends a request is taken for success", request.Request, "fail")
-def errors_are_swallowed(right: Any) -> Any:
+def errors_are_swallowed(correct: Any) -> Any:
     def wrong(self: Any, error: BaseException) -> None:
         if isinstance(error, ConnectionException):
             self.finish(None)
         else:
-            right(self, error)
+            correct(self, error)
 
     return wrong
 
 
 @mutant("a retry after a delay is forgotten", request._DelayedRetry, "_retry")
-def delayed_retries_are_lost(right: Any) -> Any:
+def delayed_retries_are_lost(correct: Any) -> Any:
     return _nothing
 
 
 @mutant("a delayed retry outlives its request", request._DelayedRetry, "cancel")
-def delayed_retries_stay(right: Any) -> Any:
+def delayed_retries_stay(correct: Any) -> Any:
     return _nothing
 
 
 @mutant("a request over its time is not ended", request.Request, "on_timeout")
-def no_timeouts(right: Any) -> Any:
+def no_timeouts(correct: Any) -> Any:
     return _nothing
 
 
@@ -218,17 +218,17 @@ def no_timeouts(right: Any) -> Any:
 
 
 @mutant("deadlines are twice as late", timer_wheel.TimerWheel, "add")
-def deadlines_are_late(right: Any) -> Any:
-    return lambda self, timeout, item: right(self, timeout * 2 + 1, item)
+def deadlines_are_late(correct: Any) -> Any:
+    return lambda self, timeout, item: correct(self, timeout * 2 + 1, item)
 
 
 @mutant("a deadline is not taken out", timer_wheel.TimerWheel, "discard")
-def deadlines_stay(right: Any) -> Any:
+def deadlines_stay(correct: Any) -> Any:
     return _nothing
 
 
 @mutant("heartbeats are off", cores, "beat")
-def no_heartbeats(right: Any) -> Any:
+def no_heartbeats(correct: Any) -> Any:
     async def wrong(*arguments: Any) -> None:
         await asyncio.sleep(0)
 
@@ -239,16 +239,16 @@ def no_heartbeats(right: Any) -> Any:
 
 
 @mutant("requests that wait are not woken", HostPool, "_on_room")
-def wakeups_are_lost(right: Any) -> Any:
+def wakeups_are_lost(correct: Any) -> Any:
     return _nothing
 
 
 @mutant("a pool takes each connection that is opened", HostPool, "_fill")
-def pools_are_too_large(right: Any) -> Any:
+def pools_are_too_large(correct: Any) -> Any:
     async def wrong(self: Any) -> None:
         self.size += 1
         try:
-            await right(self)
+            await correct(self)
         finally:
             self.size -= 1
 
@@ -256,22 +256,22 @@ def pools_are_too_large(right: Any) -> Any:
 
 
 @mutant("a lost connection is not opened again", HostPool, "refill")
-def pools_are_not_refilled(right: Any) -> Any:
+def pools_are_not_refilled(correct: Any) -> Any:
     return _nothing
 
 
 @mutant("what is missing is not tried again", HostPool, "_fill_later")
-def pools_stay_short(right: Any) -> Any:
+def pools_stay_short(correct: Any) -> Any:
     return _nothing
 
 
 @mutant("waiting requests are forgotten with their pool", HostPool, "_fail_waiters")
-def waiters_are_forgotten(right: Any) -> Any:
+def waiters_are_forgotten(correct: Any) -> Any:
     return _nothing
 
 
 @mutant("retired connections are not closed", HostPool, "_retire")
-def retired_connections_stay(right: Any) -> Any:
+def retired_connections_stay(correct: Any) -> Any:
     def wrong(self: Any, connection: Any) -> None:
         self.connections.remove(connection)
 
@@ -282,7 +282,7 @@ def retired_connections_stay(right: Any) -> Any:
 
 
 @mutant("new connections do not take the keyspace", session.EngineSession, "use", keyspaces=True)
-def a_keyspace_is_skipped(right: Any) -> Any:
+def a_keyspace_is_skipped(correct: Any) -> Any:
     async def wrong(self: Any, connection: Any, keyspace: str) -> None:
         connection.keyspace = keyspace
 
@@ -292,7 +292,7 @@ def a_keyspace_is_skipped(right: Any) -> Any:
 @mutant(
     "USE does not reach the last connection", session.EngineSession, "_switch_all", keyspaces=True
 )
-def the_last_connection_is_skipped(right: Any) -> Any:
+def the_last_connection_is_skipped(correct: Any) -> Any:
     async def wrong(self: Any, keyspace: str, request: Any, response: Any) -> None:
         others = [
             connection
@@ -302,7 +302,7 @@ def the_last_connection_is_skipped(right: Any) -> Any:
         ]
         if others:
             others[-1].keyspace = keyspace
-        await right(self, keyspace, request, response)
+        await correct(self, keyspace, request, response)
 
     return wrong
 
@@ -313,7 +313,7 @@ def the_last_connection_is_skipped(right: Any) -> Any:
     "pass_or_hold",
     keyspaces=True,
 )
-def nobody_waits_for_a_keyspace(right: Any) -> Any:
+def nobody_waits_for_a_keyspace(correct: Any) -> Any:
     return lambda self, request, attempt, connection: True
 
 
@@ -323,7 +323,7 @@ def nobody_waits_for_a_keyspace(right: Any) -> Any:
     "depends_on_keyspace",
     keyspaces=True,
 )
-def switches_do_not_wait(right: Any) -> Any:
+def switches_do_not_wait(correct: Any) -> Any:
     return lambda connection, responder: False
 
 
@@ -331,7 +331,7 @@ def switches_do_not_wait(right: Any) -> Any:
 
 
 @mutant("a host that was lost is not tried again", reconnect.Reconnector, "run")
-def no_reconnection(right: Any) -> Any:
+def no_reconnection(correct: Any) -> Any:
     async def wrong(self: Any) -> None:
         await asyncio.sleep(0)
 
@@ -339,12 +339,12 @@ def no_reconnection(right: Any) -> Any:
 
 
 @mutant("the node list is not read after events", debouncing.Debouncer, "add")
-def the_node_list_is_not_read(right: Any) -> Any:
+def the_node_list_is_not_read(correct: Any) -> Any:
     return _nothing
 
 
 @mutant("the control connection does not come back", control.ControlConnection, "_reconnect")
-def no_control_connection(right: Any) -> Any:
+def no_control_connection(correct: Any) -> Any:
     async def wrong(self: Any) -> None:
         await asyncio.sleep(0)
 
@@ -352,7 +352,7 @@ def no_control_connection(right: Any) -> Any:
 
 
 @mutant("a host that is said to be down loses its state", watch.HostWatch, "on_connection_failure")
-def failures_are_not_noted(right: Any) -> Any:
+def failures_are_not_noted(correct: Any) -> Any:
     return _nothing
 
 
@@ -360,40 +360,40 @@ def failures_are_not_noted(right: Any) -> Any:
 
 
 @mutant("a blocking call is not told that its cluster ends", loops._Call, "_end")
-def calls_are_not_told(right: Any) -> Any:
+def calls_are_not_told(correct: Any) -> Any:
     def wrong(self: Any, error: Any) -> None:
         if not isinstance(error, ConnectionShutdown):
-            right(self, error)
+            correct(self, error)
 
     return wrong
 
 
 @mutant("a callback that comes after the answer is not called", ResponseFuture, "_call_due")
-def late_callbacks_are_lost(right: Any) -> Any:
+def late_callbacks_are_lost(correct: Any) -> Any:
     return _nothing
 
 
 @mutant("a callback is called again by the next one", response_future._Callbacks, "add")
-def callbacks_are_doubled(right: Any) -> Any:
+def callbacks_are_doubled(correct: Any) -> Any:
     def wrong(self: Any, callback: Any) -> None:
-        right(self, callback)
+        correct(self, callback)
         self.due.append(callback)
 
     return wrong
 
 
 @mutant("only one thread is woken that waits for a future", ResponseFuture, "_wait")
-def waits_are_not_woken(right: Any) -> Any:
+def waits_are_not_woken(correct: Any) -> Any:
     def wrong(self: Any, timeout: Any = None) -> None:
         self._waiter = None
-        right(self, timeout)
+        correct(self, timeout)
         self._waiter = None
 
     return wrong
 
 
 @mutant("the loop's thread is not stopped", loops.LoopThread, "stop")
-def loop_threads_are_left(right: Any) -> Any:
+def loop_threads_are_left(correct: Any) -> Any:
     return _nothing
 
 
@@ -401,12 +401,12 @@ def loop_threads_are_left(right: Any) -> Any:
 
 
 @mutant("GRACEFUL_DISCONNECT is ignored", connections.Connection, "_announces_close")
-def drains_are_not_heard(right: Any) -> Any:
+def drains_are_not_heard(correct: Any) -> Any:
     return lambda self, body: False
 
 
 @mutant("a draining pool takes requests", cores.Core, "_on_draining")
-def draining_pools_take_requests(right: Any) -> Any:
+def draining_pools_take_requests(correct: Any) -> Any:
     def wrong(self: Any, host: Any, connection: Any) -> None:
         # Leave only the control connection, but let the pools go on using the host.
         connection.is_draining = False
@@ -419,7 +419,7 @@ def draining_pools_take_requests(right: Any) -> Any:
 
 
 @mutant("tasks are left at the end", Background, "close")
-def tasks_are_left(right: Any) -> Any:
+def tasks_are_left(correct: Any) -> Any:
     async def wrong(self: Any) -> None:
         self._closed = True
 
@@ -427,12 +427,12 @@ def tasks_are_left(right: Any) -> Any:
 
 
 @mutant("events that wait outlive the cluster", status_events.StatusEvents, "close")
-def events_outlive(right: Any) -> Any:
+def events_outlive(correct: Any) -> Any:
     return _nothing
 
 
 @mutant("a cancelled connect leaves its connection open", handshake.Connector, "_open_in_time")
-def connections_are_left(right: Any) -> Any:
+def connections_are_left(correct: Any) -> Any:
     async def wrong(self: Any, endpoint: Any, version: int, target: Any, is_control: bool) -> Any:
         connection = connections.Connection(endpoint, version, self._loop)
         connection.is_control_connection = is_control
@@ -444,17 +444,17 @@ def connections_are_left(right: Any) -> Any:
 
 
 @mutant("the throttler does not get a place back", RequestThrottler, "release")
-def places_are_not_given_back(right: Any) -> Any:
+def places_are_not_given_back(correct: Any) -> Any:
     return _nothing
 
 
 @mutant("a request that is given up keeps its place in the queue", RequestThrottler, "withdraw")
-def places_in_the_queue_stay(right: Any) -> Any:
+def places_in_the_queue_stay(correct: Any) -> Any:
     return _nothing
 
 
 @mutant("a repreparation that fails ends nothing", reprepare.Reprepare, "on_connection_lost")
-def repreparations_are_lost(right: Any) -> Any:
+def repreparations_are_lost(correct: Any) -> Any:
     return _nothing
 
 
@@ -472,9 +472,9 @@ def _stamping(call: Callable[[Any, Callable[[], int]], int]) -> Callable[[Any], 
         def __call__(self) -> int:
             return call(self, super().__call__)
 
-    def make(right: Any) -> Any:
+    def make(correct: Any) -> Any:
         def read_from(self: Any, time_ns: Callable[[], int]) -> None:
-            right(self, time_ns)
+            correct(self, time_ns)
             self.__class__ = Wrong
 
         return read_from
@@ -483,31 +483,31 @@ def _stamping(call: Callable[[Any, Callable[[], int]], int]) -> Callable[[Any], 
 
 
 @mutant("timestamps go back with the clock", MonotonicTimestampGenerator, "read_from")
-def timestamps_go_back(right: Any) -> Any:
+def timestamps_go_back(correct: Any) -> Any:
     def call(generator: Any, stamp: Callable[[], int]) -> int:
         generator.last = 0
         return stamp()
 
-    return _stamping(call)(right)
+    return _stamping(call)(correct)
 
 
 @mutant("requests get the timestamp before", MonotonicTimestampGenerator, "read_from")
-def timestamps_are_doubled(right: Any) -> Any:
+def timestamps_are_doubled(correct: Any) -> Any:
     def call(generator: Any, stamp: Callable[[], int]) -> int:
         last: int = generator.last
         value = stamp()
         return last if last and value % 5 == 0 else value
 
-    return _stamping(call)(right)
+    return _stamping(call)(correct)
 
 
 @mutant("timestamps run behind the clock", MonotonicTimestampGenerator, "read_from")
-def timestamps_are_late(right: Any) -> Any:
-    return _stamping(lambda generator, stamp: stamp() - 60_000_000)(right)
+def timestamps_are_late(correct: Any) -> Any:
+    return _stamping(lambda generator, stamp: stamp() - 60_000_000)(correct)
 
 
 @mutant("the mapper counts from the system's clock", statements, "wall_time_ns")
-def the_mapper_has_another_clock(right: Any) -> Any:
+def the_mapper_has_another_clock(correct: Any) -> Any:
     return time.time_ns
 
 
@@ -515,14 +515,14 @@ def the_mapper_has_another_clock(right: Any) -> Any:
 
 
 @mutant("the mapper does not write what was changed", dml, "changed_positions")
-def changes_are_not_written(right: Any) -> Any:
+def changes_are_not_written(correct: Any) -> Any:
     return lambda values, mapping: []
 
 
 @mutant("a batch of the mapper leaves its last statement out", batch.BatchRequest, "statement")
-def the_last_statement_is_left_out(right: Any) -> Any:
+def the_last_statement_is_left_out(correct: Any) -> Any:
     def wrong(self: Any, prepared: Any, level: Any) -> Any:
         self.entries = self.entries[:-1]
-        return right(self, prepared, level)
+        return correct(self, prepared, level)
 
     return wrong

@@ -1,7 +1,8 @@
-"""A life as data: its settings, the steps of clients, and the faults.
+"""A simulation as data: its settings, the steps of clients, and the faults.
 
-Each step and each fault is one `Line`. A plan is drawn at random from a seed. You can leave out a
-line without changing the others, so that a failing plan can be made small and printed as a test.
+Each step and each fault is one `PlannedEvent`. A plan is drawn at random from a seed. You can leave
+out an event without changing the others, so that a failing plan can be made small and printed as a
+test.
 """
 
 from __future__ import annotations
@@ -13,51 +14,51 @@ from typing import Any
 
 from tests.simulation.store import KEYSPACES
 
-__all__ = ["FAULTS", "STEPS", "Line", "Plan", "drawn"]
+__all__ = ["FAULTS", "STEPS", "Plan", "PlannedEvent", "random_plan"]
 
-# Virtual seconds of a life in which clients work and faults occur.
+# Virtual seconds of a simulation in which clients work and faults occur.
 LENGTH = 12.0
 
 
 @dataclass(frozen=True)
-class Line:
+class PlannedEvent:
     """One step of a client, or one fault.
 
-    :param at: the time at which it begins, in seconds after the first clusters are connected.
-    :param what: a key of `STEPS` or `FAULTS`.
-    :param who: selects a session or node; taken modulo their count.
+    :param start: the time at which it begins, in seconds after the first clusters are connected.
+    :param kind: a key of `STEPS` or `FAULTS`.
+    :param target_index: selects a session or node; taken modulo their count.
     :param seconds: the duration of a fault, or the timeout of a request; -1 for no timeout.
-    :param number: a number whose meaning depends on `what`, for example a key.
-    :param cancel: seconds after which the caller cancels a step; -1 for never.
+    :param parameter: a number whose meaning depends on `kind`, for example a key.
+    :param cancel_after: seconds after which the caller cancels a step; -1 for never.
     """
 
-    at: float
-    what: str
-    who: int = 0
+    start: float
+    kind: str
+    target_index: int = 0
     seconds: float = -1.0
-    number: int = 0
-    cancel: float = -1.0
+    parameter: int = 0
+    cancel_after: float = -1.0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings, steps and faults of one life.
+    """The settings, steps and faults of one simulation.
 
     :param seed: decides what the plan does not say: latencies, the order of events, and jitter.
-    :param settings: the settings that `tests.simulation.life` reads.
+    :param settings: the settings that `tests.simulation.simulation` reads.
     """
 
     seed: int
     settings: dict[str, Any] = field(default_factory=dict)
-    steps: Sequence[Line] = ()
-    faults: Sequence[Line] = ()
+    steps: Sequence[PlannedEvent] = ()
+    faults: Sequence[PlannedEvent] = ()
 
-    def without(self, left_out: Sequence[Line]) -> Plan:
-        """Return a copy of the plan without the lines in `left_out`."""
+    def without(self, left_out: Sequence[PlannedEvent]) -> Plan:
+        """Return a copy of the plan without the events in `left_out`."""
         return replace(
             self,
-            steps=[line for line in self.steps if line not in left_out],
-            faults=[line for line in self.faults if line not in left_out],
+            steps=[event for event in self.steps if event not in left_out],
+            faults=[event for event in self.faults if event not in left_out],
         )
 
     def as_test(self, violations: Sequence[str]) -> str:
@@ -69,13 +70,13 @@ class Plan:
             f"        {self.seed},",
             f"        {self.settings!r},",
             "        steps=[",
-            *(f"            {line!r}," for line in self.steps),
+            *(f"            {event!r}," for event in self.steps),
             "        ],",
             "        faults=[",
-            *(f"            {line!r}," for line in self.faults),
+            *(f"            {event!r}," for event in self.faults),
             "        ],",
             "    )",
-            "    assert live(plan).violations == []",
+            "    assert run_plan(plan).violations == []",
         ]
         return "\n".join(lines)
 
@@ -167,85 +168,85 @@ FAULTS = {
 _ENDS = {"new_session", "close_session", "new_cluster", "close_cluster"}
 
 
-def _settings(draws: random.Random) -> dict[str, Any]:
-    scylla = draws.random() < 0.2
+def _settings(rng: random.Random) -> dict[str, Any]:
+    scylla = rng.random() < 0.2
     return {
-        "nodes": draws.choice((1, 2, 3, 3, 3, 4)),
-        "scylla": draws.choice((1, 2, 3)) if scylla else 0,
-        "tablets": draws.random() < 0.5,
-        "protocol": 4 if scylla else draws.choice((None, 5, 5, 4, 4, 3)),
-        "server_version": 4 if scylla else draws.choice((5, 5, 5, 4)),
-        "compression": draws.random() < 0.3,
-        "balancing": draws.choice(("token_aware", "round_robin", "dc_aware", "adaptive")),
-        "retry": draws.choice(("default", "default", "fallthrough", "backoff", "downgrading")),
-        "speculation": draws.choice(
+        "nodes": rng.choice((1, 2, 3, 3, 3, 4)),
+        "scylla": rng.choice((1, 2, 3)) if scylla else 0,
+        "tablets": rng.random() < 0.5,
+        "protocol": 4 if scylla else rng.choice((None, 5, 5, 4, 4, 3)),
+        "server_version": 4 if scylla else rng.choice((5, 5, 5, 4)),
+        "compression": rng.random() < 0.3,
+        "balancing": rng.choice(("token_aware", "round_robin", "dc_aware", "adaptive")),
+        "retry": rng.choice(("default", "default", "fallthrough", "backoff", "downgrading")),
+        "speculation": rng.choice(
             (None, None, (0.02, 2), (0.0, 1), (0.2, 3), ("percentile", 50.0))
         ),
-        "throttler": draws.choice(
-            (None, None, None, "concurrency", "rate", "slow_rate", "adaptive")
-        ),
-        "connections": draws.choice((1, 1, 2, 3)),
-        "streams": draws.choice((None, None, 4, 16)),
-        "waiting": draws.choice((None, 5, 50)),
-        "reconnection": draws.choice(((0.1, 2.0), (0.5, 4.0), (1.0, 1.0))),
-        "connect_timeout": draws.choice((1.0, 2.0, 5.0)),
-        "heartbeat": draws.choice(((1.0, 1.0), (3.0, 2.0), (10.0, 3.0))),
-        "request_timeout": draws.choice((0.5, 2.0, 5.0, 5.0, None)),
-        "abrupt": draws.random() < 0.25,
-        "windows": draws.choice((0.0, 0.2, 2.0)),
-        "latency": draws.choice((0.0002, 0.001, 0.02)),
-        "fragments": draws.choice((0.0, 0.1, 0.6)),
-        "sessions": draws.choice((1, 1, 2)),
-        "prepare_on_all": draws.random() < 0.5,
-        "reprepare_on_up": draws.random() < 0.7,
-        "wait_for_all": draws.random() < 0.3,
-        "metrics": draws.random() < 0.1,
-        "blocking": draws.random() < 0.2,
-        "tls": draws.random() < 0.1,
-        "jitter": draws.random() < 0.4,
-        "graceful": not scylla and draws.random() < 0.6,  # nodes support GRACEFUL_DISCONNECT
+        "throttler": rng.choice((None, None, None, "concurrency", "rate", "slow_rate", "adaptive")),
+        "connections": rng.choice((1, 1, 2, 3)),
+        "streams": rng.choice((None, None, 4, 16)),
+        "waiting": rng.choice((None, 5, 50)),
+        "reconnection": rng.choice(((0.1, 2.0), (0.5, 4.0), (1.0, 1.0))),
+        "connect_timeout": rng.choice((1.0, 2.0, 5.0)),
+        "heartbeat": rng.choice(((1.0, 1.0), (3.0, 2.0), (10.0, 3.0))),
+        "request_timeout": rng.choice((0.5, 2.0, 5.0, 5.0, None)),
+        "abrupt": rng.random() < 0.25,
+        "windows": rng.choice((0.0, 0.2, 2.0)),
+        "latency": rng.choice((0.0002, 0.001, 0.02)),
+        "fragments": rng.choice((0.0, 0.1, 0.6)),
+        "sessions": rng.choice((1, 1, 2)),
+        "prepare_on_all": rng.random() < 0.5,
+        "reprepare_on_up": rng.random() < 0.7,
+        "wait_for_all": rng.random() < 0.3,
+        "metrics": rng.random() < 0.1,
+        "blocking": rng.random() < 0.2,
+        "tls": rng.random() < 0.1,
+        "jitter": rng.random() < 0.4,
+        "graceful": not scylla and rng.random() < 0.6,  # nodes support GRACEFUL_DISCONNECT
     }
 
 
-def _chosen(draws: random.Random, kinds: Mapping[str, float]) -> str:
-    return draws.choices(list(kinds), list(kinds.values()))[0]
+def _chosen(rng: random.Random, kinds: Mapping[str, float]) -> str:
+    return rng.choices(list(kinds), list(kinds.values()))[0]
 
 
-def _step(draws: random.Random, number: int, cancels: bool) -> Line:
-    what = _chosen(draws, STEPS)
-    timeout = draws.choice((-1.0, -1.0, -1.0, 0.05, 0.3, 1.0, 0.0))
-    share = 0.3 if what in _ENDS else 0.04
-    cancel = round(draws.random() ** 3 * 2.0, 4) if cancels and draws.random() < share else -1.0
-    if cancel >= 0 and what in _ENDS:
-        cancel /= 20  # these steps are short: cancel while their requests are in flight
-    return Line(
-        round(draws.random() * LENGTH, 4),
-        what,
-        draws.randrange(100),
+def _step(rng: random.Random, number: int, may_cancel: bool) -> PlannedEvent:
+    kind = _chosen(rng, STEPS)
+    timeout = rng.choice((-1.0, -1.0, -1.0, 0.05, 0.3, 1.0, 0.0))
+    cancel_share = 0.3 if kind in _ENDS else 0.04
+    cancel_after = (
+        round(rng.random() ** 3 * 2.0, 4) if may_cancel and rng.random() < cancel_share else -1.0
+    )
+    if cancel_after >= 0 and kind in _ENDS:
+        cancel_after /= 20  # these steps are short: cancel while their requests are in flight
+    return PlannedEvent(
+        round(rng.random() * LENGTH, 4),
+        kind,
+        rng.randrange(100),
         timeout,
-        draws.randrange(len(KEYSPACES)) if what in ("use", "new_session") else number,
-        cancel,
+        rng.randrange(len(KEYSPACES)) if kind in ("use", "new_session") else number,
+        cancel_after,
     )
 
 
-def _fault(draws: random.Random) -> Line:
-    what = _chosen(draws, FAULTS)
-    seconds = round(0.01 + draws.random() ** 2 * 5.0, 4)
-    moment = round(draws.random() * LENGTH, 4)
-    return Line(moment, what, draws.randrange(100), seconds, draws.randrange(1000))
+def _fault(rng: random.Random) -> PlannedEvent:
+    what = _chosen(rng, FAULTS)
+    seconds = round(0.01 + rng.random() ** 2 * 5.0, 4)
+    moment = round(rng.random() * LENGTH, 4)
+    return PlannedEvent(moment, what, rng.randrange(100), seconds, rng.randrange(1000))
 
 
-def drawn(seed: int) -> Plan:
+def random_plan(seed: int) -> Plan:
     """Return the plan that is drawn at random from a seed."""
-    draws = random.Random(f"{seed}/plan")
-    settings = _settings(draws)
-    count = draws.choice((20, 60, 120))
-    cancels = draws.random() < 0.8
-    steps = [_step(draws, number, cancels) for number in range(1, count + 1)]
-    faults = [_fault(draws) for _ in range(draws.choice((0, 1, 2, 4, 6, 10, 16)))]
+    rng = random.Random(f"{seed}/plan")
+    settings = _settings(rng)
+    step_count = rng.choice((20, 60, 120))
+    may_cancel = rng.random() < 0.8
+    steps = [_step(rng, number, may_cancel) for number in range(1, step_count + 1)]
+    faults = [_fault(rng) for _ in range(rng.choice((0, 1, 2, 4, 6, 10, 16)))]
     return Plan(
         seed,
         settings,
-        sorted(steps, key=lambda line: line.at),
-        sorted(faults, key=lambda line: line.at),
+        sorted(steps, key=lambda event: event.start),
+        sorted(faults, key=lambda event: event.start),
     )

@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 
 from tests.simulation.life import Outcome
-from tests.simulation.plan import Line, Plan
+from tests.simulation.plan import Plan, PlannedEvent
 
-__all__ = ["IN_ANOTHER_KEYSPACE", "kind_of", "shrunk"]
+__all__ = ["IN_ANOTHER_KEYSPACE", "kind_of", "shrink_plan"]
 
 IN_ANOTHER_KEYSPACE = "a request in another keyspace"
 
 _VARIES = re.compile(r"\d+(\.\d+)*|'k[abc]'|\bk[abc]\b|0x[0-9a-f]+")
-_MOST_LIVES = 400
+_MOST_RUNS = 400
 
 
 def kind_of(violation: str) -> str:
@@ -26,43 +26,43 @@ def kind_of(violation: str) -> str:
     return _VARIES.sub("#", violation)[:60]
 
 
-def shrunk(
-    plan: Plan, violations: Sequence[str], live: Callable[[Plan], Outcome]
+def shrink_plan(
+    plan: Plan, violations: Sequence[str], run_plan: Callable[[Plan], Outcome]
 ) -> tuple[Plan, Outcome | None]:
     """Return the smallest plan found that still fails, and its outcome.
 
-    It tries to leave out half of the lines, then smaller groups, and single lines at the end.
+    It tries to leave out half of the events, then smaller groups, and single lines at the end.
 
     :param violations: the violations of `plan`. A smaller plan must have one of the same kind.
     :param live: runs a plan.
-    :returns: the outcome is None if no line could be left out.
+    :returns: the outcome is None if no event could be left out.
     """
     kinds = {kind_of(violation) for violation in violations}
-    lives = 0
+    runs = 0
     best: Outcome | None = None
 
     def fails(candidate: Plan) -> bool:
-        nonlocal lives, best
-        lives += 1
-        outcome = live(candidate)
+        nonlocal runs, best
+        runs += 1
+        outcome = run_plan(candidate)
         if kinds & {kind_of(violation) for violation in outcome.violations}:
             best = outcome
             return True
         return False
 
-    size = max(len(plan.steps) + len(plan.faults), 1)
-    while size >= 1 and lives < _MOST_LIVES:
-        lines: list[Line] = [*plan.faults, *plan.steps]
-        smaller = False
-        for start in range(0, len(lines), size):
-            if lives >= _MOST_LIVES:
+    group_size = max(len(plan.steps) + len(plan.faults), 1)
+    while group_size >= 1 and runs < _MOST_RUNS:
+        events: list[PlannedEvent] = [*plan.faults, *plan.steps]
+        has_shrunk = False
+        for start in range(0, len(events), group_size):
+            if runs >= _MOST_RUNS:
                 break
-            candidate = plan.without(lines[start : start + size])
+            candidate = plan.without(events[start : start + group_size])
             if len(candidate.steps) + len(candidate.faults) < len(plan.steps) + len(
                 plan.faults
             ) and fails(candidate):
                 plan = candidate
-                smaller = True
-        if not smaller or size > 1:
-            size = size // 2
+                has_shrunk = True
+        if not has_shrunk or group_size > 1:
+            group_size = group_size // 2
     return plan, best

@@ -100,6 +100,21 @@ recorded the arrival already. If the answer is None, the node does not answer.
 """
 
 
+class StatementPart(NamedTuple):
+    """One statement of a request.
+
+    :param text: the CQL.
+    :param values: the bound values.
+    :param prepared: the prepared statement; None for a simple statement.
+    :param keyspace: the keyspace that the statement runs in; empty if none is set.
+    """
+
+    text: str
+    values: Any
+    prepared: Prepared | None
+    keyspace: str
+
+
 class Store:
     """The data and the records that all nodes of a cluster share."""
 
@@ -174,15 +189,15 @@ class _AfterDrain:
 
     def is_late(self, request: Request) -> bool:
         """Return True if the client had read the announcement, and sent a new request anyway."""
-        is_second = request.stream in self.streams
+        is_second_use = request.stream in self.streams
         self.streams.add(request.stream)
         if request.opcode == Opcode.PREPARE:
             self.prepared.add(request.query or "")
         # The driver may prepare the statement of an earlier request again, and repeat the request.
-        is_again = bool(self.prepared) and (
+        may_be_repeat = bool(self.prepared) and (
             request.opcode == Opcode.BATCH or request.query in self.prepared
         )
-        return is_second and not is_again
+        return is_second_use and not may_be_repeat
 
 
 class _Stored(FakeNode):
@@ -220,10 +235,10 @@ class _Stored(FakeNode):
         if text.startswith("SELECT k"):
             result = self.store.read_columns()
         table = "w"
-        mapped = prepared_of(text)
-        if mapped is not None:
+        mapper_columns = prepared_of(text)
+        if mapper_columns is not None:
             table = TABLE
-            keyspace, columns, result = mapped
+            keyspace, columns, result = mapper_columns
         names = [name for name, _ in columns]
         query_id = hashlib.md5(f"{keyspace}/{text}".encode()).digest()
         prepared = Prepared(
@@ -247,10 +262,10 @@ class _Stored(FakeNode):
 
     def _note_late(self, request: Request) -> None:
         """Record a fault if a client sends a new request after GRACEFUL_DISCONNECT."""
-        since = self.after_drain.get(request.connection)
-        if since is None or request.opcode not in (*_USER, Opcode.PREPARE):
+        after_drain = self.after_drain.get(request.connection)
+        if after_drain is None or request.opcode not in (*_USER, Opcode.PREPARE):
             return
-        is_late = since.is_late(request)
+        is_late = after_drain.is_late(request)
         if is_late and request.opcode in _USER and not self._is_system(request):
             self.store.late.append(
                 f"{self.address} got a request on stream {request.stream} of a connection "
@@ -272,6 +287,7 @@ class _Stored(FakeNode):
             self._answer_now(request)
 
     def _answer_now(self, request: Request) -> None:
+        # The connection may have been closed while the answer was delayed.
         if request.connection not in self._connections:
             return
         if self.use_lag and (request.query or "").upper().startswith("USE "):
@@ -316,42 +332,42 @@ class _Stored(FakeNode):
                     request, op, keyspace, fate, timestamp_of(request, values, prepared)
                 )
 
-    def _parts(self, request: Request) -> list[tuple[str, Any, Prepared | None, str]]:
-        """Return the statements of a request as (text, values, prepared, keyspace).
+    def _parts(self, request: Request) -> list[StatementPart]:
+        """Return the statements of a request.
 
         An EXECUTE whose prepared statement the node does not know is left out.
         """
         default_keyspace = request.keyspace or request.connection.keyspace or ""
         if request.opcode != Opcode.BATCH:
-            pairs = [(request.query_id, request.query, request.values)]
+            statements = [(request.query_id, request.query, request.values)]
         else:
-            pairs = [
+            statements = [
                 (statement.query_id, statement.query, statement.values)
                 for statement in request.statements
             ]
         parts = []
-        for query_id, text, values in pairs:
+        for query_id, text, values in statements:
             prepared = self._prepared.get(query_id) if query_id is not None else None
             if query_id is not None and prepared is None:
                 continue
             keyspace = prepared.keyspace if prepared is not None else default_keyspace
             # A request has no text if its statement was not yet prepared when it arrived.
             text = prepared.query if prepared is not None else text
-            parts.append((text or "", values, prepared, keyspace))
+            parts.append(StatementPart(text or "", values, prepared, keyspace))
         return parts
 
     def answer_of(self, request: Request, fate: str = "done") -> Answer:
         """Execute a request, record it with the given fate, and return its answer."""
-        count = len(request.statements) if request.opcode == Opcode.BATCH else 1
+        statement_count = len(request.statements) if request.opcode == Opcode.BATCH else 1
         parts = self._parts(request)
-        if len(parts) < count:
+        if len(parts) < statement_count:
             # The node does not know a prepared statement, which it may have forgotten since the
             # request arrived: say so, with its id.
             ids = [statement.query_id for statement in request.statements] or [request.query_id]
             return self._unprepared(
                 next(query_id for query_id in ids if query_id and query_id not in self._prepared)
             )
-        mapped: Message | None = None
+        mapped: Message | None = None  # the answer to a statement of the object mapper
         for text, values, prepared, keyspace in parts:
             op = op_of(text, values, prepared)
             timestamp = timestamp_of(request, values, prepared)
@@ -365,13 +381,14 @@ class _Stored(FakeNode):
             if op is not None and not text.startswith("SELECT"):
                 key = number_of(values[0]) if prepared is not None else op
                 self.store.apply(op, keyspace, key)
-        if count > 1:
+        if statement_count > 1:
             answer: Answer = void()
         elif mapped is not None:
             answer = mapped
         else:
             answer = self._result(request, *parts[0])
-        op = op_of(*parts[0][:3])
+        first = parts[0]
+        op = op_of(first.text, first.values, first.prepared)
         if request.traced and isinstance(answer, Message) and op is not None:
             return answer.having(tracing_id=uuid.UUID(int=op))
         return answer
@@ -381,12 +398,16 @@ class _Stored(FakeNode):
     ) -> Answer:
         op = op_of(text, values, prepared) or 0
         if _RANGE in text:
-            begin, end = number_of(values[0]), number_of(values[1])
-            ids = [(row,) for row in range(SCANNED_ROWS) if begin < _token_of(row) <= end]
+            begin_token, end_token = number_of(values[0]), number_of(values[1])
+            ids = [
+                (row,) for row in range(SCANNED_ROWS) if begin_token < _token_of(row) <= end_token
+            ]
             return paged([("id", "int")], ids, keyspace="big", table="t0")
         if text.startswith("SELECT n"):
-            content = [(number, op, keyspace) for number in range(PAGES_ROWS)]
-            return paged([("n", "int"), ("op", "int"), ("ks", "text")], content, keyspace=keyspace)
+            page_rows = [(number, op, keyspace) for number in range(PAGES_ROWS)]
+            return paged(
+                [("n", "int"), ("op", "int"), ("ks", "text")], page_rows, keyspace=keyspace
+            )
         if text.startswith("SELECT"):
             key = (
                 number_of(values[0])

@@ -1,7 +1,9 @@
 """Statements, parameters and errors with which applications of other drivers once failed.
 
-Every function without an underscore is a program that each driver runs; `d` records the outcomes
-(see `tests.differential.worker`).
+Every function without an underscore is a program that each driver runs. `context` is a
+`ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
+`context.record(label, value)` records a value. `context.record_call(label, function, *arguments)`
+calls the function, records its result or error, and returns the result, or None after an error.
 """
 
 import datetime
@@ -34,48 +36,54 @@ TABLES = [
 ]
 
 
-def bound_with_parameters(d):
-    s = d.shared
-    insert = s.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
-    d.tried("execute", s.execute, insert.bind((1, "a")), (2, "b"))
-    d.tried("empty", s.execute, insert.bind((3, "c")), ())
-    d.tried("dict", s.execute, insert.bind((4, "d")), {})
-    d.tried("concurrent", execute_concurrent, s, [(insert.bind((5, "e")), ())])
+def bound_with_parameters(context):
+    session = context.shared_session
+    insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+    context.record_call("execute", session.execute, insert.bind((1, "a")), (2, "b"))
+    context.record_call("empty", session.execute, insert.bind((3, "c")), ())
+    context.record_call("dict", session.execute, insert.bind((4, "d")), {})
+    context.record_call("concurrent", execute_concurrent, session, [(insert.bind((5, "e")), ())])
 
 
-def empty_parameters(d):
-    s = d.shared
+def empty_parameters(context):
+    session = context.shared_session
     for key, parameters in enumerate(((), [], {}, None)):
-        d.tried(
-            f"{parameters!r}", s.execute, f"INSERT INTO t (k, v) VALUES ({key}, 'a%%b')", parameters
+        context.record_call(
+            f"{parameters!r}",
+            session.execute,
+            f"INSERT INTO t (k, v) VALUES ({key}, 'a%%b')",
+            parameters,
         )
-        d.tried(
+        context.record_call(
             f"lone {parameters!r}",
-            s.execute,
+            session.execute,
             f"INSERT INTO t (k, v) VALUES (1{key}, '1%')",
             parameters,
         )
         batch = BatchStatement()
-        d.tried(
+        context.record_call(
             f"add {parameters!r}",
             batch.add,
             f"INSERT INTO t (k, v) VALUES (2{key}, 'x%')",
             parameters,
         )
-        d.tried(f"batch {parameters!r}", s.execute, batch)
+        context.record_call(f"batch {parameters!r}", session.execute, batch)
 
 
-def wrong_parameters(d):
-    s = d.shared
+def wrong_parameters(context):
+    session = context.shared_session
     text = "INSERT INTO t (k, v) VALUES (%s, %s)"
     named = "INSERT INTO t (k, v) VALUES (%(k)s, %(v)s)"
     for parameters in ((1,), (1, "a", 2), [1, "a"], {1, 2}, "ab", "x", 5, {"k": 1}, iter((1, "a"))):
-        d.tried(
-            f"positions {type(parameters).__name__} {parameters!r:.20}", s.execute, text, parameters
+        context.record_call(
+            f"positions {type(parameters).__name__} {parameters!r:.20}",
+            session.execute,
+            text,
+            parameters,
         )
     for parameters in ({"k": 1}, {"k": 2, "v": "x", "z": 1}, (1, "a"), {"K": 1, "V": "a"}):
-        d.tried(f"names {parameters}", s.execute, named, parameters)
-    insert = s.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+        context.record_call(f"names {parameters}", session.execute, named, parameters)
+    insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
     for index, parameters in enumerate(
         (
             (1,),
@@ -95,101 +103,113 @@ def wrong_parameters(d):
             {"K": 1},
         )
     ):
-        d.tried(f"prepared {index}", s.execute, insert, parameters)
-        d.tried(f"bind {index}", lambda parameters=parameters: insert.bind(parameters).values)
+        context.record_call(f"prepared {index}", session.execute, insert, parameters)
+        context.record_call(
+            f"bind {index}", lambda parameters=parameters: insert.bind(parameters).values
+        )
     for query in ((1,), "SELECT", b"SELECT k FROM t", 5, None, SimpleStatement("SELECT k FROM t")):
-        d.tried(f"prepare {query!r:.10}", lambda query=query: s.prepare(query).query_string)
-        d.tried(f"query {query!r:.10}", s.execute, query)
+        context.record_call(
+            f"prepare {query!r:.10}", lambda query=query: session.prepare(query).query_string
+        )
+        context.record_call(f"query {query!r:.10}", session.execute, query)
 
 
-def second_iteration(d):
-    s = d.session()
+def second_iteration(context):
+    session = context.new_session()
     for k in range(10):
-        s.execute("INSERT INTO t (k, v) VALUES (%s, 'a')", (k,))
+        session.execute("INSERT INTO t (k, v) VALUES (%s, 'a')", (k,))
     for size in (None, 3, 4):
-        s.default_fetch_size = size
-        rows = s.execute("SELECT k FROM t")
+        session.default_fetch_size = size
+        rows = session.execute("SELECT k FROM t")
         for _ in rows:
             break
-        d.show(f"{size} after break", len(list(rows)))
-        d.show(f"{size} again", list(rows))
-        rows = s.execute("SELECT k FROM t")
-        d.show(f"{size} any", any(row.k == 3 for row in rows))
-        d.show(f"{size} rest", len(list(rows)))
-        rows = s.execute("SELECT k FROM t")
-        d.show(f"{size} first", next(iter(rows)))
-        d.show(f"{size} all", len(rows.all()))
+        context.record(f"{size} after break", len(list(rows)))
+        context.record(f"{size} again", list(rows))
+        rows = session.execute("SELECT k FROM t")
+        context.record(f"{size} any", any(row.k == 3 for row in rows))
+        context.record(f"{size} rest", len(list(rows)))
+        rows = session.execute("SELECT k FROM t")
+        context.record(f"{size} first", next(iter(rows)))
+        context.record(f"{size} all", len(rows.all()))
         for what in ("one", "all"):
-            d.tried(f"{size} {what} afterwards", getattr(rows, what))
-        d.tried(f"{size} bool", bool, rows)
-        d.tried(f"{size} current", lambda rows=rows: rows.current_rows)
-        rows = s.execute("SELECT k FROM t")
+            context.record_call(f"{size} {what} afterwards", getattr(rows, what))
+        context.record_call(f"{size} bool", bool, rows)
+        context.record_call(f"{size} current", lambda rows=rows: rows.current_rows)
+        rows = session.execute("SELECT k FROM t")
         list(rows)
-        d.tried(f"{size} bool after a pass", bool, rows)
-        d.tried(f"{size} one after a pass", rows.one)
-        d.tried(f"{size} current after a pass", lambda rows=rows: rows.current_rows)
-        d.tried(f"{size} has_more_pages", lambda rows=rows: rows.has_more_pages)
+        context.record_call(f"{size} bool after a pass", bool, rows)
+        context.record_call(f"{size} one after a pass", rows.one)
+        context.record_call(f"{size} current after a pass", lambda rows=rows: rows.current_rows)
+        context.record_call(f"{size} has_more_pages", lambda rows=rows: rows.has_more_pages)
 
 
-def sequences_as_text(d):
-    s = d.shared
+def sequences_as_text(context):
+    session = context.shared_session
     for key, values in enumerate(((1, 2), [1, 2], {1, 2}, (), [], set())):
-        d.tried(f"list {values}", s.execute, "INSERT INTO t (k, l) VALUES (%s, %s)", (key, values))
-        d.tried(f"encoded {values}", s.encoder.cql_encode_all_types, values)
-        d.tried(f"in {values}", s.execute, "SELECT k FROM t WHERE k IN %s", (values,))
-    s2 = d.session()
+        context.record_call(
+            f"list {values}", session.execute, "INSERT INTO t (k, l) VALUES (%s, %s)", (key, values)
+        )
+        context.record_call(f"encoded {values}", session.encoder.cql_encode_all_types, values)
+        context.record_call(
+            f"in {values}", session.execute, "SELECT k FROM t WHERE k IN %s", (values,)
+        )
+    s2 = context.new_session()
     s2.encoder.mapping[tuple] = s2.encoder.cql_encode_tuple
-    d.tried("as tuple", s2.encoder.cql_encode_all_types, (1, "a"))
+    context.record_call("as tuple", s2.encoder.cql_encode_all_types, (1, "a"))
 
 
-def empty_batches(d):
+def empty_batches(context):
     batch = BatchStatement()
-    d.show("bool", bool(batch))
-    d.tried("len", len, batch)
-    d.tried("execute", d.shared.execute, batch)
+    context.record("bool", bool(batch))
+    context.record_call("len", len, batch)
+    context.record_call("execute", context.shared_session.execute, batch)
     batch.add("INSERT INTO t (k, v) VALUES (1, 'a')")
-    d.show("full", bool(batch))
+    context.record("full", bool(batch))
     batch.clear()
-    d.show("cleared", bool(batch))
+    context.record("cleared", bool(batch))
 
 
-def missing_keyspaces(d):
-    cluster = d.cluster()
-    d.tried("connect", cluster.connect, "nosuch")
+def missing_keyspaces(context):
+    cluster = context.new_cluster()
+    context.record_call("connect", cluster.connect, "nosuch")
     try:
         cluster.connect("nosuch2")
     except NoHostAvailable as error:
-        d.show("errors", bool(error.errors))
-    d.tried("empty", lambda: d.cluster().connect("").keyspace)
-    session = d.cluster().connect()
-    d.tried("set_keyspace", session.set_keyspace, "nosuch")
-    d.tried("USE", session.execute, "USE nosuch")
-    d.tried("assigned", setattr, session, "keyspace", "nosuch")
-    d.tried("query", session.execute, "SELECT k FROM t")
-    d.tried("set", session.set_keyspace, d.keyspace)
-    d.tried("now", session.execute, "SELECT k FROM t")
-    d.show("keyspace", session.keyspace)
+        context.record("errors", bool(error.errors))
+    context.record_call("empty", lambda: context.new_cluster().connect("").keyspace)
+    session = context.new_cluster().connect()
+    context.record_call("set_keyspace", session.set_keyspace, "nosuch")
+    context.record_call("USE", session.execute, "USE nosuch")
+    context.record_call("assigned", setattr, session, "keyspace", "nosuch")
+    context.record_call("query", session.execute, "SELECT k FROM t")
+    context.record_call("set", session.set_keyspace, context.keyspace)
+    context.record_call("now", session.execute, "SELECT k FROM t")
+    context.record("keyspace", session.keyspace)
 
 
-def no_host_left(d):
-    s = d.shared
-    d.tried(
+def no_host_left(context):
+    session = context.shared_session
+    context.record_call(
         "three",
-        s.execute,
+        session.execute,
         SimpleStatement("SELECT k FROM t", consistency_level=ConsistencyLevel.THREE),
     )
     try:
-        s.execute(SimpleStatement("SELECT k FROM t", consistency_level=ConsistencyLevel.THREE))
+        session.execute(
+            SimpleStatement("SELECT k FROM t", consistency_level=ConsistencyLevel.THREE)
+        )
     except Exception as error:
         (inner,) = error.errors.values()
-        d.show("error", inner)
-        d.show("attributes", [inner.required_replicas, inner.alive_replicas, inner.consistency])
+        context.record("error", inner)
+        context.record(
+            "attributes", [inner.required_replicas, inner.alive_replicas, inner.consistency]
+        )
     for policy in (RetryPolicy(), FallthroughRetryPolicy()):
         for level in (ConsistencyLevel.TWO, ConsistencyLevel.EACH_QUORUM, ConsistencyLevel.ALL):
             statement = SimpleStatement(
                 "INSERT INTO t (k, v) VALUES (1, 'a')", consistency_level=level, retry_policy=policy
             )
-            d.tried(f"{type(policy).__name__} {level}", s.execute, statement)
+            context.record_call(f"{type(policy).__name__} {level}", session.execute, statement)
 
 
 class _Recording(RetryPolicy):
@@ -209,8 +229,8 @@ class _Recording(RetryPolicy):
         return self.RETHROW, None
 
 
-def what_retry_policies_hear(d):
-    s = d.shared
+def what_retry_policies_hear(context):
+    session = context.shared_session
     for name, answer in {
         "rethrow": (RetryPolicy.RETHROW, None),
         "retry": (RetryPolicy.RETRY, ConsistencyLevel.ONE),
@@ -224,22 +244,24 @@ def what_retry_policies_hear(d):
         statement = SimpleStatement(
             "SELECT k FROM t", retry_policy=policy, consistency_level=ConsistencyLevel.THREE
         )
-        result = d.tried(name, s.execute, statement)
-        d.show(f"{name} heard", policy.heard)
+        result = context.record_call(name, session.execute, statement)
+        context.record(f"{name} heard", policy.heard)
         if result is not None:
-            d.tried(f"{name} rows", list, result)
+            context.record_call(f"{name} rows", list, result)
 
 
-def time_budgets(d):
-    s = d.shared
+def time_budgets(context):
+    session = context.shared_session
     for timeout in (-0.1, 0, 0.0, None, 10, 1e9):
-        d.tried(timeout, s.execute, "SELECT k FROM t", timeout=timeout)
+        context.record_call(timeout, session.execute, "SELECT k FROM t", timeout=timeout)
     for timeout in ("5", [], True, datetime.timedelta(seconds=1)):
-        d.tried(f"kind {timeout!r}", s.execute, "SELECT k FROM t", timeout=timeout)
-    future = s.execute_async("SELECT k FROM t", timeout=-1)
-    d.tried("future", future.result)
-    d.tried("errors", lambda: OperationTimedOut({"h": 1}, "host").errors)
-    d.tried("last", lambda: OperationTimedOut({"h": 1}, "host").last_host)
+        context.record_call(
+            f"kind {timeout!r}", session.execute, "SELECT k FROM t", timeout=timeout
+        )
+    future = session.execute_async("SELECT k FROM t", timeout=-1)
+    context.record_call("future", future.result)
+    context.record_call("errors", lambda: OperationTimedOut({"h": 1}, "host").errors)
+    context.record_call("last", lambda: OperationTimedOut({"h": 1}, "host").last_host)
 
 
 class _Listener(HostStateListener):
@@ -261,20 +283,20 @@ class _Listener(HostStateListener):
         self.heard.append("on_remove")
 
 
-def listeners_at_connect(d):
+def listeners_at_connect(context):
     listener = _Listener()
-    cluster = d.cluster()
-    d.tried("register", cluster.register_listener, listener)
+    cluster = context.new_cluster()
+    context.record_call("register", cluster.register_listener, listener)
     cluster.connect()
-    d.show("heard", listener.heard)
+    context.record("heard", listener.heard)
     cluster.connect()
-    d.show("second", listener.heard)
+    context.record("second", listener.heard)
     late = _Listener()
     cluster.register_listener(late)
     cluster.unregister_listener(listener)
     cluster.refresh_nodes()
-    d.show("late", [listener.heard, late.heard])
-    d.tried("unknown", cluster.unregister_listener, _Listener())
+    context.record("late", [listener.heard, late.heard])
+    context.record_call("unknown", cluster.unregister_listener, _Listener())
 
 
 class _ServerWarnings(logging.Handler):
@@ -289,134 +311,145 @@ class _ServerWarnings(logging.Handler):
             self.logged.append((record.name, record.levelname, record.getMessage()))
 
 
-def server_warnings(d):
-    s = d.shared
+def server_warnings(context):
+    session = context.shared_session
     handler = _ServerWarnings()
     logger = logging.getLogger("cassandra")
     logger.addHandler(handler)
     try:
-        future = s.execute_async("SELECT count(*) FROM t")
+        future = session.execute_async("SELECT count(*) FROM t")
         future.result()
-        d.show("warnings", future.warnings)
-        d.show("logged", handler.logged)
-        future = s.execute_async("SELECT k FROM t")
+        context.record("warnings", future.warnings)
+        context.record("logged", handler.logged)
+        future = session.execute_async("SELECT k FROM t")
         future.result()
-        d.show("none", future.warnings)
+        context.record("none", future.warnings)
     finally:
         logger.removeHandler(handler)
 
 
-def nulls_inside_collections(d):
-    s = d.shared
+def nulls_inside_collections(context):
+    session = context.shared_session
     for column, value in (("m", {"a": None}), ("m", {None: "a"}), ("s", {None}), ("l", [None, 1])):
-        insert = s.prepare(f"INSERT INTO t (k, {column}) VALUES (?, ?)")
-        d.tried(f"{column} {value}", s.execute, insert, (1, value))
+        insert = session.prepare(f"INSERT INTO t (k, {column}) VALUES (?, ?)")
+        context.record_call(f"{column} {value}", session.execute, insert, (1, value))
 
 
-def empty_settings(d):
-    d.tried("paging_state", lambda: list(d.shared.execute("SELECT k FROM t", paging_state=b"")))
-    d.tried("paging_state None", d.shared.execute, "SELECT k FROM t", paging_state=None)
+def empty_settings(context):
+    context.record_call(
+        "paging_state",
+        lambda: list(context.shared_session.execute("SELECT k FROM t", paging_state=b"")),
+    )
+    context.record_call(
+        "paging_state None", context.shared_session.execute, "SELECT k FROM t", paging_state=None
+    )
     policy = RoundRobinPolicy()
-    d.tried("profiles", lambda: Cluster(load_balancing_policy=policy, execution_profiles={}))
-    d.tried("profiles None", lambda: Cluster(load_balancing_policy=policy, execution_profiles=None))
-    d.tried("points", lambda: Cluster([]))
-    d.tried("points None", lambda: Cluster(None).contact_points)
-    d.tried("points tuple", lambda: Cluster(("127.0.0.1",)).contact_points)
-    d.tried("points text", lambda: Cluster("127.0.0.1").contact_points)
-    d.tried("points default", lambda: Cluster().contact_points)
+    context.record_call(
+        "profiles", lambda: Cluster(load_balancing_policy=policy, execution_profiles={})
+    )
+    context.record_call(
+        "profiles None", lambda: Cluster(load_balancing_policy=policy, execution_profiles=None)
+    )
+    context.record_call("points", lambda: Cluster([]))
+    context.record_call("points None", lambda: Cluster(None).contact_points)
+    context.record_call("points tuple", lambda: Cluster(("127.0.0.1",)).contact_points)
+    context.record_call("points text", lambda: Cluster("127.0.0.1").contact_points)
+    context.record_call("points default", lambda: Cluster().contact_points)
 
 
-def unknown_user_types(d):
+def unknown_user_types(context):
     class Pair:
         pass
 
-    cluster = d.cluster()
-    d.tried("before", cluster.register_user_type, d.keyspace, "missing", Pair)
-    d.tried("connect", cluster.connect, d.keyspace)
-    cluster = d.cluster()
+    cluster = context.new_cluster()
+    context.record_call("before", cluster.register_user_type, context.keyspace, "missing", Pair)
+    context.record_call("connect", cluster.connect, context.keyspace)
+    cluster = context.new_cluster()
     session = cluster.connect()
-    d.tried("after", cluster.register_user_type, d.keyspace, "missing", Pair)
-    d.tried("keyspace", cluster.register_user_type, "nosuch", "missing", Pair)
-    d.show("kept", session.keyspace)
+    context.record_call("after", cluster.register_user_type, context.keyspace, "missing", Pair)
+    context.record_call("keyspace", cluster.register_user_type, "nosuch", "missing", Pair)
+    context.record("kept", session.keyspace)
 
 
-def default_policies(d):
+def default_policies(context):
     cluster = Cluster()
-    d.show("balancing", cluster.load_balancing_policy)
-    d.show("retry", cluster.default_retry_policy)
-    d.show("profile", cluster.profile_manager.default.load_balancing_policy)
-    d.show("is token aware", isinstance(cluster.load_balancing_policy, TokenAwarePolicy))
+    context.record("balancing", cluster.load_balancing_policy)
+    context.record("retry", cluster.default_retry_policy)
+    context.record("profile", cluster.profile_manager.default.load_balancing_policy)
+    context.record("is token aware", isinstance(cluster.load_balancing_policy, TokenAwarePolicy))
     cluster = Cluster(execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile()})
-    d.tried("set balancing", setattr, cluster, "load_balancing_policy", RoundRobinPolicy())
-    d.tried("set retry", setattr, cluster, "default_retry_policy", RetryPolicy())
-    d.tried(
+    context.record_call(
+        "set balancing", setattr, cluster, "load_balancing_policy", RoundRobinPolicy()
+    )
+    context.record_call("set retry", setattr, cluster, "default_retry_policy", RetryPolicy())
+    context.record_call(
         "both",
         lambda: Cluster(
             load_balancing_policy=RoundRobinPolicy(), execution_profiles={"a": ExecutionProfile()}
         ),
     )
     cluster = Cluster(load_balancing_policy=RoundRobinPolicy())
-    d.tried("profile beside", cluster.add_execution_profile, "a", ExecutionProfile())
+    context.record_call("profile beside", cluster.add_execution_profile, "a", ExecutionProfile())
 
 
-def after_shutdown(d):
-    s = d.session()
-    prepared = s.prepare("SELECT k FROM t WHERE k = ?")
-    s.shutdown()
-    d.show("is_shutdown", s.is_shutdown)
-    d.tried("execute", s.execute, "SELECT k FROM t")
-    d.tried("prepared", s.execute, prepared, (1,))
-    d.tried("async", lambda: s.execute_async("SELECT k FROM t").result())
-    d.tried("prepare", s.prepare, "SELECT k FROM t")
-    d.tried("again", s.shutdown)
-    cluster = d.cluster()
-    session = cluster.connect()
+def after_shutdown(context):
+    session = context.new_session()
+    prepared = session.prepare("SELECT k FROM t WHERE k = ?")
+    session.shutdown()
+    context.record("is_shutdown", session.is_shutdown)
+    context.record_call("execute", session.execute, "SELECT k FROM t")
+    context.record_call("prepared", session.execute, prepared, (1,))
+    context.record_call("async", lambda: session.execute_async("SELECT k FROM t").result())
+    context.record_call("prepare", session.prepare, "SELECT k FROM t")
+    context.record_call("again", session.shutdown)
+    cluster = context.new_cluster()
+    other_session = cluster.connect()
     cluster.shutdown()
-    d.tried("of cluster", session.execute, "SELECT k FROM t")
-    d.tried("connect", cluster.connect)
-    d.show("cluster", cluster.is_shutdown)
+    context.record_call("of cluster", other_session.execute, "SELECT k FROM t")
+    context.record_call("connect", cluster.connect)
+    context.record("cluster", cluster.is_shutdown)
 
 
-def counters_in_batches(d):
-    s = d.shared
-    update = s.prepare("UPDATE n SET n = n + ? WHERE k = 1")
-    insert = s.prepare("INSERT INTO t (k, v) VALUES (1, ?)")
+def counters_in_batches(context):
+    session = context.shared_session
+    update = session.prepare("UPDATE n SET n = n + ? WHERE k = 1")
+    insert = session.prepare("INSERT INTO t (k, v) VALUES (1, ?)")
     for kind in (BatchType.LOGGED, BatchType.UNLOGGED, BatchType.COUNTER):
         for name, statement, value in (("counter", update, 1), ("plain", insert, "a")):
             batch = BatchStatement(kind)
-            d.tried(f"add {kind.name} {name}", batch.add, statement, (value,))
-            d.tried(f"execute {kind.name} {name}", s.execute, batch)
-            d.tried(f"params {kind.name} {name}", s.execute, batch, (5,))
+            context.record_call(f"add {kind.name} {name}", batch.add, statement, (value,))
+            context.record_call(f"execute {kind.name} {name}", session.execute, batch)
+            context.record_call(f"params {kind.name} {name}", session.execute, batch, (5,))
     batch = BatchStatement(BatchType.COUNTER)
     batch.add(update, (1,))
-    d.tried("mixed", batch.add, insert, ("a",))
-    d.tried("mixed execute", s.execute, batch)
+    context.record_call("mixed", batch.add, insert, ("a",))
+    context.record_call("mixed execute", session.execute, batch)
 
 
-def prepared_attributes(d):
-    s = d.shared
-    select = s.prepare("SELECT k, v FROM t WHERE k = ?")
-    d.show("result", [tuple(column)[2:3] for column in select.result_metadata])
-    d.show("result names", [column[2] for column in select.result_metadata])
-    d.show(
+def prepared_attributes(context):
+    session = context.shared_session
+    select = session.prepare("SELECT k, v FROM t WHERE k = ?")
+    context.record("result", [tuple(column)[2:3] for column in select.result_metadata])
+    context.record("result names", [column[2] for column in select.result_metadata])
+    context.record(
         "columns",
         [
             (column.table_name, column.name, column.type.typename)
             for column in select.column_metadata
         ],
     )
-    d.show("key", select.routing_key_indexes)
-    d.show("idempotent", select.is_idempotent)
-    d.show("level", select.consistency_level)
-    d.show("serial", select.serial_consistency_level)
-    d.show("query", select.query_string)
-    d.show("keyspace", select.keyspace)
-    d.show("fetch", select.fetch_size)
-    d.show("text", str(select)[:20])
-    insert = s.prepare("INSERT INTO t (k) VALUES (?)")
-    d.tried("no result", lambda: insert.result_metadata)
+    context.record("key", select.routing_key_indexes)
+    context.record("idempotent", select.is_idempotent)
+    context.record("level", select.consistency_level)
+    context.record("serial", select.serial_consistency_level)
+    context.record("query", select.query_string)
+    context.record("keyspace", select.keyspace)
+    context.record("fetch", select.fetch_size)
+    context.record("text", str(select)[:20])
+    insert = session.prepare("INSERT INTO t (k) VALUES (?)")
+    context.record_call("no result", lambda: insert.result_metadata)
     bound = select.bind((1,))
-    d.show(
+    context.record(
         "bound",
         [
             bound.values,
@@ -437,18 +470,18 @@ def prepared_attributes(d):
         ("custom_payload", {"a": b"b"}),
     ):
         setattr(select, name, value)
-        d.tried(f"handed on {name}", getattr, select.bind((1,)), name)
+        context.record_call(f"handed on {name}", getattr, select.bind((1,)), name)
 
 
-def booleans(d):
-    s = d.shared
-    insert = s.prepare("INSERT INTO t (k, b) VALUES (?, ?)")
+def booleans(context):
+    session = context.shared_session
+    insert = session.prepare("INSERT INTO t (k, b) VALUES (?, ?)")
     for key, value in enumerate((True, False, 0, 1, 2, -1, "x", "", [], [0], None, 0.0, 1.5)):
-        d.tried(f"{value!r}", s.execute, insert, (key, value))
+        context.record_call(f"{value!r}", session.execute, insert, (key, value))
 
 
-def times_as_text(d):
-    s = d.shared
+def times_as_text(context):
+    session = context.shared_session
     zone = datetime.timezone(datetime.timedelta(hours=2))
     for key, value in enumerate(
         (
@@ -458,14 +491,24 @@ def times_as_text(d):
             datetime.time(),
         )
     ):
-        d.tried(
-            f"text {value}", s.execute, "INSERT INTO t (k, v) VALUES (%s, %s)", (key, str(value))
+        context.record_call(
+            f"text {value}",
+            session.execute,
+            "INSERT INTO t (k, v) VALUES (%s, %s)",
+            (key, str(value)),
         )
-        d.tried(f"time {value}", s.execute, "INSERT INTO t (k, tm) VALUES (%s, %s)", (key, value))
-        d.tried(f"as text {value}", s.execute, "INSERT INTO t (k, v) VALUES (%s, %s)", (key, value))
+        context.record_call(
+            f"time {value}", session.execute, "INSERT INTO t (k, tm) VALUES (%s, %s)", (key, value)
+        )
+        context.record_call(
+            f"as text {value}",
+            session.execute,
+            "INSERT INTO t (k, v) VALUES (%s, %s)",
+            (key, value),
+        )
 
 
-def row_factories_of_programs(d):
+def row_factories_of_programs(context):
     for name, factory in {
         "none": lambda names, rows: None,
         "generator": lambda names, rows: (row for row in rows),
@@ -475,9 +518,9 @@ def row_factories_of_programs(d):
         "names": lambda names, rows: names,
         "raises": lambda names, rows: 1 / 0,
     }.items():
-        s = d.session()
-        s.execute("INSERT INTO t (k, v) VALUES (1, 'a')")
-        s.row_factory = factory
+        session = context.new_session()
+        session.execute("INSERT INTO t (k, v) VALUES (1, 'a')")
+        session.row_factory = factory
         for text in (
             "SELECT k, v FROM t",
             "SELECT k, v FROM t WHERE k = 77",
@@ -486,59 +529,61 @@ def row_factories_of_programs(d):
         ):
             rows = None
             try:
-                rows = s.execute(text)
+                rows = session.execute(text)
             except Exception as error:
-                d.show(f"{name} execute {text}", error)
+                context.record(f"{name} execute {text}", error)
                 continue
-            d.tried(f"{name} list {text}", list, rows)
-            d.tried(f"{name} one {text}", lambda: s.execute(text).one())
-            d.tried(f"{name} bool {text}", lambda: bool(s.execute(text)))
-            d.tried(f"{name} applied {text}", lambda: s.execute(text).was_applied)
+            context.record_call(f"{name} list {text}", list, rows)
+            context.record_call(f"{name} one {text}", lambda: session.execute(text).one())
+            context.record_call(f"{name} bool {text}", lambda: bool(session.execute(text)))
+            context.record_call(f"{name} applied {text}", lambda: session.execute(text).was_applied)
 
 
-def attributes_of_futures(d):
-    s = d.shared
-    prepared = s.prepare("SELECT k FROM t WHERE k = ?")
-    future = s.execute_async(prepared, (1,))
+def attributes_of_futures(context):
+    session = context.shared_session
+    prepared = session.prepare("SELECT k FROM t WHERE k = ?")
+    future = session.execute_async(prepared, (1,))
     future.result()
-    d.show("prepared_statement", future.prepared_statement)
-    d.show("query", future.query)
-    d.show("session", future.session is s)
-    d.show("warnings", future.warnings)
-    d.show("payload", future.custom_payload)
-    d.show("pages", future.has_more_pages)
-    d.show("agreed", future.is_schema_agreed)
-    d.show("timeout", future.timeout)
-    d.tried("traces", future.get_query_trace_ids)
-    d.tried("hosts", lambda: [str(host.address) for host in future.attempted_hosts])
-    d.tried("coordinator", lambda: str(future.coordinator_host))
-    d.show("row_factory", future.row_factory)
-    d.show("message", type(future.message).__name__)
-    d.tried("encoded", lambda: future.request_encoded_size > 10)
-    future = s.execute_async("INSERT INTO t (k) VALUES (1)")
-    d.show("statement", future.query)
-    d.show("result", future.result())
-    d.tried("trace", future.get_query_trace)
+    context.record("prepared_statement", future.prepared_statement)
+    context.record("query", future.query)
+    context.record("session", future.session is session)
+    context.record("warnings", future.warnings)
+    context.record("payload", future.custom_payload)
+    context.record("pages", future.has_more_pages)
+    context.record("agreed", future.is_schema_agreed)
+    context.record("timeout", future.timeout)
+    context.record_call("traces", future.get_query_trace_ids)
+    context.record_call("hosts", lambda: [str(host.address) for host in future.attempted_hosts])
+    context.record_call("coordinator", lambda: str(future.coordinator_host))
+    context.record("row_factory", future.row_factory)
+    context.record("message", type(future.message).__name__)
+    context.record_call("encoded", lambda: future.request_encoded_size > 10)
+    future = session.execute_async("INSERT INTO t (k) VALUES (1)")
+    context.record("statement", future.query)
+    context.record("result", future.result())
+    context.record_call("trace", future.get_query_trace)
 
 
-def sessions_have(d):
-    s = d.session()
-    d.tried("submit", lambda: s.submit(lambda: 5).result(5))
-    d.tried("timeout", lambda: s.default_timeout)
-    d.tried("fetch", lambda: s.default_fetch_size)
-    d.tried("level", lambda: s.default_consistency_level)
-    d.tried("serial", lambda: s.default_serial_consistency_level)
-    d.tried("timestamps", lambda: s.use_client_timestamp)
-    d.tried("generator", lambda: s.timestamp_generator)
-    d.tried("factory", lambda: s.row_factory)
-    d.tried("hosts", lambda: len(list(s.hosts)))
-    d.tried("handler", lambda: s.client_protocol_handler)
-    d.tried("is_shutdown", lambda: s.is_shutdown)
-    d.tried("pools", lambda: [state["open_count"] > 0 for state in s.get_pool_state().values()])
-    d.tried("pool keys", lambda: sorted(next(iter(s.get_pool_state().values()))))
-    d.tried("get_pools", lambda: len(list(s.get_pools())))
-    d.tried("max", lambda: s.max_trace_wait)
-    d.tried("user types", lambda: s.user_type_registered)
+def sessions_have(context):
+    session = context.new_session()
+    context.record_call("submit", lambda: session.submit(lambda: 5).result(5))
+    context.record_call("timeout", lambda: session.default_timeout)
+    context.record_call("fetch", lambda: session.default_fetch_size)
+    context.record_call("level", lambda: session.default_consistency_level)
+    context.record_call("serial", lambda: session.default_serial_consistency_level)
+    context.record_call("timestamps", lambda: session.use_client_timestamp)
+    context.record_call("generator", lambda: session.timestamp_generator)
+    context.record_call("factory", lambda: session.row_factory)
+    context.record_call("hosts", lambda: len(list(session.hosts)))
+    context.record_call("handler", lambda: session.client_protocol_handler)
+    context.record_call("is_shutdown", lambda: session.is_shutdown)
+    context.record_call(
+        "pools", lambda: [state["open_count"] > 0 for state in session.get_pool_state().values()]
+    )
+    context.record_call("pool keys", lambda: sorted(next(iter(session.get_pool_state().values()))))
+    context.record_call("get_pools", lambda: len(list(session.get_pools())))
+    context.record_call("max", lambda: session.max_trace_wait)
+    context.record_call("user types", lambda: session.user_type_registered)
     for name, value in (
         ("default_timeout", 3),
         ("default_timeout", None),
@@ -552,25 +597,25 @@ def sessions_have(d):
         ("default_serial_consistency_level", None),
         ("row_factory", 5),
     ):
-        d.tried(f"set {name} {value}", setattr, s, name, value)
+        context.record_call(f"set {name} {value}", setattr, session, name, value)
 
 
-def already_exists(d):
-    s = d.session()
+def already_exists(context):
+    session = context.new_session()
     for text in (
         "CREATE TABLE t (k int PRIMARY KEY)",
-        f"CREATE KEYSPACE {d.keyspace} WITH "
+        f"CREATE KEYSPACE {context.keyspace} WITH "
         "replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
     ):
         try:
-            s.execute(text)
+            session.execute(text)
         except Exception as error:
-            d.show(text[:15], error)
-            d.show(f"{text[:15]} names", [error.keyspace, error.table])
+            context.record(text[:15], error)
+            context.record(f"{text[:15]} names", [error.keyspace, error.table])
 
 
-def errors_of_the_server(d):
-    s = d.shared
+def errors_of_the_server(context):
+    session = context.shared_session
     for text in (
         "SELECT",
         "SELECT x FROM t",
@@ -597,17 +642,17 @@ def errors_of_the_server(d):
         "SELECT k FROM t LIMIT 0",
         "SELECT k FROM t PER PARTITION LIMIT 1 ALLOW FILTERING",
     ):
-        d.tried(text, s.execute, text)
-        d.tried(f"prepare {text}", lambda text=text: s.prepare(text).query_string)
+        context.record_call(text, session.execute, text)
+        context.record_call(f"prepare {text}", lambda text=text: session.prepare(text).query_string)
 
 
-def light_weight_transactions(d):
+def light_weight_transactions(context):
     for factory in (None, dict_factory, tuple_factory):
-        s = d.session()
+        session = context.new_session()
         if factory:
-            s.row_factory = factory
+            session.row_factory = factory
         name = getattr(factory, "__name__", "named")
-        s.execute("DELETE FROM t WHERE k = 1")
+        session.execute("DELETE FROM t WHERE k = 1")
         for text in (
             "INSERT INTO t (k, v) VALUES (1, 'a') IF NOT EXISTS",
             "INSERT INTO t (k, v) VALUES (1, 'b') IF NOT EXISTS",
@@ -621,24 +666,26 @@ def light_weight_transactions(d):
             "SELECT k FROM t",
             "INSERT INTO t (k) VALUES (99)",
         ):
-            rows = d.tried(f"{name} {text}", s.execute, text)
+            rows = context.record_call(f"{name} {text}", session.execute, text)
             if rows is not None:
-                d.tried(f"{name} applied {text}", lambda rows=rows: rows.was_applied)
-                d.tried(f"{name} one {text}", rows.one)
-                d.tried(f"{name} applied again {text}", lambda rows=rows: rows.was_applied)
+                context.record_call(f"{name} applied {text}", lambda rows=rows: rows.was_applied)
+                context.record_call(f"{name} one {text}", rows.one)
+                context.record_call(
+                    f"{name} applied again {text}", lambda rows=rows: rows.was_applied
+                )
 
 
-def consistency_levels(d):
-    s = d.shared
+def consistency_levels(context):
+    session = context.shared_session
     for level in range(12):
         statement = SimpleStatement("SELECT k FROM t", consistency_level=level)
-        d.tried(f"select {level}", s.execute, statement)
+        context.record_call(f"select {level}", session.execute, statement)
         statement = SimpleStatement("INSERT INTO t (k) VALUES (1)", consistency_level=level)
-        d.tried(f"insert {level}", s.execute, statement)
+        context.record_call(f"insert {level}", session.execute, statement)
     for level in ("ONE", None, -1, 99, 1.0, True):
-        d.tried(
+        context.record_call(
             f"kind {level!r}",
-            lambda level=level: s.execute(
+            lambda level=level: session.execute(
                 SimpleStatement("SELECT k FROM t", consistency_level=level)
             ),
         )
@@ -650,57 +697,63 @@ def consistency_levels(d):
         None,
         "SERIAL",
     ):
-        d.tried(
+        context.record_call(
             f"serial {level!r}",
-            lambda level=level: s.execute(
+            lambda level=level: session.execute(
                 SimpleStatement(
                     "INSERT INTO t (k) VALUES (8) IF NOT EXISTS", serial_consistency_level=level
                 )
             ),
         )
-    d.show("names", dict(ConsistencyLevel.name_to_value.items()))
-    d.show("values", ConsistencyLevel.value_to_name)
+    context.record("names", dict(ConsistencyLevel.name_to_value.items()))
+    context.record("values", ConsistencyLevel.value_to_name)
 
 
-def keyspaces_of_statements(d):
-    session = d.cluster().connect()
-    statement = SimpleStatement("SELECT k FROM t", keyspace=d.keyspace)
-    d.tried("simple", session.execute, statement)
-    d.show("attribute", statement.keyspace)
-    d.tried("prepare", lambda: session.prepare("SELECT k FROM t", keyspace=d.keyspace).keyspace)
-    d.tried(
+def keyspaces_of_statements(context):
+    session = context.new_cluster().connect()
+    statement = SimpleStatement("SELECT k FROM t", keyspace=context.keyspace)
+    context.record_call("simple", session.execute, statement)
+    context.record("attribute", statement.keyspace)
+    context.record_call(
+        "prepare", lambda: session.prepare("SELECT k FROM t", keyspace=context.keyspace).keyspace
+    )
+    context.record_call(
         "prepared",
         lambda: session.execute(
-            session.prepare("SELECT k FROM t WHERE k = ?", keyspace=d.keyspace), (1,)
+            session.prepare("SELECT k FROM t WHERE k = ?", keyspace=context.keyspace), (1,)
         ),
     )
-    d.tried("without", session.execute, "SELECT k FROM t")
+    context.record_call("without", session.execute, "SELECT k FROM t")
     batch = BatchStatement()
-    batch.add(f"INSERT INTO {d.keyspace}.t (k) VALUES (1)")
-    d.tried("batch", session.execute, batch)
-    d.show("batch keyspace", batch.keyspace)
+    batch.add(f"INSERT INTO {context.keyspace}.t (k) VALUES (1)")
+    context.record_call("batch", session.execute, batch)
+    context.record("batch keyspace", batch.keyspace)
 
 
-def uuids_and_dates(d):
-    s = d.session()
-    s.execute("CREATE TABLE IF NOT EXISTS times (k int PRIMARY KEY, ts timestamp, d date, u uuid)")
+def uuids_and_dates(context):
+    session = context.new_session()
+    session.execute(
+        "CREATE TABLE IF NOT EXISTS times (k int PRIMARY KEY, ts timestamp, d date, u uuid)"
+    )
     stamp = datetime.datetime(2011, 9, 28, 1, 2, 3, 456000)
     zone = datetime.timezone(datetime.timedelta(hours=-5))
     unique_id = uuid.UUID(int=5)
-    insert = s.prepare("INSERT INTO times (k, ts, d, u) VALUES (?, ?, ?, ?)")
+    insert = session.prepare("INSERT INTO times (k, ts, d, u) VALUES (?, ?, ?, ?)")
     text = "INSERT INTO times (k, ts, d, u) VALUES (%s, %s, %s, %s)"
     for key, when in enumerate(
         (stamp, stamp.replace(tzinfo=zone), stamp.date(), 5, 1.5, "2011-09-28", None)
     ):
         for way, statement in (("bound", insert), ("text", text)):
-            d.tried(
+            context.record_call(
                 f"{way} {when!r}",
-                s.execute,
+                session.execute,
                 statement,
                 (key, when, datetime.date(2011, 9, 28), unique_id),
             )
-            d.tried(f"{way} read {when!r}", s.execute, "SELECT * FROM times WHERE k = %s", (key,))
-    s.execute("DROP TABLE times")
+            context.record_call(
+                f"{way} read {when!r}", session.execute, "SELECT * FROM times WHERE k = %s", (key,)
+            )
+    session.execute("DROP TABLE times")
 
 
 _ = InvalidRequest

@@ -1,7 +1,9 @@
 """Examples modelled on the documentation of cassandra-driver and scylla-driver.
 
-Every function without an underscore is a program that each driver runs; `d` records the outcomes
-(see `tests.differential.worker`).
+Every function without an underscore is a program that each driver runs. `context` is a
+`ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
+`context.record(label, value)` records a value. `context.record_call(label, function, *arguments)`
+calls the function, records its result or error, and returns the result, or None after an error.
 """
 
 import datetime
@@ -58,81 +60,93 @@ def _users(s, count=3):
         )
 
 
-def getting_started(d):
-    s = d.shared
-    _users(s)
-    rows = s.execute("SELECT name, age, email FROM users")
+def getting_started(context):
+    session = context.shared_session
+    _users(session)
+    rows = session.execute("SELECT name, age, email FROM users")
     for row in sorted(rows):
-        d.show(row.name, [row.age, row.email])
-    for name, age, email in s.execute("SELECT name, age, email FROM users"):
-        d.show(f"{name} unpacked", (age, email))
-    for row in s.execute("SELECT name, age, email FROM users"):
-        d.show(f"{row[0]} by number", (row[1], row[2]))
+        context.record(row.name, [row.age, row.email])
+    for name, age, email in session.execute("SELECT name, age, email FROM users"):
+        context.record(f"{name} unpacked", (age, email))
+    for row in session.execute("SELECT name, age, email FROM users"):
+        context.record(f"{row[0]} by number", (row[1], row[2]))
 
 
-def connecting(d):
-    cluster = d.cluster()
+def connecting(context):
+    cluster = context.new_cluster()
     session = cluster.connect()
-    d.show("none", session.keyspace)
-    session.set_keyspace(d.keyspace)
-    d.show("set", session.keyspace)
-    session.execute(f"USE {d.keyspace}")
-    d.show("used", session.keyspace)
-    with d.cluster() as other, other.connect(d.keyspace) as inner:
-        d.show("context", inner.keyspace)
-    d.show("after", [other.is_shutdown, inner.is_shutdown])
-    d.tried("many points", lambda: d.cluster(["127.0.0.1", "127.0.0.2"]).connect().keyspace)
-    d.tried("with port", lambda: Cluster([(d.host, d.port)]).connect().keyspace)
-    d.tried("nobody", lambda: Cluster(["127.0.0.1"], port=1, connect_timeout=1).connect())
-    d.tried("unknown", lambda: Cluster(["nosuch.invalid"]).connect())
+    context.record("none", session.keyspace)
+    session.set_keyspace(context.keyspace)
+    context.record("set", session.keyspace)
+    session.execute(f"USE {context.keyspace}")
+    context.record("used", session.keyspace)
+    with context.new_cluster() as other, other.connect(context.keyspace) as inner:
+        context.record("context", inner.keyspace)
+    context.record("after", [other.is_shutdown, inner.is_shutdown])
+    context.record_call(
+        "many points", lambda: context.new_cluster(["127.0.0.1", "127.0.0.2"]).connect().keyspace
+    )
+    context.record_call(
+        "with port", lambda: Cluster([(context.host, context.port)]).connect().keyspace
+    )
+    context.record_call(
+        "nobody", lambda: Cluster(["127.0.0.1"], port=1, connect_timeout=1).connect()
+    )
+    context.record_call("unknown", lambda: Cluster(["nosuch.invalid"]).connect())
 
 
-def positional_parameters(d):
-    s = d.shared
-    d.tried("many", s.execute, "INSERT INTO users (name, user_id) VALUES (%s, %s)", ("a", 42))
-    d.tried("one", s.execute, "INSERT INTO users (user_id) VALUES (%s)", (7,))
-    d.tried("not a tuple", s.execute, "INSERT INTO users (user_id) VALUES (%s)", (8))
-    d.tried("a text", s.execute, "INSERT INTO users (user_id) VALUES (%s)", "9")
-    d.tried("list", s.execute, "INSERT INTO users (user_id) VALUES (%s)", [10])
-    d.tried("number", s.execute, "INSERT INTO users (user_id) VALUES (%d)", (11,))
-    d.tried("quoted", s.execute, "INSERT INTO users (user_id, name) VALUES (12, '%s')", ("x",))
+def positional_parameters(context):
+    session = context.shared_session
+    context.record_call(
+        "many", session.execute, "INSERT INTO users (name, user_id) VALUES (%s, %s)", ("a", 42)
+    )
+    context.record_call("one", session.execute, "INSERT INTO users (user_id) VALUES (%s)", (7,))
+    context.record_call(
+        "not a tuple", session.execute, "INSERT INTO users (user_id) VALUES (%s)", (8)
+    )
+    context.record_call("a text", session.execute, "INSERT INTO users (user_id) VALUES (%s)", "9")
+    context.record_call("list", session.execute, "INSERT INTO users (user_id) VALUES (%s)", [10])
+    context.record_call("number", session.execute, "INSERT INTO users (user_id) VALUES (%d)", (11,))
+    context.record_call(
+        "quoted", session.execute, "INSERT INTO users (user_id, name) VALUES (12, '%s')", ("x",)
+    )
 
 
-def named_parameters(d):
-    s = d.shared
+def named_parameters(context):
+    session = context.shared_session
     text = "INSERT INTO users (name, user_id, age) VALUES (%(name)s, %(id)s, %(age)s)"
-    d.tried("all", s.execute, text, {"name": "a", "id": 1, "age": 2})
-    d.tried("more", s.execute, text, {"name": "a", "id": 2, "age": 2, "zz": 5})
-    d.tried("missing", s.execute, text, {"name": "a", "id": 3})
-    d.tried(
+    context.record_call("all", session.execute, text, {"name": "a", "id": 1, "age": 2})
+    context.record_call("more", session.execute, text, {"name": "a", "id": 2, "age": 2, "zz": 5})
+    context.record_call("missing", session.execute, text, {"name": "a", "id": 3})
+    context.record_call(
         "twice",
-        s.execute,
+        session.execute,
         "SELECT name FROM users WHERE user_id = %(i)s AND age = %(i)s ALLOW FILTERING",
         {"i": 2},
     )
 
 
-def statements_with_levels(d):
-    s = d.shared
+def statements_with_levels(context):
+    session = context.shared_session
     for level in (ConsistencyLevel.ONE, ConsistencyLevel.QUORUM, ConsistencyLevel.ALL):
         query = SimpleStatement(
             "INSERT INTO users (name, age, user_id) VALUES (%s, %s, %s)", consistency_level=level
         )
-        s.execute(query, ("John", 42, level))
-    prepared = s.prepare("SELECT * FROM users WHERE user_id = ?")
+        session.execute(query, ("John", 42, level))
+    prepared = session.prepare("SELECT * FROM users WHERE user_id = ?")
     prepared.consistency_level = ConsistencyLevel.QUORUM
-    d.show("one", s.execute(prepared, [1]).one())
+    context.record("one", session.execute(prepared, [1]).one())
     bound = prepared.bind([4])
     bound.consistency_level = ConsistencyLevel.ALL
-    d.show("two", s.execute(bound).one())
+    context.record("two", session.execute(bound).one())
 
 
-def asynchronous(d):
-    s = d.shared
-    _users(s)
-    future = s.execute_async("SELECT * FROM users WHERE user_id = %s", [1])
-    d.show("result", list(future.result()))
-    d.show("twice", list(future.result()))
+def asynchronous(context):
+    session = context.shared_session
+    _users(session)
+    future = session.execute_async("SELECT * FROM users WHERE user_id = %s", [1])
+    context.record("result", list(future.result()))
+    context.record("twice", list(future.result()))
     heard = []
     done = threading.Event()
 
@@ -141,124 +155,128 @@ def asynchronous(d):
         done.set()
 
     failed = mock.Mock(side_effect=lambda *args, **kwargs: done.set())
-    future = s.execute_async("SELECT name FROM users WHERE user_id = 2")
+    future = session.execute_async("SELECT name FROM users WHERE user_id = 2")
     future.add_callbacks(succeeded, failed, callback_args=(1,), callback_kwargs={"b": 2})
     done.wait(10)
-    d.show("heard", heard)
-    d.show("failed", failed.mock_calls)
+    context.record("heard", heard)
+    context.record("failed", failed.mock_calls)
     done.clear()
-    future = s.execute_async("SELECT nothing FROM users")
+    future = session.execute_async("SELECT nothing FROM users")
     never = mock.Mock()
     future.add_callbacks(never, failed, errback_args=("x",), errback_kwargs={"y": 1})
     done.wait(10)
-    d.show("error", [tuple(call.args) for call in failed.mock_calls])
-    d.show("never", never.mock_calls)
-    d.tried("raised", future.result)
+    context.record("error", [tuple(call.args) for call in failed.mock_calls])
+    context.record("never", never.mock_calls)
+    context.record_call("raised", future.result)
     late = mock.Mock()
     future.add_errback(late, 5)
-    d.show("late", [tuple(call.args) for call in late.mock_calls])
+    context.record("late", [tuple(call.args) for call in late.mock_calls])
 
 
-def callbacks_of_one_future(d):
-    s = d.shared
-    _users(s)
-    future = s.execute_async("SELECT name FROM users WHERE user_id = 1")
+def callbacks_of_one_future(context):
+    session = context.shared_session
+    _users(session)
+    future = session.execute_async("SELECT name FROM users WHERE user_id = 1")
     future.result()
     first, second = mock.Mock(), mock.Mock()
-    d.show("returned", future.add_callback(first, "a", b="c") is future)
-    d.show("both", future.add_callbacks(second, second) is None)
-    d.show("errback", future.add_errback(first) is future)
-    d.show("first", first.mock_calls)
-    d.show("second", second.mock_calls)
+    context.record("returned", future.add_callback(first, "a", b="c") is future)
+    context.record("both", future.add_callbacks(second, second) is None)
+    context.record("errback", future.add_errback(first) is future)
+    context.record("first", first.mock_calls)
+    context.record("second", second.mock_calls)
 
 
-def prepared_statements(d):
-    s = d.shared
-    prepared = s.prepare("INSERT INTO users (user_id, name) VALUES (?, ?)")
+def prepared_statements(context):
+    session = context.shared_session
+    prepared = session.prepare("INSERT INTO users (user_id, name) VALUES (?, ?)")
     for number in range(3):
-        s.execute(prepared, (number, f"n{number}"))
-    s.execute(prepared, [3, "n3"])
-    s.execute(prepared, {"user_id": 4, "name": "n4"})
-    s.execute(prepared, {"user_id": 5})
-    s.execute(prepared, (6,))
-    s.execute(prepared.bind((7, None)))
-    d.show(
+        session.execute(prepared, (number, f"n{number}"))
+    session.execute(prepared, [3, "n3"])
+    session.execute(prepared, {"user_id": 4, "name": "n4"})
+    session.execute(prepared, {"user_id": 5})
+    session.execute(prepared, (6,))
+    session.execute(prepared.bind((7, None)))
+    context.record(
         "again",
-        s.prepare("INSERT INTO users (user_id, name) VALUES (?, ?)").query_id == prepared.query_id,
+        session.prepare("INSERT INTO users (user_id, name) VALUES (?, ?)").query_id
+        == prepared.query_id,
     )
-    named = s.prepare("SELECT name FROM users WHERE user_id = :number")
-    d.show("named", s.execute(named, {"number": 1}).one())
-    d.tried("positional", s.execute, named, (2,))
-    limited = s.prepare("SELECT name FROM users LIMIT ?")
-    d.tried("limit", lambda: len(list(s.execute(limited, (2,)))))
-    several = s.prepare("SELECT name FROM users WHERE user_id IN ?")
-    d.tried("in", lambda: sorted(s.execute(several, ([1, 2],))))
-    ttl = s.prepare("UPDATE users USING TTL ? SET name = ? WHERE user_id = ?")
-    d.tried("ttl", s.execute, ttl, (100, "x", 1))
-    d.show("ttl names", [column.name for column in ttl.column_metadata])
+    named = session.prepare("SELECT name FROM users WHERE user_id = :number")
+    context.record("named", session.execute(named, {"number": 1}).one())
+    context.record_call("positional", session.execute, named, (2,))
+    limited = session.prepare("SELECT name FROM users LIMIT ?")
+    context.record_call("limit", lambda: len(list(session.execute(limited, (2,)))))
+    several = session.prepare("SELECT name FROM users WHERE user_id IN ?")
+    context.record_call("in", lambda: sorted(session.execute(several, ([1, 2],))))
+    ttl = session.prepare("UPDATE users USING TTL ? SET name = ? WHERE user_id = ?")
+    context.record_call("ttl", session.execute, ttl, (100, "x", 1))
+    context.record("ttl names", [column.name for column in ttl.column_metadata])
 
 
-def batches(d):
-    s = d.shared
-    insert = s.prepare("INSERT INTO users (user_id, name) VALUES (?, ?)")
+def batches(context):
+    session = context.shared_session
+    insert = session.prepare("INSERT INTO users (user_id, name) VALUES (?, ?)")
     batch = BatchStatement(consistency_level=ConsistencyLevel.QUORUM)
     for number, name in enumerate(("a", "b")):
         batch.add(insert, (number, name))
-    s.execute(batch)
+    session.execute(batch)
     batch = BatchStatement()
     batch.add(SimpleStatement("INSERT INTO users (user_id, name) VALUES (%s, %s)"), (5, "five"))
     batch.add(SimpleStatement("DELETE FROM users WHERE user_id = %s"), (0,))
     batch.add("INSERT INTO users (user_id) VALUES (6)")
     batch.add(insert.bind((8, "eight")))
     batch.add_all([insert, insert], [(9, "i"), (10, "x")])
-    d.show("length", len(batch._statements_and_parameters))
-    s.execute(batch)
-    d.show("text", str(batch)[:15])
+    context.record("length", len(batch._statements_and_parameters))
+    session.execute(batch)
+    context.record("text", str(batch)[:15])
 
 
-def batches_with_mixed_levels(d):
-    s = d.shared
-    prepared = s.prepare("INSERT INTO users (user_id) VALUES (?)")
+def batches_with_mixed_levels(context):
+    session = context.shared_session
+    prepared = session.prepare("INSERT INTO users (user_id) VALUES (?)")
     prepared.consistency_level = ConsistencyLevel.ALL
     batch = BatchStatement()
     batch.add(prepared, (1,))
-    s.execute(batch)
+    session.execute(batch)
     statement = SimpleStatement(
         "INSERT INTO users (user_id) VALUES (2)",
         serial_consistency_level=ConsistencyLevel.LOCAL_SERIAL,
     )
     batch = BatchStatement(serial_consistency_level=ConsistencyLevel.SERIAL)
     batch.add(statement)
-    s.execute(batch)
+    session.execute(batch)
     for value in ("LOGGED", 0, None, 7):
-        d.tried(
-            f"type {value}", lambda value=value: s.execute(BatchStatement(value).add(statement))
+        context.record_call(
+            f"type {value}",
+            lambda value=value: session.execute(BatchStatement(value).add(statement)),
         )
 
 
-def paging(d):
-    s = d.session()
-    _users(s, 10)
+def paging(context):
+    session = context.new_session()
+    _users(session, 10)
     statement = SimpleStatement("SELECT user_id FROM users", fetch_size=3)
-    d.show("all", len(list(s.execute(statement))))
-    rows = s.execute(statement)
-    d.show("pages", [len(rows.current_rows), rows.has_more_pages, type(rows.paging_state)])
+    context.record("all", len(list(session.execute(statement))))
+    rows = session.execute(statement)
+    context.record("pages", [len(rows.current_rows), rows.has_more_pages, type(rows.paging_state)])
     pages = [len(rows.current_rows)]
     while rows.has_more_pages:
-        d.show(f"fetched {len(pages)}", rows.fetch_next_page())
+        context.record(f"fetched {len(pages)}", rows.fetch_next_page())
         pages.append(len(rows.current_rows))
-    d.show("sizes", pages)
-    d.show("state", rows.paging_state)
-    first = s.execute(statement)
+    context.record("sizes", pages)
+    context.record("state", rows.paging_state)
+    first = session.execute(statement)
     state = first.paging_state
-    d.show("from there", len(list(s.execute(statement, paging_state=state))))
-    d.tried("wrong state", s.execute, statement, paging_state=b"nonsense")
-    d.tried("kind of state", s.execute, statement, paging_state="text")
+    context.record("from there", len(list(session.execute(statement, paging_state=state))))
+    context.record_call("wrong state", session.execute, statement, paging_state=b"nonsense")
+    context.record_call("kind of state", session.execute, statement, paging_state="text")
     for size in (0, None, -1, 1, 100):
         statement.fetch_size = size
-        d.tried(f"size {size}", lambda: len(list(s.execute(statement))))
-        s.default_fetch_size = size
-        d.tried(f"default {size}", lambda: len(list(s.execute("SELECT user_id FROM users"))))
+        context.record_call(f"size {size}", lambda: len(list(session.execute(statement))))
+        session.default_fetch_size = size
+        context.record_call(
+            f"default {size}", lambda: len(list(session.execute("SELECT user_id FROM users")))
+        )
 
 
 class _Pages:
@@ -281,35 +299,37 @@ class _Pages:
         self.done.set()
 
 
-def paging_by_callbacks(d):
-    s = d.session()
-    _users(s, 10)
-    s.default_fetch_size = 4
-    future = s.execute_async("SELECT user_id FROM users")
+def paging_by_callbacks(context):
+    session = context.new_session()
+    _users(session, 10)
+    session.default_fetch_size = 4
+    future = session.execute_async("SELECT user_id FROM users")
     pages = _Pages(future)
     pages.done.wait(20)
-    d.show("pages", [pages.seen, pages.error])
-    d.tried("beyond", future.start_fetching_next_page)
+    context.record("pages", [pages.seen, pages.error])
+    context.record_call("beyond", future.start_fetching_next_page)
 
 
-def row_factories(d):
+def row_factories(context):
     for factory in (tuple_factory, named_tuple_factory, dict_factory, ordered_dict_factory):
-        s = d.session()
-        _users(s)
-        s.row_factory = factory
-        rows = s.execute("SELECT user_id, name, age FROM users WHERE user_id = 1")
-        d.show(f"{factory.__name__} rows", list(rows))
-        d.show(f"{factory.__name__} count", s.execute("SELECT count(*) FROM users").one())
-        d.show(
-            f"{factory.__name__} same",
-            s.execute("SELECT name AS x, age AS x FROM users WHERE user_id = 1").one(),
+        session = context.new_session()
+        _users(session)
+        session.row_factory = factory
+        rows = session.execute("SELECT user_id, name, age FROM users WHERE user_id = 1")
+        context.record(f"{factory.__name__} rows", list(rows))
+        context.record(
+            f"{factory.__name__} count", session.execute("SELECT count(*) FROM users").one()
         )
-        d.show(f"{factory.__name__} direct", factory(["a", "b"], [(1, 2), (3, 4)]))
+        context.record(
+            f"{factory.__name__} same",
+            session.execute("SELECT name AS x, age AS x FROM users WHERE user_id = 1").one(),
+        )
+        context.record(f"{factory.__name__} direct", factory(["a", "b"], [(1, 2), (3, 4)]))
 
 
-def odd_names_of_columns(d):
-    s = d.shared
-    _users(s)
+def odd_names_of_columns(context):
+    session = context.shared_session
+    _users(session)
     for what in (
         'name AS "Capital"',
         'name AS "with space"',
@@ -329,21 +349,23 @@ def odd_names_of_columns(d):
         "(int) 5",
         "toJson(name)",
     ):
-        rows = d.tried(what, s.execute, f"SELECT {what} FROM users WHERE user_id = 1")
+        rows = context.record_call(
+            what, session.execute, f"SELECT {what} FROM users WHERE user_id = 1"
+        )
         if rows is not None:
             row = rows.one()
-            d.tried(f"{what} fields", lambda row=row: row._fields)
-            d.tried(f"{what} names", lambda rows=rows: rows.column_names)
+            context.record_call(f"{what} fields", lambda row=row: row._fields)
+            context.record_call(f"{what} names", lambda rows=rows: rows.column_names)
 
 
-def execution_profiles(d):
+def execution_profiles(context):
     node = ExecutionProfile(
-        load_balancing_policy=WhiteListRoundRobinPolicy([d.host]),
+        load_balancing_policy=WhiteListRoundRobinPolicy([context.host]),
         row_factory=tuple_factory,
         request_timeout=30,
         consistency_level=ConsistencyLevel.ONE,
     )
-    s = d.cluster(
+    session = context.new_cluster(
         execution_profiles={
             "node": node,
             EXEC_PROFILE_DEFAULT: ExecutionProfile(
@@ -351,30 +373,32 @@ def execution_profiles(d):
             ),
         }
     )
-    s = s.connect(d.keyspace)
-    _users(s)
+    session = session.connect(context.keyspace)
+    _users(session)
     text = "SELECT name FROM users WHERE user_id = 1"
-    d.show("default", s.execute(text).one())
-    d.show("named", s.execute(text, execution_profile="node").one())
-    d.show("given", s.execute(text, execution_profile=node).one())
-    clone = s.execution_profile_clone_update("node", request_timeout=5, row_factory=dict_factory)
-    d.show("clone", [clone.request_timeout, clone.consistency_level, node.request_timeout])
-    d.show("cloned", s.execute(text, execution_profile=clone).one())
-    d.tried("unknown", s.execute, text, execution_profile="nosuch")
-    d.tried("kind", s.execute, text, execution_profile=5)
-    s.cluster.add_execution_profile("later", ExecutionProfile(row_factory=tuple_factory))
-    d.show("later", s.execute(text, execution_profile="later").one())
-    d.tried("again", s.cluster.add_execution_profile, "later", ExecutionProfile())
-    d.tried("get", lambda: s.get_execution_profile("node") is node)
-    d.tried("get unknown", s.get_execution_profile, "nosuch")
-    d.tried("set factory", setattr, s, "row_factory", tuple_factory)
-    d.tried("set timeout", setattr, s, "default_timeout", 5)
-    d.tried("set level", setattr, s, "default_consistency_level", 1)
-    d.tried("attribute", lambda: ExecutionProfile(nosuch=1))
-    d.tried("clone wrong", s.execution_profile_clone_update, "node", nosuch=1)
+    context.record("default", session.execute(text).one())
+    context.record("named", session.execute(text, execution_profile="node").one())
+    context.record("given", session.execute(text, execution_profile=node).one())
+    clone = session.execution_profile_clone_update(
+        "node", request_timeout=5, row_factory=dict_factory
+    )
+    context.record("clone", [clone.request_timeout, clone.consistency_level, node.request_timeout])
+    context.record("cloned", session.execute(text, execution_profile=clone).one())
+    context.record_call("unknown", session.execute, text, execution_profile="nosuch")
+    context.record_call("kind", session.execute, text, execution_profile=5)
+    session.cluster.add_execution_profile("later", ExecutionProfile(row_factory=tuple_factory))
+    context.record("later", session.execute(text, execution_profile="later").one())
+    context.record_call("again", session.cluster.add_execution_profile, "later", ExecutionProfile())
+    context.record_call("get", lambda: session.get_execution_profile("node") is node)
+    context.record_call("get unknown", session.get_execution_profile, "nosuch")
+    context.record_call("set factory", setattr, session, "row_factory", tuple_factory)
+    context.record_call("set timeout", setattr, session, "default_timeout", 5)
+    context.record_call("set level", setattr, session, "default_consistency_level", 1)
+    context.record_call("attribute", lambda: ExecutionProfile(nosuch=1))
+    context.record_call("clone wrong", session.execution_profile_clone_update, "node", nosuch=1)
 
 
-def profile_defaults(d):
+def profile_defaults(context):
     profile = ExecutionProfile()
     for name in (
         "load_balancing_policy",
@@ -386,36 +410,40 @@ def profile_defaults(d):
         "speculative_execution_policy",
         "continuous_paging_options",
     ):
-        d.tried(name, getattr, profile, name)
+        context.record_call(name, getattr, profile, name)
 
 
-def user_types(d):
+def user_types(context):
     class Address:
         def __init__(self, street, zipcode):
             self.street, self.zipcode = street, zipcode
 
-    s = d.session()
-    s.cluster.register_user_type(d.keyspace, "address", Address)
-    s.execute("INSERT INTO people (id, location) VALUES (%s, %s)", (0, Address("Main", 1)))
-    row = s.execute("SELECT * FROM people WHERE id = 0").one()
-    d.show("class", isinstance(row.location, Address))
-    d.show("fields", [row.location.street, row.location.zipcode])
-    insert = s.prepare("INSERT INTO people (id, location, others) VALUES (?, ?, ?)")
-    s.execute(insert, (1, Address("Side", 2), [Address("x", None)]))
-    row = s.execute("SELECT * FROM people WHERE id = 1").one()
-    d.show("list", [(address.street, address.zipcode) for address in row.others])
-    plain = d.session()
+    session = context.new_session()
+    session.cluster.register_user_type(context.keyspace, "address", Address)
+    session.execute("INSERT INTO people (id, location) VALUES (%s, %s)", (0, Address("Main", 1)))
+    row = session.execute("SELECT * FROM people WHERE id = 0").one()
+    context.record("class", isinstance(row.location, Address))
+    context.record("fields", [row.location.street, row.location.zipcode])
+    insert = session.prepare("INSERT INTO people (id, location, others) VALUES (?, ?, ?)")
+    session.execute(insert, (1, Address("Side", 2), [Address("x", None)]))
+    row = session.execute("SELECT * FROM people WHERE id = 1").one()
+    context.record("list", [(address.street, address.zipcode) for address in row.others])
+    plain = context.new_session()
     row = plain.execute("SELECT * FROM people WHERE id = 1").one()
-    d.show("tuple", row)
-    d.tried("tuples", plain.execute, insert.query_string.replace("?", "%s"), (2, ("y", 3), []))
+    context.record("tuple", row)
+    context.record_call(
+        "tuples", plain.execute, insert.query_string.replace("?", "%s"), (2, ("y", 3), [])
+    )
     unprepared = plain.prepare(insert.query_string)
-    d.tried("bound tuple", plain.execute, unprepared, (3, ("z", 4), [("w", 5)]))
-    d.tried("bound object", plain.execute, unprepared, (4, Address("o", 6), None))
-    d.tried("row again", plain.execute, unprepared, (5, row.location, row.others))
-    dictionaries = d.session()
-    dictionaries.cluster.register_user_type(d.keyspace, "address", dict)
-    d.tried("dict", lambda: dictionaries.execute("SELECT * FROM people WHERE id = 1").one())
-    d.tried(
+    context.record_call("bound tuple", plain.execute, unprepared, (3, ("z", 4), [("w", 5)]))
+    context.record_call("bound object", plain.execute, unprepared, (4, Address("o", 6), None))
+    context.record_call("row again", plain.execute, unprepared, (5, row.location, row.others))
+    dictionaries = context.new_session()
+    dictionaries.cluster.register_user_type(context.keyspace, "address", dict)
+    context.record_call(
+        "dict", lambda: dictionaries.execute("SELECT * FROM people WHERE id = 1").one()
+    )
+    context.record_call(
         "dict write",
         dictionaries.execute,
         "INSERT INTO people (id, location) VALUES (%s, %s)",
@@ -423,22 +451,26 @@ def user_types(d):
     )
 
 
-def concurrent(d):
-    d.any_order()
-    s = d.shared
-    _users(s)
-    select = s.prepare("SELECT name FROM users WHERE user_id = ?")
-    results = execute_concurrent(s, [(select, (key,)) for key in range(4)])
-    d.show("results", [(good, list(rows)) for good, rows in results])
-    results = execute_concurrent_with_args(s, select, [(key,) for key in range(3)], concurrency=1)
-    d.show("args", [list(result.result_or_exc) for result in results])
-    outcomes = execute_concurrent(s, [(select, ("x",)), (select, (1,))], raise_on_first_error=False)
-    d.show("errors", [(good, None if good else rows) for good, rows in outcomes])
-    d.tried("raises", execute_concurrent, s, [(select, ("x",)), (select, (1,))])
-    outcomes = execute_concurrent(
-        s, [("SELECT nothing FROM users", ()), (select, (1,))], raise_on_first_error=False
+def concurrent(context):
+    context.allow_any_order()
+    session = context.shared_session
+    _users(session)
+    select = session.prepare("SELECT name FROM users WHERE user_id = ?")
+    results = execute_concurrent(session, [(select, (key,)) for key in range(4)])
+    context.record("results", [(good, list(rows)) for good, rows in results])
+    results = execute_concurrent_with_args(
+        session, select, [(key,) for key in range(3)], concurrency=1
     )
-    d.show(
+    context.record("args", [list(result.result_or_exc) for result in results])
+    outcomes = execute_concurrent(
+        session, [(select, ("x",)), (select, (1,))], raise_on_first_error=False
+    )
+    context.record("errors", [(good, None if good else rows) for good, rows in outcomes])
+    context.record_call("raises", execute_concurrent, session, [(select, ("x",)), (select, (1,))])
+    outcomes = execute_concurrent(
+        session, [("SELECT nothing FROM users", ()), (select, (1,))], raise_on_first_error=False
+    )
+    context.record(
         "server",
         [
             (outcome.success, None if outcome.success else outcome.result_or_exc)
@@ -446,46 +478,55 @@ def concurrent(d):
         ],
     )
     generator = execute_concurrent(
-        s, ((select, (key,)) for key in range(5)), results_generator=True
+        session, ((select, (key,)) for key in range(5)), results_generator=True
     )
-    d.show("generator", [(good, list(rows)) for good, rows in generator])
-    d.tried("nothing", execute_concurrent, s, [])
-    d.tried("no concurrency", execute_concurrent, s, [(select, (1,))], concurrency=0)
-    d.tried(
+    context.record("generator", [(good, list(rows)) for good, rows in generator])
+    context.record_call("nothing", execute_concurrent, session, [])
+    context.record_call(
+        "no concurrency", execute_concurrent, session, [(select, (1,))], concurrency=0
+    )
+    context.record_call(
         "many",
         lambda: len(
-            execute_concurrent_with_args(s, select, [(key,) for key in range(500)], concurrency=50)
-        ),
-    )
-
-
-def concurrent_writes(d):
-    d.any_order()
-    s = d.shared
-    insert = s.prepare("INSERT INTO events (day, at, what) VALUES (?, ?, ?)")
-    rows = [("monday", number, f"w{number}") for number in range(50)]
-    d.show("done", all(result.success for result in execute_concurrent_with_args(s, insert, rows)))
-    d.tried(
-        "dicts",
-        lambda: len(execute_concurrent_with_args(s, insert, [{"day": "t", "at": 1, "what": "x"}])),
-    )
-    d.tried(
-        "text",
-        lambda: len(
             execute_concurrent_with_args(
-                s, "INSERT INTO events (day, at) VALUES (%s, %s)", [("w", 1), ("w", 2)]
+                session, select, [(key,) for key in range(500)], concurrency=50
             )
         ),
     )
 
 
-def traces(d):
-    s = d.shared
-    future = s.execute_async("SELECT * FROM users", trace=True)
+def concurrent_writes(context):
+    context.allow_any_order()
+    session = context.shared_session
+    insert = session.prepare("INSERT INTO events (day, at, what) VALUES (?, ?, ?)")
+    rows = [("monday", number, f"w{number}") for number in range(50)]
+    context.record(
+        "done",
+        all(result.success for result in execute_concurrent_with_args(session, insert, rows)),
+    )
+    context.record_call(
+        "dicts",
+        lambda: len(
+            execute_concurrent_with_args(session, insert, [{"day": "t", "at": 1, "what": "x"}])
+        ),
+    )
+    context.record_call(
+        "text",
+        lambda: len(
+            execute_concurrent_with_args(
+                session, "INSERT INTO events (day, at) VALUES (%s, %s)", [("w", 1), ("w", 2)]
+            )
+        ),
+    )
+
+
+def traces(context):
+    session = context.shared_session
+    future = session.execute_async("SELECT * FROM users", trace=True)
     rows = future.result()
     trace = future.get_query_trace(max_wait=10)
-    d.show("kind", type(trace))
-    d.show(
+    context.record("kind", type(trace))
+    context.record(
         "request",
         [
             trace.request_type,
@@ -494,155 +535,165 @@ def traces(d):
             sorted(trace.parameters),
         ],
     )
-    d.show("events", bool(trace.events) and all(event.description for event in trace.events))
-    d.show(
+    context.record(
+        "events", bool(trace.events) and all(event.description for event in trace.events)
+    )
+    context.record(
         "event",
         [
             type(getattr(trace.events[0], name))
             for name in ("description", "datetime", "source", "source_elapsed", "thread_name")
         ],
     )
-    d.show("of result", type(rows.get_query_trace()))
-    d.show("all", len(rows.get_all_query_traces()))
-    d.show("ids", [type(trace_id) for trace_id in future.get_query_trace_ids()])
-    plain = s.execute("SELECT * FROM users")
-    d.tried("none", plain.get_query_trace)
-    d.tried("none of all", plain.get_all_query_traces)
+    context.record("of result", type(rows.get_query_trace()))
+    context.record("all", len(rows.get_all_query_traces()))
+    context.record("ids", [type(trace_id) for trace_id in future.get_query_trace_ids()])
+    plain = session.execute("SELECT * FROM users")
+    context.record_call("none", plain.get_query_trace)
+    context.record_call("none of all", plain.get_all_query_traces)
 
 
-def payloads(d):
-    s = d.shared
-    d.tried("execute", s.execute, "SELECT * FROM users", custom_payload={"key": b"value"})
+def payloads(context):
+    session = context.shared_session
+    context.record_call(
+        "execute", session.execute, "SELECT * FROM users", custom_payload={"key": b"value"}
+    )
     statement = SimpleStatement("SELECT * FROM users", custom_payload={"a": b"b"})
-    d.tried("statement", s.execute, statement)
-    d.tried("both", s.execute, statement, custom_payload={"c": b"d"})
-    future = s.execute_async(statement)
+    context.record_call("statement", session.execute, statement)
+    context.record_call("both", session.execute, statement, custom_payload={"c": b"d"})
+    future = session.execute_async(statement)
     future.result()
-    d.show("answer", future.custom_payload)
-    d.tried(
+    context.record("answer", future.custom_payload)
+    context.record_call(
         "prepare",
-        lambda: s.prepare("SELECT * FROM users", custom_payload={"a": b"b"}).custom_payload,
+        lambda: session.prepare("SELECT * FROM users", custom_payload={"a": b"b"}).custom_payload,
     )
 
 
-def request_listeners(d):
-    s = d.session()
+def request_listeners(context):
+    session = context.new_session()
     heard = mock.Mock()
-    s.add_request_init_listener(heard, 1, two=2)
-    s.execute("SELECT * FROM users")
-    d.show("calls", [(call.args[1:], call.kwargs, type(call.args[0])) for call in heard.mock_calls])
-    s.remove_request_init_listener(heard, 1, two=2)
-    s.execute("SELECT * FROM users")
-    d.show("still", len(heard.mock_calls))
-    d.tried("unknown", s.remove_request_init_listener, mock.Mock())
+    session.add_request_init_listener(heard, 1, two=2)
+    session.execute("SELECT * FROM users")
+    context.record(
+        "calls", [(call.args[1:], call.kwargs, type(call.args[0])) for call in heard.mock_calls]
+    )
+    session.remove_request_init_listener(heard, 1, two=2)
+    session.execute("SELECT * FROM users")
+    context.record("still", len(heard.mock_calls))
+    context.record_call("unknown", session.remove_request_init_listener, mock.Mock())
 
 
-def lightweight(d):
-    s = d.shared
-    rows = s.execute("INSERT INTO users (user_id, name) VALUES (1, 'a') IF NOT EXISTS")
-    d.show("applied", [rows.was_applied, rows.one()])
-    rows = s.execute("INSERT INTO users (user_id, name) VALUES (1, 'b') IF NOT EXISTS")
-    d.show("not", [rows.was_applied, rows.one()])
-    prepared = s.prepare("UPDATE users SET name = ? WHERE user_id = ? IF name = ?")
-    d.show(
+def lightweight(context):
+    session = context.shared_session
+    rows = session.execute("INSERT INTO users (user_id, name) VALUES (1, 'a') IF NOT EXISTS")
+    context.record("applied", [rows.was_applied, rows.one()])
+    rows = session.execute("INSERT INTO users (user_id, name) VALUES (1, 'b') IF NOT EXISTS")
+    context.record("not", [rows.was_applied, rows.one()])
+    prepared = session.prepare("UPDATE users SET name = ? WHERE user_id = ? IF name = ?")
+    context.record(
         "prepared",
         [
-            s.execute(prepared, ("c", 1, "a")).was_applied,
-            s.execute(prepared, ("d", 1, "a")).was_applied,
+            session.execute(prepared, ("c", 1, "a")).was_applied,
+            session.execute(prepared, ("d", 1, "a")).was_applied,
         ],
     )
     batch = BatchStatement()
     batch.add(
-        s.prepare("UPDATE events SET what = ? WHERE day = ? AND at = ? IF what = ?"),
+        session.prepare("UPDATE events SET what = ? WHERE day = ? AND at = ? IF what = ?"),
         ("new", "d", 1, None),
     )
     batch.add("INSERT INTO events (day, at, what) VALUES ('d', 2, 'x') IF NOT EXISTS")
-    d.show("batch", s.execute(batch).was_applied)
-    d.show("again", s.execute(batch).was_applied)
+    context.record("batch", session.execute(batch).was_applied)
+    context.record("again", session.execute(batch).was_applied)
 
 
-def sequences_for_in(d):
-    s = d.shared
-    _users(s)
+def sequences_for_in(context):
+    session = context.shared_session
+    _users(session)
     for value in (ValueSequence([1, 2]), ValueSequence(), ValueSequence("ab"), (1, 2), [1]):
-        d.tried(
+        context.record_call(
             f"{type(value).__name__} {value}",
             lambda value=value: sorted(
-                s.execute("SELECT user_id FROM users WHERE user_id IN %s", [value])
+                session.execute("SELECT user_id FROM users WHERE user_id IN %s", [value])
             ),
         )
 
 
-def keys_by_replica(d):
-    s = d.shared
-    groups = group_keys_by_replica(s, d.keyspace, "users", [(1,), (2,), (3,)])
-    d.show("groups", [(host.address, sorted(keys)) for host, keys in groups.items()])
-    d.tried("table", group_keys_by_replica, s, d.keyspace, "nosuch", [(1,)])
+def keys_by_replica(context):
+    session = context.shared_session
+    groups = group_keys_by_replica(session, context.keyspace, "users", [(1,), (2,), (3,)])
+    context.record("groups", [(host.address, sorted(keys)) for host, keys in groups.items()])
+    context.record_call("table", group_keys_by_replica, session, context.keyspace, "nosuch", [(1,)])
 
 
-def policies_of_the_pages(d):
+def policies_of_the_pages(context):
     for name, policy in {
         "robin": RoundRobinPolicy(),
         "dc": DCAwareRoundRobinPolicy(local_dc="datacenter1"),
         "token": TokenAwarePolicy(DCAwareRoundRobinPolicy(local_dc="datacenter1")),
-        "white": WhiteListRoundRobinPolicy([d.host]),
+        "white": WhiteListRoundRobinPolicy([context.host]),
         "filter": HostFilterPolicy(RoundRobinPolicy(), lambda host: True),
         "no dc": DCAwareRoundRobinPolicy(),
         "other dc": DCAwareRoundRobinPolicy(local_dc="nosuch"),
         "nobody": HostFilterPolicy(RoundRobinPolicy(), lambda host: False),
         "not in white": WhiteListRoundRobinPolicy(["127.0.0.9"]),
     }.items():
-        d.tried(
+        context.record_call(
             name,
             lambda policy=policy: (
-                d.cluster(load_balancing_policy=policy)
-                .connect(d.keyspace)
+                context.new_cluster(load_balancing_policy=policy)
+                .connect(context.keyspace)
                 .execute("SELECT * FROM users")
             ),
         )
 
 
-def speculation(d):
+def speculation(context):
     policy = ConstantSpeculativeExecutionPolicy(delay=0.5, max_attempts=10)
-    s = d.cluster(
+    session = context.new_cluster(
         execution_profiles={
             EXEC_PROFILE_DEFAULT: ExecutionProfile(speculative_execution_policy=policy)
         }
-    ).connect(d.keyspace)
+    ).connect(context.keyspace)
     statement = SimpleStatement("SELECT * FROM users", is_idempotent=True)
-    d.tried("idempotent", s.execute, statement)
-    d.tried("plain", s.execute, "SELECT * FROM users")
+    context.record_call("idempotent", session.execute, statement)
+    context.record_call("plain", session.execute, "SELECT * FROM users")
     plan = policy.new_plan("ks", statement)
-    d.show("plan", [plan.next_execution(None) for _ in range(11)][-3:])
+    context.record("plan", [plan.next_execution(None) for _ in range(11)][-3:])
 
 
-def logins(d):
+def logins(context):
     provider = PlainTextAuthProvider(username="cassandra", password="cassandra")
-    d.tried("without", lambda: d.cluster(auth_provider=provider).connect().keyspace)
+    context.record_call(
+        "without", lambda: context.new_cluster(auth_provider=provider).connect().keyspace
+    )
     authenticator = provider.new_authenticator("127.0.0.1")
     authenticator.server_authenticator_class = "org.apache.cassandra.auth.PasswordAuthenticator"
-    d.show("response", authenticator.initial_response())
-    d.tried("wrong", lambda: d.cluster(auth_provider=5).connect())
-    d.tried("dict", lambda: d.cluster(auth_provider={"username": "a", "password": "b"}))
+    context.record("response", authenticator.initial_response())
+    context.record_call("wrong", lambda: context.new_cluster(auth_provider=5).connect())
+    context.record_call(
+        "dict", lambda: context.new_cluster(auth_provider={"username": "a", "password": "b"})
+    )
 
 
-def reconnection_settings(d):
+def reconnection_settings(context):
     for policy in (ConstantReconnectionPolicy(1.0), ExponentialReconnectionPolicy(1.0, 10.0)):
-        d.tried(
+        context.record_call(
             type(policy).__name__,
             lambda policy=policy: (
-                d.cluster(
+                context.new_cluster(
                     reconnection_policy=policy,
                     default_retry_policy=RetryPolicy(),
                 )
-                .connect(d.keyspace)
+                .connect(context.keyspace)
                 .execute("SELECT * FROM users")
             ),
         )
 
 
-def hosts_of_a_cluster(d):
-    cluster = d.session().cluster
+def hosts_of_a_cluster(context):
+    cluster = context.new_session().cluster
     (host,) = cluster.metadata.all_hosts()
     for name in (
         "address",
@@ -656,37 +707,41 @@ def hosts_of_a_cluster(d):
         "listen_address",
         "dse_version",
     ):
-        d.tried(name, getattr, host, name)
-    d.show("host_id", isinstance(host.host_id, uuid.UUID))
-    d.show("name", cluster.metadata.cluster_name is not None)
-    d.show("partitioner", cluster.metadata.partitioner)
-    d.tried("control", lambda: cluster.get_control_connection_host() == host)
-    d.tried("get_host", lambda: cluster.metadata.get_host(d.host) == host)
-    d.tried("by endpoint", lambda: cluster.metadata.get_host(host.endpoint) == host)
-    d.tried("unknown host", cluster.metadata.get_host, "10.1.2.3")
-    d.tried(
+        context.record_call(name, getattr, host, name)
+    context.record("host_id", isinstance(host.host_id, uuid.UUID))
+    context.record("name", cluster.metadata.cluster_name is not None)
+    context.record("partitioner", cluster.metadata.partitioner)
+    context.record_call("control", lambda: cluster.get_control_connection_host() == host)
+    context.record_call("get_host", lambda: cluster.metadata.get_host(context.host) == host)
+    context.record_call("by endpoint", lambda: cluster.metadata.get_host(host.endpoint) == host)
+    context.record_call("unknown host", cluster.metadata.get_host, "10.1.2.3")
+    context.record_call(
         "replicas",
-        lambda: [host.address for host in cluster.metadata.get_replicas(d.keyspace, b"\0\0\0\1")],
+        lambda: [
+            host.address for host in cluster.metadata.get_replicas(context.keyspace, b"\0\0\0\1")
+        ],
     )
-    d.tried("replicas unknown", lambda: list(cluster.metadata.get_replicas("nosuch", b"k")))
-    d.tried("text", str, host)
-    d.tried("repr", repr, host)
+    context.record_call(
+        "replicas unknown", lambda: list(cluster.metadata.get_replicas("nosuch", b"k"))
+    )
+    context.record_call("text", str, host)
+    context.record_call("repr", repr, host)
 
 
-def a_set_of_rows_of_ones_own(d):
+def a_set_of_rows_of_ones_own(context):
     future = mock.Mock(has_more_pages=False)
     rows = ResultSet(future, [1, 2, 3])
-    d.show("rows", list(rows))
+    context.record("rows", list(rows))
     rows = ResultSet(future, [1, 2, 3])
-    d.show("one", rows.one())
-    d.show("all", rows.all())
-    d.show("bool", [bool(ResultSet(future, [])), bool(ResultSet(future, [1]))])
+    context.record("one", rows.one())
+    context.record("all", rows.all())
+    context.record("bool", [bool(ResultSet(future, [])), bool(ResultSet(future, [1]))])
     rows = ResultSet(future, [1, 2, 3])
-    d.tried("index", lambda: rows[1])
-    d.tried("index again", lambda: rows[0])
-    d.tried("equal", lambda: rows == [1, 2, 3])
-    d.tried("len", len, rows)
+    context.record_call("index", lambda: rows[1])
+    context.record_call("index again", lambda: rows[0])
+    context.record_call("equal", lambda: rows == [1, 2, 3])
+    context.record_call("len", len, rows)
     rows = ResultSet(future, [1, 2, 3])
     next(iter(rows))
-    d.tried("index later", lambda: rows[0])
-    d.tried("applied", lambda: rows.was_applied)
+    context.record_call("index later", lambda: rows[0])
+    context.record_call("applied", lambda: rows.was_applied)

@@ -1,7 +1,9 @@
 """Random programs of the mapper; the number in a program's name is the seed.
 
-Every function without an underscore is a program that each driver runs; `d` records the outcomes
-(see `tests.differential.worker`).
+Every function without an underscore is a program that each driver runs. `context` is a
+`ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
+`context.record(label, value)` records a value. `context.record_call(label, function, *arguments)`
+calls the function, records its result or error, and returns the result, or None after an error.
 """
 
 import datetime
@@ -35,21 +37,21 @@ class Thing(Model):
     r = columns.Integer(db_field="renamed")
 
 
-def _ready(d):
-    d.mapper()
-    if d.keyspace not in _synced_keyspaces:
-        _synced_keyspaces.add(d.keyspace)
+def _ready(context):
+    context.set_up_mapper()
+    if context.keyspace not in _synced_keyspaces:
+        _synced_keyspaces.add(context.keyspace)
         sync_table(Thing)
 
 
-def _values(rng, least=0, *, static=True):
+def _values(rng, least_count=0, *, is_new=True):
     """Return random values by column name.
 
-    :param least: the least number of columns.
-    :param static: True for new rows. They have no nulls, which other drivers would write at each
+    :param least_count: the least number of columns.
+    :param is_new: True for new rows. They have no nulls, which other drivers would write at each
         save. False for updates.
     """
-    makers = {
+    value_makers = {
         "a": lambda: rng.choice([None, 0, 1, 5, -7]),
         "t": lambda: rng.choice([None, "", "x", "it's", "ä%"]),
         "n": lambda: rng.choice([None, 9, 10]),
@@ -59,12 +61,12 @@ def _values(rng, least=0, *, static=True):
         "m": lambda: rng.choice([None, {}, {"a": 1}, {"a": 2, "b": 3}]),
         "r": lambda: rng.choice([None, 4, 6]),
     }
-    names = rng.sample(sorted(makers), rng.randint(least, 4))
-    if not static:
+    names = rng.sample(sorted(value_makers), rng.randint(least_count, 4))
+    if not is_new:
         # Other drivers update a static column with the whole key, which the server refuses.
         names = [name for name in names if name != "z"] or ["a"]
-    values = {name: makers[name]() for name in names}
-    if static:
+    values = {name: value_makers[name]() for name in names}
+    if is_new:
         return {name: value for name, value in values.items() if value is not None}
     return {name: [] if name == "l" and value is None else value for name, value in values.items()}
 
@@ -92,7 +94,7 @@ def _operations(rng):
 
 def _change(rng, instance):
     """Assign random values to an instance, and change some of its collections in place."""
-    for name, value in _values(rng, 1, static=False).items():
+    for name, value in _values(rng, 1, is_new=False).items():
         setattr(instance, name, value)
     for name in ("s", "l", "m"):
         collection = getattr(instance, name)
@@ -109,10 +111,10 @@ def _change(rng, instance):
 def _context(rng, target):
     """Return a model or queryset with random options for its writes."""
     for _ in range(rng.choice([0, 0, 0, 1, 2])):
-        kind = rng.choice(["ttl", "timestamp", "consistency"])
-        if kind == "ttl":
+        option = rng.choice(["ttl", "timestamp", "consistency"])
+        if option == "ttl":
             target = target.ttl(500)
-        elif kind == "timestamp":
+        elif option == "timestamp":
             target = target.timestamp(datetime.timedelta(seconds=rng.choice([2, 3])))
         else:
             target = target.consistency(1)
@@ -162,19 +164,19 @@ class _Actions:
         return _change(self.rng, self.pick()).save()
 
     def update(self):
-        return self.pick().update(**_values(self.rng, 1, static=False))
+        return self.pick().update(**_values(self.rng, 1, is_new=False))
 
     def change_and_update(self):
-        return _change(self.rng, self.pick()).update(**_values(self.rng, static=False))
+        return _change(self.rng, self.pick()).update(**_values(self.rng, is_new=False))
 
     def update_blindly(self):
-        return Thing(**_key(self.rng)).update(**_values(self.rng, 1, static=False))
+        return Thing(**_key(self.rng)).update(**_values(self.rng, 1, is_new=False))
 
     def update_by_operations(self):
         return Thing.objects(**_key(self.rng)).update(**_operations(self.rng))
 
     def update_many(self):
-        return Thing.objects(**_key(self.rng)).update(**_values(self.rng, 1, static=False))
+        return Thing.objects(**_key(self.rng)).update(**_values(self.rng, 1, is_new=False))
 
     def delete(self):
         return self.pick().delete()
@@ -204,7 +206,7 @@ class _Actions:
 
     def if_exists(self):
         return (
-            Thing.objects(**_key(self.rng)).if_exists().update(**_values(self.rng, 1, static=False))
+            Thing.objects(**_key(self.rng)).if_exists().update(**_values(self.rng, 1, is_new=False))
         )
 
     def attribute(self):
@@ -229,7 +231,7 @@ class _Actions:
             Thing.batch(batch).create(p=7, c=self.unique(), **_values(self.rng))
         elif kind == "rows":
             key = {"p": 9, "c": self.unique()}
-            Thing.objects(**key).batch(batch).update(**_values(self.rng, 1, static=False))
+            Thing.objects(**key).batch(batch).update(**_values(self.rng, 1, is_new=False))
         elif self.held:
             instance = Thing(p=8, c=self.unique(), a=1).batch(batch)
             _change(self.rng, instance)
@@ -252,8 +254,8 @@ NEED_ONE = (
 )
 
 
-def actions(d, seed):
-    _ready(d)
+def actions(context, seed):
+    _ready(context)
     rng = random.Random(seed)
     actor = _Actions(rng)
     names = sorted(
@@ -261,23 +263,23 @@ def actions(d, seed):
         for name in vars(_Actions)
         if name[0] != "_" and name not in ("keep", "pick", "in_batch", "in_keyspace", "unique")
     )
-    d.tried("first", actor.create)
+    context.record_call("first", actor.create)
     for step in range(12):
         name = rng.choice(names)
         if name in NEED_ONE and not actor.held:
             continue
         state = rng.getstate()
-        d.tried(f"{step} {name}", getattr(actor, name))
+        context.record_call(f"{step} {name}", getattr(actor, name))
         # An action that raises may have drawn fewer random numbers with one driver than with
         # another. Reset the generator, so that later choices are the same.
         rng.setstate(state)
         rng.random()
     for index, held in enumerate(actor.held):
-        d.show(f"held {index}", held)
+        context.record(f"held {index}", held)
 
 
-def readings(d, seed):
-    _ready(d)
+def readings(context, seed):
+    _ready(context)
     rng = random.Random(seed)
     for p in KEYS:
         for c in range(4):
@@ -305,15 +307,17 @@ def readings(d, seed):
             try:
                 q = _narrowed(rng, q, kind)
             except Exception as error:
-                d.show(f"{step} {steps}", error)
+                context.record(f"{step} {steps}", error)
                 break
         else:
-            d.tried(f"{step} {steps}", lambda q=q: list(q))
-            d.tried(f"{step} {steps} count", lambda q=q: q.all().count())
-            d.tried(f"{step} {steps} first", lambda q=q: q.all().first())
-            d.tried(f"{step} {steps} slice", lambda q=q: list(q.all()[1:3]))
+            context.record_call(f"{step} {steps}", lambda q=q: list(q))
+            context.record_call(f"{step} {steps} count", lambda q=q: q.all().count())
+            context.record_call(f"{step} {steps} first", lambda q=q: q.all().first())
+            context.record_call(f"{step} {steps} slice", lambda q=q: list(q.all()[1:3]))
             if not {"only", "defer"} & set(steps):
-                d.tried(f"{step} {steps} list", lambda q=q: list(q.values_list("p", "t")))
+                context.record_call(
+                    f"{step} {steps} list", lambda q=q: list(q.values_list("p", "t"))
+                )
 
 
 def _narrowed(rng, q, kind):
@@ -341,22 +345,22 @@ def _narrowed(rng, q, kind):
     return q.filter(a=5)
 
 
-def in_batches(d, seed):
-    _ready(d)
+def in_batches(context, seed):
+    _ready(context)
     rng = random.Random(seed)
     actor = _Actions(rng)
     actor.create()
-    kinds = {
+    batch_settings = {
         "plain": {},
         "unlogged": {"batch_type": "UNLOGGED"},
         "stamped": {"timestamp": datetime.datetime(2100, 1, 1)},
         "level": {"consistency": 1},
     }
     for step in range(3):
-        name = rng.choice(sorted(kinds))
-        batch = BatchQuery(**kinds[name])
+        name = rng.choice(sorted(batch_settings))
+        batch = BatchQuery(**batch_settings[name])
         for action in range(rng.randint(1, 4)):
-            d.tried(f"{step} {name} {action}", actor.in_batch, batch)
+            context.record_call(f"{step} {name} {action}", actor.in_batch, batch)
         if rng.random() < 0.8:
-            d.tried(f"{step} execute", batch.execute)
-        d.show(f"{step} count", Thing.objects.count())
+            context.record_call(f"{step} execute", batch.execute)
+        context.record(f"{step} count", Thing.objects.count())

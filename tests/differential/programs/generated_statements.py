@@ -1,7 +1,9 @@
 """Random programs that execute statements; the number in a program's name is the seed.
 
-Every function without an underscore is a program that each driver runs; `d` records the outcomes
-(see `tests.differential.worker`).
+Every function without an underscore is a program that each driver runs. `context` is a
+`ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
+`context.record(label, value)` records a value. `context.record_call(label, function, *arguments)`
+calls the function, records its result or error, and returns the result, or None after an error.
 """
 
 import random
@@ -64,8 +66,8 @@ def _settings(rng):
 class _Writer:
     """Executes random writes, each in one of nine ways (named parameters, a batch, ...)."""
 
-    def __init__(self, d, rng, session):
-        self.d, self.rng, self.session = d, rng, session
+    def __init__(self, context, rng, session):
+        self.context, self.rng, self.session = context, rng, session
         self.prepared = {}
 
     def key(self):
@@ -131,7 +133,9 @@ class _Writer:
         )
         label = f"{label} {way}"
         if way == "simple":
-            return self.say(label, SimpleStatement(self.other(), **_settings(self.rng)))
+            return self.execute_and_record(
+                label, SimpleStatement(self.other(), **_settings(self.rng))
+            )
         if way == "batch":
             return self.batch(label)
         insert_way = "prepared" if way in ("bound", "profile", "async") else way
@@ -139,23 +143,23 @@ class _Writer:
         if way == "bound":
             bound = statement.bind(values)
             bound.consistency_level = self.rng.choice(LEVELS)
-            return self.say(label, bound)
+            return self.execute_and_record(label, bound)
         if way == "profile":
             profile = self.session.execution_profile_clone_update(
                 EXEC_PROFILE_DEFAULT, row_factory=dict_factory, consistency_level=1
             )
-            return self.say(label, statement, values, execution_profile=profile)
+            return self.execute_and_record(label, statement, values, execution_profile=profile)
         if way == "async":
-            return self.later(label, statement, values)
-        return self.say(label, statement, values)
+            return self.execute_asynchronously(label, statement, values)
+        return self.execute_and_record(label, statement, values)
 
-    def say(self, label, *arguments, **more):
+    def execute_and_record(self, label, *arguments, **options):
         """Execute a statement, and record its rows and `was_applied`."""
-        rows = self.d.tried(label, self.session.execute, *arguments, **more)
+        rows = self.context.record_call(label, self.session.execute, *arguments, **options)
         if rows is not None:
-            self.d.tried(f"{label} applied", lambda: rows.was_applied)
+            self.context.record_call(f"{label} applied", lambda: rows.was_applied)
 
-    def later(self, label, *arguments):
+    def execute_asynchronously(self, label, *arguments):
         """Execute a statement asynchronously, and record what the callback or errback gets."""
         done, outcomes = threading.Event(), []
 
@@ -166,7 +170,7 @@ class _Writer:
         future = self.session.execute_async(*arguments)
         future.add_callbacks(record, record)
         done.wait(10)
-        self.d.show(label, outcomes)
+        self.context.record(label, outcomes)
 
     def batch(self, label):
         """Execute a batch of up to four random statements."""
@@ -182,34 +186,37 @@ class _Writer:
         for index in range(self.rng.randint(0, 4)):
             way = self.rng.choice(["positions", "named", "prepared", "dict", "simple"])
             if way == "simple":
-                self.d.tried(f"{label} {index} {way}", batch.add, self.other())
+                self.context.record_call(f"{label} {index} {way}", batch.add, self.other())
             else:
                 statement, values = self.insert(way)
-                self.d.tried(f"{label} {index} {way}", batch.add, statement, values)
-        return self.say(label, batch)
+                self.context.record_call(f"{label} {index} {way}", batch.add, statement, values)
+        return self.execute_and_record(label, batch)
 
 
-def statements(d, seed):
+def statements(context, seed):
     rng = random.Random(seed)
-    writer = _Writer(d, rng, d.shared)
+    writer = _Writer(context, rng, context.shared_session)
     for step in range(10):
         writer.write(step)
-    d.tried("read", lambda: sorted(d.shared.execute("SELECT k, c, v, n FROM g"), key=repr))
-    d.tried(
-        "collections", lambda: sorted(d.shared.execute("SELECT k, c, l, s, m FROM g"), key=repr)
+    context.record_call(
+        "read", lambda: sorted(context.shared_session.execute("SELECT k, c, v, n FROM g"), key=repr)
+    )
+    context.record_call(
+        "collections",
+        lambda: sorted(context.shared_session.execute("SELECT k, c, l, s, m FROM g"), key=repr),
     )
 
 
-def fetching(d, seed):
+def fetching(context, seed):
     rng = random.Random(seed)
-    s = d.session()
-    rows = rng.choice([0, 1, 5, 10])
-    insert = s.prepare("INSERT INTO g (k, c, v) VALUES (?, ?, ?)")
-    for index in range(rows):
-        s.execute(insert, (index % 2, index, f"v{index}"))
-    s.row_factory = rng.choice([dict_factory, tuple_factory, named_tuple_factory])
+    session = context.new_session()
+    row_count = rng.choice([0, 1, 5, 10])
+    insert = session.prepare("INSERT INTO g (k, c, v) VALUES (?, ?, ?)")
+    for index in range(row_count):
+        session.execute(insert, (index % 2, index, f"v{index}"))
+    session.row_factory = rng.choice([dict_factory, tuple_factory, named_tuple_factory])
     for step in range(8):
-        size = rng.choice([None, 1, 2, 3, 5, 10, 100])
+        fetch_size = rng.choice([None, 1, 2, 3, 5, 10, 100])
         text = rng.choice(
             [
                 "SELECT k, c FROM g",
@@ -219,10 +226,10 @@ def fetching(d, seed):
                 "SELECT DISTINCT k FROM g",
             ]
         )
-        label = f"{step} {size} {text}"
-        result = s.execute(SimpleStatement(text, fetch_size=size))
+        label = f"{step} {fetch_size} {text}"
+        result = session.execute(SimpleStatement(text, fetch_size=fetch_size))
         for _ in range(rng.randint(1, 5)):
-            what = rng.choice(
+            operation = rng.choice(
                 [
                     "one",
                     "all",
@@ -236,23 +243,25 @@ def fetching(d, seed):
                     "paging_state",
                 ]
             )
-            label += f" {what}"
-            d.tried(label, lambda what=what, result=result: _use(result, what))
+            label += f" {operation}"
+            context.record_call(
+                label, lambda operation=operation, result=result: _use(result, operation)
+            )
 
 
-def _use(result, what):
+def _use(result, operation):
     """Read from a result in the way that `what` names."""
-    if what == "next":
+    if operation == "next":
         return next(iter(result))
-    if what == "bool":
+    if operation == "bool":
         return bool(result)
-    if what == "list":
+    if operation == "list":
         return list(result)
-    if what == "break":
+    if operation == "break":
         for row in result:
             return row
         return None
-    if what == "paging_state":
+    if operation == "paging_state":
         return type(result.paging_state)
-    value = getattr(result, what)
+    value = getattr(result, operation)
     return value() if callable(value) else value

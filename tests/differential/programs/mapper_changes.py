@@ -1,8 +1,11 @@
 """What the mapper writes for an instance that was changed in different ways.
 
-Every function without an underscore is a program that each driver runs; `d` records the outcomes
-(see `tests.differential.worker`). A program runs once for each way in MADE to get an instance, and
-in it tries each value of GIVEN for each column.
+Every function without an underscore is a program that each driver runs. `context` is a
+`ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
+`context.record(label, value)` records a value. `context.record_call(label, function, *arguments)`
+calls the function, records its result or error, and returns the result, or None after an error. A
+program runs once for each way in MADE to get an instance, and in it tries each value of GIVEN for
+each column.
 """
 
 from cassandra.cqlengine import columns
@@ -58,19 +61,19 @@ EACH = {
 _synced_keyspaces = set()
 
 
-def _ready(d):
-    d.mapper()
-    if d.keyspace not in _synced_keyspaces:
-        _synced_keyspaces.add(d.keyspace)
+def _ready(context):
+    context.set_up_mapper()
+    if context.keyspace not in _synced_keyspaces:
+        _synced_keyspaces.add(context.keyspace)
         sync_table(Row)
 
 
-def _cases(d, make):
+def _cases(context, make):
     """Yield (label, new instance, column, value) for each value and column.
 
     Before that, another writer fills the row. Afterwards, we record what the row contains.
     """
-    _ready(d)
+    _ready(context)
     key = 0
     for kind, values in GIVEN.items():
         for name, value in values.items():
@@ -78,32 +81,32 @@ def _cases(d, make):
             instance = make(key)
             Row(p=key).update(**FULL)
             yield f"{kind} {name}", instance, name, value
-            d.show(f"{kind} {name} then", Row.objects(p=key).first())
+            context.record(f"{kind} {name} then", Row.objects(p=key).first())
 
 
-def assigned_and_saved(d, make):
-    for label, instance, name, value in _cases(d, make):
+def assigned_and_saved(context, make):
+    for label, instance, name, value in _cases(context, make):
         setattr(instance, name, value)
-        d.show(f"{label} changed", name in instance.get_changed_columns())
-        d.tried(label, lambda: instance.save() is instance)
-        d.show(f"{label} left", sorted(instance.get_changed_columns()))
+        context.record(f"{label} changed", name in instance.get_changed_columns())
+        context.record_call(label, lambda: instance.save() is instance)
+        context.record(f"{label} left", sorted(instance.get_changed_columns()))
 
 
-def created_with_null(d, make):
+def created_with_null(context, make):
     """Nulls that are passed to create() are written once, not with each later change."""
-    for label, instance, name, value in _cases(d, make):
+    for label, instance, name, value in _cases(context, make):
         setattr(instance, name, value)
-        d.tried(label, lambda: instance.save() is instance)
+        context.record_call(label, lambda: instance.save() is instance)
 
 
-def updated(d, make):
-    for label, instance, name, value in _cases(d, make):
-        d.tried(label, lambda: instance.update(**{name: value}) is instance)
-        d.show(f"{label} left", sorted(instance.get_changed_columns()))
+def updated(context, make):
+    for label, instance, name, value in _cases(context, make):
+        context.record_call(label, lambda: instance.update(**{name: value}) is instance)
+        context.record(f"{label} left", sorted(instance.get_changed_columns()))
 
 
-def changed_inside(d, make):
-    for label, instance, name, value in _cases(d, make):
+def changed_inside(context, make):
+    for label, instance, name, value in _cases(context, make):
         collection = getattr(instance, name)
         if name == "s" and collection is not None:
             collection.update(value or {11})
@@ -112,16 +115,16 @@ def changed_inside(d, make):
         elif name == "m" and collection is not None:
             collection.update(value or {"new": 11})
         else:
-            d.tried(f"{label} deleted", delattr, instance, name)
-        d.show(f"{label} changed", name in instance.get_changed_columns())
-        d.tried(label, lambda: instance.save() is instance)
+            context.record_call(f"{label} deleted", delattr, instance, name)
+        context.record(f"{label} changed", name in instance.get_changed_columns())
+        context.record_call(label, lambda: instance.save() is instance)
 
 
-def saved_twice(d, make):
-    for label, instance, name, value in _cases(d, make):
+def saved_twice(context, make):
+    for label, instance, name, value in _cases(context, make):
         setattr(instance, name, value)
-        d.tried(label, lambda: instance.save() is instance)
+        context.record_call(label, lambda: instance.save() is instance)
         setattr(instance, name, EMPTY[name])
-        d.tried(f"{label} emptied", lambda: instance.save() is instance)
+        context.record_call(f"{label} emptied", lambda: instance.save() is instance)
         setattr(instance, name, value)
-        d.tried(f"{label} again", lambda: instance.save() is instance)
+        context.record_call(f"{label} again", lambda: instance.save() is instance)

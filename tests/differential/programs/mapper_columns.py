@@ -1,7 +1,9 @@
 """Writes and reads values of many types through each column class of the mapper.
 
-Every function without an underscore is a program that each driver runs; `d` records the outcomes
-(see `tests.differential.worker`).
+Every function without an underscore is a program that each driver runs. `context` is a
+`ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
+`context.record(label, value)` records a value. `context.record_call(label, function, *arguments)`
+calls the function, records its result or error, and returns the result, or None after an error.
 """
 
 import datetime
@@ -45,9 +47,9 @@ EACH = {"created": list(KINDS), "converted": list(KINDS)}
 _models = {}
 
 
-def _model(d, name, *, keyed=False):
-    d.mapper()
-    key = (d.keyspace, name, keyed)
+def _model(context, name, *, keyed=False):
+    context.set_up_mapper()
+    key = (context.keyspace, name, keyed)
     if key not in _models:
         attributes = {"v": KINDS[name]()}
         attributes["p"] = columns.Text(primary_key=True)
@@ -66,21 +68,21 @@ def _usual(name):
     return name not in ("unset", "generator") and not isinstance(value, type)
 
 
-def created(d, kind):
-    model = _model(d, kind)
+def created(context, kind):
+    model = _model(context, kind)
     for name in filter(_usual, VALUES):
-        d.tried(name, lambda name=name: model.create(p=name, v=VALUES[name]).v)
-        d.tried(f"{name} read", lambda name=name: model.objects(p=name).first())
+        context.record_call(name, lambda name=name: model.create(p=name, v=VALUES[name]).v)
+        context.record_call(f"{name} read", lambda name=name: model.objects(p=name).first())
 
 
-def converted(d, kind):
+def converted(context, kind):
     column = KINDS[kind]()
     for name in filter(_usual, VALUES):
         for method in ("validate",):
-            d.tried(f"{method} {name}", getattr(column, method), VALUES[name])
+            context.record_call(f"{method} {name}", getattr(column, method), VALUES[name])
 
 
-def attributes(d):
+def attributes(context):
     for name, make in KINDS.items():
         column = make()
         for attribute in (
@@ -99,14 +101,14 @@ def attributes(d):
             "is_primary_key",
             "can_delete",
         ):
-            d.tried(f"{name} {attribute}", getattr, column, attribute)
-        d.tried(f"{name} default", column.get_default)
-    d.tried("counter default", lambda: columns.Counter().default)
-    d.tried("callable", lambda: columns.Text(default=lambda: "x").get_default())
-    d.tried(
+            context.record_call(f"{name} {attribute}", getattr, column, attribute)
+        context.record_call(f"{name} default", column.get_default)
+    context.record_call("counter default", lambda: columns.Counter().default)
+    context.record_call("callable", lambda: columns.Text(default=lambda: "x").get_default())
+    context.record_call(
         "rounded",
         lambda: columns.DateTime().to_python(datetime.datetime(2020, 1, 1, 1, 1, 1, 999999)),
     )
-    d.tried("date", lambda: columns.DateTime().to_python(datetime.date(2020, 1, 1)))
-    d.tried("decimal", lambda: columns.Decimal().to_database(decimal.Decimal("1.10")))
-    d.tried("boolean default", lambda: columns.Boolean(default=True).get_default())
+    context.record_call("date", lambda: columns.DateTime().to_python(datetime.date(2020, 1, 1)))
+    context.record_call("decimal", lambda: columns.Decimal().to_database(decimal.Decimal("1.10")))
+    context.record_call("boolean default", lambda: columns.Boolean(default=True).get_default())

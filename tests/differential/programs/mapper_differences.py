@@ -1,7 +1,9 @@
 """Mapper programs that once lost data or behaved differently with this driver.
 
-Every function without an underscore is a program that each driver runs; `d` records the outcomes
-(see `tests.differential.worker`).
+Every function without an underscore is a program that each driver runs. `context` is a
+`ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
+`context.record(label, value)` records a value. `context.record_call(label, function, *arguments)`
+calls the function, records its result or error, and returns the result, or None after an error.
 """
 
 import datetime
@@ -36,32 +38,32 @@ def _m(name="M", **more):
     )
 
 
-def _ready(d, **more):
+def _ready(context, **more):
     """Connect the mapper, create the table of a model, and return the model."""
-    d.mapper()
+    context.set_up_mapper()
     model = _m(**more)
     sync_table(model)
     return model
 
 
-def naive_timestamps(d):
-    M = _ready(d)
+def naive_timestamps(context):
+    M = _ready(context)
     M.create(p=8, a=1)
     now = datetime.datetime.now()
-    d.tried(
+    context.record_call(
         "delete", lambda: M.objects(p=8).timestamp(now + datetime.timedelta(seconds=2)).delete()
     )
-    d.show("left", M.objects(p=8).count())
+    context.record("left", M.objects(p=8).count())
     M.create(p=9, a=1)
     M.objects(p=9).timestamp(now + datetime.timedelta(seconds=5)).update(a=2)
-    d.show("updated", M.get(p=9).a)
+    context.record("updated", M.get(p=9).a)
     with BatchQuery(timestamp=now + datetime.timedelta(seconds=9)) as batch:
         M.objects(p=9).batch(batch).update(a=3)
-    d.show("batch", M.get(p=9).a)
+    context.record("batch", M.get(p=9).a)
 
 
-def nulls_that_were_set(d):
-    M = _ready(d)
+def nulls_that_were_set(context):
+    M = _ready(context)
     for values in (
         {"a": None},
         {"s": None},
@@ -72,36 +74,36 @@ def nulls_that_were_set(d):
         {"m": {}},
     ):
         M.create(p=4, a=1, s={5}, l=[5], m={5: 5})
-        d.tried(f"{values}", lambda values=values: M(p=4).update(**values))
-        d.show(f"{values} left", M.get(p=4))
+        context.record_call(f"{values}", lambda values=values: M(p=4).update(**values))
+        context.record(f"{values} left", M.get(p=4))
     M.create(p=4, a=1, s={5})
     instance = M.objects.defer(["a", "s"]).filter(p=4).first()
     instance.a, instance.s = None, set()
     instance.save()
-    d.show("deferred", M.get(p=4))
+    context.record("deferred", M.get(p=4))
 
 
-def instances_in_batches(d):
-    M = _ready(d)
+def instances_in_batches(context):
+    M = _ready(context)
     batch = BatchQuery()
     instance = M.batch(batch).create(p=1, a=1)
     instance.a = 2
     instance.save()
-    d.show("before", M.objects.count())
+    context.record("before", M.objects.count())
     batch.execute()
-    d.show("after", M.get(p=1).a)
+    context.record("after", M.get(p=1).a)
     got = M.get(p=1)
     batch = BatchQuery()
     got.batch(batch)
     got.update(a=9)
     got.delete()
     batch.execute()
-    d.show("deleted", M.objects.count())
+    context.record("deleted", M.objects.count())
     M.create(p=1, a=1)
     got = M.get(p=1)
     got.batch(BatchQuery()).save()
     got.delete()
-    d.show("never executed", M.objects.count())
+    context.record("never executed", M.objects.count())
 
 
 class Kind(enum.Enum):
@@ -135,8 +137,8 @@ class Json(columns.Text):
         return None if value is None else json.dumps(value)
 
 
-def columns_of_programs(d):
-    d.mapper()
+def columns_of_programs(context):
+    context.set_up_mapper()
 
     class E(Model):
         p = EnumText(primary_key=True)
@@ -144,47 +146,49 @@ def columns_of_programs(d):
         e = EnumText()
 
     sync_table(E)
-    d.tried("create", lambda: [E.create(p=Kind.A, j={"a": [1]}, e=Kind.B).p is Kind.A])
-    d.tried("get", lambda: E.get(p=Kind.A).j)
-    d.tried("filter", lambda: len(E.objects(p=Kind.A)))
-    d.tried("in", lambda: len(E.objects(p__in=[Kind.A])))
-    d.tried("expression", lambda: len(E.objects(E.p == Kind.A)))
-    d.tried("update", lambda: E.objects(p=Kind.A).update(e=Kind.A))
-    d.tried("iff", lambda: E.objects(p=Kind.A).iff(e=Kind.A).update(j=[2]))
-    d.tried("values_list", lambda: list(E.objects.values_list("j", flat=True)))
-    d.tried("delete", lambda: E.objects(p=Kind.A).delete())
+    context.record_call("create", lambda: [E.create(p=Kind.A, j={"a": [1]}, e=Kind.B).p is Kind.A])
+    context.record_call("get", lambda: E.get(p=Kind.A).j)
+    context.record_call("filter", lambda: len(E.objects(p=Kind.A)))
+    context.record_call("in", lambda: len(E.objects(p__in=[Kind.A])))
+    context.record_call("expression", lambda: len(E.objects(E.p == Kind.A)))
+    context.record_call("update", lambda: E.objects(p=Kind.A).update(e=Kind.A))
+    context.record_call("iff", lambda: E.objects(p=Kind.A).iff(e=Kind.A).update(j=[2]))
+    context.record_call("values_list", lambda: list(E.objects.values_list("j", flat=True)))
+    context.record_call("delete", lambda: E.objects(p=Kind.A).delete())
 
 
-def sets_that_are_assigned(d):
-    M = _ready(d)
-    for how in ("assign", "update", "add", "create"):
+def sets_that_are_assigned(context):
+    M = _ready(context)
+    for way in ("assign", "update", "add", "create"):
         instance = M.create(p=1)
         M.objects(p=1).update(s__add={5})
-        if how == "assign":
+        if way == "assign":
             instance.s = {1}
             instance.save()
-        elif how == "update":
+        elif way == "update":
             instance.update(s={1})
-        elif how == "create":
+        elif way == "create":
             M.create(p=1, s={1})
         else:
             instance.s.add(1)
             instance.save()
-        d.show(how, M.get(p=1).s)
+        context.record(way, M.get(p=1).s)
 
 
-def conditions_that_fail(d):
-    d.mapper()
-    connection.get_session().execute(f"CREATE TABLE {d.keyspace}.named (p int PRIMARY KEY, v int)")
-    connection.get_session().execute(f"INSERT INTO {d.keyspace}.named (p, v) VALUES (1, 1)")
-    table = NamedTable(d.keyspace, "named")
-    d.tried("delete", lambda: table.objects.filter(p=1).iff(v=9).delete())
-    d.tried("good", lambda: table.objects.filter(p=1).iff(v=1).delete())
-    d.show("class", LWTException)
+def conditions_that_fail(context):
+    context.set_up_mapper()
+    connection.get_session().execute(
+        f"CREATE TABLE {context.keyspace}.named (p int PRIMARY KEY, v int)"
+    )
+    connection.get_session().execute(f"INSERT INTO {context.keyspace}.named (p, v) VALUES (1, 1)")
+    table = NamedTable(context.keyspace, "named")
+    context.record_call("delete", lambda: table.objects.filter(p=1).iff(v=9).delete())
+    context.record_call("good", lambda: table.objects.filter(p=1).iff(v=1).delete())
+    context.record("class", LWTException)
 
 
-def values_of_batches(d):
-    M = _ready(d)
+def values_of_batches(context):
+    M = _ready(context)
     batch = BatchQuery()
     instance = M(p=1, a=1, s={1}, l=[1], m={1: 1})
     instance.batch(batch).save()
@@ -193,29 +197,29 @@ def values_of_batches(d):
     instance.l.append(7)
     instance.m[7] = 7
     batch.execute()
-    d.show("row", M.get(p=1))
+    context.record("row", M.get(p=1))
 
 
-def unknown_names(d):
-    M = _ready(d)
-    d.tried("queryset", lambda: M.objects.create(p=3, zz=3))
-    d.tried("if not exists", lambda: M.if_not_exists().create(p=4, zz=3))
-    d.tried("ttl", lambda: M.ttl(50).create(p=5, zz=3))
-    d.tried("model", lambda: M.create(p=6, zz=3))
+def unknown_names(context):
+    M = _ready(context)
+    context.record_call("queryset", lambda: M.objects.create(p=3, zz=3))
+    context.record_call("if not exists", lambda: M.if_not_exists().create(p=4, zz=3))
+    context.record_call("ttl", lambda: M.ttl(50).create(p=5, zz=3))
+    context.record_call("model", lambda: M.create(p=6, zz=3))
 
 
-def keys(d):
-    M = _ready(d)
+def keys(context):
+    M = _ready(context)
     M.create(p=1, a=1)
-    d.tried("filter", lambda: M.filter(M.pk == 1).count())
-    d.tried("in", lambda: M.filter(M.pk.in_([1])).count())
+    context.record_call("filter", lambda: M.filter(M.pk == 1).count())
+    context.record_call("in", lambda: M.filter(M.pk.in_([1])).count())
     instance = M.get(p=1)
-    d.tried("set", setattr, instance, "pk", 7)
-    d.show("p", instance.p)
+    context.record_call("set", setattr, instance, "pk", 7)
+    context.record("p", instance.p)
 
 
-def iterables(d):
-    M = _ready(d)
+def iterables(context):
+    M = _ready(context)
     for name, value in {
         "range": range(3),
         "values": {"a": 1}.values(),
@@ -224,34 +228,36 @@ def iterables(d):
         "text": "ab",
         "bytes": b"ab",
     }.items():
-        d.tried(f"list {name}", lambda value=value: M.create(p=1, l=value).l)
-        d.tried(f"set {name}", lambda value=value: M.create(p=1, s=value).s)
+        context.record_call(f"list {name}", lambda value=value: M.create(p=1, l=value).l)
+        context.record_call(f"set {name}", lambda value=value: M.create(p=1, s=value).s)
 
 
-def subclasses(d):
-    M = _ready(d)
+def subclasses(context):
+    M = _ready(context)
     M.create(p=1)
 
     class Sub(M):
         def hello(self):
             return self.p
 
-    d.tried("read", lambda: Sub.get(p=1).hello())
-    d.tried("name", Sub.column_family_name)
+    context.record_call("read", lambda: Sub.get(p=1).hello())
+    context.record_call("name", Sub.column_family_name)
 
 
-def statements_of_the_connection(d):
-    M = _ready(d)
+def statements_of_the_connection(context):
+    M = _ready(context)
     M.create(p=1, a=5)
     session = connection.get_session()
-    prepared = session.prepare(f"SELECT a FROM {d.keyspace}.m WHERE p = ?")
-    d.tried("prepared", lambda: list(connection.execute(prepared, (1,))))
-    d.tried("text", lambda: list(connection.execute(f"SELECT a FROM {d.keyspace}.m")))
-    d.tried("number", lambda: connection.execute(5))
+    prepared = session.prepare(f"SELECT a FROM {context.keyspace}.m WHERE p = ?")
+    context.record_call("prepared", lambda: list(connection.execute(prepared, (1,))))
+    context.record_call(
+        "text", lambda: list(connection.execute(f"SELECT a FROM {context.keyspace}.m"))
+    )
+    context.record_call("number", lambda: connection.execute(5))
 
 
-def types_that_grow(d):
-    d.mapper()
+def types_that_grow(context):
+    context.set_up_mapper()
 
     def make(**more):
         F = type("F", (UserType,), {"x": columns.Integer(), **more})
@@ -266,31 +272,33 @@ def types_that_grow(d):
     F, M3 = make()
     M3.create(p=1, f=F(x=1))
     F2, M4 = make(y=columns.Integer())
-    d.tried("more", lambda: M4.create(p=2, f=F2(x=1, y=2)).f.y)
-    d.tried("read", lambda: [M4.get(p=1).f.y, M4.get(p=2).f.y])
+    context.record_call("more", lambda: M4.create(p=2, f=F2(x=1, y=2)).f.y)
+    context.record_call("read", lambda: [M4.get(p=1).f.y, M4.get(p=2).f.y])
 
 
-def dates_before_1970(d):
-    d.mapper()
+def dates_before_1970(context):
+    context.set_up_mapper()
 
     class T(Model):
         p = columns.DateTime(primary_key=True)
 
     sync_table(T)
     when = datetime.datetime(1960, 1, 2, 3, 4, 5, 999)
-    d.tried("create", lambda: T.create(p=when).p)
-    d.tried("get", lambda: T.get(p=when).p)
+    context.record_call("create", lambda: T.create(p=when).p)
+    context.record_call("get", lambda: T.get(p=when).p)
 
 
-def small_ones(d):
-    M = _ready(d)
-    d.tried("batch type", lambda: BatchQuery("unlogged").execute())
-    d.tried("timestamp", lambda: BatchQuery(timestamp="x").execute())
-    d.tried("counter", lambda: columns.Counter().default)
-    d.tried("column value", lambda: columns.Integer().value)
-    d.tried("cql type", lambda: columns.Integer().cql_type)
-    d.tried("cql type of class", lambda: columns.Integer.cql_type)
-    d.tried("parameterized", lambda: columns.List(columns.Integer).cql_parameterized_type())
-    d.tried("no type", lambda: columns.Set(columns.Column))
-    d.tried("bytearray", lambda: columns.Text().validate(bytearray(b"\xff")))
-    d.tried("ttl", lambda: (M.ttl(100).create(p=1), M.objects(p=1).count())[1])
+def small_ones(context):
+    M = _ready(context)
+    context.record_call("batch type", lambda: BatchQuery("unlogged").execute())
+    context.record_call("timestamp", lambda: BatchQuery(timestamp="x").execute())
+    context.record_call("counter", lambda: columns.Counter().default)
+    context.record_call("column value", lambda: columns.Integer().value)
+    context.record_call("cql type", lambda: columns.Integer().cql_type)
+    context.record_call("cql type of class", lambda: columns.Integer.cql_type)
+    context.record_call(
+        "parameterized", lambda: columns.List(columns.Integer).cql_parameterized_type()
+    )
+    context.record_call("no type", lambda: columns.Set(columns.Column))
+    context.record_call("bytearray", lambda: columns.Text().validate(bytearray(b"\xff")))
+    context.record_call("ttl", lambda: (M.ttl(100).create(p=1), M.objects(p=1).count())[1])

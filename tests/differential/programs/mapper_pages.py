@@ -1,7 +1,9 @@
 """The documented features of the mapper: models, queries, batches, connections.
 
-Every function without an underscore is a program that each driver runs; `d` records the outcomes
-(see `tests.differential.worker`).
+Every function without an underscore is a program that each driver runs. `context` is a
+`ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
+`context.record(label, value)` records a value. `context.record_call(label, function, *arguments)`
+calls the function, records its result or error, and returns the result, or None after an error.
 """
 
 import datetime
@@ -55,45 +57,47 @@ def _event():
     return Event
 
 
-def getting_started(d):
-    d.mapper()
+def getting_started(context):
+    context.set_up_mapper()
     Person = _person()
-    d.tried("sync", sync_table, Person)
-    d.tried("create", Person.create, id=1, first_name="Ada", last_name="L")
-    d.tried("create two", lambda: Person.objects.create(id=2, first_name="Bob", age=5))
-    d.show("count", Person.objects.count())
-    d.show("all", sorted((person.id, person.first_name, person.age) for person in Person.objects))
-    d.show("filter", [person.id for person in Person.objects.filter(last_name="L")])
-    d.show("get", Person.objects.get(id=1))
-    d.tried("missing", Person.get, id=77)
-    d.tried("class", lambda: Person.DoesNotExist.__mro__[1])
-    d.tried("drop", drop_table, Person)
+    context.record_call("sync", sync_table, Person)
+    context.record_call("create", Person.create, id=1, first_name="Ada", last_name="L")
+    context.record_call("create two", lambda: Person.objects.create(id=2, first_name="Bob", age=5))
+    context.record("count", Person.objects.count())
+    context.record(
+        "all", sorted((person.id, person.first_name, person.age) for person in Person.objects)
+    )
+    context.record("filter", [person.id for person in Person.objects.filter(last_name="L")])
+    context.record("get", Person.objects.get(id=1))
+    context.record_call("missing", Person.get, id=77)
+    context.record_call("class", lambda: Person.DoesNotExist.__mro__[1])
+    context.record_call("drop", drop_table, Person)
 
 
-def instances(d):
-    d.mapper()
+def instances(context):
+    context.set_up_mapper()
     Person = _person()
     sync_table(Person)
     person = Person(id=5, first_name="x")
-    d.show("dict", dict(person))
-    d.show("keys", list(person.keys()))
-    d.show("values", list(person.values()))
-    d.show("items", list(person.items()))
-    d.show("item", [person["id"], len(person)])
-    d.tried("unknown item", lambda: person["nosuch"])
-    d.tried("set item", person.__setitem__, "first_name", "y")
-    d.show("changed", person.get_changed_columns())
-    d.tried("save", person.save)
-    d.show("changed after", person.get_changed_columns())
+    context.record("dict", dict(person))
+    context.record("keys", list(person.keys()))
+    context.record("values", list(person.values()))
+    context.record("items", list(person.items()))
+    context.record("item", [person["id"], len(person)])
+    context.record_call("unknown item", lambda: person["nosuch"])
+    context.record_call("set item", person.__setitem__, "first_name", "y")
+    context.record("changed", person.get_changed_columns())
+    context.record_call("save", person.save)
+    context.record("changed after", person.get_changed_columns())
     person.age = 7
-    d.show("changed age", [person.get_changed_columns(), person.column_family_name()])
+    context.record("changed age", [person.get_changed_columns(), person.column_family_name()])
     person.save()
-    d.tried("update", person.update, first_name="z", last_name="w")
-    d.tried("update unknown", person.update, nosuch=1)
-    d.tried("update key", person.update, id=6)
-    d.tried("text", str, person)
-    d.tried("repr", repr, person)
-    d.show(
+    context.record_call("update", person.update, first_name="z", last_name="w")
+    context.record_call("update unknown", person.update, nosuch=1)
+    context.record_call("update key", person.update, id=6)
+    context.record_call("text", str, person)
+    context.record_call("repr", repr, person)
+    context.record(
         "equal",
         [
             person == Person.get(id=5),
@@ -102,34 +106,36 @@ def instances(d):
             person == 5,
         ],
     )
-    d.tried("hash", lambda: hash(person) == hash(Person.get(id=5)))
-    d.tried("pk", lambda: person.pk)
-    d.tried("row", lambda: Person.objects.filter(id=5).first())
-    d.tried("private columns", lambda: list(Person._columns))
-    d.tried("delete", person.delete)
-    d.show("left", Person.objects.count())
-    d.tried("unknown name", lambda: Person(nosuch=1))
-    d.tried("bad value", lambda: Person(id="five"))
-    d.tried("bad at save", lambda: Person(id=1, age="old").save())
-    d.tried("no key", lambda: Person(first_name="x").save())
-    d.tried("no key create", lambda: Person.create(first_name="x"))
+    context.record_call("hash", lambda: hash(person) == hash(Person.get(id=5)))
+    context.record_call("pk", lambda: person.pk)
+    context.record_call("row", lambda: Person.objects.filter(id=5).first())
+    context.record_call("private columns", lambda: list(Person._columns))
+    context.record_call("delete", person.delete)
+    context.record("left", Person.objects.count())
+    context.record_call("unknown name", lambda: Person(nosuch=1))
+    context.record_call("bad value", lambda: Person(id="five"))
+    context.record_call("bad at save", lambda: Person(id=1, age="old").save())
+    context.record_call("no key", lambda: Person(first_name="x").save())
+    context.record_call("no key create", lambda: Person.create(first_name="x"))
 
 
-def definitions(d):
-    d.mapper()
+def definitions(context):
+    context.set_up_mapper()
 
     def model(**attributes):
         return type("Made", (Model,), {"__module__": "programs", **attributes})
 
     text, number = columns.Text, columns.Integer
-    d.tried("no key", model, a=text())
-    d.tried("no columns", model)
-    d.tried("static", lambda: sync_table(model(a=text(primary_key=True), b=text(static=True))))
-    d.tried(
+    context.record_call("no key", model, a=text())
+    context.record_call("no columns", model)
+    context.record_call(
+        "static", lambda: sync_table(model(a=text(primary_key=True), b=text(static=True)))
+    )
+    context.record_call(
         "two keys",
         lambda: model(a=text(primary_key=True), b=number(primary_key=True)).column_family_name(),
     )
-    d.tried(
+    context.record_call(
         "composite",
         lambda: (
             model(
@@ -137,45 +143,47 @@ def definitions(d):
             )(a="x", b=1, c=2).pk
         ),
     )
-    d.tried(
+    context.record_call(
         "counter beside",
         lambda: sync_table(model(a=text(primary_key=True), b=columns.Counter(), c=text())),
     )
-    d.tried("counter index", lambda: columns.Counter(index=True))
-    d.tried("counter key", lambda: columns.Counter(primary_key=True))
-    d.tried("reserved", model, a=text(primary_key=True), filter=text())
-    d.tried("same name", model, a=text(primary_key=True), b=text(db_field="a"))
-    d.tried("renamed", lambda: list(model(a=text(primary_key=True, db_field="z"))(a="x")))
-    d.tried("abstract", lambda: model(__abstract__=True, a=text(primary_key=True))())
-    d.tried(
+    context.record_call("counter index", lambda: columns.Counter(index=True))
+    context.record_call("counter key", lambda: columns.Counter(primary_key=True))
+    context.record_call("reserved", model, a=text(primary_key=True), filter=text())
+    context.record_call("same name", model, a=text(primary_key=True), b=text(db_field="a"))
+    context.record_call(
+        "renamed", lambda: list(model(a=text(primary_key=True, db_field="z"))(a="x"))
+    )
+    context.record_call("abstract", lambda: model(__abstract__=True, a=text(primary_key=True))())
+    context.record_call(
         "abstract table", lambda: sync_table(model(__abstract__=True, a=text(primary_key=True)))
     )
-    d.tried(
+    context.record_call(
         "table name",
         lambda: model(a=text(primary_key=True), __table_name__="Mine").column_family_name(),
     )
-    d.tried(
+    context.record_call(
         "case",
         lambda: model(
             a=text(primary_key=True), __table_name__="Mine", __table_name_case_sensitive__=True
         ).column_family_name(),
     )
-    d.tried(
+    context.record_call(
         "keyspace", lambda: model(a=text(primary_key=True), __keyspace__="ks").column_family_name()
     )
-    d.tried(
+    context.record_call(
         "without keyspace",
         lambda: model(a=text(primary_key=True), __keyspace__="ks").column_family_name(
             include_keyspace=False
         ),
     )
-    d.tried("list of anything", lambda: columns.List(object))
-    d.tried("list of lists", lambda: columns.List(columns.List(number)))
-    d.tried("map of one", lambda: columns.Map(text))
-    d.tried("min", lambda: columns.Text(min_length=-1))
-    d.tried("max", lambda: columns.Text(min_length=5, max_length=2))
-    d.tried("order", lambda: columns.Integer(clustering_order="SIDEWAYS"))
-    d.tried("tuple of none", columns.Tuple)
+    context.record_call("list of anything", lambda: columns.List(object))
+    context.record_call("list of lists", lambda: columns.List(columns.List(number)))
+    context.record_call("map of one", lambda: columns.Map(text))
+    context.record_call("min", lambda: columns.Text(min_length=-1))
+    context.record_call("max", lambda: columns.Text(min_length=5, max_length=2))
+    context.record_call("order", lambda: columns.Integer(clustering_order="SIDEWAYS"))
+    context.record_call("tuple of none", columns.Tuple)
     for name in (
         "OAuth2Token",
         "S3Object",
@@ -191,19 +199,19 @@ def definitions(d):
         "snake_case",
         "Mixed_Case",
     ):
-        d.tried(
+        context.record_call(
             name,
             lambda name=name: type(
                 name, (Model,), {"a": text(primary_key=True)}
             ).column_family_name(include_keyspace=False),
         )
-        d.tried(
+        context.record_call(
             f"type {name}", lambda name=name: type(name, (UserType,), {"a": text()}).type_name()
         )
 
 
-def options(d):
-    d.mapper()
+def options(context):
+    context.set_up_mapper()
 
     class Opted(Model):
         __options__ = {
@@ -215,14 +223,14 @@ def options(d):
         id = columns.Integer(primary_key=True)
         v = columns.Text()
 
-    d.tried("sync", sync_table, Opted)
+    context.record_call("sync", sync_table, Opted)
     Opted.__options__ = {"gc_grace_seconds": 900}
-    d.tried("changed", sync_table, Opted)
-    d.tried("default", lambda: Opted.__default_ttl__)
+    context.record_call("changed", sync_table, Opted)
+    context.record_call("default", lambda: Opted.__default_ttl__)
 
 
-def changed_tables(d):
-    d.mapper()
+def changed_tables(context):
+    context.set_up_mapper()
 
     def model(**more):
         return type(
@@ -232,23 +240,23 @@ def changed_tables(d):
         )
 
     First = model()
-    d.tried("first", sync_table, First)
+    context.record_call("first", sync_table, First)
     First.create(id=1, v="x")
     Second = model(w=columns.Integer(index=True), xs=columns.Set(columns.Integer))
-    d.tried("second", sync_table, Second)
-    d.show("read", Second.get(id=1))
-    d.tried("write", Second.create, id=2, v="y", w=5, xs={1, 2})
+    context.record_call("second", sync_table, Second)
+    context.record("read", Second.get(id=1))
+    context.record_call("write", Second.create, id=2, v="y", w=5, xs={1, 2})
     Third = model(v=columns.Integer())
-    d.tried("other type", sync_table, Third)
+    context.record_call("other type", sync_table, Third)
     Fourth = model(k=columns.Integer(primary_key=True))
-    d.tried("other key", sync_table, Fourth)
-    d.tried("not a model", sync_table, 5)
-    d.tried("drop", drop_table, Second)
-    d.tried("drop again", drop_table, Second)
+    context.record_call("other key", sync_table, Fourth)
+    context.record_call("not a model", sync_table, 5)
+    context.record_call("drop", drop_table, Second)
+    context.record_call("drop again", drop_table, Second)
 
 
-def filters(d):
-    d.mapper()
+def filters(context):
+    context.set_up_mapper()
     Event = _event()
     sync_table(Event)
     for day in ("mon", "tue"):
@@ -300,27 +308,29 @@ def filters(d):
         "wrong at": lambda: q(day="mon", at="x"),
     }
     for name, make in queries.items():
-        d.tried(name, lambda make=make: [(event.day, event.at) for event in make()])
-    d.tried("count", lambda: q(day="mon").count())
-    d.tried("len", lambda: len(q(day="mon")))
-    d.tried("bool", lambda: bool(q(day="nosuch")))
-    d.tried("first", lambda: q(day="mon").first())
-    d.tried("first none", lambda: q(day="nosuch").first())
-    d.tried("get many", lambda: q(day="mon").get())
-    d.tried("get", lambda: q.get(day="mon", at=1).what)
-    d.tried("get filter", lambda: q(day="mon").get(at=2).what)
-    d.tried("index", lambda: q(day="mon")[1].at)
-    d.tried("index beyond", lambda: q(day="mon")[99])
-    d.tried("index negative", lambda: q(day="mon")[-1].at)
-    d.tried("distinct", lambda: sorted(event.day for event in q.distinct(["day"])))
-    d.tried("distinct all", lambda: sorted(event.day for event in q.distinct()))
-    d.tried("all", lambda: q.all().count())
-    d.tried("page", lambda: len(list(q.fetch_size(2))))
-    d.tried("again", lambda: [event.at for event in (lambda s: list(s) + list(s))(q(day="mon"))])
+        context.record_call(name, lambda make=make: [(event.day, event.at) for event in make()])
+    context.record_call("count", lambda: q(day="mon").count())
+    context.record_call("len", lambda: len(q(day="mon")))
+    context.record_call("bool", lambda: bool(q(day="nosuch")))
+    context.record_call("first", lambda: q(day="mon").first())
+    context.record_call("first none", lambda: q(day="nosuch").first())
+    context.record_call("get many", lambda: q(day="mon").get())
+    context.record_call("get", lambda: q.get(day="mon", at=1).what)
+    context.record_call("get filter", lambda: q(day="mon").get(at=2).what)
+    context.record_call("index", lambda: q(day="mon")[1].at)
+    context.record_call("index beyond", lambda: q(day="mon")[99])
+    context.record_call("index negative", lambda: q(day="mon")[-1].at)
+    context.record_call("distinct", lambda: sorted(event.day for event in q.distinct(["day"])))
+    context.record_call("distinct all", lambda: sorted(event.day for event in q.distinct()))
+    context.record_call("all", lambda: q.all().count())
+    context.record_call("page", lambda: len(list(q.fetch_size(2))))
+    context.record_call(
+        "again", lambda: [event.at for event in (lambda s: list(s) + list(s))(q(day="mon"))]
+    )
 
 
-def what_querysets_give(d):
-    d.mapper()
+def what_querysets_give(context):
+    context.set_up_mapper()
     Event = _event()
     sync_table(Event)
     Event.create(
@@ -328,26 +338,28 @@ def what_querysets_give(d):
     )
     Event.create(day="a", at=2, what="v")
     q = Event.objects(day="a")
-    d.show("instances", list(q))
-    d.tried("only", lambda: list(q.only(["at", "what"])))
-    d.tried("only one attribute", lambda: q.only(["at"]).first().what)
-    d.tried("only unknown", lambda: list(q.only(["nosuch"])))
-    d.tried("only twice", lambda: list(q.only(["at"]).only(["what"])))
-    d.tried("defer", lambda: list(q.defer(["what"])))
-    d.tried("defer key", lambda: list(q.defer(["day"])))
-    d.tried("defer all", lambda: list(q.only(["at"]).defer(["at"])))
-    d.tried("values_list", lambda: list(q.values_list("at", "what")))
-    d.tried("flat", lambda: list(q.values_list("at", flat=True)))
-    d.tried("flat two", lambda: list(q.values_list("at", "what", flat=True)))
-    d.tried("no names", lambda: list(q.values_list()))
-    d.tried("unknown name", lambda: list(q.values_list("nosuch")))
-    d.tried("collections", lambda: list(q.values_list("tags", "steps", "notes")))
-    d.tried("read", lambda: [type(getattr(q.first(), n)) for n in ("tags", "steps", "notes")])
-    d.tried("empty ones", lambda: Event.get(day="a", at=2))
+    context.record("instances", list(q))
+    context.record_call("only", lambda: list(q.only(["at", "what"])))
+    context.record_call("only one attribute", lambda: q.only(["at"]).first().what)
+    context.record_call("only unknown", lambda: list(q.only(["nosuch"])))
+    context.record_call("only twice", lambda: list(q.only(["at"]).only(["what"])))
+    context.record_call("defer", lambda: list(q.defer(["what"])))
+    context.record_call("defer key", lambda: list(q.defer(["day"])))
+    context.record_call("defer all", lambda: list(q.only(["at"]).defer(["at"])))
+    context.record_call("values_list", lambda: list(q.values_list("at", "what")))
+    context.record_call("flat", lambda: list(q.values_list("at", flat=True)))
+    context.record_call("flat two", lambda: list(q.values_list("at", "what", flat=True)))
+    context.record_call("no names", lambda: list(q.values_list()))
+    context.record_call("unknown name", lambda: list(q.values_list("nosuch")))
+    context.record_call("collections", lambda: list(q.values_list("tags", "steps", "notes")))
+    context.record_call(
+        "read", lambda: [type(getattr(q.first(), n)) for n in ("tags", "steps", "notes")]
+    )
+    context.record_call("empty ones", lambda: Event.get(day="a", at=2))
 
 
-def updates(d):
-    d.mapper()
+def updates(context):
+    context.set_up_mapper()
     Event = _event()
     sync_table(Event)
     Event.create(day="a", at=1, what="w", tags={"x"}, steps=[1, 2], notes={"k": "v"})
@@ -376,79 +388,93 @@ def updates(d):
         "add none": {"tags__add": None},
         "append text": {"steps__append": "ab"},
     }.items():
-        d.tried(name, lambda changes=changes: q.update(**changes))
-        d.show(f"{name} then", Event.get(day="a", at=1))
-    d.tried("many", lambda: Event.objects(day="a").update(what="x"))
-    d.tried("all", lambda: Event.objects.update(what="x"))
-    d.tried("ttl", lambda: q.ttl(100).update(what="short"))
-    d.tried("timestamp", lambda: q.timestamp(datetime.timedelta(seconds=30)).update(what="later"))
-    d.tried("delete rows", lambda: Event.objects(day="a").delete())
-    d.tried("delete all", lambda: Event.objects.delete())
-    d.tried("delete filter", lambda: Event.objects(what="x").delete())
-    d.tried("delete columns", lambda: Event.objects(day="a", at=1).delete(["what"]))
+        context.record_call(name, lambda changes=changes: q.update(**changes))
+        context.record(f"{name} then", Event.get(day="a", at=1))
+    context.record_call("many", lambda: Event.objects(day="a").update(what="x"))
+    context.record_call("all", lambda: Event.objects.update(what="x"))
+    context.record_call("ttl", lambda: q.ttl(100).update(what="short"))
+    context.record_call(
+        "timestamp", lambda: q.timestamp(datetime.timedelta(seconds=30)).update(what="later")
+    )
+    context.record_call("delete rows", lambda: Event.objects(day="a").delete())
+    context.record_call("delete all", lambda: Event.objects.delete())
+    context.record_call("delete filter", lambda: Event.objects(what="x").delete())
+    context.record_call("delete columns", lambda: Event.objects(day="a", at=1).delete(["what"]))
 
 
-def conditions(d):
-    d.mapper()
+def conditions(context):
+    context.set_up_mapper()
     Person = _person()
     sync_table(Person)
-    d.tried("new", lambda: Person.if_not_exists().create(id=1, first_name="a"))
-    d.tried("not new", lambda: Person.if_not_exists().create(id=1, first_name="b"))
+    context.record_call("new", lambda: Person.if_not_exists().create(id=1, first_name="a"))
+    context.record_call("not new", lambda: Person.if_not_exists().create(id=1, first_name="b"))
     try:
         Person.objects.if_not_exists().create(id=1, first_name="c")
     except LWTException as error:
-        d.show("existing", error.existing)
+        context.record("existing", error.existing)
     person = Person.get(id=1)
-    d.tried("iff", lambda: person.iff(first_name="a").update(first_name="d"))
-    d.tried("iff wrong", lambda: person.iff(first_name="a").update(first_name="e"))
-    d.tried("iff unknown", lambda: person.iff(nosuch=1).update(first_name="e"))
-    d.tried("save", lambda: Person.get(id=1).iff(first_name="d").save())
-    d.tried("queryset", lambda: Person.objects(id=1).iff(first_name="x").update(age=3))
-    d.tried("queryset good", lambda: Person.objects(id=1).iff(first_name="d").update(age=3))
-    d.tried("if exists", lambda: Person.objects(id=9).if_exists().update(age=3))
-    d.tried("if exists instance", lambda: Person(id=9, age=3).if_exists().save())
-    d.tried("if exists update", lambda: Person.get(id=1).if_exists().update(age=5))
-    d.tried("delete if exists", lambda: Person.objects(id=9).if_exists().delete())
-    d.tried("delete iff", lambda: Person.objects(id=1).iff(age=99).delete())
-    d.tried("delete good", lambda: Person.objects(id=1).iff(age=5).delete())
-    d.tried("with ttl", lambda: Person.if_not_exists().ttl(60).create(id=3, first_name="t"))
-    d.tried(
+    context.record_call("iff", lambda: person.iff(first_name="a").update(first_name="d"))
+    context.record_call("iff wrong", lambda: person.iff(first_name="a").update(first_name="e"))
+    context.record_call("iff unknown", lambda: person.iff(nosuch=1).update(first_name="e"))
+    context.record_call("save", lambda: Person.get(id=1).iff(first_name="d").save())
+    context.record_call("queryset", lambda: Person.objects(id=1).iff(first_name="x").update(age=3))
+    context.record_call(
+        "queryset good", lambda: Person.objects(id=1).iff(first_name="d").update(age=3)
+    )
+    context.record_call("if exists", lambda: Person.objects(id=9).if_exists().update(age=3))
+    context.record_call("if exists instance", lambda: Person(id=9, age=3).if_exists().save())
+    context.record_call("if exists update", lambda: Person.get(id=1).if_exists().update(age=5))
+    context.record_call("delete if exists", lambda: Person.objects(id=9).if_exists().delete())
+    context.record_call("delete iff", lambda: Person.objects(id=1).iff(age=99).delete())
+    context.record_call("delete good", lambda: Person.objects(id=1).iff(age=5).delete())
+    context.record_call(
+        "with ttl", lambda: Person.if_not_exists().ttl(60).create(id=3, first_name="t")
+    )
+    context.record_call(
         "and timestamp",
         lambda: Person.if_not_exists().timestamp(datetime.timedelta(seconds=1)).create(id=4),
     )
 
 
-def times_of_writes(d):
-    d.mapper()
+def times_of_writes(context):
+    context.set_up_mapper()
     Person = _person()
     sync_table(Person)
     stamp = datetime.datetime(2015, 6, 7, 8, 9, 10, 11)
-    d.tried("ttl", lambda: Person.ttl(200).create(id=1, first_name="a"))
-    d.tried("instance ttl", lambda: Person(id=2, first_name="b").ttl(200).save())
-    d.tried("stamp", lambda: Person.timestamp(stamp).create(id=3, first_name="c"))
-    d.tried("number", lambda: Person.timestamp(1_000_000).create(id=4, first_name="d"))
-    d.tried("delta", lambda: Person.timestamp(datetime.timedelta(minutes=-5)).create(id=5))
-    d.tried("both", lambda: Person.ttl(200).timestamp(stamp).create(id=6, first_name="e"))
-    d.tried("update", lambda: Person.objects(id=3).timestamp(stamp).update(first_name="x"))
-    d.tried("older", lambda: Person.objects(id=1).timestamp(stamp).update(first_name="old"))
-    d.tried("delete older", lambda: Person.objects(id=1).timestamp(stamp).delete())
-    d.tried("kind", lambda: Person.timestamp("now").create(id=7))
-    d.tried("ttl kind", lambda: Person.ttl("x").create(id=8))
-    d.tried("ttl zero", lambda: Person.ttl(0).create(id=9))
-    d.tried("ttl none", lambda: Person.ttl(None).create(id=10))
-    d.tried("ttl negative", lambda: Person.ttl(-1).create(id=11))
+    context.record_call("ttl", lambda: Person.ttl(200).create(id=1, first_name="a"))
+    context.record_call("instance ttl", lambda: Person(id=2, first_name="b").ttl(200).save())
+    context.record_call("stamp", lambda: Person.timestamp(stamp).create(id=3, first_name="c"))
+    context.record_call("number", lambda: Person.timestamp(1_000_000).create(id=4, first_name="d"))
+    context.record_call(
+        "delta", lambda: Person.timestamp(datetime.timedelta(minutes=-5)).create(id=5)
+    )
+    context.record_call(
+        "both", lambda: Person.ttl(200).timestamp(stamp).create(id=6, first_name="e")
+    )
+    context.record_call(
+        "update", lambda: Person.objects(id=3).timestamp(stamp).update(first_name="x")
+    )
+    context.record_call(
+        "older", lambda: Person.objects(id=1).timestamp(stamp).update(first_name="old")
+    )
+    context.record_call("delete older", lambda: Person.objects(id=1).timestamp(stamp).delete())
+    context.record_call("kind", lambda: Person.timestamp("now").create(id=7))
+    context.record_call("ttl kind", lambda: Person.ttl("x").create(id=8))
+    context.record_call("ttl zero", lambda: Person.ttl(0).create(id=9))
+    context.record_call("ttl none", lambda: Person.ttl(None).create(id=10))
+    context.record_call("ttl negative", lambda: Person.ttl(-1).create(id=11))
 
 
-def batches(d):
-    d.mapper()
+def batches(context):
+    context.set_up_mapper()
     Person = _person()
     sync_table(Person)
     batch = BatchQuery()
     Person.batch(batch).create(id=1, first_name="a")
     Person.batch(batch).create(id=2, first_name="b")
-    d.show("before", Person.objects.count())
-    d.tried("execute", batch.execute)
-    d.show("after", Person.objects.count())
+    context.record("before", Person.objects.count())
+    context.record_call("execute", batch.execute)
+    context.record("after", Person.objects.count())
     with BatchQuery() as batch:
         Person.batch(batch).create(id=3)
         person = Person.get(id=1)
@@ -468,16 +494,16 @@ def batches(d):
             raise ValueError("x")
     except ValueError:
         pass
-    d.tried("empty", BatchQuery().execute)
-    d.tried("twice", lambda: [batch.execute(), batch.execute()])
+    context.record_call("empty", BatchQuery().execute)
+    context.record_call("twice", lambda: [batch.execute(), batch.execute()])
     heard = []
     with BatchQuery() as batch:
         batch.add_callback(heard.append, 5)
         batch.add_callback(lambda *a, **k: heard.append((a, k)), 1, b=2)
         Person.batch(batch).create(id=7)
-        d.show("not yet", list(heard))
-    d.show("heard", heard)
-    d.tried("not callable", BatchQuery().add_callback, 5)
+        context.record("not yet", list(heard))
+    context.record("heard", heard)
+    context.record_call("not callable", BatchQuery().add_callback, 5)
     with BatchQuery(batch_type=BatchType.Unlogged, timestamp=datetime.timedelta(seconds=5)) as b:
         Person.batch(b).create(id=8)
     with BatchQuery(timestamp=datetime.datetime(2016, 1, 1)) as b:
@@ -488,9 +514,9 @@ def batches(d):
             with BatchQuery(batch_type=kind) as b:
                 Person.batch(b).create(id=20)
 
-        d.tried(f"type {kind}", go)
-    d.tried("no batch", Person.batch, 5)
-    d.tried("conditions", lambda: _conditional(Person))
+        context.record_call(f"type {kind}", go)
+    context.record_call("no batch", Person.batch, 5)
+    context.record_call("conditions", lambda: _conditional(Person))
 
 
 def _conditional(Person):
@@ -498,8 +524,8 @@ def _conditional(Person):
         Person.batch(batch).if_not_exists().create(id=1, first_name="no")
 
 
-def counters(d):
-    d.mapper()
+def counters(context):
+    context.set_up_mapper()
 
     class Hits(Model):
         page = columns.Text(primary_key=True)
@@ -507,25 +533,25 @@ def counters(d):
         misses = columns.Counter()
 
     sync_table(Hits)
-    d.tried("default", lambda: Hits(page="x").hits)
-    d.tried("create", lambda: Hits.create(page="a"))
+    context.record_call("default", lambda: Hits(page="x").hits)
+    context.record_call("create", lambda: Hits.create(page="a"))
     counter = Hits.create(page="b", hits=5)
     counter.hits += 2
-    d.tried("save", counter.save)
+    context.record_call("save", counter.save)
     counter.update(misses=3)
-    d.show("read", Hits.get(page="b"))
-    d.tried("queryset", lambda: Hits.objects(page="b").update(hits=10))
-    d.show("then", Hits.get(page="b"))
+    context.record("read", Hits.get(page="b"))
+    context.record_call("queryset", lambda: Hits.objects(page="b").update(hits=10))
+    context.record("then", Hits.get(page="b"))
     with BatchQuery(batch_type="COUNTER") as batch:
         counter.hits += 1
         counter.batch(batch).save()
-    d.show("batch", Hits.get(page="b"))
-    d.tried("if not exists", lambda: Hits.if_not_exists().create(page="c", hits=1))
-    d.tried("delete", counter.delete)
+    context.record("batch", Hits.get(page="b"))
+    context.record_call("if not exists", lambda: Hits.if_not_exists().create(page="c", hits=1))
+    context.record_call("delete", counter.delete)
 
 
-def user_types(d):
-    d.mapper()
+def user_types(context):
+    context.set_up_mapper()
 
     class Address(UserType):
         street = columns.Text()
@@ -542,9 +568,9 @@ def user_types(d):
         home = columns.UserDefinedType(Home)
         by_name = columns.Map(columns.Text, columns.UserDefinedType(Address))
 
-    d.tried("sync", sync_table, Citizen)
-    d.show("names", [Address.type_name(), Home.type_name()])
-    d.tried(
+    context.record_call("sync", sync_table, Citizen)
+    context.record("names", [Address.type_name(), Home.type_name()])
+    context.record_call(
         "create",
         lambda: Citizen.create(
             id=1,
@@ -555,20 +581,20 @@ def user_types(d):
         ),
     )
     citizen = Citizen.get(id=1)
-    d.show("read", citizen)
+    context.record("read", citizen)
     citizen.address.house = 99
-    d.show("changed", citizen.get_changed_columns())
+    context.record("changed", citizen.get_changed_columns())
     citizen.save()
-    d.show("again", Citizen.get(id=1).address.house)
-    d.tried("none", lambda: Citizen.create(id=2))
-    d.show("read none", Citizen.get(id=2))
-    d.tried("dict", lambda: Citizen.create(id=3, address={"street": "x"}))
-    d.tried("unknown", lambda: Address(nosuch=1))
-    d.tried("items", lambda: Address(street="a").items())
-    d.tried("has changed", lambda: Address(street="a").has_changed_fields())
-    d.tried("equal", lambda: Address(street="a") == Address(street="a"))
-    d.tried("update", lambda: Citizen.get(id=1).update(address=Address(street="n")))
-    d.tried(
+    context.record("again", Citizen.get(id=1).address.house)
+    context.record_call("none", lambda: Citizen.create(id=2))
+    context.record("read none", Citizen.get(id=2))
+    context.record_call("dict", lambda: Citizen.create(id=3, address={"street": "x"}))
+    context.record_call("unknown", lambda: Address(nosuch=1))
+    context.record_call("items", lambda: Address(street="a").items())
+    context.record_call("has changed", lambda: Address(street="a").has_changed_fields())
+    context.record_call("equal", lambda: Address(street="a") == Address(street="a"))
+    context.record_call("update", lambda: Citizen.get(id=1).update(address=Address(street="n")))
+    context.record_call(
         "filter",
         lambda: Citizen.objects(address=Address(street="n", house=7)).allow_filtering().count(),
     )
@@ -579,11 +605,11 @@ def user_types(d):
         house = columns.Integer()
         extra = columns.Text()
 
-    d.tried("sync type", sync_type, d.keyspace, More)
+    context.record_call("sync type", sync_type, context.keyspace, More)
 
 
-def polymorphism(d):
-    d.mapper()
+def polymorphism(context):
+    context.set_up_mapper()
 
     class Pet(Model):
         __table_name__ = "pets"
@@ -601,17 +627,19 @@ def polymorphism(d):
 
     sync_table(Cat)
     sync_table(Dog)
-    d.tried("cat", lambda: Cat.create(owner="a", name="tom", cuteness=1.5))
-    d.tried("dog", lambda: Dog.create(owner="a", name="rex", fierceness=2.5))
-    d.show("all", [(type(pet).__name__, pet.name) for pet in Pet.objects(owner="a")])
-    d.tried("cats", lambda: [cat.name for cat in Cat.objects(owner="a").allow_filtering()])
-    d.tried("wrong class", lambda: Cat.get(owner="a", name="rex"))
-    d.tried("dogs", lambda: Dog.objects(owner="a", name="rex").first())
-    d.tried("base value", lambda: Pet.__discriminator_value__)
+    context.record_call("cat", lambda: Cat.create(owner="a", name="tom", cuteness=1.5))
+    context.record_call("dog", lambda: Dog.create(owner="a", name="rex", fierceness=2.5))
+    context.record("all", [(type(pet).__name__, pet.name) for pet in Pet.objects(owner="a")])
+    context.record_call(
+        "cats", lambda: [cat.name for cat in Cat.objects(owner="a").allow_filtering()]
+    )
+    context.record_call("wrong class", lambda: Cat.get(owner="a", name="rex"))
+    context.record_call("dogs", lambda: Dog.objects(owner="a", name="rex").first())
+    context.record_call("base value", lambda: Pet.__discriminator_value__)
 
 
-def inheritance(d):
-    d.mapper()
+def inheritance(context):
+    context.set_up_mapper()
 
     class Base(Model):
         __abstract__ = True
@@ -629,96 +657,110 @@ def inheritance(d):
         b = columns.Text()
 
     for model in (One, Two):
-        d.tried(f"sync {model.__name__}", sync_table, model)
-        d.tried(f"create {model.__name__}", model.create, id=1)
-        d.show(f"method {model.__name__}", model.get(id=1).double())
-        d.show(f"name {model.__name__}", model.column_family_name())
+        context.record_call(f"sync {model.__name__}", sync_table, model)
+        context.record_call(f"create {model.__name__}", model.create, id=1)
+        context.record(f"method {model.__name__}", model.get(id=1).double())
+        context.record(f"name {model.__name__}", model.column_family_name())
 
 
-def named_tables(d):
-    d.mapper()
+def named_tables(context):
+    context.set_up_mapper()
     session = connection.get_session()
-    session.execute(f"CREATE TABLE {d.keyspace}.things (k int, c int, v text, PRIMARY KEY (k, c))")
-    table = NamedTable(d.keyspace, "things")
+    session.execute(
+        f"CREATE TABLE {context.keyspace}.things (k int, c int, v text, PRIMARY KEY (k, c))"
+    )
+    table = NamedTable(context.keyspace, "things")
     for c in range(3):
-        session.execute(f"INSERT INTO {d.keyspace}.things (k, c, v) VALUES (1, {c}, 'v{c}')")
-    d.tried("all", lambda: list(table.objects))
-    d.tried("filter", lambda: list(table.objects.filter(k=1, c__gt=0)))
-    d.tried("attribute", lambda: list(table.objects.filter(table.column("k") == 1)))
-    d.tried("count", lambda: table.objects.count())
-    d.tried("get", lambda: table.objects.get(k=1, c=1))
-    d.tried("first", lambda: table.objects(k=1).first())
-    d.tried("missing", lambda: table.get(k=9, c=9))
-    d.tried("limit", lambda: len(list(table.all().limit(2))))
-    d.tried("order", lambda: [row["c"] for row in table.objects(k=1).order_by("-c")])
-    d.tried("update", lambda: table.objects(k=1, c=1).update(v="x"))
-    d.tried("delete", lambda: table.objects(k=1, c=2).delete())
-    d.tried("item", lambda: table.objects(k=1).first()["v"])
-    d.tried("attr", lambda: table.objects(k=1).first().v)
-    d.tried("name", lambda: table.column_family_name())
+        session.execute(f"INSERT INTO {context.keyspace}.things (k, c, v) VALUES (1, {c}, 'v{c}')")
+    context.record_call("all", lambda: list(table.objects))
+    context.record_call("filter", lambda: list(table.objects.filter(k=1, c__gt=0)))
+    context.record_call("attribute", lambda: list(table.objects.filter(table.column("k") == 1)))
+    context.record_call("count", lambda: table.objects.count())
+    context.record_call("get", lambda: table.objects.get(k=1, c=1))
+    context.record_call("first", lambda: table.objects(k=1).first())
+    context.record_call("missing", lambda: table.get(k=9, c=9))
+    context.record_call("limit", lambda: len(list(table.all().limit(2))))
+    context.record_call("order", lambda: [row["c"] for row in table.objects(k=1).order_by("-c")])
+    context.record_call("update", lambda: table.objects(k=1, c=1).update(v="x"))
+    context.record_call("delete", lambda: table.objects(k=1, c=2).delete())
+    context.record_call("item", lambda: table.objects(k=1).first()["v"])
+    context.record_call("attr", lambda: table.objects(k=1).first().v)
+    context.record_call("name", lambda: table.column_family_name())
 
 
-def contexts(d):
-    d.mapper()
+def contexts(context):
+    context.set_up_mapper()
     Person = _person()
     sync_table(Person)
-    other = f"{d.keyspace}_b"
-    d.tried("keyspace", create_keyspace_simple, other, 1)
+    other = f"{context.keyspace}_b"
+    context.record_call("keyspace", create_keyspace_simple, other, 1)
     sync_table(Person, keyspaces=[other])
     with ContextQuery(Person, keyspace=other) as Other:
-        d.tried("create", Other.create, id=1, first_name="there")
-        d.show("name", Other.column_family_name())
-        d.show("there", Other.objects.count())
-    d.show("here", Person.objects.count())
-    d.tried("using", lambda: Person.objects.using(keyspace=other).count())
-    d.tried("using create", lambda: Person.objects.using(keyspace=other).create(id=2))
-    d.tried("instance", lambda: Person(id=3).using(keyspace=other).save())
+        context.record_call("create", Other.create, id=1, first_name="there")
+        context.record("name", Other.column_family_name())
+        context.record("there", Other.objects.count())
+    context.record("here", Person.objects.count())
+    context.record_call("using", lambda: Person.objects.using(keyspace=other).count())
+    context.record_call("using create", lambda: Person.objects.using(keyspace=other).create(id=2))
+    context.record_call("instance", lambda: Person(id=3).using(keyspace=other).save())
     person = Person.objects.using(keyspace=other).get(id=1)
     person.first_name = "changed"
-    d.tried("save read", person.save)
-    d.show("changed", Person.objects.using(keyspace=other).get(id=1).first_name)
-    d.tried("wrong", lambda: Person.objects.using(keyspace="nosuch").count())
-    d.tried("connection", lambda: Person.objects.using(connection="nosuch").count())
-    d.tried("context wrong", lambda: ContextQuery(5).__enter__())
-    d.tried("context keyword", lambda: ContextQuery(Person, nosuch=1))
-    d.tried("drop", drop_keyspace, other)
+    context.record_call("save read", person.save)
+    context.record("changed", Person.objects.using(keyspace=other).get(id=1).first_name)
+    context.record_call("wrong", lambda: Person.objects.using(keyspace="nosuch").count())
+    context.record_call("connection", lambda: Person.objects.using(connection="nosuch").count())
+    context.record_call("context wrong", lambda: ContextQuery(5).__enter__())
+    context.record_call("context keyword", lambda: ContextQuery(Person, nosuch=1))
+    context.record_call("drop", drop_keyspace, other)
 
 
-def connections(d):
-    c = d.mapper()
+def connections(context):
+    c = context.set_up_mapper()
     Person = _person()
     sync_table(Person)
-    d.tried("register", c.register_connection, "second", [d.host], cluster_options={"port": d.port})
-    d.tried("again", c.register_connection, "second", [d.host], cluster_options={"port": d.port})
-    d.tried("get", lambda: c.get_connection("second").name)
-    d.tried("unknown", c.get_connection, "nosuch")
-    d.tried("session", lambda: type(c.get_session("second")))
-    d.tried("cluster", lambda: type(c.get_cluster()))
-    d.tried("execute", lambda: list(c.execute("SELECT key FROM system.local")))
-    d.tried(
+    context.record_call(
+        "register",
+        c.register_connection,
+        "second",
+        [context.host],
+        cluster_options={"port": context.port},
+    )
+    context.record_call(
+        "again",
+        c.register_connection,
+        "second",
+        [context.host],
+        cluster_options={"port": context.port},
+    )
+    context.record_call("get", lambda: c.get_connection("second").name)
+    context.record_call("unknown", c.get_connection, "nosuch")
+    context.record_call("session", lambda: type(c.get_session("second")))
+    context.record_call("cluster", lambda: type(c.get_cluster()))
+    context.record_call("execute", lambda: list(c.execute("SELECT key FROM system.local")))
+    context.record_call(
         "execute params",
         lambda: list(c.execute("SELECT key FROM system.local WHERE key = %(k)s", {"k": "local"})),
     )
-    d.tried(
+    context.record_call(
         "execute level",
         lambda: list(c.execute("SELECT key FROM system.local", consistency_level=1)),
     )
-    d.tried("using", lambda: Person.objects.using(connection="second").count())
-    d.tried("default", c.set_default_connection, "second")
-    d.tried("count", lambda: Person.objects.count())
-    d.tried("default back", c.set_default_connection, "default")
-    d.tried("unknown default", c.set_default_connection, "nosuch")
-    d.tried("unregister", c.unregister_connection, "second")
-    d.tried("unregister unknown", c.unregister_connection, "nosuch")
-    session = d.session()
-    d.tried("from session", c.register_connection, "third", session=session)
-    d.tried("count third", lambda: Person.objects.using(connection="third").count())
-    d.tried("set_session", c.set_session, session)
-    d.tried("after", lambda: Person.objects.count())
-    d.tried("row factory", lambda: session.row_factory)
+    context.record_call("using", lambda: Person.objects.using(connection="second").count())
+    context.record_call("default", c.set_default_connection, "second")
+    context.record_call("count", lambda: Person.objects.count())
+    context.record_call("default back", c.set_default_connection, "default")
+    context.record_call("unknown default", c.set_default_connection, "nosuch")
+    context.record_call("unregister", c.unregister_connection, "second")
+    context.record_call("unregister unknown", c.unregister_connection, "nosuch")
+    session = context.new_session()
+    context.record_call("from session", c.register_connection, "third", session=session)
+    context.record_call("count third", lambda: Person.objects.using(connection="third").count())
+    context.record_call("set_session", c.set_session, session)
+    context.record_call("after", lambda: Person.objects.count())
+    context.record_call("row factory", lambda: session.row_factory)
 
 
-def validation(d):
+def validation(context):
     class Checked(Model):
         id = columns.Integer(primary_key=True)
         short = columns.Text(max_length=3)
@@ -730,7 +772,7 @@ def validation(d):
             if self.must == "bad":
                 raise ValidationError("bad")
 
-    d.mapper()
+    context.set_up_mapper()
     sync_table(Checked)
     for name, values in {
         "short": {"short": "abcd"},
@@ -743,16 +785,18 @@ def validation(d):
         "bytes": {"must": b"x"},
         "number": {"must": 5},
     }.items():
-        d.tried(name, lambda values=values: Checked.create(**{"id": 1, "must": "x", **values}))
-        d.tried(
+        context.record_call(
+            name, lambda values=values: Checked.create(**{"id": 1, "must": "x", **values})
+        )
+        context.record_call(
             f"instance {name}",
             lambda values=values: Checked(**{"id": 2, "must": "x", **values}).validate(),
         )
-    d.show("class", issubclass(ValidationError, CQLEngineException))
+    context.record("class", issubclass(ValidationError, CQLEngineException))
 
 
-def values_of_columns(d):
-    d.mapper()
+def values_of_columns(context):
+    context.set_up_mapper()
     unique_id = uuid.UUID(int=7)
 
     class All(Model):
@@ -775,8 +819,8 @@ def values_of_columns(d):
         p = columns.Tuple(columns.Integer, columns.Text)
         q = columns.Duration()
 
-    d.tried("sync", sync_table, All)
-    d.tried(
+    context.record_call("sync", sync_table, All)
+    context.record_call(
         "create",
         lambda: All.create(
             id=unique_id,
@@ -798,10 +842,10 @@ def values_of_columns(d):
             p=(1, "a"),
         ),
     )
-    d.show("read", All.get(id=unique_id))
-    d.tried("nulls", lambda: All.create(id=uuid.UUID(int=8)))
-    d.show("read nulls", All.get(id=uuid.UUID(int=8)))
-    d.tried("text id", lambda: All.get(id=str(unique_id)).b)
+    context.record("read", All.get(id=unique_id))
+    context.record_call("nulls", lambda: All.create(id=uuid.UUID(int=8)))
+    context.record("read nulls", All.get(id=uuid.UUID(int=8)))
+    context.record_call("text id", lambda: All.get(id=str(unique_id)).b)
 
 
 _ = (DoesNotExist, MultipleObjectsReturned)

@@ -1,7 +1,9 @@
 """Metadata of keyspaces, tables, types, functions, views and indexes, and schema changes.
 
-Every function without an underscore is a program that each driver runs; `d` records the outcomes
-(see `tests.differential.worker`).
+Every function without an underscore is a program that each driver runs. `context` is a
+`ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
+`context.record(label, value)` records a value. `context.record_call(label, function, *arguments)`
+calls the function, records its result or error, and returns the result, or None after an error.
 """
 
 import re
@@ -53,10 +55,10 @@ def _make(session, keyspace, name):
         session.execute(text.format(ks=keyspace))
 
 
-def _record_metadata(d, cluster):
+def _record_metadata(context, cluster):
     """Record everything that the metadata says about the program's keyspace."""
-    keyspace = cluster.metadata.keyspaces[d.keyspace]
-    d.show(
+    keyspace = cluster.metadata.keyspaces[context.keyspace]
+    context.record(
         "keyspace",
         [
             keyspace.name,
@@ -66,28 +68,28 @@ def _record_metadata(d, cluster):
         ],
     )
     for name, table in sorted(keyspace.tables.items()):
-        d.show(
+        context.record(
             f"{name} columns",
             [
                 (column.name, column.cql_type, column.is_static, column.is_reversed)
                 for column in table.columns.values()
             ],
         )
-        d.show(
+        context.record(
             f"{name} keys",
             [
                 [column.name for column in part]
                 for part in (table.partition_key, table.clustering_key, table.primary_key)
             ],
         )
-        d.show(
+        context.record(
             f"{name} options",
             {
                 key: table.options.get(key)
                 for key in ("comment", "gc_grace_seconds", "default_time_to_live")
             },
         )
-        d.show(
+        context.record(
             f"{name} rest",
             [
                 table.is_cql_compatible,
@@ -98,19 +100,21 @@ def _record_metadata(d, cluster):
                 table.keyspace_name,
             ],
         )
-        d.tried(f"{name} query", lambda table=table: _text(table.as_cql_query(formatted=True)))
-        d.tried(f"{name} export", lambda table=table: _text(table.export_as_string()))
+        context.record_call(
+            f"{name} query", lambda table=table: _text(table.as_cql_query(formatted=True))
+        )
+        context.record_call(f"{name} export", lambda table=table: _text(table.export_as_string()))
     for name, user_type in sorted(keyspace.user_types.items()):
-        d.show(
+        context.record(
             f"type {name}",
             [user_type.name, user_type.keyspace, user_type.field_names, user_type.field_types],
         )
-        d.tried(
+        context.record_call(
             f"type {name} query",
             lambda user_type=user_type: _text(user_type.as_cql_query(formatted=True)),
         )
     for name, function in sorted(keyspace.functions.items()):
-        d.show(
+        context.record(
             f"function {name}",
             [
                 function.name,
@@ -122,9 +126,11 @@ def _record_metadata(d, cluster):
                 function.called_on_null_input,
             ],
         )
-        d.tried(f"function {name} query", lambda function=function: _text(function.as_cql_query()))
+        context.record_call(
+            f"function {name} query", lambda function=function: _text(function.as_cql_query())
+        )
     for name, aggregate in sorted(keyspace.aggregates.items()):
-        d.show(
+        context.record(
             f"aggregate {name}",
             [
                 aggregate.name,
@@ -136,16 +142,16 @@ def _record_metadata(d, cluster):
                 aggregate.return_type,
             ],
         )
-        d.tried(
+        context.record_call(
             f"aggregate {name} query", lambda aggregate=aggregate: _text(aggregate.as_cql_query())
         )
     for name, index in sorted(keyspace.indexes.items()):
-        d.show(
+        context.record(
             f"index {name}", [index.name, index.table_name, index.kind, dict(index.index_options)]
         )
-        d.tried(f"index {name} query", lambda index=index: _text(index.as_cql_query()))
+        context.record_call(f"index {name} query", lambda index=index: _text(index.as_cql_query()))
     for name, view in sorted(keyspace.views.items()):
-        d.show(
+        context.record(
             f"view {name}",
             [
                 view.name,
@@ -155,63 +161,70 @@ def _record_metadata(d, cluster):
                 list(view.columns),
             ],
         )
-        d.tried(f"view {name} query", lambda view=view: _text(view.as_cql_query()))
+        context.record_call(f"view {name} query", lambda view=view: _text(view.as_cql_query()))
 
 
-def made(d, name):
-    session = d.cluster().connect()
-    _make(session, d.keyspace, name)
-    _record_metadata(d, session.cluster)
+def made(context, name):
+    session = context.new_cluster().connect()
+    _make(session, context.keyspace, name)
+    _record_metadata(context, session.cluster)
     # The metadata is the same for a cluster that reads the schema only now.
-    other = d.cluster()
+    other = context.new_cluster()
     other.connect()
-    d.show(
+    context.record(
         "the same when it is read",
-        other.metadata.keyspaces[d.keyspace].export_as_string()
-        == session.cluster.metadata.keyspaces[d.keyspace].export_as_string(),
+        other.metadata.keyspaces[context.keyspace].export_as_string()
+        == session.cluster.metadata.keyspaces[context.keyspace].export_as_string(),
     )
 
 
-def refreshed(d):
-    cluster = d.cluster(schema_metadata_enabled=False)
+def refreshed(context):
+    cluster = context.new_cluster(schema_metadata_enabled=False)
     session = cluster.connect()
-    _make(session, d.keyspace, "types")
-    d.tried("not read", lambda: sorted(cluster.metadata.keyspaces))
+    _make(session, context.keyspace, "types")
+    context.record_call("not read", lambda: sorted(cluster.metadata.keyspaces))
     cluster.schema_metadata_enabled = True
-    d.tried("refresh", cluster.refresh_schema_metadata)
-    d.show("read", sorted(cluster.metadata.keyspaces[d.keyspace].tables))
+    context.record_call("refresh", cluster.refresh_schema_metadata)
+    context.record("read", sorted(cluster.metadata.keyspaces[context.keyspace].tables))
     for what in ("table", "user_type"):
-        d.tried(
-            f"unknown {what}", getattr(cluster, f"refresh_{what}_metadata"), d.keyspace, "nosuch"
+        context.record_call(
+            f"unknown {what}",
+            getattr(cluster, f"refresh_{what}_metadata"),
+            context.keyspace,
+            "nosuch",
         )
-    d.tried("unknown keyspace", cluster.refresh_keyspace_metadata, "nosuch")
+    context.record_call("unknown keyspace", cluster.refresh_keyspace_metadata, "nosuch")
 
 
-def futures_of_changes(d):
-    session = d.cluster().connect(d.keyspace)
+def futures_of_changes(context):
+    session = context.new_cluster().connect(context.keyspace)
     future = session.execute_async("CREATE TABLE t (k int PRIMARY KEY)")
-    d.show("rows", list(future.result()))
-    d.show("agreed", future.is_schema_agreed)
-    d.show("there", "t" in session.cluster.metadata.keyspaces[d.keyspace].tables)
+    context.record("rows", list(future.result()))
+    context.record("agreed", future.is_schema_agreed)
+    context.record("there", "t" in session.cluster.metadata.keyspaces[context.keyspace].tables)
     session.execute("ALTER TABLE t ADD v text")
-    d.show("column", list(session.cluster.metadata.keyspaces[d.keyspace].tables["t"].columns))
+    context.record(
+        "column", list(session.cluster.metadata.keyspaces[context.keyspace].tables["t"].columns)
+    )
     prepared = session.prepare("SELECT * FROM t")
     session.execute("ALTER TABLE t ADD w int")
     session.execute("INSERT INTO t (k, v, w) VALUES (1, 'a', 2)")
-    d.show("after", session.execute(prepared).one())
+    context.record("after", session.execute(prepared).one())
     session.execute("ALTER TABLE t DROP v")
-    d.show("dropped", session.execute(prepared).one())
+    context.record("dropped", session.execute(prepared).one())
     session.execute("DROP TABLE t")
-    d.show("gone", "t" in session.cluster.metadata.keyspaces[d.keyspace].tables)
-    d.tried("gone prepared", session.execute, prepared)
+    context.record("gone", "t" in session.cluster.metadata.keyspaces[context.keyspace].tables)
+    context.record_call("gone prepared", session.execute, prepared)
 
 
-def made_by_hand(d):
+def made_by_hand(context):
     table = TableMetadata("ks", "t")
-    d.tried("empty", lambda: [table.name, table.keyspace_name, table.columns, table.options])
-    d.tried("export", table.export_as_string)
-    d.tried("not connected", lambda: Cluster().metadata.keyspaces)
-    d.tried("no hosts", lambda: list(Cluster().metadata.all_hosts()))
-    d.tried("no control", lambda: Cluster().get_control_connection_host())
-    d.tried("refresh", lambda: Cluster().refresh_nodes())
-    d.tried("whole", lambda: d.cluster().metadata.export_schema_as_string())
+    context.record_call(
+        "empty", lambda: [table.name, table.keyspace_name, table.columns, table.options]
+    )
+    context.record_call("export", table.export_as_string)
+    context.record_call("not connected", lambda: Cluster().metadata.keyspaces)
+    context.record_call("no hosts", lambda: list(Cluster().metadata.all_hosts()))
+    context.record_call("no control", lambda: Cluster().get_control_connection_host())
+    context.record_call("refresh", lambda: Cluster().refresh_nodes())
+    context.record_call("whole", lambda: context.new_cluster().metadata.export_schema_as_string())

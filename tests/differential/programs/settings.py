@@ -1,7 +1,9 @@
 """Settings of clusters, profiles, statements and policies: their defaults, and odd values.
 
-Every function without an underscore is a program that each driver runs; `d` records the outcomes
-(see `tests.differential.worker`).
+Every function without an underscore is a program that each driver runs. `context` is a
+`ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
+`context.record(label, value)` records a value. `context.record_call(label, function, *arguments)`
+calls the function, records its result or error, and returns the result, or None after an error.
 """
 
 import uuid
@@ -81,20 +83,20 @@ ODD = {
 EACH = {"setting": SETTINGS, "wrong_kinds": SETTINGS}
 
 
-def setting(d, name):
+def setting(context, name):
     cluster = Cluster()
-    d.tried("default", getattr, cluster, name)
+    context.record_call("default", getattr, cluster, name)
     value = getattr(cluster, name, None)
-    d.tried("given", lambda: getattr(Cluster(**{name: value}), name))
-    d.tried("set", setattr, cluster, name, value)
+    context.record_call("given", lambda: getattr(Cluster(**{name: value}), name))
+    context.record_call("set", setattr, cluster, name, value)
 
 
-def wrong_kinds(d, name):
+def wrong_kinds(context, name):
     for label, value in ODD.items():
-        d.tried(label, lambda value=value: type(Cluster(**{name: value})))
+        context.record_call(label, lambda value=value: type(Cluster(**{name: value})))
 
 
-def used_settings(d):
+def used_settings(context):
     for label, settings in {
         "timeouts": {"connect_timeout": 10, "control_connection_timeout": 5},
         "no timeouts": {"connect_timeout": None, "control_connection_timeout": None},
@@ -112,14 +114,14 @@ def used_settings(d):
         "beta": {"allow_beta_protocol_version": True},
         "not ahead": {"prepare_on_all_hosts": False},
     }.items():
-        cluster = d.cluster(**settings)
-        session = d.tried(label, lambda cluster=cluster: cluster.connect().keyspace)
-        d.show(f"{label} version", cluster.protocol_version)
-        d.show(f"{label} keyspaces", "system" in cluster.metadata.keyspaces)
+        cluster = context.new_cluster(**settings)
+        session = context.record_call(label, lambda cluster=cluster: cluster.connect().keyspace)
+        context.record(f"{label} version", cluster.protocol_version)
+        context.record(f"{label} keyspaces", "system" in cluster.metadata.keyspaces)
         assert session is None
 
 
-def statements(d):
+def statements(context):
     for kind in (Statement, SimpleStatement, BatchStatement):
         arguments = ("x",) if kind is SimpleStatement else ()
         statement = kind(*arguments)
@@ -136,7 +138,7 @@ def statements(d):
             "query_string",
             "batch_type",
         ):
-            d.tried(f"{kind.__name__} {name}", getattr, statement, name)
+            context.record_call(f"{kind.__name__} {name}", getattr, statement, name)
             for label, value in {
                 "None": None,
                 "1": 1,
@@ -145,15 +147,19 @@ def statements(d):
                 "bytes": b"a",
                 "dict": {"a": b"b"},
             }.items():
-                d.tried(f"{kind.__name__} {name} {label}", setattr, statement, name, value)
-                d.tried(f"{kind.__name__} {name} {label} is", getattr, statement, name)
-        d.tried(f"{kind.__name__} text", lambda statement=statement: str(kind(*arguments)))
-    d.tried("no text", SimpleStatement)
-    d.tried("no str", lambda: SimpleStatement(5).query_string)
-    d.tried("key", lambda: SimpleStatement("x", routing_key=[b"a", b"b"]).routing_key)
-    d.tried("key bytes", lambda: SimpleStatement("x", routing_key=b"ab").routing_key)
-    d.tried("key wrong", lambda: SimpleStatement("x", routing_key=5).routing_key)
-    d.show(
+                context.record_call(
+                    f"{kind.__name__} {name} {label}", setattr, statement, name, value
+                )
+                context.record_call(f"{kind.__name__} {name} {label} is", getattr, statement, name)
+        context.record_call(
+            f"{kind.__name__} text", lambda statement=statement: str(kind(*arguments))
+        )
+    context.record_call("no text", SimpleStatement)
+    context.record_call("no str", lambda: SimpleStatement(5).query_string)
+    context.record_call("key", lambda: SimpleStatement("x", routing_key=[b"a", b"b"]).routing_key)
+    context.record_call("key bytes", lambda: SimpleStatement("x", routing_key=b"ab").routing_key)
+    context.record_call("key wrong", lambda: SimpleStatement("x", routing_key=5).routing_key)
+    context.record(
         "types",
         [
             (batch_type.name, batch_type.value, str(batch_type))
@@ -162,7 +168,7 @@ def statements(d):
     )
 
 
-def profiles(d):
+def profiles(context):
     for label, settings in {
         "nothing": {},
         "timeout": {"request_timeout": -1},
@@ -177,15 +183,15 @@ def profiles(d):
         "speculative": {"speculative_execution_policy": 5},
         "unknown": {"nosuch": 1},
     }.items():
-        d.tried(label, lambda settings=settings: type(ExecutionProfile(**settings)))
-        d.tried(
+        context.record_call(label, lambda settings=settings: type(ExecutionProfile(**settings)))
+        context.record_call(
             f"cluster {label}",
             lambda settings=settings: type(
                 Cluster(execution_profiles={"x": ExecutionProfile(**settings)})
             ),
         )
-    d.tried("not a profile", lambda: Cluster(execution_profiles={"x": 5}))
-    d.tried("list", lambda: Cluster(execution_profiles=[]))
+    context.record_call("not a profile", lambda: Cluster(execution_profiles={"x": 5}))
+    context.record_call("list", lambda: Cluster(execution_profiles=[]))
 
 
 def _hosts(count=4):
@@ -199,7 +205,7 @@ def _hosts(count=4):
     ]
 
 
-def balancing(d):
+def balancing(context):
     hosts = _hosts()
     for index, host in enumerate(hosts):
         host.set_location_info(f"dc{index % 2}", "r")
@@ -216,32 +222,32 @@ def balancing(d):
         "dc empty": lambda: DCAwareRoundRobinPolicy(""),
     }
     for name, make in policies.items():
-        policy = d.tried(name, make)
+        policy = context.record_call(name, make)
         if policy is None:
             continue
         cluster = mock.Mock(spec=Cluster, contact_points=["10.0.0.0"], endpoints_resolved=[])
         cluster.metadata = mock.Mock(spec=Metadata)
         cluster.metadata.get_replicas.return_value = [hosts[2]]
-        d.tried(f"{name} populate", policy.populate, cluster, hosts)
-        d.tried(f"{name} distances", lambda p=policy: [p.distance(h) for h in hosts])
+        context.record_call(f"{name} populate", policy.populate, cluster, hosts)
+        context.record_call(f"{name} distances", lambda p=policy: [p.distance(h) for h in hosts])
         plan = lambda p=policy: sorted(h.address for h in p.make_query_plan())  # noqa: E731
-        d.tried(f"{name} plan", plan)
-        d.tried(
+        context.record_call(f"{name} plan", plan)
+        context.record_call(
             f"{name} first",
             lambda p=policy: (
                 next(iter(p.make_query_plan("ks", Statement(routing_key=b"a", keyspace="ks"))))
                 in hosts
             ),
         )
-        d.tried(f"{name} down", policy.on_down, hosts[1])
-        d.tried(f"{name} after down", plan)
-        d.tried(f"{name} up", policy.on_up, hosts[1])
-        d.tried(f"{name} removed", policy.on_remove, hosts[2])
-        d.tried(f"{name} after removed", plan)
-        d.tried(f"{name} added", policy.on_add, hosts[2])
-        d.tried(f"{name} after added", plan)
-        d.tried(f"{name} supported", policy.check_supported)
-        d.tried(
+        context.record_call(f"{name} down", policy.on_down, hosts[1])
+        context.record_call(f"{name} after down", plan)
+        context.record_call(f"{name} up", policy.on_up, hosts[1])
+        context.record_call(f"{name} removed", policy.on_remove, hosts[2])
+        context.record_call(f"{name} after removed", plan)
+        context.record_call(f"{name} added", policy.on_add, hosts[2])
+        context.record_call(f"{name} after added", plan)
+        context.record_call(f"{name} supported", policy.check_supported)
+        context.record_call(
             f"{name} again",
             lambda p=policy: (
                 len({tuple(h.address for h in p.make_query_plan()) for _ in range(8)}) > 1
@@ -249,19 +255,19 @@ def balancing(d):
         )
 
 
-def retrying(d):
+def retrying(context):
     for kind in (
         "RetryPolicy",
         "FallthroughRetryPolicy",
         "DowngradingConsistencyRetryPolicy",
         "NeverRetryPolicy",
     ):
-        policy = d.tried(kind, lambda kind=kind: getattr(policies, kind)())
+        policy = context.record_call(kind, lambda kind=kind: getattr(policies, kind)())
         if policy is None:
             continue
         for number in range(2):
             for got, data in ((0, False), (1, False), (2, False), (2, True)):
-                d.tried(
+                context.record_call(
                     f"{kind} read {number} {got} {data}",
                     policy.on_read_timeout,
                     None,
@@ -273,7 +279,7 @@ def retrying(d):
                 )
             for write in range(6):
                 for got in (0, 1):
-                    d.tried(
+                    context.record_call(
                         f"{kind} write {number} {write} {got}",
                         policy.on_write_timeout,
                         None,
@@ -284,7 +290,7 @@ def retrying(d):
                         number,
                     )
             for alive in range(4):
-                d.tried(
+                context.record_call(
                     f"{kind} unavailable {number} {alive}",
                     policy.on_unavailable,
                     None,
@@ -293,7 +299,7 @@ def retrying(d):
                     alive,
                     number,
                 )
-            d.tried(
+            context.record_call(
                 f"{kind} error {number}",
                 policy.on_request_error,
                 None,
@@ -301,17 +307,17 @@ def retrying(d):
                 ValueError(),
                 number,
             )
-    d.show(
+    context.record(
         "numbers",
         [RetryPolicy.RETRY, RetryPolicy.RETHROW, RetryPolicy.IGNORE, RetryPolicy.RETRY_NEXT_HOST],
     )
-    d.show(
+    context.record(
         "kinds",
         [WriteType.SIMPLE, WriteType.BATCH, WriteType.name_to_value, WriteType.value_to_name],
     )
 
 
-def reconnecting(d):
+def reconnecting(context):
     for name, make in {
         "constant": lambda: ConstantReconnectionPolicy(1.5, 3),
         "endless": lambda: ConstantReconnectionPolicy(2.0, None),
@@ -324,9 +330,9 @@ def reconnecting(d):
         "exponential negative": lambda: ExponentialReconnectionPolicy(-1.0, 8.0),
         "exponential huge": lambda: ExponentialReconnectionPolicy(1.0, 8.0, 100),
     }.items():
-        policy = d.tried(name, make)
+        policy = context.record_call(name, make)
         if policy is not None:
-            d.tried(
+            context.record_call(
                 f"{name} schedule",
                 lambda p=policy: [
                     0.8 <= delay / base <= 1.2
@@ -337,7 +343,7 @@ def reconnecting(d):
                     )
                 ][:1],
             )
-            d.tried(
+            context.record_call(
                 f"{name} length",
                 lambda p=policy: sum(
                     1 for _, delay in zip(range(100), p.new_schedule(), strict=False)
@@ -345,27 +351,27 @@ def reconnecting(d):
             )
 
 
-def speculating(d):
+def speculating(context):
     policy = ConstantSpeculativeExecutionPolicy(0.5, 2)
     plan = policy.new_plan("ks", Statement())
-    d.show("plan", [plan.next_execution(None) for _ in range(4)])
-    d.tried(
+    context.record("plan", [plan.next_execution(None) for _ in range(4)])
+    context.record_call(
         "none",
         lambda: policies.NoSpeculativeExecutionPolicy().new_plan("ks", None).next_execution(None),
     )
-    d.tried(
+    context.record_call(
         "base",
         lambda: policies.SpeculativeExecutionPolicy().new_plan("ks", None).next_execution(None),
     )
 
 
-def hosts_and_endpoints(d):
+def hosts_and_endpoints(context):
     endpoint, same, other = (
         DefaultEndPoint("10.0.0.1", 9042),
         DefaultEndPoint("10.0.0.1", 9042),
         DefaultEndPoint("10.0.0.2", 9042),
     )
-    d.show(
+    context.record(
         "equal",
         [
             endpoint == same,
@@ -394,8 +400,8 @@ def hosts_and_endpoints(d):
         "dse_version",
         "dse_workload",
     ):
-        d.tried(name, getattr, host, name)
-    d.tried(
+        context.record_call(name, getattr, host, name)
+    context.record_call(
         "equal hosts",
         lambda: [
             host == Host(same, SimpleConvictionPolicy, host_id=ONE),
@@ -403,17 +409,21 @@ def hosts_and_endpoints(d):
             host == endpoint,
         ],
     )
-    d.tried("text host", lambda: [str(host), repr(host)])
-    d.tried("address text", lambda: Host("10.0.0.1", SimpleConvictionPolicy, host_id=ONE).address)
-    d.tried("no policy", lambda: Host(endpoint, None))
-    d.tried("no point", lambda: Host(None, SimpleConvictionPolicy))
-    d.tried("sni", lambda: str(SniEndPointFactory("proxy", 9999).create_from_sni("x")))
+    context.record_call("text host", lambda: [str(host), repr(host)])
+    context.record_call(
+        "address text", lambda: Host("10.0.0.1", SimpleConvictionPolicy, host_id=ONE).address
+    )
+    context.record_call("no policy", lambda: Host(endpoint, None))
+    context.record_call("no point", lambda: Host(None, SimpleConvictionPolicy))
+    context.record_call("sni", lambda: str(SniEndPointFactory("proxy", 9999).create_from_sni("x")))
     for name in ("LOCAL", "REMOTE", "IGNORED"):
-        d.tried(name, lambda name=name: getattr(HostDistance, name) is not None)
+        context.record_call(name, lambda name=name: getattr(HostDistance, name) is not None)
 
 
-def versions_of_the_protocol(d):
-    d.show("lower", [ProtocolVersion.get_lower_supported(version) for version in (66, 65, 6, 5, 4)])
+def versions_of_the_protocol(context):
+    context.record(
+        "lower", [ProtocolVersion.get_lower_supported(version) for version in (66, 65, 6, 5, 4)]
+    )
     for name in (
         "V3",
         "V4",
@@ -426,7 +436,7 @@ def versions_of_the_protocol(d):
         "MIN_SUPPORTED",
         "MAX_SUPPORTED",
     ):
-        d.tried(name, getattr, ProtocolVersion, name)
+        context.record_call(name, getattr, ProtocolVersion, name)
     for name in (
         "uses_int_query_flags",
         "uses_prepare_flags",
@@ -436,15 +446,15 @@ def versions_of_the_protocol(d):
         "uses_prepared_metadata",
         "has_checksumming_support",
     ):
-        d.tried(
+        context.record_call(
             name,
             lambda name=name: [getattr(ProtocolVersion, name)(version) for version in (3, 4, 5)],
         )
-    d.tried("wrong", lambda: Cluster(protocol_version=2).protocol_version)
-    d.tried("wrong 99", lambda: Cluster(protocol_version=99).protocol_version)
+    context.record_call("wrong", lambda: Cluster(protocol_version=2).protocol_version)
+    context.record_call("wrong 99", lambda: Cluster(protocol_version=99).protocol_version)
 
 
-def contact_points(d):
+def contact_points(context):
     for label, points in {
         "tuple with port": [("127.0.0.1", 9999)],
         "mixed": ["127.0.0.1", ("127.0.0.2", 1)],
@@ -459,25 +469,25 @@ def contact_points(d):
         "ipv6": ["::1"],
         "none in it": [None],
     }.items():
-        cluster = d.tried(label, lambda points=points: Cluster(points))
+        cluster = context.record_call(label, lambda points=points: Cluster(points))
         if cluster is not None:
-            d.tried(
+            context.record_call(
                 f"{label} resolved",
                 lambda c=cluster: sorted(str(endpoint) for endpoint in c.endpoints_resolved),
             )
     for port in (0, 65535, 65536, -1, "9042", None):
-        d.tried(f"port {port!r}", lambda port=port: Cluster(port=port).port)
+        context.record_call(f"port {port!r}", lambda port=port: Cluster(port=port).port)
 
 
-def authentication(d):
+def authentication(context):
     for credentials in (("a", "b"), ("", ""), (None, None), ("ä", "ö"), (5, 6)):
-        provider = d.tried(f"{credentials}", PlainTextAuthProvider, *credentials)
-        d.tried(
+        provider = context.record_call(f"{credentials}", PlainTextAuthProvider, *credentials)
+        context.record_call(
             f"{credentials} response",
             lambda p=provider: bytes(p.new_authenticator("h").initial_response()),
         )
-        d.tried(
+        context.record_call(
             f"{credentials} challenge",
             lambda p=provider: bytes(p.new_authenticator("h").evaluate_challenge(b"PLAIN-START")),
         )
-    d.tried("no password", lambda: PlainTextAuthProvider("a"))
+    context.record_call("no password", lambda: PlainTextAuthProvider("a"))

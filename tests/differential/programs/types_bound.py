@@ -1,7 +1,9 @@
 """Writes values of many types into columns of each type: bound, and as literals in a statement.
 
-Every function without an underscore is a program that each driver runs; `d` records the outcomes
-(see `tests.differential.worker`).
+Every function without an underscore is a program that each driver runs. `context` is a
+`ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
+`context.record(label, value)` records a value. `context.record_call(label, function, *arguments)`
+calls the function, records its result or error, and returns the result, or None after an error.
 """
 
 import datetime
@@ -234,41 +236,45 @@ def _table(kind):
 EACH = {"bound": TYPES, "literal": TYPES, "literal_by_name": TYPES[:20], "read_again": TYPES}
 
 
-def bound(d, kind):
-    s = d.shared
-    insert = s.prepare(f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)")
+def bound(context, kind):
+    session = context.shared_session
+    insert = session.prepare(f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)")
     for name in VALUES:
-        d.tried(name, s.execute, insert, (name, _value(name)))
+        context.record_call(name, session.execute, insert, (name, _value(name)))
     # In turbocql, `values` is a subclass of list. Compare only its items.
-    d.show("bytes", list(insert.bind(("a", None)).values))
+    context.record("bytes", list(insert.bind(("a", None)).values))
 
 
-def literal(d, kind):
-    s = d.shared
+def literal(context, kind):
+    session = context.shared_session
     text = f"INSERT INTO {_table(kind)} (k, v) VALUES (%s, %s)"
     for name in VALUES:
         if name != "unset":
-            d.tried(name, s.execute, text, (name.replace("'", ""), _value(name)))
+            context.record_call(name, session.execute, text, (name.replace("'", ""), _value(name)))
 
 
-def literal_by_name(d, kind):
-    s = d.shared
+def literal_by_name(context, kind):
+    session = context.shared_session
     text = f"INSERT INTO {_table(kind)} (k, v) VALUES (%(key)s, %(value)s)"
     for name in list(VALUES)[::3]:
         if name != "unset":
-            d.tried(name, s.execute, text, {"key": f"n{name}", "value": _value(name), "no": 1})
+            context.record_call(
+                name, session.execute, text, {"key": f"n{name}", "value": _value(name), "no": 1}
+            )
 
 
-def read_again(d, kind):
+def read_again(context, kind):
     """Write each value again, and read those that could be written."""
-    s = d.shared
-    insert = s.prepare(f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)")
+    session = context.shared_session
+    insert = session.prepare(f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)")
     for name in VALUES:
         try:
-            s.execute(insert, (name, _value(name)))
+            session.execute(insert, (name, _value(name)))
         except Exception:
             continue
         text = f"SELECT v FROM {_table(kind)} WHERE k = %s"
-        d.tried(name, lambda name=name, text=text: s.execute(text, (name,)).one())
-    rows = s.execute(f"SELECT * FROM {_table(kind)} LIMIT 0")
-    d.show("types", [column_type.cql_parameterized_type() for column_type in rows.column_types])
+        context.record_call(name, lambda name=name, text=text: session.execute(text, (name,)).one())
+    rows = session.execute(f"SELECT * FROM {_table(kind)} LIMIT 0")
+    context.record(
+        "types", [column_type.cql_parameterized_type() for column_type in rows.column_types]
+    )

@@ -1,7 +1,9 @@
 """Values and helpers that need no server: util, encoder, types, marshal, murmur3, timestamps.
 
-Every function without an underscore is a program that each driver runs; `d` records the outcomes
-(see `tests.differential.worker`).
+Every function without an underscore is a program that each driver runs. `context` is a
+`ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
+`context.record(label, value)` records a value. `context.record_call(label, function, *arguments)`
+calls the function, records its result or error, and returns the result, or None after an error.
 """
 
 import datetime
@@ -79,33 +81,33 @@ ODD = {
 }
 
 
-def encoding(d):
+def encoding(context):
     encoder = Encoder()
     for name, value in ODD.items():
-        d.tried(name, encoder.cql_encode_all_types, value)
-        d.tried(f"{name} as text", encoder.cql_encode_all_types, value, True)
-        d.tried(f"{name} quoted", cql_quote, value)
-        d.tried(f"{name} in a list", encoder.cql_encode_list_collection, [value])
-        d.tried(f"{name} in a tuple", encoder.cql_encode_tuple, (value,))
-        d.tried(f"{name} in a map", encoder.cql_encode_map_collection, {"k": value})
-        d.tried(f"{name} in a sequence", encoder.cql_encode_sequence, [value])
-        d.tried(f"{name} bound", bind_params, "%s", (value,), encoder)
+        context.record_call(name, encoder.cql_encode_all_types, value)
+        context.record_call(f"{name} as text", encoder.cql_encode_all_types, value, True)
+        context.record_call(f"{name} quoted", cql_quote, value)
+        context.record_call(f"{name} in a list", encoder.cql_encode_list_collection, [value])
+        context.record_call(f"{name} in a tuple", encoder.cql_encode_tuple, (value,))
+        context.record_call(f"{name} in a map", encoder.cql_encode_map_collection, {"k": value})
+        context.record_call(f"{name} in a sequence", encoder.cql_encode_sequence, [value])
+        context.record_call(f"{name} bound", bind_params, "%s", (value,), encoder)
     for name in ("bytes", "date", "datetime", "none", "object", "str", "unicode", "set_collection"):
         for label, value in ODD.items():
-            d.tried(f"{name} of {label}", getattr(encoder, f"cql_encode_{name}"), value)
+            context.record_call(f"{name} of {label}", getattr(encoder, f"cql_encode_{name}"), value)
 
 
-def encoders_of_programs(d):
+def encoders_of_programs(context):
     encoder = Encoder()
     encoder.mapping[tuple] = encoder.cql_encode_tuple
     encoder.mapping[int] = lambda value: f"int:{value}"
     encoder.mapping[_Text] = lambda value: "mine"
     for value in ((1, 2), 5, True, _Text("x"), [1], {"a": 1}):
-        d.tried(f"{value!r}", encoder.cql_encode_all_types, value)
-    d.show("kinds", sorted(kind.__name__ for kind in Encoder().mapping))
+        context.record_call(f"{value!r}", encoder.cql_encode_all_types, value)
+    context.record("kinds", sorted(kind.__name__ for kind in Encoder().mapping))
 
 
-def interpolation(d):
+def interpolation(context):
     for text, parameters in (
         ("%s", (1,)),
         ("%s %s", (1, "a")),
@@ -129,10 +131,10 @@ def interpolation(d):
         ("%s", ({1},)),
         ("%(a)", {"a": 1}),
     ):
-        d.tried(f"{text} {parameters}", bind_params, text, parameters, Encoder())
+        context.record_call(f"{text} {parameters}", bind_params, text, parameters, Encoder())
 
 
-def temporal(d):
+def temporal(context):
     for value in (
         0,
         5,
@@ -150,12 +152,12 @@ def temporal(d):
         datetime.datetime(2020, 1, 2, 23),
         "2020-1-2",
     ):
-        day = d.tried(f"Date {value!r}", util.Date, value)
+        day = context.record_call(f"Date {value!r}", util.Date, value)
         if day is not None:
-            d.tried(f"Date {value!r} date", day.date)
-            d.tried(f"Date {value!r} seconds", lambda day=day: day.seconds)
-            d.tried(f"Date {value!r} repr", repr, day)
-            d.tried(f"Date {value!r} days", lambda day=day: day.days_from_epoch)
+            context.record_call(f"Date {value!r} date", day.date)
+            context.record_call(f"Date {value!r} seconds", lambda day=day: day.seconds)
+            context.record_call(f"Date {value!r} repr", repr, day)
+            context.record_call(f"Date {value!r} days", lambda day=day: day.days_from_epoch)
     for value in (
         0,
         1,
@@ -173,16 +175,16 @@ def temporal(d):
         "01:02:03.123456789",
         "01:02",
     ):
-        time = d.tried(f"Time {value!r}", util.Time, value)
+        time = context.record_call(f"Time {value!r}", util.Time, value)
         if time is not None:
-            d.tried(f"Time {value!r} time", time.time)
-            d.tried(
+            context.record_call(f"Time {value!r} time", time.time)
+            context.record_call(
                 f"Time {value!r} parts",
                 lambda t=time: [t.hour, t.minute, t.second, t.nanosecond, t.nanosecond_time],
             )
-            d.tried(f"Time {value!r} repr", repr, time)
+            context.record_call(f"Time {value!r} repr", repr, time)
     date, same = util.Date(5), util.Date(5)
-    d.show(
+    context.record(
         "equal",
         [
             date == same,
@@ -194,7 +196,7 @@ def temporal(d):
         ],
     )
     a, b = util.Time(5), util.Time(5)
-    d.show(
+    context.record(
         "equal times",
         [a == b, a == datetime.time(0), a < util.Time(6), hash(a) == hash(b), a == 5, a == "x"],
     )
@@ -203,11 +205,11 @@ def temporal(d):
         (util.Duration(), util.Duration(0, 0, 0)),
         (util.Duration(1), util.Duration(2)),
     ):
-        d.show(f"{left} {right}", [left == right, left != right, str(left), repr(left)])
-    d.tried("order", lambda: util.Duration(1) < util.Duration(2))
+        context.record(f"{left} {right}", [left == right, left != right, str(left), repr(left)])
+    context.record_call("order", lambda: util.Duration(1) < util.Duration(2))
 
 
-def times(d):
+def times(context):
     for value in (
         0,
         1,
@@ -221,30 +223,34 @@ def times(d):
         None,
         "x",
     ):
-        d.tried(f"from {value!r}", util.datetime_from_timestamp, value)
-        d.tried(f"utc ms {value!r}", util.utc_datetime_from_ms_timestamp, value)
-        d.tried(f"max {value!r}", util.max_uuid_from_time, value)
-        d.tried(f"min {value!r}", util.min_uuid_from_time, value)
-        d.tried(f"uuid {value!r}", util.uuid_from_time, value, 5, 6)
+        context.record_call(f"from {value!r}", util.datetime_from_timestamp, value)
+        context.record_call(f"utc ms {value!r}", util.utc_datetime_from_ms_timestamp, value)
+        context.record_call(f"max {value!r}", util.max_uuid_from_time, value)
+        context.record_call(f"min {value!r}", util.min_uuid_from_time, value)
+        context.record_call(f"uuid {value!r}", util.uuid_from_time, value, 5, 6)
     for value in (
         datetime.datetime(2020, 1, 2, 3, 4, 5, 678901),
         datetime.datetime(1960, 1, 1),
         datetime.datetime(1, 1, 1),
         datetime.datetime(9999, 12, 31, 23, 59, 59, 999999),
     ):
-        d.tried(f"ms {value}", util.ms_timestamp_from_datetime, value)
-        d.tried(f"min {value}", util.min_uuid_from_time, value)
-        generated = d.tried(f"uuid {value}", util.uuid_from_time, value, 5, 6)
+        context.record_call(f"ms {value}", util.ms_timestamp_from_datetime, value)
+        context.record_call(f"min {value}", util.min_uuid_from_time, value)
+        generated = context.record_call(f"uuid {value}", util.uuid_from_time, value, 5, 6)
         if generated is not None:
-            d.tried(f"unix {value}", lambda m=generated: round(util.unix_time_from_uuid1(m), 3))
-    d.tried("wrong clock", util.uuid_from_time, 1, 5, 2**14)
-    d.tried("wrong node", util.uuid_from_time, 1, 2**48, 5)
-    d.tried("uuid4", util.datetime_from_uuid1, uuid.UUID("f47ac10b-58cc-4372-a567-0e02b2c3d479"))
-    d.tried("uuid1", util.datetime_from_uuid1, ONE)
-    d.show("extremes", [util.LOWEST_TIME_UUID, util.HIGHEST_TIME_UUID])
+            context.record_call(
+                f"unix {value}", lambda m=generated: round(util.unix_time_from_uuid1(m), 3)
+            )
+    context.record_call("wrong clock", util.uuid_from_time, 1, 5, 2**14)
+    context.record_call("wrong node", util.uuid_from_time, 1, 2**48, 5)
+    context.record_call(
+        "uuid4", util.datetime_from_uuid1, uuid.UUID("f47ac10b-58cc-4372-a567-0e02b2c3d479")
+    )
+    context.record_call("uuid1", util.datetime_from_uuid1, ONE)
+    context.record("extremes", [util.LOWEST_TIME_UUID, util.HIGHEST_TIME_UUID])
 
 
-def sorted_sets(d):
+def sorted_sets(context):
     values, other = util.sortedset([3, 1, 2, 1]), util.SortedSet([2, 3, 4])
     calls = {
         "self": lambda: values,
@@ -294,10 +300,10 @@ def sorted_sets(d):
         "sort": lambda: sorted([util.sortedset([2]), util.sortedset([1])]),
     }
     for name, call in calls.items():
-        d.tried(name, call)
+        context.record_call(name, call)
 
 
-def ordered_maps(d):
+def ordered_maps(context):
     mapping = util.OrderedMap([("b", 2), ("a", 1)])
     calls = {
         "self": lambda: mapping,
@@ -328,10 +334,10 @@ def ordered_maps(d):
         "hash": lambda: hash(mapping),
     }
     for name, call in calls.items():
-        d.tried(name, call)
+        context.record_call(name, call)
 
 
-def geometry(d):
+def geometry(context):
     shapes = {
         "point": lambda: util.Point(1, 2.5),
         "default": lambda: util.Point(),
@@ -346,34 +352,38 @@ def geometry(d):
         "distance wkt": lambda: util.Distance.from_wkt("DISTANCE ((1 2) 3)"),
     }
     for name, call in shapes.items():
-        value = d.tried(name, call)
+        value = context.record_call(name, call)
         if value is not None:
-            d.tried(f"{name} text", str, value)
-            d.tried(f"{name} repr", repr, value)
-            d.tried(
+            context.record_call(f"{name} text", str, value)
+            context.record_call(f"{name} repr", repr, value)
+            context.record_call(
                 f"{name} equal", lambda v=value, c=call: [v == c(), hash(v) == hash(c()), v == 1]
             )
 
 
-def ranges(d):
+def ranges(context):
     bound, precision = util.DateRangeBound, util.DateRangePrecision
     when = datetime.datetime(2020, 5, 6, 7, 8, 9, 123456)
     for name in sorted(precision.PRECISIONS):
-        rounded = d.tried(name, bound, when, name)
+        rounded = context.record_call(name, bound, when, name)
         if rounded is not None:
-            d.tried(f"{name} text", str, rounded)
-            d.tried(f"{name} milliseconds", lambda rounded=rounded: rounded.milliseconds)
-            d.tried(f"{name} rounded", rounded.datetime)
-            d.tried(f"{name} range", lambda rounded=rounded: str(util.DateRange(rounded, rounded)))
-            d.tried(
+            context.record_call(f"{name} text", str, rounded)
+            context.record_call(
+                f"{name} milliseconds", lambda rounded=rounded: rounded.milliseconds
+            )
+            context.record_call(f"{name} rounded", rounded.datetime)
+            context.record_call(
+                f"{name} range", lambda rounded=rounded: str(util.DateRange(rounded, rounded))
+            )
+            context.record_call(
                 f"{name} from", lambda rounded=rounded: str(util.DateRange(lower_bound=rounded))
             )
-    d.tried("both", lambda: util.DateRange(value=1, lower_bound=2))
-    d.tried("open", lambda: str(util.DateRange(value=util.OPEN_BOUND)))
-    d.tried("wrong", bound, when, "century")
+    context.record_call("both", lambda: util.DateRange(value=1, lower_bound=2))
+    context.record_call("open", lambda: str(util.DateRange(value=util.OPEN_BOUND)))
+    context.record_call("wrong", bound, when, "century")
 
 
-def versions(d):
+def versions(context):
     for left in (
         "1.0",
         "3.11.4",
@@ -388,10 +398,10 @@ def versions(d):
         "4.0-beta2",
         "4.1-rc1+build",
     ):
-        version = d.tried(left, util.Version, left)
+        version = context.record_call(left, util.Version, left)
         if version is None:
             continue
-        d.tried(
+        context.record_call(
             f"{left} parts",
             lambda version=version: [
                 version.major,
@@ -402,7 +412,7 @@ def versions(d):
             ],
         )
         for right in ("4.0", "4.0-beta1", "3.9"):
-            d.tried(
+            context.record_call(
                 f"{left} {right}",
                 lambda version=version, r=right: [
                     version < util.Version(r),
@@ -437,15 +447,15 @@ NAMES = (
 )
 
 
-def names_of_types(d):
+def names_of_types(context):
     for name in NAMES:
-        kind = d.tried(name, cqltypes.lookup_casstype, name)
+        kind = context.record_call(name, cqltypes.lookup_casstype, name)
         if kind is not None:
-            d.tried(f"{name} typename", lambda kind=kind: kind.typename)
-            d.tried(f"{name} cql", kind.cql_parameterized_type)
-            d.tried(f"{name} parameters", kind.cass_parameterized_type)
-            d.tried(f"{name} full", kind.cass_parameterized_type, True)
-            d.tried(f"{name} sub", lambda kind=kind: kind.subtypes)
+            context.record_call(f"{name} typename", lambda kind=kind: kind.typename)
+            context.record_call(f"{name} cql", kind.cql_parameterized_type)
+            context.record_call(f"{name} parameters", kind.cass_parameterized_type)
+            context.record_call(f"{name} full", kind.cass_parameterized_type, True)
+            context.record_call(f"{name} sub", lambda kind=kind: kind.subtypes)
     for text in (
         "int",
         "list<int>",
@@ -456,9 +466,9 @@ def names_of_types(d):
         "vector<float, 3>",
         "",
     ):
-        d.tried(f"to {text}", cqltypes.cqltype_to_python, text)
-        d.tried(f"strip {text}", cqltypes.strip_frozen, text)
-        d.tried(f"typename {text}", cqltypes.cql_typename, text)
+        context.record_call(f"to {text}", cqltypes.cqltype_to_python, text)
+        context.record_call(f"strip {text}", cqltypes.strip_frozen, text)
+        context.record_call(f"typename {text}", cqltypes.cql_typename, text)
 
 
 # Values to encode, by the name of the type.
@@ -496,17 +506,17 @@ CODED = {
 EACH = {"coding": list(CODED), "decoding": list(CODED)}
 
 
-def coding(d, name):
+def coding(context, name):
     kind = cqltypes.lookup_casstype(name)
     for value in CODED[name]:
         for version in (3, 4, 5):
-            encoded = d.tried(f"{value!r} {version}", kind.to_binary, value, version)
+            encoded = context.record_call(f"{value!r} {version}", kind.to_binary, value, version)
             if encoded is not None:
-                d.tried(f"{value!r} {version} back", kind.from_binary, encoded, version)
-        d.tried(f"{value!r} serialize", kind.serialize, value, 4)
+                context.record_call(f"{value!r} {version} back", kind.from_binary, encoded, version)
+        context.record_call(f"{value!r} serialize", kind.serialize, value, 4)
 
 
-def decoding(d, name):
+def decoding(context, name):
     kind = cqltypes.lookup_casstype(name)
     for data in (
         None,
@@ -522,35 +532,41 @@ def decoding(d, name):
         b"\xff\xff\xff\xff",
         b"\0\0\0\0",
     ):
-        d.tried(f"{data!r}", kind.from_binary, data, 4)
+        context.record_call(f"{data!r}", kind.from_binary, data, 4)
 
 
-def packing(d):
+def packing(context):
     for value in (0, 1, -1, 127, 128, 255, -128, -129, 2**31, 2**63, -(2**63), 2**100):
-        d.tried(f"varint {value}", marshal.varint_pack, value)
-        d.tried(f"zig {value}", marshal.encode_zig_zag, value)
-        d.tried(f"vints {value}", marshal.vints_pack, [value])
-        d.tried(f"uvint {value}", marshal.uvint_pack, value)
+        context.record_call(f"varint {value}", marshal.varint_pack, value)
+        context.record_call(f"zig {value}", marshal.encode_zig_zag, value)
+        context.record_call(f"vints {value}", marshal.vints_pack, [value])
+        context.record_call(f"uvint {value}", marshal.uvint_pack, value)
         for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"):
-            d.tried(f"{name} {value}", getattr(marshal, f"{name}_pack"), value)
+            context.record_call(f"{name} {value}", getattr(marshal, f"{name}_pack"), value)
     for data in (b"", b"\0", b"\xff", b"\x00\xff", b"\x80", b"\xf0\1\2\3\4", b"\1\2\3\4\5\6\7\10"):
-        d.tried(f"unvarint {data!r}", marshal.varint_unpack, data)
-        d.tried(f"unvints {data!r}", marshal.vints_unpack, data)
+        context.record_call(f"unvarint {data!r}", marshal.varint_unpack, data)
+        context.record_call(f"unvints {data!r}", marshal.vints_unpack, data)
         for name in ("int8", "int16", "int32", "int64", "float", "double"):
-            d.tried(f"un{name} {data!r}", getattr(marshal, f"{name}_unpack"), data)
+            context.record_call(f"un{name} {data!r}", getattr(marshal, f"{name}_unpack"), data)
 
 
-def tokens(d):
+def tokens(context):
     for key in (b"", b"a", b"\0\0\0\1", b"\xff" * 17, b"x" * 31, "text"):
         for name in ("Murmur3Token", "MD5Token", "BytesToken"):
             kind = getattr(metadata, name)
-            d.tried(f"{name} {key!r}", lambda kind=kind, key=key: kind.from_key(key).value)
-            d.tried(f"{name} hash {key!r}", lambda kind=kind, key=key: kind.hash_fn(key))
+            context.record_call(
+                f"{name} {key!r}", lambda kind=kind, key=key: kind.from_key(key).value
+            )
+            context.record_call(
+                f"{name} hash {key!r}", lambda kind=kind, key=key: kind.hash_fn(key)
+            )
     for name, value in (("Murmur3Token", "5"), ("Murmur3Token", "x"), ("BytesToken", "abcd")):
         kind = getattr(metadata, name)
-        d.tried(f"{name} {value}", lambda kind=kind, value=value: kind.from_string(value).value)
+        context.record_call(
+            f"{name} {value}", lambda kind=kind, value=value: kind.from_string(value).value
+        )
     token, other = metadata.Murmur3Token(5), metadata.Murmur3Token(7)
-    d.show(
+    context.record(
         "order",
         [
             token < other,
@@ -559,11 +575,11 @@ def tokens(d):
             token != other,
         ],
     )
-    d.tried("text", str, token)
-    d.tried("repr", repr, token)
+    context.record_call("text", str, token)
+    context.record_call("repr", repr, token)
 
 
-def quoting(d):
+def quoting(context):
     for name in (
         "abc",
         "Abc",
@@ -584,15 +600,15 @@ def quoting(d):
         None,
     ):
         for function in ("maybe_escape_name", "protect_name", "is_valid_name", "escape_name"):
-            d.tried(f"{function} {name!r}", getattr(metadata, function), name)
+            context.record_call(f"{function} {name!r}", getattr(metadata, function), name)
     for value in ("it's", 5, None, True, 1.5, b"x"):
-        d.tried(f"value {value!r}", metadata.protect_value, value)
-    d.tried("names", metadata.protect_names, ["a", "B"])
-    d.show("reserved", sorted(metadata.cql_keywords_reserved)[:60])
-    d.show("unreserved", len(metadata.cql_keywords_unreserved) > 50)
+        context.record_call(f"value {value!r}", metadata.protect_value, value)
+    context.record_call("names", metadata.protect_names, ["a", "B"])
+    context.record("reserved", sorted(metadata.cql_keywords_reserved)[:60])
+    context.record("unreserved", len(metadata.cql_keywords_unreserved) > 50)
 
 
-def replication(d):
+def replication(context):
     for name, options in (
         ("SimpleStrategy", {"replication_factor": "3"}),
         ("SimpleStrategy", {}),
@@ -607,16 +623,16 @@ def replication(d):
         ("", {}),
         (None, {}),
     ):
-        strategy = d.tried(
+        strategy = context.record_call(
             f"{name} {options}", metadata.ReplicationStrategy.create, name, dict(options)
         )
         if strategy is not None:
-            d.tried(f"{name} {options} export", strategy.export_for_schema)
-            d.tried(f"{name} {options} factor", lambda m=strategy: m.replication_factor)
-            d.tried(f"{name} {options} name", lambda m=strategy: m.name)
-            d.tried(f"{name} {options} equal", lambda m=strategy: m == m)
+            context.record_call(f"{name} {options} export", strategy.export_for_schema)
+            context.record_call(f"{name} {options} factor", lambda m=strategy: m.replication_factor)
+            context.record_call(f"{name} {options} name", lambda m=strategy: m.name)
+            context.record_call(f"{name} {options} equal", lambda m=strategy: m == m)
     for value in ("3", "3/1", 3, "x", "0", None):
-        d.tried(
+        context.record_call(
             f"factor {value!r}",
             lambda v=value: [
                 metadata.ReplicationFactor.create(v).all_replicas,
@@ -626,11 +642,11 @@ def replication(d):
         )
 
 
-def clocks(d):
+def clocks(context):
     generator = MonotonicTimestampGenerator()
     for now, last in ((10, 5), (5, 10), (7, 7), (0, 0)):
-        d.tried(f"{now} {last}", generator._next_timestamp, now, last)
+        context.record_call(f"{now} {last}", generator._next_timestamp, now, last)
     many = [generator() for _ in range(1000)]
-    d.show("grows", all(a < b for a, b in itertools.pairwise(many)))
+    context.record("grows", all(a < b for a, b in itertools.pairwise(many)))
     for name in ("warn_on_drift", "warning_threshold", "warning_interval"):
-        d.tried(name, getattr, generator, name)
+        context.record_call(name, getattr, generator, name)
