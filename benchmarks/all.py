@@ -34,21 +34,23 @@ def scripts() -> list[Path]:
     return [path for path in candidates if path.name != Path(__file__).name]
 
 
-def measure(chosen: Sequence[Path], options: argparse.Namespace) -> tuple[list[Any], list[str]]:
+def measure(
+    chosen_scripts: Sequence[Path], options: argparse.Namespace
+) -> tuple[list[Any], list[str]]:
     """Run scripts; return the report (JSON) of each, and the names of those that failed."""
     reports: list[Any] = []
     failed = []
     arguments = ["--quick"] if options.quick else []
     with tempfile.TemporaryDirectory() as folder:
-        for number, script in enumerate(chosen, 1):
-            print(f"\n== {script.stem} ({number} of {len(chosen)})", flush=True)
+        for number, script in enumerate(chosen_scripts, 1):
+            print(f"\n== {script.stem} ({number} of {len(chosen_scripts)})", flush=True)
             report = Path(folder, f"{script.stem}.json")
-            extra = [*arguments, "--json", str(report)]
+            script_arguments = [*arguments, "--json", str(report)]
             if options.no_peers and "with_peers=True" in script.read_text():
-                extra.append("--no-peers")
+                script_arguments.append("--no-peers")
             if options.plots:
-                extra += ["--plot", str(options.plots / f"{script.stem}.png")]
-            if subprocess.run([sys.executable, str(script), *extra]).returncode:
+                script_arguments += ["--plot", str(options.plots / f"{script.stem}.png")]
+            if subprocess.run([sys.executable, str(script), *script_arguments]).returncode:
                 failed.append(script.stem)
             if report.exists():
                 command = " ".join([f"python benchmarks/{script.name}", *arguments])
@@ -69,23 +71,23 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="these scripts alone")
     options = parser.parse_args()
     by_name = {path.stem: path for path in scripts()}
-    if strangers := set(options.names) - by_name.keys():
-        parser.error(f"no benchmarks: {', '.join(sorted(strangers))}")
+    if unknown_names := set(options.names) - by_name.keys():
+        parser.error(f"no benchmarks: {', '.join(sorted(unknown_names))}")
     if options.plots:
         if not pictures.can_draw():
             parser.error("--plots needs matplotlib: pip install matplotlib")
         options.plots.mkdir(parents=True, exist_ok=True)
     need_driver()
-    takes = "2 minutes (--quick)" if options.quick else "40 minutes, more if peers are installed"
-    print(f"All benchmarks, one after the other: about {takes}", flush=True)
-    chosen = [by_name[name] for name in options.names or by_name]
-    reports, failed = measure(chosen, options)
+    duration = "2 minutes (--quick)" if options.quick else "40 minutes, more if peers are installed"
+    print(f"All benchmarks, one after the other: about {duration}", flush=True)
+    chosen_scripts = [by_name[name] for name in options.names or by_name]
+    reports, failed = measure(chosen_scripts, options)
     page = options.page or (QUICK_PAGE if options.quick else PAGE)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(page_of(reports))
-    drawn = bars.of_reports(reports)
-    if drawn is not None and page == PAGE:
-        PICTURE.write_text(drawn)
+    picture = bars.of_reports(reports)
+    if picture is not None and page == PAGE:
+        PICTURE.write_text(picture)
     print(f"\nfigures: {page}")
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)

@@ -71,8 +71,9 @@ def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
                         keep(memory, case, driver, blocks)
                 for face in faces(driver):
                     for case, figures in run(driver, EXECUTING, [face, *server, CASES]).items():
-                        kind = face.partition("-")[0]
-                        name = f"{case.partition(',')[0]}, {'aio' if kind == 'acsylla' else kind}"
+                        # acsylla is compared with the asyncio API.
+                        api = face.partition("-")[0]
+                        name = f"{case.partition(',')[0]}, {'aio' if api == 'acsylla' else api}"
                         keep(execute, name, driver, figures["us"])
     return build, memory, execute
 
@@ -96,24 +97,24 @@ def judge(bench: Benchmark, ours: str, build: Rows, memory: Rows, execute: Rows)
     if others:
         ratio = min(others) / many
         text = f"add_many beside the fastest peer's add: {ratio:.0f} times as fast"
-        bench.target(f"{text}, at least {BUILD_TARGET:.0f}", ratio >= BUILD_TARGET)
+        bench.add_target(f"{text}, at least {BUILD_TARGET:.0f}", ratio >= BUILD_TARGET)
     blocks = memory["add_many"][ours]
     text = f"blocks a row by add_many: {blocks:.2f}, at most {BLOCKS_TARGET:.0f}"
-    bench.target(text, blocks <= BLOCKS_TARGET)
+    bench.add_target(text, blocks <= BLOCKS_TARGET)
     for case, row in execute.items():
         text = f"{case}: {row[ours]:.1f} us, at most {EXECUTE_TARGET:.0f}"
-        bench.target(text, row[ours] <= EXECUTE_TARGET)
+        bench.add_target(text, row[ours] <= EXECUTE_TARGET)
 
 
 def main() -> int:
     bench = Benchmark(
         __doc__,
         "Batches built and executed, us of client CPU",
-        takes="1 minute",
-        quick="5 s",
+        duration_text="1 minute",
+        quick_duration_text="5 s",
         with_peers=True,
     )
-    bench.add("--passes", type=int, default=2, help="the least of so many counts")
+    bench.add_option("--passes", type=int, default=2, help="the least of so many counts")
     bench.start(passes=1)
     bench.need_program("cc")
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
@@ -123,10 +124,10 @@ def main() -> int:
     build, memory, execute = measure(bench, drivers)
     ours = drivers[0]
     ratios = {"peer / ours": least_over(build, ours, peers.PEERS, BESIDE)}
-    bench.show("building 100 statements, us", build, ratios)
-    bench.show("memory blocks a row", memory)
+    bench.show_table("building 100 statements, us", build, ratios)
+    bench.show_table("memory blocks a row", memory)
     ratios = {"peer / ours": least_over(execute, ours, (*peers.PEERS, "acsylla"), BESIDE)}
-    bench.show("building and executing, us a batch", execute, ratios)
+    bench.show_table("building and executing, us a batch", execute, ratios)
     judge(bench, ours, build, memory, execute)
     return bench.end()
 

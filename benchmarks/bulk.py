@@ -37,13 +37,13 @@ SHAPES = {"a series: 1,000 rows for each key": 1000, "10 rows for each key": 10}
 Figures = dict[str, dict[str, float | None]]
 
 
-def at_once(bench: Benchmark, folder: Path) -> None:
+def measure_null_server(bench: Benchmark, folder: Path) -> None:
     """Measure and show loads into the null server, which answers at once."""
     count = min(bench.options.rows, 1_000_000)
     rows: Figures = {}
     peers.own_lanes(bench)  # notes it if there are no compiled modules
     lanes = peers.lanes() if bench.options.pure else peers.lanes()[:1]
-    with null_server.running(first=bulk_table.rules()) as (address, port):
+    with null_server.running(extra_rules=bulk_table.rules()) as (address, port):
         for shape, members in SHAPES.items():
             path = folder / "rows.csv"
             bulk_table.file_of_rows(path, count, max(count // members, 1))
@@ -54,11 +54,11 @@ def at_once(bench: Benchmark, folder: Path) -> None:
                     row = rows.setdefault(f"{name}, {shape}", {})
                     row[f"turbocql {lane}"] = figures["us"]
                     row[f"rows a request, {lane}"] = figures["rows"] / figures["requests"]
-    bench.show("loads into a server that answers at once, us of CPU a row", rows)
+    bench.show_table("loads into a server that answers at once, us of CPU a row", rows)
     best = rows.get("Arrow, a series: 1,000 rows for each key", {}).get("turbocql c")
     if best is not None:
         text = f"{1e6 / best:,.0f} rows a second of CPU from Arrow, at least {ROWS_A_SECOND:,}"
-        bench.target(text, 1e6 / best >= ROWS_A_SECOND)
+        bench.add_target(text, 1e6 / best >= ROWS_A_SECOND)
 
 
 def timed(command: list[str]) -> tuple[float, float]:
@@ -66,22 +66,24 @@ def timed(command: list[str]) -> tuple[float, float]:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     settings = peers.own_settings() if command[0] == sys.executable else {}
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         env={**peers.inherited(), **settings},
         cwd=peers.cache(),
         capture_output=True,
         text=True,
     )
-    took = time.perf_counter() - began
+    wall_seconds = time.perf_counter() - began
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise peers.WorkerFailed(f"{command} failed:\n{done.stdout[-1500:]}{done.stderr[-1500:]}")
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return used, took
+    if result.returncode:
+        raise peers.WorkerFailed(
+            f"{command} failed:\n{result.stdout[-1500:]}{result.stderr[-1500:]}"
+        )
+    cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return cpu_seconds, wall_seconds
 
 
-def beside(bench: Benchmark, folder: Path) -> None:
+def measure_real_node(bench: Benchmark, folder: Path) -> None:
     """Measure and show all tools with a real node, one after the other."""
     from cassandra.cluster import Cluster
     from cassandra.testing import LocalCluster
@@ -106,12 +108,12 @@ def beside(bench: Benchmark, folder: Path) -> None:
                 loaded = session.count(bulk_table.NAME)
                 if loaded != count:
                     raise RuntimeError(f"{tool.name} loaded {loaded} rows of {count}")
-                unloads(tool, folder, count, rows)
-    bench.show("a real node", rows)
+                measure_unloads(tool, folder, count, rows)
+    bench.show_table("a real node", rows)
     judge(bench, rows)
 
 
-def unloads(tool: Tool, folder: Path, count: int, rows: Figures) -> None:
+def measure_unloads(tool: Tool, folder: Path, count: int, rows: Figures) -> None:
     """Measure a tool's unloads, in each format that it can write."""
     for form in tool.formats:
         target = folder / f"{tool.name}-{form}"
@@ -138,15 +140,15 @@ def judge(bench: Benchmark, rows: Figures) -> None:
         if name in load:
             ratio = load[name] / load["turbocql"]
             text = f"load: 1/{ratio:.1f} of the CPU of {name}, at most 1/{factor:g}"
-            bench.target(text, ratio >= factor)
-            bench.target(f"load: less time than {name}", took["turbocql"] < took[name])
+            bench.add_target(text, ratio >= factor)
+            bench.add_target(f"load: less time than {name}", took["turbocql"] < took[name])
     if "cqlsh" in unload:
         ratio = unload["cqlsh"] / unload["turbocql"]
         text = f"unload: 1/{ratio:.1f} of the CPU of COPY TO, at most 1/{COPY_TARGET:g}"
-        bench.target(text, ratio >= COPY_TARGET)
+        bench.add_target(text, ratio >= COPY_TARGET)
     parquet: Any = rows.get("unload to PARQUET, us of CPU a row")
     if parquet is not None:
-        bench.target(
+        bench.add_target(
             "unload: less CPU to Parquet than to CSV", parquet["turbocql"] < unload["turbocql"]
         )
 
@@ -155,24 +157,26 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Loads and unloads of whole tables",
-        takes="10 minutes",
-        quick="15 s",
+        duration_text="10 minutes",
+        quick_duration_text="15 s",
         with_peers=True,
     )
-    bench.add("--rows", type=int, default=1_000_000, help="rows of the table")
-    bench.add("--pure", action="store_true", help="measure pure Python, too, at the null server")
+    bench.add_option("--rows", type=int, default=1_000_000, help="rows of the table")
+    bench.add_option(
+        "--pure", action="store_true", help="measure pure Python, too, at the null server"
+    )
     bench.start(rows=20_000)
     bench.need_program("cc")
     if not has("pyarrow"):
         bench.note("loads of Arrow data are left out: pip install pyarrow for them")
     with tempfile.TemporaryDirectory() as folder:
-        at_once(bench, Path(folder))
+        measure_null_server(bench, Path(folder))
         if bench.options.quick:
             bench.note("the real node is left out by --quick")
         elif shutil.which("java") is None and "JAVA_HOME" not in os.environ:
             bench.note("the real node is left out: it needs Java")
         else:
-            beside(bench, Path(folder))
+            measure_real_node(bench, Path(folder))
     return bench.end()
 
 

@@ -132,7 +132,7 @@ def judge(bench: Benchmark, rows: dict[str, dict[str, float | None]], floor_ns: 
         for way, target in zip(WAYS, limits, strict=True):
             took = rows.get(f"{name}, {way}", {}).get("turbocql c")
             if took is not None and target is not None:
-                bench.target(
+                bench.add_target(
                     f"{name}, {way}: {took:,.0f} ns, at most {target:,.0f}", took <= target
                 )
 
@@ -141,20 +141,20 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Values of each type to bytes and back, ns a value",
-        takes="1 minute",
-        quick="5 s",
+        duration_text="1 minute",
+        quick_duration_text="5 s",
         with_peers=True,
     )
-    bench.add("--passes", type=int, default=2, help="the least of so many counts")
+    bench.add_option("--passes", type=int, default=2, help="the least of so many counts")
     bench.start(passes=1)
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
     rows = by_case(measure(bench, drivers))
-    bench.show("ns a value", rows, {"peer / ours": least_over(rows, drivers[0], peers.PEERS)})
-    plain, wide = floor(), floor("-mavx2")
-    if plain is not None:
-        also = "" if wide is None else f", with AVX2 {wide} ns"
-        bench.note(f"768 floats swapped by bare C: {plain} ns{also}")
-        judge(bench, rows, wide or plain)
+    bench.show_table("ns a value", rows, {"peer / ours": least_over(rows, drivers[0], peers.PEERS)})
+    plain_ns, avx2_ns = floor(), floor("-mavx2")
+    if plain_ns is not None:
+        avx2_text = "" if avx2_ns is None else f", with AVX2 {avx2_ns} ns"
+        bench.note(f"768 floats swapped by bare C: {plain_ns} ns{avx2_text}")
+        judge(bench, rows, avx2_ns or plain_ns)
     return bench.end()
 
 

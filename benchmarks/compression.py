@@ -32,14 +32,14 @@ _WORDS = ["a", "blue", "car", "drives", "early", "from", "green", "hills", "into
 
 def varied_page() -> null_server.Rule:
     """Return the rule that answers with a page whose values vary."""
-    draw = random.Random(5)
+    rng = random.Random(5)
     values = [
         [
-            uuid.UUID(int=draw.getrandbits(128), version=4).bytes,
-            " ".join(draw.choices(_WORDS, k=draw.randint(1, 6))).encode(),
-            struct.pack(">i", draw.randrange(10_000)),
-            struct.pack(">d", round(draw.uniform(0, 1000), 2)),
-            struct.pack(">q", 1_700_000_000_000 + draw.randrange(10**9)),
+            uuid.UUID(int=rng.getrandbits(128), version=4).bytes,
+            " ".join(rng.choices(_WORDS, k=rng.randint(1, 6))).encode(),
+            struct.pack(">i", rng.randrange(10_000)),
+            struct.pack(">d", round(rng.uniform(0, 1000), 2)),
+            struct.pack(">q", 1_700_000_000_000 + rng.randrange(10**9)),
         ]
         for _ in range(PAGE_ROWS)
     ]
@@ -61,11 +61,11 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Requests with LZ4, us of client CPU",
-        takes="1 minute",
-        quick="10 s",
+        duration_text="1 minute",
+        quick_duration_text="10 s",
         with_peers=True,
     )
-    bench.add("--rounds", type=int, default=2)
+    bench.add_option("--rounds", type=int, default=2)
     bench.start(rounds=1)
     bench.need_program("cc")
     if not has("lz4"):
@@ -73,17 +73,17 @@ def main() -> int:
     lanes = lanes_of(bench)
     first = [varied_page()]
     with (
-        null_server.running(first=first) as (address, plain),
-        null_server.running(first=first, lz4=True) as (_, compressing),
+        null_server.running(extra_rules=first) as (address, plain_port),
+        null_server.running(extra_rules=first, lz4=True) as (_, lz4_port),
     ):
-        both = []
+        all_lanes = []
         for lane in lanes:
             settings = {**lane.settings, "TURBOCQL_BENCH_COMPRESSION": "lz4"}
-            both += [
+            all_lanes += [
                 lane,
-                lane._replace(name=f"{lane.name}, LZ4", settings=settings, port=compressing),
+                lane._replace(name=f"{lane.name}, LZ4", settings=settings, port=lz4_port),
             ]
-        best = measure(bench, both, address, plain, CASES)
+        best = measure(bench, all_lanes, address, plain_port, CASES)
     rows: dict[str, dict[str, float]] = {}
     for lane in lanes:
         compressed = best[f"{lane.name}, LZ4"]
@@ -92,11 +92,11 @@ def main() -> int:
             if case in compressed:
                 row["LZ4"] = compressed[case]["us"]
     ratios = {case: row["LZ4"] / row["plain"] for case, row in rows.items() if "LZ4" in row}
-    bench.show("us of client CPU", rows, {"LZ4 / plain": ratios})
+    bench.show_table("us of client CPU", rows, {"LZ4 / plain": ratios})
     for lane in lanes[:2]:
         for case, ratio in ratios.items():
             if case.startswith(PAGE) and case.endswith(f"({lane.name})"):
-                bench.target(
+                bench.add_target(
                     f"{case}: LZ4 / plain {ratio:.2f} (most {MOST_FOR_A_PAGE})",
                     ratio <= MOST_FOR_A_PAGE,
                 )

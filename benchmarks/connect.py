@@ -29,11 +29,11 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Cluster.connect to one node, ms",
-        takes="20 s",
-        quick="5 s",
+        duration_text="20 s",
+        quick_duration_text="5 s",
         with_peers=True,
     )
-    bench.add("--repeats", type=int, default=10, help="the best of so many processes")
+    bench.add_option("--repeats", type=int, default=10, help="the best of so many processes")
     options = bench.start(repeats=3)
     bench.need_program("cc")
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench, ("cassandra-driver",))]
@@ -44,13 +44,15 @@ def main() -> int:
             for driver in drivers:
                 bar.step(driver)
                 measured = peers.run_any(driver, WORKER, [address, str(port)])
-                for case, (which, figure) in CASES.items():
-                    took = float(measured[which][figure])
-                    rows[case][driver] = min(took, rows[case].get(driver, took))
-    bench.show("milliseconds", rows, {"peer / ours": least_over(rows, drivers[0], peers.PEERS)})
+                for case, (connect_name, figure) in CASES.items():
+                    milliseconds = float(measured[connect_name][figure])
+                    rows[case][driver] = min(milliseconds, rows[case].get(driver, milliseconds))
+    bench.show_table(
+        "milliseconds", rows, {"peer / ours": least_over(rows, drivers[0], peers.PEERS)}
+    )
     for case, limit in TARGETS.items():
-        took = rows[case][drivers[0]]
-        bench.target(f"{case}: {took:.2f} ms, at most {limit:g}", took <= limit)
+        milliseconds = rows[case][drivers[0]]
+        bench.add_target(f"{case}: {milliseconds:.2f} ms, at most {limit:g}", milliseconds <= limit)
     return bench.end()
 
 

@@ -41,7 +41,7 @@ def missing_server(peer: str) -> str | None:
     return None
 
 
-def peers_there(bench: Benchmark) -> list[str]:
+def installed_peers(bench: Benchmark) -> list[str]:
     """Return the peers whose server and driver are installed; a note names each other peer."""
     ready = []
     for peer, extra in PEERS.items():
@@ -59,15 +59,15 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Requests beside drivers of other databases, us of client CPU",
-        takes="1 minute",
-        quick="10 s",
+        duration_text="1 minute",
+        quick_duration_text="10 s",
         with_peers=True,
     )
-    bench.add("--rounds", type=int, default=3)
+    bench.add_option("--rounds", type=int, default=3)
     bench.start(rounds=1)
     bench.need_program("cc")
     lanes = our_lanes()[:1]
-    ready = peers_there(bench)
+    ready = installed_peers(bench)
     with contextlib.ExitStack() as servers:
         address, port = servers.enter_context(null_server.running())
         for peer in ready:
@@ -88,7 +88,7 @@ def main() -> int:
         }
         for peer in ready
     }
-    bench.show("us of client CPU", rows_of(best, "us"), ratios)
+    bench.show_table("us of client CPU", rows_of(best, "us"), ratios)
     return bench.end()
 
 

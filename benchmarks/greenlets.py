@@ -60,13 +60,13 @@ def measure(bench: Benchmark, patches: dict[str, str]) -> dict[str, tuple[float,
             for name, patch in patches.items():
                 bar.step(name)
                 program = f"import warnings; warnings.simplefilter('ignore')\n{patch}\n{WORK}"
-                sent = (host, port, options.each, options.callers)
-                done = subprocess.run(
-                    [sys.executable, "-c", program, *map(str, sent)],
+                arguments = (host, port, options.each, options.callers)
+                result = subprocess.run(
+                    [sys.executable, "-c", program, *map(str, arguments)],
                     cwd=peers.cache(), env=environment, check=True, stdout=subprocess.PIPE,
                     text=True, timeout=600,
                 )  # fmt: skip
-                rate, cpu = json.loads(done.stdout)
+                rate, cpu = json.loads(result.stdout)
                 best[name] = max(best.get(name, (0.0, 0.0)), (rate, cpu))
     return best
 
@@ -75,12 +75,12 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Blocking calls of 100 threads and of 100 greenlets, executions a second",
-        takes="30 s",
-        quick="5 s",
+        duration_text="30 s",
+        quick_duration_text="5 s",
     )
-    bench.add("--rounds", type=int, default=3)
-    bench.add("--each", type=int, default=200, help="executions of each caller")
-    bench.add("--callers", type=int, default=100)
+    bench.add_option("--rounds", type=int, default=3)
+    bench.add_option("--each", type=int, default=200, help="executions of each caller")
+    bench.add_option("--callers", type=int, default=100)
     bench.start(rounds=1, each=50)
     bench.need_program("cc")
     patches = {name: patch for name, patch in PATCHES.items() if not patch or has(name)}
@@ -96,7 +96,7 @@ def main() -> int:
         for name in best
         if name != "threads"
     }
-    bench.show(f"{bench.options.callers} callers", rows, ratios)
+    bench.show_table(f"{bench.options.callers} callers", rows, ratios)
     return bench.end()
 
 

@@ -19,7 +19,7 @@ import sys
 import time
 
 from benchmarks._lib import peers
-from benchmarks._lib.callgrind import collected
+from benchmarks._lib.callgrind import parse_instruction_count
 from benchmarks._lib.report import Benchmark
 
 WALL = 55.0  # milliseconds that an import may take on an idle core
@@ -60,11 +60,11 @@ def run(statement: str) -> tuple[float, float, int]:
     """Return (wall milliseconds, CPU milliseconds, resident KiB) of one process."""
     command = [sys.executable, "-c", CODE.format(statement=statement)]
     began = time.perf_counter()
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, check=True, env=environment(), cwd=peers.cache()
     )
     wall = time.perf_counter() - began
-    cpu, resident = done.stdout.split()
+    cpu, resident = result.stdout.split()
     return wall * 1000, float(cpu) * 1000, int(resident)
 
 
@@ -72,10 +72,10 @@ def instructions(statement: str) -> int:
     """Return the millions of instructions that a process needs to run `statement`."""
     command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}"]
     command += [sys.executable, "-c", statement]
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, check=True, env=environment(), cwd=peers.cache()
     )
-    return collected(done.stderr) // 1_000_000
+    return parse_instruction_count(result.stderr) // 1_000_000
 
 
 def measure(bench: Benchmark) -> dict[str, dict[str, float]]:
@@ -83,44 +83,47 @@ def measure(bench: Benchmark) -> dict[str, dict[str, float]]:
     repeats, counts = bench.options.repeats, bench.options.instructions
     runs: dict[str, list[tuple[float, float, int]]] = {name: [] for name in STATEMENTS}
     with bench.progress((repeats + 1 + counts) * len(STATEMENTS)) as bar:
-        for turn in range(repeats + 1):  # turn 0 does not count: it may write bytecode files
+        for repeat in range(repeats + 1):  # turn 0 does not count: it may write bytecode files
             for name in STATEMENTS:
                 bar.step(name)
                 measured = run(STATEMENTS[name])
-                if turn:
+                if repeat:
                     runs[name].append(measured)
-        bare = statistics.median(wall for wall, _, _ in runs[BARE])
+        bare_wall = statistics.median(wall for wall, _, _ in runs[BARE])
         results: dict[str, dict[str, float]] = {}
         for name, figures in runs.items():
             results[name] = {
-                "wall ms": statistics.median(wall for wall, _, _ in figures) - bare,
+                "wall ms": statistics.median(wall for wall, _, _ in figures) - bare_wall,
                 "CPU ms": min(cpu for _, cpu, _ in figures),
                 "resident MiB": min(resident for _, _, resident in figures) / 1024,
             }
             if counts:
                 bar.step(f"{name}, counted")
                 results[name]["million instructions"] = instructions(STATEMENTS[name])
-    results[BARE]["wall ms"] = bare
+    results[BARE]["wall ms"] = bare_wall
     return results
 
 
 def main() -> int:
     bench = Benchmark(
-        __doc__, "Import of the driver, milliseconds and MiB", takes="15 s", quick="4 s"
+        __doc__,
+        "Import of the driver, milliseconds and MiB",
+        duration_text="15 s",
+        quick_duration_text="4 s",
     )
-    bench.add("--repeats", type=int, default=20)
-    bench.add("--instructions", action="store_true", help="by valgrind, too")
+    bench.add_option("--repeats", type=int, default=20)
+    bench.add_option("--instructions", action="store_true", help="by valgrind, too")
     options = bench.start(repeats=3)
     if options.instructions:
         bench.need_program("valgrind")
     results = measure(bench)
-    bench.show("each in a process of its own", results)
+    bench.show_table("each in a process of its own", results)
     for name in WALLS:
         took = results[name]["wall ms"]
-        bench.target(f"{name}: {took:.0f} ms, at most {WALL:g}", took <= WALL)
+        bench.add_target(f"{name}: {took:.0f} ms, at most {WALL:g}", took <= WALL)
     if options.instructions:
         counts = {name: results[name]["million instructions"] for name in (CLUSTER, STANDARD)}
-        bench.target(
+        bench.add_target(
             f"{CLUSTER}: {counts[CLUSTER]:.0f} million instructions, at most those of the standard "
             f"library's modules, {counts[STANDARD]:.0f}",
             counts[CLUSTER] <= counts[STANDARD],

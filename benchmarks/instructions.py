@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks._lib import history, null_server, peers
-from benchmarks._lib.callgrind import count, counted_environment, work
+from benchmarks._lib.callgrind import count, counted_environment, run_worker
 from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has, is_quick
 
@@ -41,7 +41,7 @@ class Case(NamedTuple):
     """One row of the table.
 
     - `target`: the most instructions for a request with the compiled modules.
-    - `together`: the number of requests in flight, which the server answers with one write.
+    - `requests_in_flight`: how many requests are in flight. The server answers them in one write.
 
     A case with one request in flight is not compared with a record: how often the calling thread
     and the event loop's thread wait for each other depends on the machine.
@@ -50,7 +50,7 @@ class Case(NamedTuple):
     name: str
     what: str
     target: int | None
-    together: int = 100
+    requests_in_flight: int = 100
 
 
 CASES = (
@@ -59,7 +59,7 @@ CASES = (
     Case("aio-together", "aio: insert, 100 begun together", None),
     Case("aio-concurrent", "aio: insert, execute_concurrent", None),
     Case("blocking-concurrent", "blocking: insert, execute_concurrent_with_args", 25_000),
-    Case("blocking-insert", "blocking: insert, one at a time", None, together=1),
+    Case("blocking-insert", "blocking: insert, one at a time", None, requests_in_flight=1),
 )
 
 
@@ -68,10 +68,10 @@ def per_request(few: int, many: int) -> float:
     return (many - few) / ((MANY - FEW) * SIZES[is_quick()])
 
 
-def costs(annotated: str) -> dict[str, int]:
+def instructions_by_function(report: str) -> dict[str, int]:
     """Parse the output of ``callgrind_annotate``; return the instructions by function."""
     counts: dict[str, int] = {}
-    for line in annotated.splitlines():
+    for line in report.splitlines():
         # For example: "1,234 (12.3%)  file.c:function'2 [library.so]".
         row = re.match(r"\s*([\d,]+)(?:\s+\([^)]*\))?\s+\S*?:(\S.*?)(?:\s+\[(.*)\])?$", line)
         if row is not None:
@@ -80,18 +80,20 @@ def costs(annotated: str) -> dict[str, int]:
     return counts
 
 
-def annotated(few: Path, many: Path, limit: int) -> dict[str, dict[str, float]]:
+def most_expensive_functions(few: Path, many: Path, limit: int) -> dict[str, dict[str, float]]:
     """Return the functions with the most instructions of a request, as rows of a table.
 
     :param few: callgrind's output file of the short run.
     :param many: callgrind's output file of the long run.
     :param limit: the number of functions.
     """
-    both = []
+    counts = []
     for path in (few, many):
         command = ["callgrind_annotate", "--threshold=100", "--show=Ir", str(path)]
-        both.append(costs(subprocess.run(command, capture_output=True, text=True).stdout))
-    rows = {name: per_request(both[0].get(name, 0), total) for name, total in both[1].items()}
+        counts.append(
+            instructions_by_function(subprocess.run(command, capture_output=True, text=True).stdout)
+        )
+    rows = {name: per_request(counts[0].get(name, 0), total) for name, total in counts[1].items()}
     names = sorted(rows, key=rows.__getitem__, reverse=True)[:limit]
     return {name: {"instructions": rows[name]} for name in names}
 
@@ -103,36 +105,42 @@ def measure(
     rows: dict[str, dict[str, float | None]] = {}
     column = "turbocql c" if implementation == "c" else "turbocql python"
     environment = counted_environment(implementation)
-    steps = bench.progress(3 * len(cases))
+    progress = bench.progress(3 * len(cases))
     with contextlib.ExitStack() as running:
         folder = running.enter_context(tempfile.TemporaryDirectory())
-        bar = running.enter_context(steps)
+        bar = running.enter_context(progress)
         few, many = Path(folder, "few"), Path(folder, "many")
         for case in cases:
-            server = running.enter_context(null_server.running(together=case.together))
+            server = running.enter_context(
+                null_server.running(answers_per_write=case.requests_in_flight)
+            )
             address = [server[0], str(server[1])]
             bar.step(f"{case.name}, not counted")
             # The first process may have to write bytecode files, which would be counted.
-            work(WORKER, [case.name, *address, str(FEW)], environment, Path(folder))
+            run_worker(WORKER, [case.name, *address, str(FEW)], environment, Path(folder))
             counts = []
-            for passes, out in ((FEW, few), (MANY, many)):
+            for passes, output_file in ((FEW, few), (MANY, many)):
                 bar.step(f"{case.name}, {passes} passes")
-                counts.append(count(WORKER, [case.name, *address, str(passes)], environment, out))
+                counts.append(
+                    count(WORKER, [case.name, *address, str(passes)], environment, output_file)
+                )
             instructions = per_request(*counts)
             rows[case.what] = {column: instructions}
             if case.target is not None and implementation == "c":
                 text = f"{case.what}: {instructions:,.0f}, at most {case.target:,}"
-                bench.target(text, instructions <= case.target)
+                bench.add_target(text, instructions <= case.target)
             if bench.options.annotate:
                 bar.clear()
-                bench.show(case.what, annotated(few, many, bench.options.annotate))
+                bench.show_table(
+                    case.what, most_expensive_functions(few, many, bench.options.annotate)
+                )
     return rows
 
 
 def compare(bench: Benchmark, rows: dict[str, dict[str, float | None]]) -> None:
     """Compare the counts with their last records, and append them if ``--record`` is given."""
     environment = history.environment()
-    names = {case.what: case.name for case in CASES if case.together > 1}
+    names = {case.what: case.name for case in CASES if case.requests_in_flight > 1}
     counts = {names[what]: row["turbocql c"] or 0.0 for what, row in rows.items() if what in names}
     recorded = history.last(environment)
     if not recorded:
@@ -140,13 +148,13 @@ def compare(bench: Benchmark, rows: dict[str, dict[str, float | None]]) -> None:
     for name in sorted(counts.keys() & recorded.keys()):
         change = counts[name] / recorded[name] - 1
         text = f"{name}: {counts[name]:,.0f}, {change:+.1%} of the record of {recorded[name]:,}"
-        bench.target(text, not history.grown(counts[name], recorded[name]))
+        bench.add_target(text, not history.grown(counts[name], recorded[name]))
     if bench.options.record is not None:
         history.add(environment, counts, bench.options.record)
         bench.note(f"{len(counts)} figures appended to {history.FILE.name}")
 
 
-def chosen(bench: Benchmark) -> list[Case]:
+def chosen_cases(bench: Benchmark) -> list[Case]:
     """Return the cases that the options name.
 
     Without names, these are all, the first if ``--quick``, or with ``--check`` those that are
@@ -154,7 +162,7 @@ def chosen(bench: Benchmark) -> list[Case]:
     """
     words = bench.options.cases
     if not words:
-        cases = [case for case in CASES if case.together > 1 or not bench.options.check]
+        cases = [case for case in CASES if case.requests_in_flight > 1 or not bench.options.check]
         return cases[: 1 if is_quick() else None]
     return [case for case in CASES if any(word in f"{case.name} {case.what}" for word in words)]
 
@@ -163,21 +171,23 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Instructions that a request takes in the client",
-        takes="2 minutes",
-        quick="15 s",
+        duration_text="2 minutes",
+        quick_duration_text="15 s",
     )
-    bench.add("--pure", action="store_true", help="without the compiled modules")
-    bench.add(
+    bench.add_option("--pure", action="store_true", help="without the compiled modules")
+    bench.add_option(
         "--without",
         default="",
         metavar="PAIR[,PAIR]",
         help="with the Python module of a pair of twins in place of the compiled one",
     )
-    bench.add(
+    bench.add_option(
         "--annotate", type=int, default=0, metavar="N", help="the N functions that take most, too"
     )
-    bench.add("--record", metavar="WHY", help="append the figures to the history, with the reason")
-    bench.add("cases", nargs="*", metavar="CASE", help="words that the names hold")
+    bench.add_option(
+        "--record", metavar="WHY", help="append the figures to the history, with the reason"
+    )
+    bench.add_option("cases", nargs="*", metavar="CASE", help="words that the names hold")
     options = bench.start()
     if options.record is not None and (options.quick or options.pure or options.without):
         bench.parser.error("--record takes the figures of the whole compiled driver")
@@ -194,8 +204,8 @@ def main() -> int:
     if not has("uvloop"):
         bench.note("on asyncio's own loop: uvloop is not installed (pip install uvloop)")
     lane = "python" if options.pure else peers.lanes()[0]
-    rows = measure(bench, chosen(bench), lane)
-    bench.show("instructions a request", rows)
+    rows = measure(bench, chosen_cases(bench), lane)
+    bench.show_table("instructions a request", rows)
     if lane == "c" and not (options.without or is_quick()):
         compare(bench, rows)
     return bench.end()

@@ -42,7 +42,7 @@ def rules() -> list[null_server.Rule]:
     one_row = null_server.rows(five[1:], [null_server.FIVE_VALUES[1:]])
     whole_row = null_server.rows(five, [null_server.FIVE_VALUES])
     many_rows = null_server.rows(page, [null_server.PAGE_VALUES] * 5000)
-    limit = ("[limit]", null_server.kind(null_server.INT))
+    limit = ("[limit]", null_server.type_option(null_server.INT))
     names = dict(five)
     prepared = {
         b"INSERT INTO bench.five": (b"mapper-insert", five, [], null_server.VOID),
@@ -76,7 +76,7 @@ def measure(bench: Benchmark, drivers: list[str]) -> Rows:
     rows: Rows = {}
     rounds = bench.options.rounds
     steps = bench.progress(rounds * len(drivers))
-    with null_server.running(first=rules()) as (address, port), steps as bar:
+    with null_server.running(extra_rules=rules()) as (address, port), steps as bar:
         for _ in range(rounds):
             for driver in drivers:
                 bar.step(driver)
@@ -92,24 +92,24 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "The object mapper, us of client CPU a call and bytes an instance",
-        takes="90 s",
-        quick="6 s",
+        duration_text="90 s",
+        quick_duration_text="6 s",
         with_peers=True,
     )
-    bench.add("--rounds", type=int, default=3)
+    bench.add_option("--rounds", type=int, default=3)
     bench.start(rounds=1)
     bench.need_program("cc")
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
     rows = measure(bench, drivers)
     ours = drivers[0]
     ratios = least_over(rows, ours, peers.PEERS, AWAITED)
-    bench.show("us of client CPU", rows, {"peer / ours": ratios})
+    bench.show_table("us of client CPU", rows, {"peer / ours": ratios})
     for case, target in TARGETS.items():
         theirs = rows.get(case, {}).get(PEER)
         if theirs is not None:
             ratio = theirs / rows[case][ours]
             text = f"{case}: {ratio:.2f} times less than {PEER}, at least {target:g}"
-            bench.target(text, ratio >= target)
+            bench.add_target(text, ratio >= target)
     return bench.end()
 
 

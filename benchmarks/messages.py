@@ -44,8 +44,8 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Encoding of requests and decoding of small answers, ns a message",
-        takes="30 s",
-        quick="3 s",
+        duration_text="30 s",
+        quick_duration_text="3 s",
         with_peers=True,
     )
     compare("messages", TARGETS, bench)

@@ -45,7 +45,7 @@ def measure(bench: Benchmark, drivers: list[str]) -> dict[str, dict[str, float]]
     best: dict[str, dict[str, float]] = {driver: {} for driver in drivers}
     tables, rounds = bench.options.tables, bench.options.rounds
     steps = bench.progress(rounds * len(MODES) * len(drivers))
-    with running(first=schema_tables.rules(tables)) as (address, port), steps as bar:
+    with running(extra_rules=schema_tables.rules(tables)) as (address, port), steps as bar:
         for _ in range(rounds):
             for mode in MODES:
                 for driver in drivers:
@@ -65,12 +65,12 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Schema metadata of many tables, seconds of client CPU and MB",
-        takes="1 minute",
-        quick="6 s",
+        duration_text="1 minute",
+        quick_duration_text="6 s",
         with_peers=True,
     )
-    bench.add("--tables", type=int, default=2000)
-    bench.add("--rounds", type=int, default=5)
+    bench.add_option("--tables", type=int, default=2000)
+    bench.add_option("--rounds", type=int, default=5)
     options = bench.start(tables=300, rounds=1)
     bench.need_program("cc")
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
@@ -80,12 +80,12 @@ def main() -> int:
         for key, title, unit in LINES
     }
     ratios = least_over(rows, drivers[0], peers.PEERS)
-    bench.show(f"{options.tables} tables", rows, {"peer / ours": ratios})
+    bench.show_table(f"{options.tables} tables", rows, {"peer / ours": ratios})
     for key, title, _ in LINES:
         ratio = ratios.get(title)
         if key in TARGETS and ratio is not None:
             text = f"{title}: {ratio:.1f} times less than the peers, at least {TARGETS[key]:g}"
-            bench.target(text, ratio >= TARGETS[key])
+            bench.add_target(text, ratio >= TARGETS[key])
     return bench.end()
 
 

@@ -27,7 +27,7 @@ ROW = (7, "hello world", 7, 1.5, True)
 TASKS = 50
 
 
-def one_observer() -> Any:
+def end_observer() -> Any:
     """Return a user's observer that counts the ends of requests."""
     from cassandra.observers import ObservedRequest, RequestObserver
 
@@ -40,7 +40,7 @@ def one_observer() -> Any:
     return One()
 
 
-def three_events() -> Any:
+def event_observer() -> Any:
     """Return a user's observer that counts starts, attempts and ends."""
     from cassandra.observers import ObservedRequest, RequestObserver
 
@@ -59,7 +59,7 @@ def three_events() -> Any:
     return Three()
 
 
-def latencies() -> Any:
+def latency_observer() -> Any:
     """Return a user's observer that gets only latencies."""
     from cassandra.observers import RequestObserver
 
@@ -87,7 +87,7 @@ def logger() -> Any:
     return RequestLogger(slow=60.0)
 
 
-def spans() -> Any:
+def opentelemetry_observer() -> Any:
     """Return the driver's OpenTelemetry observer, with an SDK that exports nothing."""
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.trace import TracerProvider
@@ -97,7 +97,7 @@ def spans() -> Any:
     return OpenTelemetryObserver(TracerProvider(), MeterProvider())
 
 
-def sdk_alone() -> Any:
+def sdk_observer() -> Any:
     """Return an observer that only calls OpenTelemetry's SDK, with constant attributes."""
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.trace import TracerProvider
@@ -149,17 +149,22 @@ def sdk_alone() -> Any:
 
 
 async def measure(
-    bench: Benchmark, kinds: Sequence[tuple[str, Callable[[], Any]]], rounds: int, requests: int
+    bench: Benchmark,
+    observer_factories: Sequence[tuple[str, Callable[[], Any]]],
+    rounds: int,
+    requests: int,
 ) -> dict[str, float]:
     """Return the CPU microseconds of a request, by the name of the observer.
 
-    :param kinds: name of each observer, and a function that makes it.
+    :param observer_factories: name of each observer, and a function that makes it.
     :param requests: requests for each observer in one round.
     """
     from cassandra import aio
 
     best: dict[str, float] = {}
-    observed = [(name, [] if name == "none" else [make()]) for name, make in kinds]
+    observers_by_name = [
+        (name, [] if name == "none" else [make()]) for name, make in observer_factories
+    ]
     with null_server.running() as (address, port):
         async with aio.Cluster(
             [address],
@@ -179,7 +184,7 @@ async def measure(
             with bench.progress(rounds) as bar:
                 for turn in range(rounds):
                     bar.step(f"round {turn + 1}")
-                    for name, observers in observed:
+                    for name, observers in observers_by_name:
                         cluster.request_observers = observers
                         began = time.thread_time()
                         await asyncio.gather(*(work(requests // TASKS) for _ in range(TASKS)))
@@ -191,35 +196,47 @@ async def measure(
 
 def main(arguments: list[str] | None = None) -> int:
     bench = Benchmark(
-        __doc__, "CPU time that observers add to a request", takes="40 seconds", quick="5 s"
+        __doc__,
+        "CPU time that observers add to a request",
+        duration_text="40 seconds",
+        quick_duration_text="5 s",
     )
-    bench.add("--rounds", type=int, default=15, help="how often each is measured")
+    bench.add_option("--rounds", type=int, default=15, help="how often each is measured")
     options = bench.start(arguments, rounds=3)
     bench.need_program("cc")
-    kinds: list[tuple[str, Callable[[], Any]]] = [
+    observer_factories: list[tuple[str, Callable[[], Any]]] = [
         ("none", lambda: None),
-        ("latencies alone", latencies),
-        ("an observer of the end", one_observer),
-        ("an observer of beginning, attempt and end", three_events),
+        ("latencies alone", latency_observer),
+        ("an observer of the end", end_observer),
+        ("an observer of beginning, attempt and end", event_observer),
         ("the request logger, nothing to log", logger),
         ("counters for Prometheus", counters),
     ]
     has_otel = has("opentelemetry.sdk")
     if has_otel:
-        kinds += [("OpenTelemetry's SDK alone", sdk_alone), ("OpenTelemetry's observer", spans)]
+        observer_factories += [
+            ("OpenTelemetry's SDK alone", sdk_observer),
+            ("OpenTelemetry's observer", opentelemetry_observer),
+        ]
     else:
         bench.note("without OpenTelemetry: pip install opentelemetry-sdk")
-    best = asyncio.run(measure(bench, kinds, options.rounds, 400 if options.quick else 4000))
+    best = asyncio.run(
+        measure(bench, observer_factories, options.rounds, 400 if options.quick else 4000)
+    )
     base = best["none"]
     rows: dict[str, dict[str, float | None]] = {
-        name: {"us a request": taken, "added": taken - base} for name, taken in best.items()
+        name: {"us a request": microseconds, "added": microseconds - base}
+        for name, microseconds in best.items()
     }
     added = best["an observer of the end"] - base
-    bench.target(f"an observer of the end adds {added:.2f} us, at most 1.5", added <= 1.5)
+    bench.add_target(f"an observer of the end adds {added:.2f} us, at most 1.5", added <= 1.5)
     if has_otel:
-        beyond = best["OpenTelemetry's observer"] - best["OpenTelemetry's SDK alone"]
-        bench.target(f"spans add {beyond:.2f} us to the SDK's own time, at most 3", beyond <= 3)
-    bench.show("CPU time of the client", rows, {})
+        added_by_spans = best["OpenTelemetry's observer"] - best["OpenTelemetry's SDK alone"]
+        bench.add_target(
+            f"spans add {added_by_spans:.2f} us to the SDK's own time, at most 3",
+            added_by_spans <= 3,
+        )
+    bench.show_table("CPU time of the client", rows, {})
     return bench.end()
 
 

@@ -62,37 +62,37 @@ def judge(bench: Benchmark, ours: str, rows: Rows, rings: Rows) -> None:
     """
     ratios = least_over(rows, ours, peers.PEERS)
     for name, limit in TARGETS.items():
-        took = rows[name][ours]
-        if took is not None:
-            bench.target(f"{name}: {took:,.0f} ns, at most {limit:,.0f}", took <= limit)
-    for name, least in TIMES.items():
+        time = rows[name][ours]
+        if time is not None:
+            bench.add_target(f"{name}: {time:,.0f} ns, at most {limit:,.0f}", time <= limit)
+    for name, least_ratio in TIMES.items():
         ratio = ratios.get(name)
         if ratio is not None:
-            text = f"{name}: {ratio:.1f} times as fast as the peers, at least {least:g}"
-            bench.target(text, ratio >= least)
+            text = f"{name}: {ratio:.1f} times as fast as the peers, at least {least_ratio:g}"
+            bench.add_target(text, ratio >= least_ratio)
     for name, row in rings.items():
-        took = row[ours]
-        if took is not None:
-            bench.target(f"{name}: {took:.2f} s, at most {RING_TARGET:g}", took <= RING_TARGET)
+        time = row[ours]
+        if time is not None:
+            bench.add_target(f"{name}: {time:.2f} s, at most {RING_TARGET:g}", time <= RING_TARGET)
 
 
 def main() -> int:
     bench = Benchmark(
         __doc__,
         "Query plans and replicas, ns a statement, and the ring's building",
-        takes="1 minute",
-        quick="6 s",
+        duration_text="1 minute",
+        quick_duration_text="6 s",
         with_peers=True,
     )
-    bench.add("--hosts", type=int, default=1000, help="of the ring that is built")
-    bench.add("--vnodes", type=int, default=256, help="tokens of each of them")
-    bench.add("--passes", type=int, default=2, help="the least of so many counts")
+    bench.add_option("--hosts", type=int, default=1000, help="of the ring that is built")
+    bench.add_option("--vnodes", type=int, default=256, help="tokens of each of them")
+    bench.add_option("--passes", type=int, default=2, help="the least of so many counts")
     bench.start(hosts=100, vnodes=64, passes=1)
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
     rows, rings = measure(bench, drivers)
     ours = drivers[0]
-    bench.show("ns a statement", rows, {"peer / ours": least_over(rows, ours, peers.PEERS)})
-    bench.show("seconds", rings, {"peer / ours": least_over(rings, ours, peers.PEERS)})
+    bench.show_table("ns a statement", rows, {"peer / ours": least_over(rows, ours, peers.PEERS)})
+    bench.show_table("seconds", rings, {"peer / ours": least_over(rings, ours, peers.PEERS)})
     judge(bench, ours, rows, rings)
     return bench.end()
 

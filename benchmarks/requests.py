@@ -79,8 +79,9 @@ def system_calls(lane: Lane, address: str, port: int) -> float | None:
         return None
     counts = []
     with tempfile.TemporaryDirectory() as folder:
-        for times in ("1", "11"):
-            report = Path(folder, times)
+        # How often the worker makes 10,000 requests.
+        for repetitions in ("1", "11"):
+            report = Path(folder, repetitions)
             command = [
                 "strace",
                 "-f",
@@ -93,7 +94,7 @@ def system_calls(lane: Lane, address: str, port: int) -> float | None:
                 address,
                 str(port),
                 "calls",
-                times,
+                repetitions,
             ]
             subprocess.run(
                 command,
@@ -108,7 +109,7 @@ def system_calls(lane: Lane, address: str, port: int) -> float | None:
             if total is None:
                 return None
             counts.append(int(total[1]))
-    return (counts[1] - counts[0]) / 100_000
+    return (counts[1] - counts[0]) / 100_000  # ten times 10,000 requests more
 
 
 def ratios_of(
@@ -133,13 +134,13 @@ def judge(bench: Benchmark, best: Best) -> None:
             measured = best.get(lane, {}).get(case)
             if measured is not None:
                 text = f"{lane}: {case}: {measured['us']:.2f} us, at most {target:g}"
-                bench.target(text, measured["us"] <= target)
+                bench.add_target(text, measured["us"] <= target)
     for case, measured in best.get("aio", {}).items():
         plain = best.get("aio, asyncio", {}).get(case)
         if plain is not None:
             ratio = plain["us"] / measured["us"]
             text = f"without uvloop: {case}: {ratio:.2f} times, at most {MOST_WITHOUT_UVLOOP:g}"
-            bench.target(text, ratio <= MOST_WITHOUT_UVLOOP)
+            bench.add_target(text, ratio <= MOST_WITHOUT_UVLOOP)
 
 
 def judge_blocking(bench: Benchmark, best: Best) -> None:
@@ -149,11 +150,11 @@ def judge_blocking(bench: Benchmark, best: Best) -> None:
         if awaited is None or "one at a time" not in case:
             continue
         ratio = measured["us"] / awaited["us"]
-        later = 1e6 / measured["rate"] - 1e6 / awaited["rate"]
-        bench.target(
-            f"blocking beside aio: {case}: {ratio:.2f} times the CPU, {later:.1f} us later, "
+        added_us = 1e6 / measured["rate"] - 1e6 / awaited["rate"]
+        bench.add_target(
+            f"blocking beside aio: {case}: {ratio:.2f} times the CPU, {added_us:.1f} us later, "
             f"at most {MOST_FOR_BLOCKING:g} and {MOST_LATER:g}",
-            ratio <= MOST_FOR_BLOCKING and later <= MOST_LATER,
+            ratio <= MOST_FOR_BLOCKING and added_us <= MOST_LATER,
         )
 
 
@@ -161,12 +162,12 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Requests to a server that answers at once, us of client CPU each",
-        takes="5 minutes",
-        quick="10 s",
+        duration_text="5 minutes",
+        quick_duration_text="10 s",
         with_peers=True,
     )
-    bench.add("--rounds", type=int, default=3)
-    bench.add("cases", nargs="*", help="words that the names of the wanted cases hold")
+    bench.add_option("--rounds", type=int, default=3)
+    bench.add_option("cases", nargs="*", help="words that the names of the wanted cases hold")
     options = bench.start(rounds=1)
     bench.need_program("cc")
     if not has("uvloop"):
@@ -176,15 +177,15 @@ def main() -> int:
         best = measure(bench, lanes, address, port, options.cases)
         names = [lane.name for lane in lanes]
         us, rates = rows_of(best, "us"), rows_of(best, "rate")
-        bench.show("us of client CPU", us, ratios_of(us, names))
-        bench.show("requests a second", rates)
+        bench.show_table("us of client CPU", us, ratios_of(us, names))
+        bench.show_table("requests a second", rates)
         judge(bench, best)
         judge_blocking(bench, best)
         calls = None if options.quick else system_calls(lanes[0], address, port)
     if calls is not None:
         bench.note(f"{names[0]}: system calls a request, 100 in flight: {calls:.2f}")
         text = f"system calls a request: {calls:.2f}, at most {MOST_SYSTEM_CALLS:g}"
-        bench.target(text, calls <= MOST_SYSTEM_CALLS)
+        bench.add_target(text, calls <= MOST_SYSTEM_CALLS)
     return bench.end()
 
 

@@ -41,25 +41,28 @@ def judge(bench: Benchmark, times: dict[str, Times]) -> None:
             for name, case_times in times.items()
             if not name.startswith("turbocql") and name.endswith("pure") is (impl == "python")
         ]
-        for what, case, cases, factor in targets:
+        for label, our_case, their_cases, factor in targets:
             figures = [
-                case_times[name] for case_times in theirs for name in cases if name in case_times
+                case_times[name]
+                for case_times in theirs
+                for name in their_cases
+                if name in case_times
             ]
-            if figures and case in ours:
-                ratio = min(figures) / ours[case]
-                text = f"{impl}: {what}: {ratio:.1f} times as fast, at least {factor:g}"
-                bench.target(text, ratio >= factor)
+            if figures and our_case in ours:
+                ratio = min(figures) / ours[our_case]
+                text = f"{impl}: {label}: {ratio:.1f} times as fast, at least {factor:g}"
+                bench.add_target(text, ratio >= factor)
 
 
 def main() -> int:
     bench = Benchmark(
         __doc__,
         "A page of 5,000 rows or 1,000 vectors as rows, frames and matrices, ms a page",
-        takes="1 minute",
-        quick="3 s",
+        duration_text="1 minute",
+        quick_duration_text="3 s",
         with_peers=True,
     )
-    bench.add("--rounds", type=int, default=3, help="each lane's best of so many processes")
+    bench.add_option("--rounds", type=int, default=3, help="each lane's best of so many processes")
     bench.start(rounds=1)
     lanes = own_lanes(bench, ("engine",)) + peer_lanes(bench, ("numpy", "pandas"))
     absent = [name for name in PACKAGES if not has(name)]
@@ -69,7 +72,7 @@ def main() -> int:
     rows = by_case(times, 1e6)
     others = [lane.name for lane in lanes if not lane.name.startswith("turbocql")]
     ratios = least_over(rows, lanes[0].name, others)
-    bench.show("milliseconds a page", rows, {"peer / ours": ratios})
+    bench.show_table("milliseconds a page", rows, {"peer / ours": ratios})
     judge(bench, times)
     return bench.end()
 

@@ -26,8 +26,8 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Decoding of a page of rows and of one row, ns a page",
-        takes="30 s",
-        quick="3 s",
+        duration_text="30 s",
+        quick_duration_text="3 s",
         with_peers=True,
     )
     compare("rows", TARGETS, bench)

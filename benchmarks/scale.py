@@ -42,9 +42,9 @@ from benchmarks._lib.null_server import (
     TEXT,
     UUID,
     Rule,
-    kind,
     rows,
     string,
+    type_option,
 )  # fmt: skip
 from benchmarks._lib.report import Benchmark
 
@@ -100,9 +100,10 @@ def tokens_of(node: int, nodes: int) -> bytes:
 def peers_rule(nodes: int) -> Rule:
     """Return the rule that answers a query of system.peers with all nodes except the first."""
     columns = [
-        ("peer", kind(INET)), ("rpc_address", kind(INET)), ("host_id", kind(UUID)),
-        ("data_center", kind(TEXT)), ("rack", kind(TEXT)), ("release_version", kind(TEXT)),
-        ("schema_version", kind(UUID)), ("tokens", SET_OF_TEXT),
+        ("peer", type_option(INET)), ("rpc_address", type_option(INET)),
+        ("host_id", type_option(UUID)), ("data_center", type_option(TEXT)),
+        ("rack", type_option(TEXT)), ("release_version", type_option(TEXT)),
+        ("schema_version", type_option(UUID)), ("tokens", SET_OF_TEXT),
     ]  # fmt: skip
     values = [
         [address_of(node), address_of(node), uuid.UUID(int=node + 100).bytes, b"dc1", b"r1",
@@ -125,7 +126,7 @@ def rules(settings: dict[str, Any]) -> list[Rule]:
     return [peers_v2, peers_rule(settings["nodes"]), *schema]
 
 
-def measured(settings: dict[str, Any]) -> dict[str, float]:
+def measure_size(settings: dict[str, Any]) -> dict[str, float]:
     """Measure one size in a new process, and return its figures."""
     address = "0.0.0.0" if settings["nodes"] > 1 else "127.0.0.1"
     with null_server.running(address, rules(settings)) as (_, port):
@@ -135,7 +136,7 @@ def measured(settings: dict[str, Any]) -> dict[str, float]:
     return figures
 
 
-def until_noticed(nodes: int) -> Iterator[tuple[str, float]]:
+def times_until_noticed(nodes: int) -> Iterator[tuple[str, float]]:
     """Stop a node in two ways, and measure when the client has closed its connections to it.
 
     :returns: yields "closes" and then "is silent", each with the milliseconds.
@@ -148,18 +149,18 @@ def until_noticed(nodes: int) -> Iterator[tuple[str, float]]:
                           idle_heartbeat_timeout=1)  # fmt: skip
         with cluster:
             session = cluster.connect(wait_for_all_pools=True)
-            for how, node in (("closes", fake.nodes[-1]), ("is silent", fake.nodes[-2])):
+            for ending, node in (("closes", fake.nodes[-1]), ("is silent", fake.nodes[-2])):
                 began = time.perf_counter()
-                node.stop() if how == "closes" else node.pause()
+                node.stop() if ending == "closes" else node.pause()
                 while any(
                     pool.in_flight or pool.connections
                     for pool in session.get_pools()
                     if pool.host.address == node.address
                 ):
                     if time.perf_counter() - began > PATIENCE:
-                        raise TimeoutError(f"a node that {how} was not noticed")
+                        raise TimeoutError(f"a node that {ending} was not noticed")
                     time.sleep(0.001)
-                yield how, (time.perf_counter() - began) * 1000
+                yield ending, (time.perf_counter() - began) * 1000
 
 
 def judge(bench: Benchmark, figures: dict[int, dict[str, float]]) -> None:
@@ -171,15 +172,17 @@ def judge(bench: Benchmark, figures: dict[int, dict[str, float]]) -> None:
     if 3 not in figures or largest <= 3:
         return
     ratio = figures[largest]["alone us"] / figures[3]["alone us"]
-    bench.target(f"a request with {largest} nodes costs {ratio:.2f} times one with 3", ratio <= 1.1)
+    bench.add_target(
+        f"a request with {largest} nodes costs {ratio:.2f} times one with 3", ratio <= 1.1
+    )
     idle = figures[largest].get("idle %", 0.0)
-    bench.target(
+    bench.add_target(
         f"an idle client of {largest} nodes takes {idle:.2f} % of a processor", idle <= 0.5
     )
     for fewer, more in zip(sorted(figures)[2:], sorted(figures)[3:], strict=False):
-        grown = figures[more]["CPU ms"] / figures[fewer]["CPU ms"]
-        text = f"connecting to {more} nodes costs {grown:.1f} times as much as to {fewer}"
-        bench.target(text, grown <= PROPORTION * more / fewer)
+        growth = figures[more]["CPU ms"] / figures[fewer]["CPU ms"]
+        text = f"connecting to {more} nodes costs {growth:.1f} times as much as to {fewer}"
+        bench.add_target(text, growth <= PROPORTION * more / fewer)
 
 
 def sizes_of(bench: Benchmark) -> dict[str, list[int]]:
@@ -202,13 +205,13 @@ def measure_sizes(bench: Benchmark) -> None:
             for size in sizes:
                 bar.step(f"{size:,} {name}")
                 idle = bench.options.idle if name == "nodes" else 0.0
-                by_size[size] = measured({**USUAL, **requests, "idle": idle, name: size})
+                by_size[size] = measure_size({**USUAL, **requests, "idle": idle, name: size})
             bar.clear()
             rows = {
                 f"{size:,}": {figure: figures[figure] for figure in SHOWN if figure in figures}
                 for size, figures in by_size.items()
             }
-            bench.show(name, rows)
+            bench.show_table(name, rows)
             if name == "nodes":
                 judge(bench, by_size)
 
@@ -220,21 +223,21 @@ def measure_noticing(bench: Benchmark) -> None:
     with bench.progress(len(counts)) as bar:
         for nodes in counts:
             bar.step(f"noticing that one of {nodes} nodes is gone")
-            for how, took in until_noticed(nodes):
-                rows.setdefault(f"a node {how}", {})[f"{nodes} nodes"] = took
-    bench.show("ms until it is noticed (heartbeats each second, awaited for one)", rows)
+            for ending, milliseconds in times_until_noticed(nodes):
+                rows.setdefault(f"a node {ending}", {})[f"{nodes} nodes"] = milliseconds
+    bench.show_table("ms until it is noticed (heartbeats each second, awaited for one)", rows)
 
 
 def main() -> int:
     bench = Benchmark(
         __doc__,
         "Costs that grow with nodes, connections, tables, sessions, statements, threads",
-        takes="12 minutes",
-        quick="15 s",
+        duration_text="12 minutes",
+        quick_duration_text="15 s",
     )
-    bench.add("--only", choices=[*SIZES, "noticing"])
-    bench.add("--most", type=int, default=1_000_000, help="leave larger sizes out")
-    bench.add(
+    bench.add_option("--only", choices=[*SIZES, "noticing"])
+    bench.add_option("--most", type=int, default=1_000_000, help="leave larger sizes out")
+    bench.add_option(
         "--idle",
         type=float,
         default=65.0,

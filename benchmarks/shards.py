@@ -22,10 +22,10 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Choice of shards and tablets, us a request, and memory of tablets",
-        takes="1 minute",
-        quick="5 s",
+        duration_text="1 minute",
+        quick_duration_text="5 s",
     )
-    bench.add("--tablets", type=int, default=1_000_000)
+    bench.add_option("--tablets", type=int, default=1_000_000)
     # In pure Python, adding a tablet takes longer the more tablets there are.
     options = bench.start(tablets=100_000 if "c" in peers.lanes() else 5_000)
     peers.own_lanes(bench)
@@ -33,9 +33,9 @@ def main() -> int:
 
     with bench.progress(2) as bar:
         bar.step("choice of a host and a connection")
-        figures, plain, with_payload = shards.of_a_cluster()
+        figures, plain, with_payload = shards.measure_cluster()
         bar.step(f"{options.tablets:,} tablets")
-        size, look_up, took = shards.million(options.tablets)
+        size, look_up, learn_time = shards.fill_tablet_map(options.tablets)
     rows = {
         f"choice, {name}": {
             how: figures[f"{keyspace}, {how}"] for how in ("without", "with shards")
@@ -43,15 +43,15 @@ def main() -> int:
         for name, keyspace in (("vnodes", "vn"), ("tablets", "tb"))
     }
     ratios = {"with / without": {n: row["with shards"] / row["without"] for n, row in rows.items()}}
-    bench.show("us a request", rows, ratios)
+    bench.show_table("us a request", rows, ratios)
     us = {
         "an answer": plain,
         "an answer that tells a tablet": with_payload,
-        "taking a tablet": took,
+        "taking a tablet": learn_time,
         "look-up of a tablet": look_up,
         "MB of all tablets": size,
     }
-    bench.show(f"us, {options.tablets:,} tablets", {name: {"": us[name]} for name in us})
+    bench.show_table(f"us, {options.tablets:,} tablets", {name: {"": us[name]} for name in us})
     base = figures["vn, without"]
     for text, value, limit in (
         ("shards over none", figures["vn, with shards"] - base, CHOICE_TARGET),
@@ -60,7 +60,7 @@ def main() -> int:
         (f"look-up among {options.tablets:,} tablets", look_up, LOOK_UP_TARGET),
         (f"megabytes of {options.tablets:,} tablets", size, MEMORY_TARGET),
     ):
-        bench.target(f"{text}: {value:.3f}, at most {limit:g}", value <= limit)
+        bench.add_target(f"{text}: {value:.3f}, at most {limit:g}", value <= limit)
     return bench.end()
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks._lib import peers
-from benchmarks._lib.callgrind import count, counted_environment, work
+from benchmarks._lib.callgrind import count, counted_environment, run_worker
 from benchmarks._lib.report import Benchmark
 
 WORKER = Path(__file__).with_name("_lib") / "worker_small_things.py"
@@ -72,14 +72,14 @@ def per_call(case: Case, side: str, environment: dict[str, str], folder: Path) -
         return [case.name, side, str(calls)]
 
     # The first process may have to write bytecode files, which would be counted.
-    work(WORKER, arguments(1), environment, folder)
+    run_worker(WORKER, arguments(1), environment, folder)
 
-    def counted(calls: int) -> int:
+    def count_instructions(calls: int) -> int:
         return count(WORKER, arguments(calls), environment, folder / f"{side}-{calls}")
 
     # Count both at the same time: counts do not depend on the load of the machine.
     with ThreadPoolExecutor(2) as pool:
-        few, many = pool.map(counted, (FEW, FEW + case.calls))
+        few, many = pool.map(count_instructions, (FEW, FEW + case.calls))
     return (many - few) / case.calls
 
 
@@ -100,7 +100,7 @@ def measure(bench: Benchmark, cases: list[Case], lane: str) -> dict[str, dict[st
             if lane == "c":
                 ratio = row["ours"] / row["floor"]
                 text = f"{case.what}: {ratio:.2f} times {case.beside}, at most {case.most:g}"
-                bench.target(text, ratio <= case.most)
+                bench.add_target(text, ratio <= case.most)
     return rows
 
 
@@ -108,11 +108,11 @@ def main(arguments: list[str] | None = None) -> int:
     bench = Benchmark(
         __doc__,
         "Instructions of small calls, beside the least that they can take",
-        takes="3 minutes",
-        quick="15 s",
+        duration_text="3 minutes",
+        quick_duration_text="15 s",
     )
-    bench.add("--pure", action="store_true", help="without the compiled modules")
-    bench.add("cases", nargs="*", metavar="CASE", help="words that the names hold")
+    bench.add_option("--pure", action="store_true", help="without the compiled modules")
+    bench.add_option("cases", nargs="*", metavar="CASE", help="words that the names hold")
     options = bench.start(arguments)
     bench.need_program("valgrind")
     lane = "python" if options.pure else peers.lanes()[0]
@@ -122,7 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
     ratios: dict[str, dict[str, float | None]] = {
         "ours / floor": {case: row["ours"] / row["floor"] for case, row in rows.items()}
     }
-    bench.show("instructions a call", rows, ratios)
+    bench.show_table("instructions a call", rows, ratios)
     return bench.end()
 
 

@@ -25,12 +25,14 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Mixed load while nodes break: memory, descriptors, threads, tasks, objects",
-        takes="10 minutes (--minutes)",
-        quick="10 s",
+        duration_text="10 minutes (--minutes)",
+        quick_duration_text="10 s",
     )
-    bench.add("--minutes", type=float, default=10.0)
-    bench.add("--interval", type=float, default=10.0, help="seconds between two rows of figures")
-    bench.add("--seed", type=int, default=1)
+    bench.add_option("--minutes", type=float, default=10.0)
+    bench.add_option(
+        "--interval", type=float, default=10.0, help="seconds between two rows of figures"
+    )
+    bench.add_option("--seed", type=int, default=1)
     if "--serve" in sys.argv:  # this is the process of the fake nodes (see soak.broken_nodes)
         from benchmarks._lib import soak
 
@@ -60,16 +62,16 @@ def measure(bench: Benchmark, options: argparse.Namespace) -> int:
         before = soak.figures([])
         bar.step("load")
 
-        def tell(after: float, sample: dict[str, float]) -> None:
+        def report_sample(after: float, sample: dict[str, float]) -> None:
             rows[f"{after:.1f} s"] = {**sample, "requests": sum(load.outcomes.values())}
             bar.step(f"{sum(load.outcomes.values()):,} requests, {sample['MiB']} MiB")
 
         load = soak.Soak(port, addresses, options.seed, seconds)
-        samples = asyncio.run(soak.run(load, options.interval, tell))
+        samples = asyncio.run(soak.run(load, options.interval, report_sample))
         after = soak.figures([])
-    bench.show("after", {"the start": before, **rows, "the end": after})
+    bench.show_table("after", {"the start": before, **rows, "the end": after})
     outcomes = {name: {"count": float(count)} for name, count in load.outcomes.most_common()}
-    bench.show("outcomes", outcomes)
+    bench.show_table("outcomes", outcomes)
     failures = load.faults[:5] + soak.verdict(samples, after, before)
     for failure in failures:
         bench.note(f"FAILED: {failure}")

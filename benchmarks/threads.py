@@ -81,18 +81,21 @@ def rate(threads: int, plans: str, seconds: float, gil: str) -> float:
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):  # other builds do not accept the variable
         del environment["PYTHON_GIL"]
     command = [sys.executable, "-c", CODE, str(threads), str(seconds), plans]
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, check=True, env=environment, cwd=peers.cache()
     )
-    return float(done.stdout)
+    return float(result.stdout)
 
 
 def main() -> int:
     bench = Benchmark(
-        __doc__, "Rows bound and decoded by threads, thousands a second", takes="40 s", quick="5 s"
+        __doc__,
+        "Rows bound and decoded by threads, thousands a second",
+        duration_text="40 s",
+        quick_duration_text="5 s",
     )
-    bench.add("--seconds", type=float, default=2.0)
-    bench.add("--rounds", type=int, default=5)
+    bench.add_option("--seconds", type=float, default=2.0)
+    bench.add_option("--rounds", type=int, default=5)
     options = bench.start(seconds=0.2, rounds=2)
     is_free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
     locks = {"without the lock": "0", "with the lock": "1"} if is_free else {"with the lock": "1"}
@@ -106,14 +109,17 @@ def main() -> int:
                     best[lock][name] = max(best[lock][name], measured)
     for figures in best.values():
         figures["two / one"] = figures["two threads"] / figures["one thread"]
-    bench.show(f"the best of {options.rounds} rounds, {os.cpu_count()} processors", best)
+    bench.show_table(f"the best of {options.rounds} rounds, {os.cpu_count()} processors", best)
     if is_free:
-        free, locked = best["without the lock"], best["with the lock"]
-        more, slower = free["two / one"], locked["one thread"] / free["one thread"]
-        text = f"two threads: {more:.2f} times one, at least {TWO_THREADS}"
-        bench.target(text, more >= TWO_THREADS)
-        text = f"one thread without: {slower:.2f} times the time, at most {ALONE}"
-        bench.target(text, slower <= ALONE)
+        without_lock, with_lock = best["without the lock"], best["with the lock"]
+        speed_up, slow_down = (
+            without_lock["two / one"],
+            with_lock["one thread"] / without_lock["one thread"],
+        )
+        text = f"two threads: {speed_up:.2f} times one, at least {TWO_THREADS}"
+        bench.add_target(text, speed_up >= TWO_THREADS)
+        text = f"one thread without: {slow_down:.2f} times the time, at most {ALONE}"
+        bench.add_target(text, slow_down <= ALONE)
     return bench.end()
 
 

@@ -55,19 +55,19 @@ def lanes_of(bench: Benchmark) -> list[Lane]:
     return lanes
 
 
-def compare(bench: Benchmark, lanes: list[Lane], plain: int, secure: int, ca: str) -> None:
+def compare(bench: Benchmark, lanes: list[Lane], plain_port: int, tls_port: int, ca: str) -> None:
     """Measure and show requests without and with TLS; the lanes take turns.
 
-    :param plain: the null server's port.
-    :param secure: the port of the TLS relay.
+    :param plain_port: the null server's port.
+    :param tls_port: the port of the TLS relay.
     :param ca: the path of the CA certificate.
     """
-    both = []
+    all_lanes = []
     for lane in lanes:
         settings = {**lane.settings, "TURBOCQL_BENCH_CA": ca}
-        both.append(lane)
-        both.append(lane._replace(name=f"{lane.name}, TLS", settings=settings, port=secure))
-    best = measure(bench, both, "127.0.0.1", plain, CASES)
+        all_lanes.append(lane)
+        all_lanes.append(lane._replace(name=f"{lane.name}, TLS", settings=settings, port=tls_port))
+    best = measure(bench, all_lanes, "127.0.0.1", plain_port, CASES)
     rows: dict[str, dict[str, float]] = {}
     for lane in lanes:
         for case, measured in best[lane.name].items():
@@ -76,10 +76,10 @@ def compare(bench: Benchmark, lanes: list[Lane], plain: int, secure: int, ca: st
             if with_tls is not None:
                 row["TLS"] = with_tls["us"]
     ratios = {case: row["TLS"] / row["plain"] for case, row in rows.items() if "TLS" in row}
-    bench.show("us of client CPU", rows, {"TLS / plain": ratios})
+    bench.show_table("us of client CPU", rows, {"TLS / plain": ratios})
 
 
-def openings(bench: Benchmark, folder: Path, plain: int) -> None:
+def openings(bench: Benchmark, folder: Path, plain_port: int) -> None:
     """Measure and show opening a connection, for several types of keys."""
     from benchmarks._lib import handshakes
     from cassandra.testing.tls import Authority
@@ -88,25 +88,27 @@ def openings(bench: Benchmark, folder: Path, plain: int) -> None:
     wall: Rows = {}
     kinds = KINDS[:1] if bench.options.quick else KINDS
 
-    def take(name: str, how: str, port: int, context: ssl.SSLContext | None) -> None:
-        bar.step(f"opening: {name}, {how}")
-        seconds = asyncio.run(handshakes.opening(port, context, how == "resumed"))
-        cpu.setdefault(name, {})[how], wall.setdefault(name, {})[how] = seconds
+    def measure_opening(
+        name: str, handshake: str, port: int, context: ssl.SSLContext | None
+    ) -> None:
+        bar.step(f"opening: {name}, {handshake}")
+        seconds = asyncio.run(handshakes.opening(port, context, handshake == "resumed"))
+        cpu.setdefault(name, {})[handshake], wall.setdefault(name, {})[handshake] = seconds
 
     with bench.progress(1 + 4 * len(kinds)) as bar:
-        take("plain", "full", plain, None)
-        for kind, bits in kinds:
+        measure_opening("plain", "full", plain_port, None)
+        for key_type, bits in kinds:
             authority = Authority(folder, f"ca-{bits}", bits)
-            for who, clients in (("", ()), (", client certificate", (authority.path,))):
+            for client_text, client_ca in (("", ()), (", client certificate", (authority.path,))):
                 context = authority.client()
-                if clients:
+                if client_ca:
                     context.load_cert_chain(*authority.issue("client"))
-                files = (*authority.issue("127.0.0.1"), *clients)
-                with handshakes.tls_in_front(plain, *files) as port:
-                    for how in ("full", "resumed"):
-                        take(f"TLS, {kind}{who}", how, port, context)
+                files = (*authority.issue("127.0.0.1"), *client_ca)
+                with handshakes.tls_in_front(plain_port, *files) as port:
+                    for handshake in ("full", "resumed"):
+                        measure_opening(f"TLS, {key_type}{client_text}", handshake, port, context)
     for title, rows in (("CPU", cpu), ("wall", wall)):
-        bench.show(f"opening a connection, us {title}", rows, resumed_over_full(rows))
+        bench.show_table(f"opening a connection, us {title}", rows, resumed_over_full(rows))
 
 
 def resumed_over_full(rows: Rows) -> dict[str, dict[str, float]]:
@@ -124,7 +126,7 @@ def bare_handshakes(bench: Benchmark, folder: Path) -> None:
     from cassandra.testing.tls import Authority
 
     rows: Rows = {}
-    for kind, bits in KINDS[:1] if bench.options.quick else KINDS:
+    for key_type, bits in KINDS[:1] if bench.options.quick else KINDS:
         authority = Authority(folder, f"bare-{bits}", bits)
         server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         server.load_cert_chain(*authority.issue("127.0.0.1"))
@@ -132,26 +134,26 @@ def bare_handshakes(bench: Benchmark, folder: Path) -> None:
             client = authority.client()
             client.maximum_version = version
             session = bare_handshake(client, server, None)[0].tls.session
-            for how, resumed in (("full", None), ("resumed", session)):
+            for handshake, resumed in (("full", None), ("resumed", session)):
                 ends = [bare_handshake(client, server, resumed) for _ in range(OPENED)]
                 assert all(ours.tls.session_reused is (resumed is not None) for ours, _ in ends)
-                took = [statistics.median(pair[i].cpu for pair in ends) * 1e6 for i in (0, 1)]
-                rows[f"{version.name}, {kind}: {how}"] = {
-                    "client": took[0], "server": took[1], "both": sum(took),
+                medians = [statistics.median(pair[i].cpu for pair in ends) * 1e6 for i in (0, 1)]
+                rows[f"{version.name}, {key_type}: {handshake}"] = {
+                    "client": medians[0], "server": medians[1], "both": sum(medians),
                 }  # fmt: skip
-    bench.show(f"the handshake alone, us of CPU ({ssl.OPENSSL_VERSION})", rows)
+    bench.show_table(f"the handshake alone, us of CPU ({ssl.OPENSSL_VERSION})", rows)
 
 
 def main() -> int:
     bench = Benchmark(
         __doc__,
         "Requests and connections over TLS, us of client CPU",
-        takes="2 minutes",
-        quick="12 s",
+        duration_text="2 minutes",
+        quick_duration_text="12 s",
         with_peers=True,
     )
-    bench.add("--rounds", type=int, default=2)
-    bench.add("--openings", action="store_true", help="only the opening of connections")
+    bench.add_option("--rounds", type=int, default=2)
+    bench.add_option("--openings", action="store_true", help="only the opening of connections")
     options = bench.start(rounds=1)
     bench.need_program("cc")
     if not has("cryptography"):
@@ -160,12 +162,12 @@ def main() -> int:
     from benchmarks._lib import handshakes
     from cassandra.testing.tls import Authority
 
-    with tempfile.TemporaryDirectory() as folder, null_server.running() as (_, plain):
+    with tempfile.TemporaryDirectory() as folder, null_server.running() as (_, plain_port):
         authority = Authority(Path(folder))
         if lanes:
-            with handshakes.tls_in_front(plain, *authority.issue("127.0.0.1")) as secure:
-                compare(bench, lanes, plain, secure, authority.path)
-        openings(bench, Path(folder), plain)
+            with handshakes.tls_in_front(plain_port, *authority.issue("127.0.0.1")) as tls_port:
+                compare(bench, lanes, plain_port, tls_port, authority.path)
+        openings(bench, Path(folder), plain_port)
         bare_handshakes(bench, Path(folder))
     return bench.end()
 

@@ -51,11 +51,11 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Public calls of type classes, ns a call",
-        takes="1 minute",
-        quick="5 s",
+        duration_text="1 minute",
+        quick_duration_text="5 s",
         with_peers=True,
     )
-    bench.add("--passes", type=int, default=3, help="the least of so many counts")
+    bench.add_option("--passes", type=int, default=3, help="the least of so many counts")
     bench.start(passes=1)
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
     measured = measure(bench, drivers)
@@ -69,10 +69,10 @@ def main() -> int:
         for index, call in enumerate(CALLS)
     }
     ratios = least_over(rows, ours, peers.PEERS)
-    bench.show("ns a call", rows, {"peer / ours": ratios})
+    bench.show_table("ns a call", rows, {"peer / ours": ratios})
     slower = [case for case, ratio in ratios.items() if ratio is not None and ratio < 1]
     if ratios:
-        bench.target(f"slower than a peer: {', '.join(slower) or 'none'}", not slower)
+        bench.add_target(f"slower than a peer: {', '.join(slower) or 'none'}", not slower)
     return bench.end()
 
 

@@ -41,7 +41,7 @@ def svg(table: Table) -> str:
         parts.append(_text(12, top, title, "#777", 600))
         top += 10
         figures = [(name, figure) for name in DRIVERS if (figure := row.get(name))]
-        top = _group(parts, top, figures)
+        top = _append_bars(parts, top, figures)
         top += GAP
     head = _text(12, 22, "Client CPU for one request, microseconds: less is better", "#777", 700)
     return (
@@ -52,7 +52,7 @@ def svg(table: Table) -> str:
     )
 
 
-def _group(parts: list[str], top: float, figures: Sequence[tuple[str, float]]) -> float:
+def _append_bars(parts: list[str], top: float, figures: Sequence[tuple[str, float]]) -> float:
     """Append the bars of one case to `parts`, from `top` down; return where they end."""
     highest = max(figure for _, figure in figures)
     for name, figure in figures:

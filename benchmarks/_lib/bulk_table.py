@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks._lib import null_server
-from benchmarks._lib.null_server import BIGINT, DOUBLE, INT, PREPARE, RESULT, TEXT, TIMESTAMP, kind
+from benchmarks._lib.null_server import (
+    BIGINT,
+    DOUBLE,
+    INT,
+    PREPARE,
+    RESULT,
+    TEXT,
+    TIMESTAMP,
+    type_option,
+)
 
 __all__ = ["COLUMNS", "CREATE", "KEYSPACE", "NAME", "file_of_rows", "rows_of", "rules"]
 
@@ -67,7 +76,7 @@ def rules() -> list[null_server.Rule]:
     from benchmarks._lib import schema_tables  # not at the top, since it imports the driver
 
     keyspace, table = NAME.split(".")
-    where = {"keyspace_name": keyspace, "table_name": table}
+    table_key = {"keyspace_name": keyspace, "table_name": table}
     content: dict[str, list[schema_tables.Row]] = {
         "system_schema.keyspaces": [
             {
@@ -79,10 +88,10 @@ def rules() -> list[null_server.Rule]:
                 },
             }
         ],
-        "system_schema.tables": [{**where, **schema_tables.OPTIONS, "id": uuid.UUID(int=7)}],
+        "system_schema.tables": [{**table_key, **schema_tables.OPTIONS, "id": uuid.UUID(int=7)}],
         "system_schema.columns": [
             {
-                **where,
+                **table_key,
                 "column_name": name,
                 "column_name_bytes": name.encode(),
                 "kind": role,
@@ -93,10 +102,10 @@ def rules() -> list[null_server.Rule]:
             for name, cql_type, _, role, position in COLUMNS
         ],
     }
-    binds = [(name, kind(number)) for name, _, number, _, _ in COLUMNS]
-    answer = null_server.prepared(b"load", binds, [], table, keyspace)
+    bind_columns = [(name, type_option(number)) for name, _, number, _, _ in COLUMNS]
+    prepared_body = null_server.prepared(b"load", bind_columns, [], table, keyspace)
     return [
         *schema_tables.rules_of(content),
-        (PREPARE, f"INSERT INTO {NAME}".encode(), RESULT, answer),
+        (PREPARE, f"INSERT INTO {NAME}".encode(), RESULT, prepared_body),
         (null_server.EXECUTE, b"load", RESULT, null_server.VOID),
     ]

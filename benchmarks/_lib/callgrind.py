@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks._lib import peers
 
-__all__ = ["collected", "count", "counted_environment", "work"]
+__all__ = ["count", "counted_environment", "parse_instruction_count", "run_worker"]
 
 
 def counted_environment(implementation: str) -> dict[str, str]:
@@ -27,7 +27,7 @@ def counted_environment(implementation: str) -> dict[str, str]:
     }
 
 
-def collected(report: str) -> int:
+def parse_instruction_count(report: str) -> int:
     """Return the number of instructions in callgrind's output on standard error.
 
     :raises ValueError: if the report has no number.
@@ -38,28 +38,28 @@ def collected(report: str) -> int:
     return int(match[1])
 
 
-def work(
+def run_worker(
     worker: Path,
     arguments: Sequence[str],
     environment: Mapping[str, str],
     folder: Path,
-    under: Sequence[str] = (),
+    command_prefix: Sequence[str] = (),
 ) -> str:
     """Run the program `worker`, and return what it wrote to standard error.
 
     :param folder: the working directory of the process.
-    :param under: a command line that the interpreter's is appended to, such as valgrind's.
+    :param command_prefix: a command line that the interpreter's is appended to, such as valgrind's.
     :raises RuntimeError: if the process exits with an error.
     """
-    command = [*under, sys.executable, str(worker), *arguments]
-    done = subprocess.run(
+    command = [*command_prefix, sys.executable, str(worker), *arguments]
+    result = subprocess.run(
         command, env=dict(environment), cwd=folder, capture_output=True, text=True
     )
-    if done.returncode:
+    if result.returncode:
         raise RuntimeError(
-            f"{' '.join(arguments)} failed with {done.returncode}:\n{done.stderr[-2000:]}"
+            f"{' '.join(arguments)} failed with {result.returncode}:\n{result.stderr[-2000:]}"
         )
-    return done.stderr
+    return result.stderr
 
 
 def count(worker: Path, arguments: Sequence[str], environment: Mapping[str, str], out: Path) -> int:
@@ -68,4 +68,4 @@ def count(worker: Path, arguments: Sequence[str], environment: Mapping[str, str]
     :param out: where callgrind writes its profile.
     """
     under = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={out}")
-    return collected(work(worker, arguments, environment, out.parent, under))
+    return parse_instruction_count(run_worker(worker, arguments, environment, out.parent, under))

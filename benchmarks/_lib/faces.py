@@ -72,12 +72,12 @@ def measure(
     :param cases: words in the names of the cases to measure; empty for all.
     """
     best: Best = {lane.name: {} for lane in lanes}
-    failed = set()
+    failed_lanes = set()
     with bench.progress(bench.options.rounds * len(lanes)) as bar:
         for _ in range(bench.options.rounds):
             for lane in lanes:
                 bar.step(lane.name)
-                if lane.name in failed:
+                if lane.name in failed_lanes:
                     continue
                 arguments = [lane.face, address, str(lane.port or port), *cases]
                 try:
@@ -85,12 +85,12 @@ def measure(
                 except peers.WorkerFailed as error:
                     bar.clear()
                     bench.note(f"{lane.name} is left out: {str(error).splitlines()[-1]}")
-                    failed.add(lane.name)
+                    failed_lanes.add(lane.name)
                     continue
                 for case, measured in figures.items():
-                    figure = best[lane.name].setdefault(case, dict(measured))
-                    figure["us"] = min(figure["us"], measured["us"])
-                    figure["rate"] = max(figure["rate"], measured["rate"])
+                    best_figures = best[lane.name].setdefault(case, dict(measured))
+                    best_figures["us"] = min(best_figures["us"], measured["us"])
+                    best_figures["rate"] = max(best_figures["rate"], measured["rate"])
     return best
 
 

@@ -34,16 +34,18 @@ def tls_in_front(port: int, *files: str) -> Iterator[int]:
             process.terminate()
 
 
-async def opening(port: int, context: ssl.SSLContext | None, resumes: bool) -> tuple[float, float]:
+async def opening(
+    port: int, context: ssl.SSLContext | None, resumes_sessions: bool
+) -> tuple[float, float]:
     """Return the microseconds of CPU and of wall time to open a connection.
 
     :param context: the TLS context. None connects without TLS.
-    :param resumes: if TLS sessions are resumed.
+    :param resumes_sessions: if TLS sessions are resumed.
     """
     from cassandra import aio
     from cassandra.ssl_session_cache import SSLSessionCache
 
-    cache = SSLSessionCache() if resumes else None
+    cache = SSLSessionCache() if resumes_sessions else None
     settings: Any = {"ssl_context": context, "ssl_session_cache": cache, "protocol_version": 4}
     async with aio.Cluster(["127.0.0.1"], port=port, compression=False, **settings) as cluster:
         await cluster.connect()
@@ -51,10 +53,10 @@ async def opening(port: int, context: ssl.SSLContext | None, resumes: bool) -> t
         assert core is not None
         cpu = wall = 0.0
         for _ in range(OPENED):
-            began, used = time.perf_counter(), time.thread_time()
+            wall_start, cpu_start = time.perf_counter(), time.thread_time()
             connection = await core.open_connection(cluster.endpoints_resolved[0])
-            wall += time.perf_counter() - began
-            cpu += time.thread_time() - used
+            wall += time.perf_counter() - wall_start
+            cpu += time.thread_time() - cpu_start
             connection.close()
             await asyncio.sleep(0.001)
     return cpu / OPENED * 1e6, wall / OPENED * 1e6
@@ -82,7 +84,7 @@ class _End:
         self.tls.do_handshake()
         self.finished = True
 
-    def go_on(self, other: _End) -> None:
+    def advance(self, other: _End) -> None:
         """Continue the handshake as far as possible, and pass the output to the other end."""
         if not self.finished:
             self._step(self._shake)
@@ -100,13 +102,13 @@ def bare_handshake(
 
     :param session: a session to resume. None makes a full handshake.
     """
-    ours = _End(client, server_hostname="127.0.0.1", session=session)
-    theirs = _End(server, server_side=True)
-    while not (ours.finished and theirs.finished):
-        ours.go_on(theirs)
-        theirs.go_on(ours)
+    client_end = _End(client, server_hostname="127.0.0.1", session=session)
+    server_end = _End(server, server_side=True)
+    while not (client_end.finished and server_end.finished):
+        client_end.advance(server_end)
+        server_end.advance(client_end)
     # The client gets the tickets of TLS 1.3 with the first data, and can then be resumed.
-    theirs.tls.write(b"x")
-    theirs.go_on(ours)
-    ours.read()
-    return ours, theirs
+    server_end.tls.write(b"x")
+    server_end.advance(client_end)
+    client_end.read()
+    return client_end, server_end

@@ -33,7 +33,7 @@ def running_postgres(folder: Path) -> Iterator[int]:
     """Run a PostgreSQL server with its files in `folder`, and yield its port."""
     programs = postgres_programs()
     assert programs is not None, "PostgreSQL is not installed"
-    # PostgreSQL refuses to run as root.
+    # PostgreSQL refuses to run as root: run it as the user of its package.
     user = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
     if os.getuid() == 0:
         shutil.chown(folder, user)
@@ -70,7 +70,7 @@ def _running(command: Sequence[str], port: int, user: str | None, folder: Path) 
             command, stdout=output, stderr=subprocess.STDOUT, user=user, cwd=folder
         )
     try:
-        _wait_for(port, server, folder / "output")
+        _wait_until_listening(port, server, folder / "output")
         yield
     finally:
         server.terminate()
@@ -81,7 +81,7 @@ def _running(command: Sequence[str], port: int, user: str | None, folder: Path) 
             server.wait()
 
 
-def _wait_for(port: int, server: subprocess.Popen[bytes], output: Path) -> None:
+def _wait_until_listening(port: int, server: subprocess.Popen[bytes], output: Path) -> None:
     """Wait until the port accepts connections.
 
     :raises RuntimeError: if the server exits or takes too long; with its output.

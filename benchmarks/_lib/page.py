@@ -51,8 +51,8 @@ def section(report: Mapping[str, Any]) -> list[str]:
         lines += [f"* {escaped(note)}"]
     if report["notes"]:
         lines.append("")
-    for described in report["tables"]:
-        lines += as_rst(Table.from_json(described))
+    for table_json in report["tables"]:
+        lines += as_rst(Table.from_json(table_json))
     return lines
 
 
@@ -69,7 +69,9 @@ def as_rst(table: Table) -> list[str]:
         for case, row in table.rows.items()
     ]
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([[escaped(cell) for cell in r] for r in rows])
+    csv.writer(text, lineterminator="\n").writerows(
+        [[escaped(cell) for cell in row] for row in rows]
+    )
     lines = [f".. csv-table:: {escaped(table.title)}", "   :header-rows: 1", ""]
     return [*lines, *(f"   {line}" for line in text.getvalue().splitlines()), ""]
 

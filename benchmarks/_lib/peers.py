@@ -75,10 +75,10 @@ def own_settings() -> dict[str, str]:
     """Return environment variables that make a new process import the same driver as this one."""
     root = str(package_root())
     site_folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
-    installed = any(os.path.realpath(folder) == root for folder in site_folders)
-    path = [] if installed else [root]
-    path += [entry for entry in [os.environ.get("PYTHONPATH")] if entry]
-    return {"PYTHONPATH": os.pathsep.join(path)} if path else {}
+    is_installed = any(os.path.realpath(folder) == root for folder in site_folders)
+    python_path = [] if is_installed else [root]
+    python_path += [entry for entry in [os.environ.get("PYTHONPATH")] if entry]
+    return {"PYTHONPATH": os.pathsep.join(python_path)} if python_path else {}
 
 
 def inherited() -> dict[str, str]:
@@ -147,21 +147,21 @@ def prepare(
     """
     if bench.options.no_peers:
         return []
-    ready: list[str] = []
+    measurable: list[str] = []
     for name in names:
         if not missing(name, extra):
-            ready.append(name)
+            measurable.append(name)
         elif bench.options.quick:
             bench.note(f"{name} is left out: it is not installed yet, and --quick installs nothing")
         else:
             bench.say(f"installing {name} from PyPI into {cache()}: about half a minute, once")
             try:
                 environment(name, extra)
-                ready.append(name)
+                measurable.append(name)
             except subprocess.CalledProcessError:
                 bench.note(f"{name} is left out: it cannot be installed")
-    bench.versions.update((name, version_of(name)) for name in ready)
-    return ready
+    bench.versions.update((name, version_of(name)) for name in measurable)
+    return measurable
 
 
 def version_of(peer: str) -> str:
@@ -182,17 +182,17 @@ def run(
     :param settings: further environment variables.
     :raises WorkerFailed: if the script exits with an error.
     """
-    done = subprocess.run(
+    result = subprocess.run(
         [str(python), str(script), *arguments],
         env={**inherited(), **settings},
         cwd=cache(),
         capture_output=True,
         text=True,
     )
-    if done.returncode:
-        ends = done.stderr.strip()[-2000:]
-        raise WorkerFailed(f"{script.name} failed with {done.returncode}:\n{ends}")
-    return json.loads(done.stdout.splitlines()[-1])
+    if result.returncode:
+        stderr_tail = result.stderr.strip()[-2000:]
+        raise WorkerFailed(f"{script.name} failed with {result.returncode}:\n{stderr_tail}")
+    return json.loads(result.stdout.splitlines()[-1])
 
 
 def run_peer(

@@ -52,7 +52,7 @@ def without_compiled_modules(peer: str, python: Path) -> Path:
     """Return a directory with a copy of the peer's package that has no compiled modules in it."""
     home = peers.cache() / f"{peer}-without-compiled-modules"
     if not home.exists():
-        done = subprocess.run(
+        result = subprocess.run(
             [str(python), "-c", "import cassandra; print(cassandra.__path__[0])"],
             cwd=peers.cache(), check=True, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -60,7 +60,7 @@ def without_compiled_modules(peer: str, python: Path) -> Path:
         unfinished = home.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         ignored = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
-        shutil.copytree(done.stdout.strip(), unfinished / "cassandra", ignore=ignored)
+        shutil.copytree(result.stdout.strip(), unfinished / "cassandra", ignore=ignored)
         unfinished.rename(home)
     return home
 
@@ -86,9 +86,9 @@ def times_of(bench: Benchmark, group: str, lanes: Sequence[Lane]) -> dict[str, T
         for _ in range(bench.options.rounds):
             for lane in lanes:
                 bar.step(lane.name)
-                timings = peers.run(lane.python, WORKER, (group, lane.api), lane.settings)
-                for case, spent in timings.items():
-                    times[lane.name][case] = min(spent, times[lane.name].get(case, spent))
+                worker_times = peers.run(lane.python, WORKER, (group, lane.api), lane.settings)
+                for case, time in worker_times.items():
+                    times[lane.name][case] = min(time, times[lane.name].get(case, time))
     return times
 
 
@@ -112,14 +112,16 @@ def compare(group: str, targets: dict[str, float], bench: Benchmark) -> None:
 
     :param targets: by case, the most nanoseconds of this driver's first lane.
     """
-    bench.add("--rounds", type=int, default=3, help="each lane's best of so many processes")
+    bench.add_option("--rounds", type=int, default=3, help="each lane's best of so many processes")
     bench.start(rounds=1)
     lanes = own_lanes(bench) + peer_lanes(bench)
     times = times_of(bench, group, lanes)
     rows = by_case(times)
     ours = lanes[0].name
     others = [lane.name for lane in lanes if not lane.name.startswith("turbocql")]
-    bench.show("nanoseconds", rows, {"peer / ours": least_over(rows, ours, others)})
+    bench.show_table("nanoseconds", rows, {"peer / ours": least_over(rows, ours, others)})
     for case, target in targets.items():
         nanoseconds = times[ours][case]
-        bench.target(f"{case}: {nanoseconds:,.0f} ns, at most {target:,.0f}", nanoseconds <= target)
+        bench.add_target(
+            f"{case}: {nanoseconds:,.0f} ns, at most {target:,.0f}", nanoseconds <= target
+        )

@@ -60,8 +60,8 @@ class Benchmark:
 
     :param description: the script's docstring, which ``--help`` prints.
     :param subject: what is measured, in a few words, for the first line of output.
-    :param takes: about how long the benchmark takes, such as "2 minutes".
-    :param quick: about how long it takes with ``--quick``.
+    :param duration_text: about how long the benchmark takes, such as "2 minutes".
+    :param quick_duration_text: about how long it takes with ``--quick``.
     :param with_peers: if it can also measure other drivers.
     """
 
@@ -70,55 +70,64 @@ class Benchmark:
         description: str | None,
         subject: str,
         *,
-        takes: str,
-        quick: str,
+        duration_text: str,
+        quick_duration_text: str,
         with_peers: bool = False,
     ) -> None:
         self.subject = subject
         self.tables: list[Table] = []
         self.notes: list[str] = []
-        self.targets: list[tuple[str, bool]] = []
+        self.targets: list[tuple[str, bool]] = []  # (the target in words, True if it is met)
         self.versions: dict[str, str] = {}
         self._began = time.monotonic()
         self.options = argparse.Namespace()
-        self._takes, self._quick = takes, quick
+        self._duration_text = duration_text
+        self._quick_duration_text = quick_duration_text
         self._with_peers = with_peers
         self.parser = argparse.ArgumentParser(
             description=description, formatter_class=argparse.RawDescriptionHelpFormatter
         )
-        self.add = self.parser.add_argument
+        self.add_option = self.parser.add_argument
 
-    def start(self, arguments: list[str] | None = None, /, **quickly: Any) -> argparse.Namespace:
+    def start(
+        self, arguments: list[str] | None = None, /, **quick_defaults: Any
+    ) -> argparse.Namespace:
         """Read the options, check that the driver can be imported, and print the first line.
 
-        :param quickly: values that ``--quick`` sets for options that keep their default.
+        :param quick_defaults: values that ``--quick`` sets for options that keep their default.
         :returns: the options.
         """
         self._add_common()
         options = self.parser.parse_args(arguments)
         if options.quick:
             os.environ["TURBOCQL_BENCH_QUICK"] = "1"  # for child processes
-            for name, value in quickly.items():
+            for name, value in quick_defaults.items():
                 if getattr(options, name) == self.parser.get_default(name):
                     setattr(options, name, value)
         self.options = options
         if options.plot and not pictures.can_draw():
             self.parser.error("--plot needs matplotlib: pip install matplotlib")
         need_driver()
-        how = f"about {self._quick} (--quick)" if options.quick else f"about {self._takes}"
-        self.say(f"{self.subject}: {how}")
+        duration = (
+            f"about {self._quick_duration_text} (--quick)"
+            if options.quick
+            else f"about {self._duration_text}"
+        )
+        self.say(f"{self.subject}: {duration}")
         return options
 
     def _add_common(self) -> None:
         if self._with_peers:
-            self.add("--no-peers", action="store_true", help="leave the other drivers out")
-        self.add("--quick", action="store_true", help=f"a rough look: about {self._quick}")
-        self.add(
+            self.add_option("--no-peers", action="store_true", help="leave the other drivers out")
+        self.add_option(
+            "--quick", action="store_true", help=f"a rough look: about {self._quick_duration_text}"
+        )
+        self.add_option(
             "--check",
             action="store_true",
             help="compare with the project's targets, end with 1 if one is missed",
         )
-        self.add(
+        self.add_option(
             "--json",
             nargs="?",
             const="-",
@@ -126,7 +135,9 @@ class Benchmark:
             help="write the figures as JSON: to FILE, beside the tables, or else to standard "
             "output, in place of them",
         )
-        self.add("--plot", type=Path, metavar="FILE.png", help="draw the figures (by matplotlib)")
+        self.add_option(
+            "--plot", type=Path, metavar="FILE.png", help="draw the figures (by matplotlib)"
+        )
 
     def say(self, text: str) -> None:
         """Print a line for the user: on standard error if JSON is written to standard output."""
@@ -137,7 +148,7 @@ class Benchmark:
         self.notes.append(text)
         self.say(text)
 
-    def target(self, text: str, is_met: bool) -> None:
+    def add_target(self, text: str, is_met: bool) -> None:
         """Record whether a figure meets a target of the project; ``--check`` prints it at the end.
 
         :param text: the figure and the target in words.
@@ -153,7 +164,7 @@ class Benchmark:
         finally:
             bar.clear()
 
-    def show(
+    def show_table(
         self, title: str, rows: dict[str, Any], ratios: dict[str, dict[str, Any]] | None = None
     ) -> None:
         """Add a table to the report, and print it.
@@ -193,11 +204,11 @@ class Benchmark:
             for text, is_met in self.targets:
                 self.say(f"{text}: {'met' if is_met else 'MISSED'}")
         if self.options.json:
-            written = json.dumps(self.as_json(), indent=1)
+            report = json.dumps(self.as_json(), indent=1)
             if self.options.json == "-":
-                print(written)
+                print(report)
             else:
-                Path(self.options.json).write_text(written + "\n")
+                Path(self.options.json).write_text(report + "\n")
         if self.options.plot and self.tables:
             pictures.draw(self.tables, self.subject, self.options.plot)
             self.say(f"drawn: {self.options.plot}")

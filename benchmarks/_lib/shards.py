@@ -20,16 +20,18 @@ from cassandra.testing.fake.placement import Replica, Tablet, routing_payload
 
 PASSES = 6 if is_quick() else 60
 
+_CUSTOM_PAYLOAD = 0x04  # flag of an envelope
 
-def best(function: Callable[[], object], count: int = 4_000) -> float:
+
+def fastest_call(function: Callable[[], object], count: int = 4_000) -> float:
     """Return the CPU microseconds of one call, in the fastest pass."""
-    least = float("inf")
+    fastest = float("inf")
     for _ in range(PASSES):
         started = time.thread_time()
         for _ in range(count):
             function()
-        least = min(least, time.thread_time() - started)
-    return least / count * 1e6
+        fastest = min(fastest, time.thread_time() - started)
+    return fastest / count * 1e6
 
 
 def choice(cluster: Any, session: Any) -> dict[str, float]:
@@ -49,29 +51,31 @@ def choice(cluster: Any, session: Any) -> dict[str, float]:
         statement = prepared.bind((7,))
         pools = list(engine.pools.values())
 
-        def step(statement: Any = statement) -> None:
+        def choose_connection(statement: Any = statement) -> None:
             request: Any = Request(engine, statement, cast(Any, None), print)
             host = next(iter(policy.make_query_plan(None, statement)))
             request.choose(host, engine.pools_by_id[id(host)])
 
-        figures[f"{keyspace}, with shards"] = best(step)
-        tables = [pool.shards for pool in pools]
+        figures[f"{keyspace}, with shards"] = fastest_call(choose_connection)
+        shard_tables = [pool.shards for pool in pools]
         connections = [pool.connections for pool in pools]
         for pool in pools:
             # Without shards, a pool has one connection.
             pool.shards, pool.connections = None, pool.connections[:1]
-        figures[f"{keyspace}, without"] = best(step)
-        for pool, table, pool_connections in zip(pools, tables, connections, strict=True):
-            pool.shards, pool.connections = table, pool_connections
+        figures[f"{keyspace}, without"] = fastest_call(choose_connection)
+        for pool, shard_table, pool_connections in zip(
+            pools, shard_tables, connections, strict=True
+        ):
+            pool.shards, pool.connections = shard_table, pool_connections
     return figures
 
 
-def answers(session: Any) -> tuple[float, float]:
+def response_processing(session: Any) -> tuple[float, float]:
     """Time the processing of an answer: without and with a custom payload about a tablet."""
     engine = session._engine
     prepared = session.prepare("INSERT INTO tb.t (k, v) VALUES (?, 'x')")
     statement = prepared.bind((7,))
-    void = b"\0\0\0\1"
+    void = b"\0\0\0\1"  # a RESULT of kind Void
     tablet = Tablet(-(1 << 62), 1 << 62, (Replica(uuid.UUID(int=1), 3),) * 3, 5)
     ((name, value),) = routing_payload(tablet, 1).items()
     assert value is not None
@@ -80,7 +84,7 @@ def answers(session: Any) -> tuple[float, float]:
     connection = next(iter(engine.pools.values())).connections[0]
     body = type("Body", (), {"decodes": False})()
 
-    def answered(flags: int, data: bytes) -> Callable[[], None]:
+    def process_response(flags: int, data: bytes) -> Callable[[], None]:
         def step() -> None:
             request: Any = Request(engine, statement, body, lambda done: None)
             attempt = _impl.happy_path.Attempt(request, None, connection, 0.0)
@@ -88,10 +92,12 @@ def answers(session: Any) -> tuple[float, float]:
 
         return step
 
-    return best(answered(0, void)), best(answered(4, payload))
+    return fastest_call(process_response(0, void)), fastest_call(
+        process_response(_CUSTOM_PAYLOAD, payload)
+    )
 
 
-def million(count: int) -> tuple[float, float, float]:
+def fill_tablet_map(count: int) -> tuple[float, float, float]:
     """Fill a tablet map with `count` tablets.
 
     :returns: its megabytes, and the microseconds of a look-up and of adding a tablet.
@@ -104,18 +110,18 @@ def million(count: int) -> tuple[float, float, float]:
     for number in range(count):
         tablet = Tablet(first + number * step, first + (number + 1) * step, tuple(replicas), number)
         payloads.append(routing_payload(tablet, 2)["tablets-routing-v2"])
-    before = resident()
+    memory_before = resident()
     started = time.thread_time()
     for payload in payloads:
         tablets.learn("ks", "t", payload)
-    took = (time.thread_time() - started) / count * 1e6
-    size = resident() - before
+    learn_time = (time.thread_time() - started) / count * 1e6
+    size = resident() - memory_before
     tokens = [random.randrange(-(1 << 62), 1 << 62) for _ in range(20_000)]
     look_up = min(
         _timed(lambda: [tablets.version_of("ks", "t", token) for token in tokens])
         for _ in range(PASSES)
     )
-    return size, look_up / len(tokens) * 1e6, took
+    return size, look_up / len(tokens) * 1e6, learn_time
 
 
 def _timed(function: Callable[[], object]) -> float:
@@ -132,8 +138,8 @@ def resident() -> float:
     return tracemalloc.get_traced_memory()[0] / 1e6
 
 
-def of_a_cluster() -> tuple[dict[str, float], float, float]:
-    """Return the figures of `choice` and of `answers`, with three nodes of seven shards."""
+def measure_cluster() -> tuple[dict[str, float], float, float]:
+    """Return the figures of `choice` and `response_processing`: three nodes of seven shards."""
     with FakeCluster(3, scylla=Scylla(7)) as nodes:
         for keyspace, tablets in (("vn", None), ("tb", 64)):
             nodes.scylla.keyspace(keyspace, replication_factor=3, tablets=tablets is not None)
@@ -145,4 +151,4 @@ def of_a_cluster() -> tuple[dict[str, float], float, float]:
                 for stats in cluster.shard_aware_stats().values()
             ):
                 time.sleep(0.01)
-            return choice(cluster, session), *answers(session)
+            return choice(cluster, session), *response_processing(session)

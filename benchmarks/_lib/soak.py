@@ -66,11 +66,11 @@ def executes(text: str) -> Callable[[Request], bool]:
     return lambda request: request.opcode in (EXECUTE, BATCH) and text in request.queries
 
 
-class Moody(Answer):
+class FaultyAnswer(Answer):
     """A random answer: usually a proper result, in 0.8 % an error, and in 0.2 % no answer."""
 
-    def __init__(self, dice: random.Random) -> None:
-        self._dice = dice
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
         self._refusals = (
             error(ErrorCode.OVERLOADED, "drawn"),
             error(ErrorCode.UNAVAILABLE, "drawn"),
@@ -80,11 +80,11 @@ class Moody(Answer):
         self._void = void()
 
     def perform(self, request: Request) -> None:
-        draw = self._dice.random()
-        if draw < 0.002:
+        draw = self._rng.random()
+        if draw < 0.002:  # leave one of 500 requests without an answer
             self._silence.perform(request)
-        elif draw < 0.01:
-            self._dice.choice(self._refusals).perform(request)
+        elif draw < 0.01:  # refuse eight of 1000 requests
+            self._rng.choice(self._refusals).perform(request)
         elif request.query == SELECT:
             (key,) = struct.unpack(">i", request.values[0])  # type: ignore[arg-type]
             rows(COLUMNS, [(key, f"{key}-{number}") for number in range(ROWS)]).perform(request)
@@ -92,37 +92,37 @@ class Moody(Answer):
             self._void.perform(request)
 
 
-def disturb(nodes: FakeCluster, dice: random.Random) -> None:
+def disturb(nodes: FakeCluster, rng: random.Random) -> None:
     """Cause one random fault on a random node, and wait until it is over."""
-    node: FakeNode = dice.choice(nodes.nodes)
-    kind = dice.choice(("reset", "close", "pause", "restart", "forget", "storm", "refuse"))
-    if kind in ("reset", "close"):
-        node.drop_connections(reset=kind == "reset")
-    elif kind == "pause":
+    node: FakeNode = rng.choice(nodes.nodes)
+    fault = rng.choice(("reset", "close", "pause", "restart", "forget", "storm", "refuse"))
+    if fault in ("reset", "close"):
+        node.drop_connections(reset=fault == "reset")
+    elif fault == "pause":
         node.pause()
-        time.sleep(dice.uniform(0.1, 3.0))
+        time.sleep(rng.uniform(0.1, 3.0))
         node.resume()
-    elif kind == "restart":
+    elif fault == "restart":
         nodes.stop_node(node)
-        time.sleep(dice.uniform(0.1, 1.5))
+        time.sleep(rng.uniform(0.1, 1.5))
         node.forget_prepared()
         nodes.start_node(node)
-    elif kind == "forget":
+    elif fault == "forget":
         node.forget_prepared()
-    elif kind == "storm":  # many status and topology events
+    elif fault == "storm":  # many status and topology events
         for _ in range(200):
-            change, about = dice.choice(
+            change, about = rng.choice(
                 (
                     ("UP", "STATUS_CHANGE"),
                     ("DOWN", "STATUS_CHANGE"),
                     ("NEW_NODE", "TOPOLOGY_CHANGE"),
                 )
             )
-            nodes.tell(about, change, dice.choice(nodes.nodes))
+            nodes.tell(about, change, rng.choice(nodes.nodes))
     else:
         node.refuse_connections()
         node.drop_connections()
-        time.sleep(dice.uniform(0.1, 1.0))
+        time.sleep(rng.uniform(0.1, 1.0))
         node.accept_connections()
     # The nodes record all requests for tests: drop them, so that memory does not fill up.
     for fake in nodes.nodes:
@@ -137,19 +137,19 @@ def wait_for_end(over: threading.Event) -> None:
 
 def serve(seed: int) -> None:
     """Run three nodes and break them until standard input ends."""
-    dice = random.Random(seed)
-    over = threading.Event()
+    rng = random.Random(seed)
+    is_over = threading.Event()
     with FakeCluster(3) as nodes:
         for node in nodes.nodes:
             node.prime_prepare(SELECT, [("k", "int")], COLUMNS)
             node.prime_prepare(INSERT, COLUMNS)
-            moody = Moody(random.Random(dice.random()))
+            answer = FaultyAnswer(random.Random(rng.random()))
             for match in (SELECT, INSERT):
-                node.prime(executes(match), moody)
+                node.prime(executes(match), answer)
         print(nodes.nodes[0].port, *nodes.contact_points, flush=True)
-        threading.Thread(target=wait_for_end, args=(over,), daemon=True).start()
-        while not over.wait(dice.uniform(0.2, 2.0)):
-            disturb(nodes, dice)
+        threading.Thread(target=wait_for_end, args=(is_over,), daemon=True).start()
+        while not is_over.wait(rng.uniform(0.2, 2.0)):
+            disturb(nodes, rng)
 
 
 @contextmanager
@@ -186,7 +186,7 @@ class Soak:
     def __init__(self, port: int, addresses: list[str], seed: int, seconds: float) -> None:
         self.port = port
         self.addresses = addresses
-        self.dice = random.Random(seed)
+        self.rng = random.Random(seed)
         self.ends = time.monotonic() + seconds
         self.outcomes: Counter[str] = Counter()
         self.faults: list[str] = []
@@ -231,23 +231,23 @@ class Soak:
 
 async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> None:
     """Run one asyncio worker: reads, writes, batches, and requests that it cancels at once."""
-    dice = soak.dice
+    rng = soak.rng
     while not soak.over:
-        key, kind = dice.randrange(1 << 30), dice.random()
+        key, draw = rng.randrange(1 << 30), rng.random()
         try:
-            if kind < 0.5:
+            if draw < 0.5:
                 soak.check(
                     key, (await asyncio.wait_for(session.execute(select, (key,)), LONGEST)).all()
                 )
                 continue
-            if kind < 0.55:
+            if draw < 0.55:
                 request = asyncio.ensure_future(session.execute(select, (key,)))
                 await asyncio.sleep(0)  # let the task send the request
                 request.cancel()
                 soak.outcomes["cancelled"] += 1
                 continue
-            statement: Any = insert.bind((key, "x" * dice.randrange(2000)))
-            if kind > 0.9:
+            statement: Any = insert.bind((key, "x" * rng.randrange(2000)))
+            if draw > 0.9:
                 statement = BatchStatement()
                 for number in range(20):
                     statement.add(insert, (key + number, "y" * 50))
@@ -257,7 +257,7 @@ async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> No
             soak.faults.append(f"no outcome within {LONGEST} s")
         except Exception as failure:
             soak.note(failure)
-        await asyncio.sleep(dice.expovariate(1 / PAUSE))
+        await asyncio.sleep(rng.expovariate(1 / PAUSE))
 
 
 def work_blocking(soak: Soak, cluster: Cluster) -> None:
@@ -268,7 +268,7 @@ def work_blocking(soak: Soak, cluster: Cluster) -> None:
     session = cluster.connect()
     select = session.prepare(SELECT)
     while not soak.over:
-        keys = [soak.dice.randrange(1 << 30) for _ in range(200)]
+        keys = [soak.rng.randrange(1 << 30) for _ in range(200)]
         outcomes = execute_concurrent_with_args(
             session, select, [(key,) for key in keys], concurrency=50, raise_on_first_error=False
         )
@@ -319,27 +319,30 @@ def verdict(
     :returns: one line for each leak.
     """
     half = len(samples) // 2
-    first, second = samples[half // 2 : half], samples[half + half // 2 :]
-    grown = []
-    if first and second:
-        early, late = (max(sample["MiB"] for sample in quarter) for quarter in (first, second))
-        if late > early * GROWTH + SLACK:
-            grown.append(f"memory grew from {early} to {late} MiB")
-    grown += [
+    # The last quarters of the first half and of the second half.
+    first_quarter, second_quarter = samples[half // 2 : half], samples[half + half // 2 :]
+    leaks = []
+    if first_quarter and second_quarter:
+        early_peak, late_peak = (
+            max(sample["MiB"] for sample in quarter) for quarter in (first_quarter, second_quarter)
+        )
+        if late_peak > early_peak * GROWTH + SLACK:
+            leaks.append(f"memory grew from {early_peak} to {late_peak} MiB")
+    leaks += [
         f"{name}: {after[name]} left, {before[name]} at the beginning"
         for name in ("fds", "threads")
         if after[name] > before[name]
     ]
-    return grown
+    return leaks
 
 
 async def run(
-    soak: Soak, interval: float, tell: Callable[[float, dict[str, float]], None]
+    soak: Soak, interval: float, report_sample: Callable[[float, dict[str, float]], None]
 ) -> list[dict[str, float]]:
     """Run the load until its time is over or a fault is found, and return the samples of figures.
 
     :param interval: seconds between two samples.
-    :param tell: is called with the seconds since the start and each sample.
+    :param report_sample: is called with the seconds since the start and each sample.
     """
     samples: list[dict[str, float]] = []
     loop = asyncio.get_running_loop()
@@ -358,6 +361,6 @@ async def run(
                 )
                 sample = figures([loop, blocking._required_loop_thread.loop])
                 samples.append(sample)
-                tell(time.monotonic() - began, sample)
+                report_sample(time.monotonic() - began, sample)
             await asyncio.wait_for(asyncio.gather(*workers, thread), 2 * LONGEST)
     return samples

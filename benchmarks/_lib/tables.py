@@ -58,15 +58,15 @@ class Table:
         }
 
     @classmethod
-    def from_json(cls, described: Mapping[str, Any]) -> Table:
-        """Return the table from which `as_json` made `described`."""
+    def from_json(cls, table_json: Mapping[str, Any]) -> Table:
+        """Return the table from which `as_json` made `table_json`."""
         ratios: dict[str, dict[str, float | None]] = {}
-        for row in described["rows"]:
+        for row in table_json["rows"]:
             for name, ratio in row["ratios"].items():
                 if ratio is not None:
                     ratios.setdefault(name, {})[row["case"]] = ratio
         return cls(
-            described["title"], {row["case"]: row["values"] for row in described["rows"]}, ratios
+            table_json["title"], {row["case"]: row["values"] for row in table_json["rows"]}, ratios
         )
 
 
@@ -100,18 +100,18 @@ def least_over(
     rows: Mapping[str, Row],
     ours: str,
     others: Collection[str],
-    beside: Mapping[str, str] | None = None,
+    same_work: Mapping[str, str] | None = None,
 ) -> dict[str, float | None]:
     """For each case, divide the least figure of the other columns by ours.
 
     :param ours: the heading of our column.
     :param others: the headings of the other columns.
-    :param beside: for cases that only we have, the other columns' case for the same work.
+    :param same_work: for cases that only we have, the other columns' case for the same work.
     :returns: ratios by case. Cases without figures in both are left out.
     """
     ratios: dict[str, float | None] = {}
     for case, row in rows.items():
-        theirs = rows.get((beside or {}).get(case, case), {})
+        theirs = rows.get((same_work or {}).get(case, case), {})
         figures = [value for name in others if (value := theirs.get(name)) is not None]
         figure = row.get(ours)
         if figures and figure:

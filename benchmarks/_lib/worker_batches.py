@@ -30,8 +30,8 @@ def least(build: Callable[[], Any]) -> float:
         began = time.process_time()
         for _ in range(LOOPS):
             build()
-        took = (time.process_time() - began) / LOOPS * 1e6
-        best = took if best is None else min(best, took)
+        microseconds = (time.process_time() - began) / LOOPS * 1e6
+        best = microseconds if best is None else min(best, microseconds)
     assert best is not None
     return best
 

@@ -20,7 +20,7 @@ from cassandra.cluster import Cluster
 PASSES = 2 if os.environ.get("TURBOCQL_BENCH_QUICK") else 5
 
 
-def arrow(path: str) -> Any:
+def arrow_table(path: str) -> Any:
     """Read a CSV file into an Arrow table, with timestamps in the column `placed`."""
     import pyarrow
     from pyarrow import compute, csv
@@ -35,17 +35,17 @@ def arrow(path: str) -> Any:
 
 def main() -> None:
     """Connect, load, measure."""
-    address, port, table, path, kind = sys.argv[1:]
-    source: Any = arrow(path) if kind == "arrow" else path
+    address, port, table, path, format_name = sys.argv[1:]
+    source: Any = arrow_table(path) if format_name == "arrow" else path
     cluster = Cluster([address], port=int(port), protocol_version=4, compression=False)
     session = cluster.connect()
     best: dict[str, float] = {}
     for _ in range(PASSES):
         began = time.process_time()
         report = session.load(table, source, progress=False)
-        cost = (time.process_time() - began) / report.written * 1e6
-        if not best or cost < best["us"]:
-            best = {"us": cost, "rows": report.written, "requests": report.requests}
+        microseconds = (time.process_time() - began) / report.written * 1e6
+        if not best or microseconds < best["us"]:
+            best = {"us": microseconds, "rows": report.written, "requests": report.requests}
     cluster.shutdown()
     print(json.dumps(best))
 

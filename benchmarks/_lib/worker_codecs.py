@@ -181,10 +181,10 @@ def arrays() -> dict[str, float]:
             cqltype.codec(PROTOCOL, "array").decode, body
         ),
     }
-    target = array.array("f", [0.0]) * 768
-    into = cqltype.codec().deserialize_into
+    buffer = array.array("f", [0.0]) * 768
+    decode_into = cqltype.codec().deserialize_into
     figures["vector<float,768> read into a buffer"] = nanoseconds(
-        lambda data: into(data, target), body
+        lambda data: decode_into(data, buffer), body
     )
     try:
         figures["vector<float,768> read as NumPy"] = nanoseconds(

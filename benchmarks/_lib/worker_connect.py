@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 
-def once(address: str, port: int) -> tuple[dict[str, float], Any]:
+def connect_once(address: str, port: int) -> tuple[dict[str, float], Any]:
     """Connect a new cluster; return the milliseconds that `connect` took, and the cluster."""
     from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
     from cassandra.policies import RoundRobinPolicy
@@ -25,11 +25,11 @@ def once(address: str, port: int) -> tuple[dict[str, float], Any]:
         schema_metadata_enabled=False, token_metadata_enabled=False,
         execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(RoundRobinPolicy())},
     )  # fmt: skip
-    began, cpu = time.perf_counter(), time.process_time()
+    wall_start, cpu_start = time.perf_counter(), time.process_time()
     session = cluster.connect()
-    used, took = time.process_time() - cpu, time.perf_counter() - began
+    cpu_seconds, wall_seconds = time.process_time() - cpu_start, time.perf_counter() - wall_start
     session.execute("SELECT one FROM five WHERE a = 1")
-    return {"wall": took * 1000, "cpu": used * 1000}, cluster
+    return {"wall": wall_seconds * 1000, "cpu": cpu_seconds * 1000}, cluster
 
 
 def main() -> None:
@@ -39,9 +39,9 @@ def main() -> None:
     # The driver imports uvloop when it connects, if it is installed. We count that as an import.
     with contextlib.suppress(ImportError):
         import uvloop  # noqa: F401
-    first, cluster = once(address, port)
+    first, cluster = connect_once(address, port)
     cluster.shutdown()
-    second, cluster = once(address, port)
+    second, cluster = connect_once(address, port)
     cluster.shutdown()
     modules = len([name for name in sys.modules if name.startswith("cassandra")])
     print(

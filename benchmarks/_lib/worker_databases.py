@@ -28,7 +28,7 @@ CONNECTIONS = 20  # PostgreSQL and Redis process one request of a connection at 
 FIELDS = ("a", "b", "c", "d", "e")
 
 
-async def use(clock: Clock, insert: Any, select: Any) -> None:
+async def measure_cases(clock: Clock, insert: Any, select: Any) -> None:
     """Measure the four cases.
 
     :param insert: returns an awaitable that inserts the row.
@@ -71,7 +71,7 @@ async def asyncpg(address: str, port: int) -> Figures:
         async def select() -> Any:
             return (await pool.fetchrow(query, ROW[0]))["a"]
 
-        await use(clock, lambda: pool.execute(upsert, *ROW), select)
+        await measure_cases(clock, lambda: pool.execute(upsert, *ROW), select)
     return clock.figures
 
 
@@ -92,7 +92,7 @@ async def redis(address: str, port: int) -> Figures:
         async def select() -> Any:
             return (await client.hgetall("five:7"))["a"]
 
-        await use(clock, lambda: client.hset("five:7", mapping=fields), select)
+        await measure_cases(clock, lambda: client.hset("five:7", mapping=fields), select)
     await pool.disconnect()
     return clock.figures
 

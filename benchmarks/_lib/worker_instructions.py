@@ -20,7 +20,7 @@ from typing import Any
 from cassandra import _impl
 
 
-def _go_without(pair: str) -> None:
+def _use_python_twin(pair: str) -> None:
     """Use the Python module of a pair of twins.
 
     This must be called before the modules that use the pair are imported.
@@ -34,7 +34,7 @@ def _go_without(pair: str) -> None:
 
 
 for pair in filter(None, os.environ.get("TURBOCQL_BENCH_WITHOUT", "").split(",")):
-    _go_without(pair)
+    _use_python_twin(pair)
 
 # ruff: noqa: E402
 from cassandra import aio
@@ -81,14 +81,16 @@ async def prepared(address: str, port: int, text: str) -> AsyncIterator[tuple[ai
         yield session, await session.prepare(text)
 
 
-async def by_tasks(start: Callable[[], Awaitable[Any]], use: Callable[[Any], Any] | None) -> None:
+async def by_tasks(
+    start: Callable[[], Awaitable[Any]], use_result: Callable[[Any], Any] | None
+) -> None:
     """Run one pass in `IN_FLIGHT` tasks; each task awaits its requests one after the other."""
 
     async def work() -> None:
         for _ in range(REQUESTS // IN_FLIGHT):
             outcome = await start()
-            if use is not None:
-                use(outcome)
+            if use_result is not None:
+                use_result(outcome)
 
     await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))
 

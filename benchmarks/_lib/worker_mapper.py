@@ -67,7 +67,7 @@ def models() -> tuple[Any, Any]:
     return Five, Page
 
 
-def blocking(address: str, port: int) -> Figures:
+def measure_blocking(address: str, port: int) -> Figures:
     from cassandra.cluster import Cluster
     from cassandra.cqlengine import connection
     from cassandra.query import dict_factory
@@ -111,7 +111,7 @@ def blocking(address: str, port: int) -> Figures:
     return figures
 
 
-async def awaited(address: str, port: int) -> Figures:
+async def measure_asyncio(address: str, port: int) -> Figures:
     from cassandra.aio import Cluster  # only this driver has it
     from cassandra.cqlengine import connection
 
@@ -140,9 +140,9 @@ async def awaited(address: str, port: int) -> Figures:
 
 def main() -> None:
     address, port = sys.argv[1], int(sys.argv[2])
-    figures = blocking(address, port)
+    figures = measure_blocking(address, port)
     if sys.argv[3:] == ["aio"]:
-        figures |= asyncio.run(awaited(address, port))
+        figures |= asyncio.run(measure_asyncio(address, port))
     print(json.dumps(figures))
 
 

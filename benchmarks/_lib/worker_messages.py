@@ -31,6 +31,9 @@ from cassandra.query import BatchType, PreparedStatement, named_tuple_factory, t
 
 Column = namedtuple("Column", "keyspace_name table_name name type")
 VERSION = 4
+RESULT = 8  # the opcode
+ROWS_KIND, VOID_KIND = 2, 1  # kinds of a RESULT
+DOUBLE, INT, TEXT = 0x07, 0x09, 0x0D  # codes of CQL types
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 PASSES = 2 if QUICK else 7
 
@@ -56,14 +59,14 @@ BATCHES = {
 }
 
 
-def best(call: Callable[[], Any], target: float = 0.02) -> float:
+def fastest_call(call: Callable[[], Any], target: float = 0.02) -> float:
     """Return the nanoseconds of one call in the fastest of several passes.
 
     Each pass makes as many calls as take about `target` seconds.
     """
-    once = max(timeit.timeit(call, number=3) / 3, 1e-8)
-    number = max(1, int(target / once))
-    return min(timeit.repeat(call, number=number, repeat=PASSES)) / number * 1e9
+    one_call = max(timeit.timeit(call, number=3) / 3, 1e-8)
+    calls_per_pass = max(1, int(target / one_call))
+    return min(timeit.repeat(call, number=calls_per_pass, repeat=PASSES)) / calls_per_pass * 1e9
 
 
 def string(text: str) -> bytes:
@@ -86,14 +89,16 @@ def rows_body(
         + b"".join(string(name) + struct.pack(">H", code) for name, code in columns)
     )
     # Flags: 1 is Global_tables_spec, 4 is No_metadata.
-    head = struct.pack(">iii", 2, 1 if metadata else 4, len(columns)) + (specs if metadata else b"")
+    head = struct.pack(">iii", ROWS_KIND, 1 if metadata else 4, len(columns)) + (
+        specs if metadata else b""
+    )
     content = b"".join(struct.pack(">i", len(item)) + item for row in rows for item in row)
     return head + struct.pack(">i", len(rows)) + content
 
 
 SELECT = "SELECT a, b, c FROM some_keyspace.some_table WHERE a = 1"
 SMALL = rows_body(
-    [("a", 0x0D), ("b", 0x09), ("c", 0x07)],
+    [("a", TEXT), ("b", INT), ("c", DOUBLE)],
     [[b"text", struct.pack(">i", 1), struct.pack(">d", 1.5)]],
 )
 
@@ -107,13 +112,15 @@ def features_of(message: Any) -> tuple[Any, ...]:
     return (ProtocolFeatures(),)
 
 
-def sends(message: Any) -> Callable[[], Any]:
+def encoder_of(message: Any) -> Callable[[], Any]:
     """Return a function that encodes the message with `send_body`."""
     features = features_of(message)
     return lambda: message.send_body(BytesIO(), VERSION, *features)
 
 
-def decodes(body: bytes, metadata: Any = None, handler: Any = ProtocolHandler) -> Callable[[], Any]:
+def decoder_of(
+    body: bytes, metadata: Any = None, handler: Any = ProtocolHandler
+) -> Callable[[], Any]:
     """Return a function that decodes a RESULT with the handler's `decode_message`.
 
     :param metadata: the columns, for a body without them.
@@ -124,8 +131,8 @@ def decodes(body: bytes, metadata: Any = None, handler: Any = ProtocolHandler) -
         from cassandra.protocol_features import ProtocolFeatures
 
         features = ProtocolFeatures()
-        return lambda: decode(VERSION, features, {}, 1, 0, 8, body, None, metadata)
-    return lambda: decode(VERSION, {}, 1, 0, 8, body, None, metadata)
+        return lambda: decode(VERSION, features, {}, 1, 0, RESULT, body, None, metadata)
+    return lambda: decode(VERSION, {}, 1, 0, RESULT, body, None, metadata)
 
 
 def prepared() -> Any:
@@ -135,7 +142,7 @@ def prepared() -> Any:
 
 def message_cases() -> dict[str, Callable[[], Any]]:
     execute: Any = ExecuteMessage(b"i" * 16, TWELVE, 1, None, 5000, None, 1_700_000_000_000_000)
-    cases = {"EXECUTE 12 parameters": sends(execute)}
+    cases = {"EXECUTE 12 parameters": encoder_of(execute)}
     features = features_of(execute)
     statement = prepared()
     values = tuple(value for _, _, value in KINDS)
@@ -149,11 +156,13 @@ def message_cases() -> dict[str, Callable[[], Any]]:
 
     cases["bind + EXECUTE 10 columns"] = bind_and_encode
     for name, (count, row) in BATCHES.items():
-        cases[name] = sends(BatchMessage(BatchType.UNLOGGED, [(True, b"i" * 16, row)] * count, 1))
-    cases["QUERY"] = sends(QueryMessage(SELECT, 1, fetch_size=5000))
-    cases["VOID"] = decodes(struct.pack(">i", 1))
-    cases["ROWS, known columns"] = decodes(SMALL, decodes(SMALL)().column_metadata)
-    cases["ROWS, new columns"] = decodes(SMALL)
+        cases[name] = encoder_of(
+            BatchMessage(BatchType.UNLOGGED, [(True, b"i" * 16, row)] * count, 1)
+        )
+    cases["QUERY"] = encoder_of(QueryMessage(SELECT, 1, fetch_size=5000))
+    cases["VOID"] = decoder_of(struct.pack(">i", VOID_KIND))
+    cases["ROWS, known columns"] = decoder_of(SMALL, decoder_of(SMALL)().column_metadata)
+    cases["ROWS, new columns"] = decoder_of(SMALL)
     return cases
 
 
@@ -175,22 +184,22 @@ def page(count: int) -> bytes:
 
 
 def row_cases() -> dict[str, Callable[[], Any]]:
-    big_page = decodes(page(5000))
-    columns = [("a", 0x0D), ("b", 0x09), ("c", 0x07)]
+    big_page = decoder_of(page(5000))
+    columns = [("a", TEXT), ("b", INT), ("c", DOUBLE)]
     row = [[b"text", struct.pack(">i", 1), struct.pack(">d", 1.5)]]
-    first = decodes(rows_body(columns, row))()
+    first = decoder_of(rows_body(columns, row))()
     metadata = first.column_metadata
-    skipped = decodes(rows_body(columns, row, metadata=False), metadata)
-    small = decodes(rows_body(columns, row))
+    skipped = decoder_of(rows_body(columns, row, metadata=False), metadata)
+    small = decoder_of(rows_body(columns, row))
 
-    def named(decode: Callable[[], Any]) -> Callable[[], Any]:
+    def named_tuple_case(decode: Callable[[], Any]) -> Callable[[], Any]:
         def run() -> Any:
             message = decode()
             return named_tuple_factory(message.column_names, message.parsed_rows)
 
         return run
 
-    def tuples(decode: Callable[[], Any]) -> Callable[[], Any]:
+    def tuple_case(decode: Callable[[], Any]) -> Callable[[], Any]:
         def run() -> Any:
             message = decode()
             return tuple_factory(message.column_names, message.parsed_rows)
@@ -198,11 +207,11 @@ def row_cases() -> dict[str, Callable[[], Any]]:
         return run
 
     return {
-        "page 5000 x 5, tuples": tuples(big_page),
-        "page 5000 x 5, named tuples": named(big_page),
-        "1 x 3, tuple": tuples(small),
-        "1 x 3, named tuple": named(small),
-        "1 x 3, named tuple, metadata skipped": named(skipped),
+        "page 5000 x 5, tuples": tuple_case(big_page),
+        "page 5000 x 5, named tuples": named_tuple_case(big_page),
+        "1 x 3, tuple": tuple_case(small),
+        "1 x 3, named tuple": named_tuple_case(small),
+        "1 x 3, named tuple, metadata skipped": named_tuple_case(skipped),
     }
 
 
@@ -228,7 +237,7 @@ def result_cases() -> dict[str, Callable[[], Any]]:
     import numpy
     import pandas
 
-    big_page, vectors = decodes(page(5000)), decodes(vector_page(1000))
+    big_page, vectors = decoder_of(page(5000)), decoder_of(vector_page(1000))
     cases = {f"5000 x 5, {name}": case for name, case in frames_of(big_page, pandas).items()}
     cases["1000 vectors, lists"] = lambda: vectors().parsed_rows
     cases["1000 vectors, matrix"] = lambda: numpy.array(
@@ -243,24 +252,24 @@ def frames_of(decode: Callable[[], Any], pandas: Any) -> dict[str, Callable[[], 
     "DataFrame of arrays" is left out if the driver has no NumPy protocol handler.
     """
 
-    def named() -> Any:
+    def decode_named_tuples() -> Any:
         message = decode()
         return named_tuple_factory(message.column_names, message.parsed_rows)
 
-    def frame() -> Any:
+    def decode_frame() -> Any:
         message = decode()
         return pandas.DataFrame(message.parsed_rows, columns=message.column_names)
 
     cases = {
         "tuples": lambda: tuple_factory([], decode().parsed_rows),
-        "named tuples": named,
-        "DataFrame of rows": frame,
+        "named tuples": decode_named_tuples,
+        "DataFrame of rows": decode_frame,
     }
     from cassandra import protocol
 
     handler = getattr(protocol, "NumpyProtocolHandler", None)
     if handler is not None:
-        arrays = decodes(page(5000), handler=handler)
+        arrays = decoder_of(page(5000), handler=handler)
         # Depending on the driver, the handler returns a dict of arrays, or a list with such a dict.
         parsed = arrays().parsed_rows
         if isinstance(parsed, dict):
@@ -291,30 +300,36 @@ def engine_result_cases() -> dict[str, Callable[[], Any]]:
     class Page:
         has_more_pages = False
 
-    def result(body: bytes) -> Callable[[], Any]:
-        metadata = decode_response(8, 0, body, VERSION).metadata
-        return lambda: ResultSet(Page(), decode_response(8, 0, body, VERSION, None, None, metadata))
+    def result_set_case(body: bytes) -> Callable[[], Any]:
+        metadata = decode_response(RESULT, 0, body, VERSION).metadata
+        return lambda: ResultSet(
+            Page(), decode_response(RESULT, 0, body, VERSION, None, None, metadata)
+        )
 
-    def rows(body: bytes, factory: Any, as_: str = "list") -> Callable[[], Any]:
+    def row_case(body: bytes, factory: Any, vector_type: str = "list") -> Callable[[], Any]:
         # We compute the metadata at the first call. `with_vectors("numpy")` would fail without
         # NumPy, but cases whose package is missing are dropped before they are called.
-        metadata = cache(lambda: decode_response(8, 0, body, VERSION).metadata.with_vectors(as_))
-        return lambda: decode_response(8, 0, body, VERSION, None, None, metadata()).decode(factory)
+        metadata = cache(
+            lambda: decode_response(RESULT, 0, body, VERSION).metadata.with_vectors(vector_type)
+        )
+        return lambda: decode_response(RESULT, 0, body, VERSION, None, None, metadata()).decode(
+            factory
+        )
 
     big_page, vectors = page(5000), vector_page(1000)
-    table, matrix = result(big_page), result(vectors)
+    table_case, matrix_case = result_set_case(big_page), result_set_case(vectors)
     cases = {
-        "5000 x 5, tuples": rows(big_page, tuple_factory),
-        "5000 x 5, named tuples": rows(big_page, named_tuple_factory),
-        "5000 x 5, Arrow": lambda: table().to_arrow(),
-        "5000 x 5, polars": lambda: table().to_polars(),
-        "5000 x 5, pandas": lambda: table().to_pandas(),
-        "5000 x 5, NumPy": lambda: table().to_numpy(),
-        "1000 vectors, lists": rows(vectors, tuple_factory),
-        "1000 vectors, array.array": rows(vectors, tuple_factory, "array"),
-        "1000 vectors, rows of NumPy": rows(vectors, tuple_factory, "numpy"),
-        "1000 vectors, matrix": lambda: matrix().to_numpy()["v"],
-        "1000 vectors, Arrow": lambda: matrix().to_arrow(),
+        "5000 x 5, tuples": row_case(big_page, tuple_factory),
+        "5000 x 5, named tuples": row_case(big_page, named_tuple_factory),
+        "5000 x 5, Arrow": lambda: table_case().to_arrow(),
+        "5000 x 5, polars": lambda: table_case().to_polars(),
+        "5000 x 5, pandas": lambda: table_case().to_pandas(),
+        "5000 x 5, NumPy": lambda: table_case().to_numpy(),
+        "1000 vectors, lists": row_case(vectors, tuple_factory),
+        "1000 vectors, array.array": row_case(vectors, tuple_factory, "array"),
+        "1000 vectors, rows of NumPy": row_case(vectors, tuple_factory, "numpy"),
+        "1000 vectors, matrix": lambda: matrix_case().to_numpy()["v"],
+        "1000 vectors, Arrow": lambda: matrix_case().to_arrow(),
     }
     endings_to_drop = [
         word
@@ -350,34 +365,36 @@ def engine_message_cases() -> dict[str, Callable[[], Any]]:
         return lambda: bodies.batch_body(1, statements, plain, VERSION)
 
     select = QueryParams(1, page_size=5000)
-    metadata = decode_response(8, 0, SMALL, VERSION).metadata
+    metadata = decode_response(RESULT, 0, SMALL, VERSION).metadata
 
     return {
         "EXECUTE 12 parameters": lambda: bodies.execute_body(b"i" * 16, None, params, VERSION),
         "bind + EXECUTE 10 columns": bind_and_encode,
         **{name: batch(count, row) for name, (count, row) in BATCHES.items()},
         "QUERY": lambda: bodies.query_body(SELECT, select, VERSION),
-        "VOID": lambda: decode_response(8, 0, b"\x00\x00\x00\x01", VERSION),
-        "ROWS, known columns": lambda: decode_response(8, 0, SMALL, VERSION, None, None, metadata),
-        "ROWS, new columns": lambda: decode_response(8, 0, SMALL, VERSION),
+        "VOID": lambda: decode_response(RESULT, 0, b"\x00\x00\x00\x01", VERSION),
+        "ROWS, known columns": lambda: decode_response(
+            RESULT, 0, SMALL, VERSION, None, None, metadata
+        ),
+        "ROWS, new columns": lambda: decode_response(RESULT, 0, SMALL, VERSION),
     }
 
 
 def engine_row_cases() -> dict[str, Callable[[], Any]]:
     from cassandra.protocol.messages.decode import decode_response
 
-    columns = [("a", 0x0D), ("b", 0x09), ("c", 0x07)]
+    columns = [("a", TEXT), ("b", INT), ("c", DOUBLE)]
     row = [[b"text", struct.pack(">i", 1), struct.pack(">d", 1.5)]]
     small, skipped, large = (
         rows_body(columns, row),
         rows_body(columns, row, metadata=False),
         page(5000),
     )
-    small_metadata = decode_response(8, 0, small, VERSION).metadata
-    large_metadata = decode_response(8, 0, large, VERSION).metadata
+    small_metadata = decode_response(RESULT, 0, small, VERSION).metadata
+    large_metadata = decode_response(RESULT, 0, large, VERSION).metadata
 
     def decode(body: bytes, cached: Any, factory: Any) -> Callable[[], Any]:
-        return lambda: decode_response(8, 0, body, VERSION, None, None, cached).decode(factory)
+        return lambda: decode_response(RESULT, 0, body, VERSION, None, None, cached).decode(factory)
 
     return {
         "page 5000 x 5, tuples": decode(large, large_metadata, tuple_factory),
@@ -402,7 +419,7 @@ CASES = {
 
 def main() -> None:
     cases = CASES[sys.argv[1], sys.argv[2]]()
-    print(json.dumps({name: best(call) for name, call in cases.items()}))
+    print(json.dumps({name: fastest_call(call) for name, call in cases.items()}))
 
 
 if __name__ == "__main__":

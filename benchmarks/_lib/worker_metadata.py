@@ -51,7 +51,9 @@ def connect(address: str, port: int, **settings: Any) -> tuple[Any, Any]:
 def timed(address: str, port: int) -> dict[str, float]:
     """Return the CPU seconds of connecting, of touching everything, and of exporting it as CQL."""
     # The first connect of a process loads modules and starts threads: do not measure it.
-    warm, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)
+    warm_up_cluster, _ = connect(
+        address, port, schema_metadata_enabled=False, token_metadata_enabled=False
+    )
     gc.collect()
     start = time.process_time()
     cluster, _ = connect(address, port)
@@ -61,8 +63,8 @@ def timed(address: str, port: int) -> dict[str, float]:
     text = cluster.metadata.export_schema_as_string()
     exported = time.process_time()
     cluster.shutdown()
-    warm.shutdown()
-    assert len(text) > tables * 100
+    warm_up_cluster.shutdown()
+    assert len(text) > tables * 100  # the export has the definitions of all tables
     return {
         "tables": tables,
         "connect": connected - start,
@@ -74,7 +76,9 @@ def timed(address: str, port: int) -> dict[str, float]:
 
 def measured(address: str, port: int) -> dict[str, float]:
     """Return the bytes held after connecting, and after everything was touched."""
-    warm, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)
+    warm_up_cluster, _ = connect(
+        address, port, schema_metadata_enabled=False, token_metadata_enabled=False
+    )
     gc.collect()
     tracemalloc.start()
     cluster, _ = connect(address, port)
@@ -84,18 +88,20 @@ def measured(address: str, port: int) -> dict[str, float]:
     gc.collect()
     touched, peak = tracemalloc.get_traced_memory()
     cluster.shutdown()
-    warm.shutdown()
+    warm_up_cluster.shutdown()
     return {"tables": tables, "connected": connected, "touched": touched, "peak": peak}
 
 
 def switched_off(address: str, port: int) -> dict[str, float]:
     """Return the CPU seconds of connecting without reading the schema."""
-    warm, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)
+    warm_up_cluster, _ = connect(
+        address, port, schema_metadata_enabled=False, token_metadata_enabled=False
+    )
     start = time.process_time()
     cluster, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)
     spent = time.process_time() - start
     cluster.shutdown()
-    warm.shutdown()
+    warm_up_cluster.shutdown()
     return {"connect": spent}
 
 

@@ -81,19 +81,21 @@ def make_metadata(
     return metadata, tokens
 
 
-def best(make: Callable[[], list[Any]], use: Callable[[list[Any]], None]) -> float:
-    """Return the nanoseconds that `use` takes for one item, in the fastest round.
+def fastest_round(
+    make_items: Callable[[], list[Any]], use_items: Callable[[list[Any]], None]
+) -> float:
+    """Return the nanoseconds that `use_items` takes for one item, in the fastest round.
 
-    :param make: returns new items for each round; its time is not measured.
-    :param use: is called with these items.
+    :param make_items: returns new items for each round; its time is not measured.
+    :param use_items: is called with these items.
     """
-    fastest = float("inf")
+    best = float("inf")
     for _ in range(REPEATS):
-        items = make()
+        items = make_items()
         start = time.perf_counter()
-        use(items)
-        fastest = min(fastest, (time.perf_counter() - start) / len(items))
-    return fastest * 1e9
+        use_items(items)
+        best = min(best, (time.perf_counter() - start) / len(items))
+    return best * 1e9
 
 
 def plans() -> dict[str, float]:
@@ -132,7 +134,7 @@ def plans() -> dict[str, float]:
             for statement in bound:
                 next(iter(plan("ks", statement)))
 
-        figures[name] = best(statements, first_hosts)
+        figures[name] = fastest_round(statements, first_hosts)
 
     def whole_plans(
         bound: list[Any], policy: Any = policies["first host and token, TokenAware(DCAware)"]
@@ -144,8 +146,8 @@ def plans() -> dict[str, float]:
         for key in keys:
             metadata.get_replicas("ks", key)
 
-    figures["whole plan, TokenAware(DCAware)"] = best(statements, whole_plans)
-    figures["get_replicas(keyspace, key)"] = best(
+    figures["whole plan, TokenAware(DCAware)"] = fastest_round(statements, whole_plans)
+    figures["get_replicas(keyspace, key)"] = fastest_round(
         lambda: [number.to_bytes(16, "big") for number in range(STATEMENTS)], replicas
     )
     return figures

@@ -24,22 +24,22 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.transport.abort()
 
 
-async def relay(port: int, certificate: str, key: str, clients: str | None = None) -> None:
+async def relay(port: int, certificate: str, key: str, client_ca: str | None = None) -> None:
     """Run the relay until the process is terminated.
 
     :param port: the server's port.
-    :param clients: the CA that must have signed the clients' certificates. None if clients need no
-        certificate.
+    :param client_ca: the CA that must have signed the clients' certificates. None if clients need
+        no certificate.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    if clients is not None:
+    if client_ca is not None:
         context.verify_mode = ssl.CERT_REQUIRED
-        context.load_verify_locations(clients)
+        context.load_verify_locations(client_ca)
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        back, forth = await asyncio.open_connection("127.0.0.1", port)
-        await asyncio.gather(_pipe(reader, forth), _pipe(back, writer))
+        server_reader, server_writer = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(_pipe(reader, server_writer), _pipe(server_reader, writer))
 
     server = await asyncio.start_server(carry, "127.0.0.1", 0, ssl=context)
     print(server.sockets[0].getsockname()[1], flush=True)

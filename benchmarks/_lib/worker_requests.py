@@ -66,15 +66,18 @@ class Clock:
         """
         if not self.wanted(case):
             return
-        best, rate = float("inf"), 0.0
+        least_cpu, best_rate = float("inf"), 0.0
         yield None  # to warm up
         for _ in range(PASSES):
-            began, cpu = time.perf_counter(), time.process_time()
+            wall_start, cpu_start = time.perf_counter(), time.process_time()
             yield None
-            used, took = time.process_time() - cpu, time.perf_counter() - began
-            best = min(best, used)
-            rate = max(rate, requests / took)
-        self.figures[case] = {"us": best / requests / units * 1e6, "rate": rate}
+            cpu_seconds, wall_seconds = (
+                time.process_time() - cpu_start,
+                time.perf_counter() - wall_start,
+            )
+            least_cpu = min(least_cpu, cpu_seconds)
+            best_rate = max(best_rate, requests / wall_seconds)
+        self.figures[case] = {"us": least_cpu / requests / units * 1e6, "rate": best_rate}
 
 
 def security() -> dict[str, Any]:
@@ -174,19 +177,19 @@ def blocking(address: str, port: int) -> Figures:
 
 
 async def by_workers(
-    start: Callable[[], Awaitable[Any]], count: int, use: Callable[[Any], Any] | None = None
+    start: Callable[[], Awaitable[Any]], count: int, use_result: Callable[[Any], Any] | None = None
 ) -> None:
     """Run `count` requests in `IN_FLIGHT` tasks; each task awaits its requests one by one.
 
     :param start: begins a request.
-    :param use: is called with each result, to read its rows.
+    :param use_result: is called with each result, to read its rows.
     """
 
     async def work() -> None:
         for _ in range(count // IN_FLIGHT):
             outcome = await start()
-            if use is not None:
-                use(outcome)
+            if use_result is not None:
+                use_result(outcome)
 
     await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))
 

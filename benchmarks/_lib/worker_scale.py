@@ -55,12 +55,12 @@ def cost_of_requests(session: Any, insert: Any, requests: int, threads: int) -> 
     best = float("inf")
     for _ in range(PASSES):
         callers = [threading.Thread(target=work) for _ in range(threads)]
-        began = time.process_time()
+        start = time.process_time()
         for caller in callers:
             caller.start()
         for caller in callers:
             caller.join()
-        best = min(best, (time.process_time() - began) / len(values) / threads)
+        best = min(best, (time.process_time() - start) / len(values) / threads)
     return best * 1e6
 
 
@@ -68,10 +68,10 @@ def cost_alone(session: Any, insert: Any) -> float:
     """Return the CPU microseconds of a blocking insert if no other request is in flight."""
     best = float("inf")
     for _ in range(PASSES):
-        began = time.process_time()
+        start = time.process_time()
         for number in range(ALONE):
             session.execute(insert, (number, "hello world", 7, 1.5, True))
-        best = min(best, (time.process_time() - began) / ALONE)
+        best = min(best, (time.process_time() - start) / ALONE)
     return best * 1e6
 
 
@@ -89,11 +89,11 @@ def connect(address: str, port: int, settings: dict[str, Any]) -> Cluster:
 def measure(address: str, port: int, settings: dict[str, Any]) -> dict[str, float]:
     """Connect, send requests, be idle, shut down, and return the figures of each step."""
     figures: dict[str, float] = {}
-    before = memory()
-    began, cpu = time.perf_counter(), time.process_time()
+    memory_before = memory()
+    step_start, cpu_start = time.perf_counter(), time.process_time()
     cluster = connect(address, port, settings)
     sessions = [cluster.connect() for _ in range(settings["sessions"])]
-    figures["connect ms"] = (time.perf_counter() - began) * 1000
+    figures["connect ms"] = (time.perf_counter() - step_start) * 1000
     expected = settings["nodes"] * settings["connections"]
 
     def all_open() -> bool:
@@ -103,27 +103,27 @@ def measure(address: str, port: int, settings: dict[str, Any]) -> dict[str, floa
         )
 
     wait_for(all_open)
-    figures["all open ms"] = (time.perf_counter() - began) * 1000
-    figures["CPU ms"] = (time.process_time() - cpu) * 1000
+    figures["all open ms"] = (time.perf_counter() - step_start) * 1000
+    figures["CPU ms"] = (time.process_time() - cpu_start) * 1000
     session = sessions[0]
     insert = session.prepare(INSERT)
     if settings["prepared"] > 1:
-        began = time.perf_counter()
+        step_start = time.perf_counter()
         statements = [session.prepare(f"{INSERT} /* {n} */") for n in range(settings["prepared"])]
-        figures["prepare us"] = (time.perf_counter() - began) / len(statements) * 1e6
+        figures["prepare us"] = (time.perf_counter() - step_start) / len(statements) * 1e6
     figures["request us"] = cost_of_requests(
         session, insert, settings["requests"], settings["threads"]
     )
     figures["alone us"] = cost_alone(session, insert)
-    figures["MiB"] = memory() - before
+    figures["MiB"] = memory() - memory_before
     if settings["idle"]:
         time.sleep(1)  # let work that the requests have caused end
-        cpu = time.process_time()
+        cpu_start = time.process_time()
         time.sleep(settings["idle"])
-        figures["idle %"] = (time.process_time() - cpu) / settings["idle"] * 100
-    began = time.perf_counter()
+        figures["idle %"] = (time.process_time() - cpu_start) / settings["idle"] * 100
+    step_start = time.perf_counter()
     cluster.shutdown()
-    figures["shutdown ms"] = (time.perf_counter() - began) * 1000
+    figures["shutdown ms"] = (time.perf_counter() - step_start) * 1000
     return figures
 
 

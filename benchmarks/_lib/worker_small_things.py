@@ -37,6 +37,7 @@ from cassandra.protocol.rowclass import row_class
 from cassandra.query import dict_factory, tuple_factory
 
 VERSION = 4
+RESULT = 8  # the opcode
 ID = b"i" * 16
 QUERY = "SELECT a, b, c FROM some_keyspace.some_table WHERE a = 1"
 TIMESTAMP = 1_700_000_000_000_000
@@ -47,7 +48,7 @@ Call = Callable[[], object]
 Sides = tuple[Call, Call]  # ours, floor
 
 
-def sends(message: Any, engine: Callable[[], bytes]) -> Sides:
+def encoder_sides(message: Any, engine: Callable[[], bytes]) -> Sides:
     """Return the message's `send_body`, and as floor the engine's function; both write to a file.
 
     :param message: a message of the public API.
@@ -61,7 +62,7 @@ def sends(message: Any, engine: Callable[[], bytes]) -> Sides:
 
 def execute() -> Sides:
     params = QueryParams(1, TWELVE, page_size=5000, timestamp=TIMESTAMP)
-    return sends(
+    return encoder_sides(
         ExecuteMessage(ID, TWELVE, 1, None, 5000, None, TIMESTAMP),
         lambda: bodies.execute_body(ID, None, params, VERSION),
     )
@@ -69,7 +70,7 @@ def execute() -> Sides:
 
 def query() -> Sides:
     params = QueryParams(1, page_size=5000)
-    return sends(
+    return encoder_sides(
         QueryMessage(QUERY, 1, fetch_size=5000),
         lambda: bodies.query_body(QUERY, params, VERSION),
     )
@@ -77,17 +78,17 @@ def query() -> Sides:
 
 def batch() -> Sides:
     params = QueryParams(1, timestamp=TIMESTAMP)
-    return sends(
+    return encoder_sides(
         BatchMessage(1, BATCH, 1, timestamp=TIMESTAMP),
         lambda: bodies.batch_body(1, BATCH, params, VERSION),
     )
 
 
 def prepare() -> Sides:
-    return sends(PrepareMessage(QUERY), lambda: bodies.prepare_body(QUERY, None, VERSION))
+    return encoder_sides(PrepareMessage(QUERY), lambda: bodies.prepare_body(QUERY, None, VERSION))
 
 
-def decodes(opcode: int, body: bytes, cached: Any = None) -> Sides:
+def decoder_sides(opcode: int, body: bytes, cached: Any = None) -> Sides:
     """Return the public `decode_message`, and as floor the engine's internal function.
 
     :param cached: the metadata of the columns, if the client knows them already.
@@ -100,7 +101,7 @@ def decodes(opcode: int, body: bytes, cached: Any = None) -> Sides:
 
 
 def void() -> Sides:
-    return decodes(8, struct.pack(">i", 1))
+    return decoder_sides(8, struct.pack(">i", 1))
 
 
 THREE = [("a", TEXT), ("b", INT), ("c", DOUBLE)]
@@ -109,38 +110,41 @@ ROW = [[b"text", struct.pack(">i", 1), struct.pack(">d", 1.5)]]
 
 def known_rows() -> Sides:
     body = rows_body(THREE, ROW)
-    return decodes(8, body, decode_response(8, 0, body, VERSION).metadata)
+    return decoder_sides(RESULT, body, decode_response(RESULT, 0, body, VERSION).metadata)
 
 
 def unknown_rows() -> Sides:
-    return decodes(8, rows_body(THREE, ROW))
+    return decoder_sides(8, rows_body(THREE, ROW))
 
 
 def set_keyspace() -> Sides:
-    return decodes(8, struct.pack(">ih", 3, 4) + b"ks_1")
+    return decoder_sides(8, struct.pack(">ih", 3, 4) + b"ks_1")
 
 
 def error() -> Sides:
-    return decodes(0, struct.pack(">ih", 0x2200, 7) + b"refused")
+    return decoder_sides(0, struct.pack(">ih", 0x2200, 7) + b"refused")
 
 
-def of_page(columns: int, count: int, factory: Any, code: int = TEXT) -> tuple[Call, list[Any]]:
+def page_decoder(
+    columns: int, count: int, factory: Any, code: int = TEXT
+) -> tuple[Call, list[Any]]:
     """Return a function that decodes a page of texts, and the encoded cells of each row."""
     names = [(f"column_{number}", code) for number in range(columns)]
     cells = [
         [b"text %d of %d" % (row, column) for column in range(columns)] for row in range(count)
     ]
     body = rows_body(names, cells)
-    metadata = decode_response(8, 0, body, VERSION).metadata
+    metadata = decode_response(RESULT, 0, body, VERSION).metadata
     plan = metadata.row_plan
+    # The cells are at the end; each follows its length.
     start = len(body) - sum(len(cell) + 4 for row in cells for cell in row)
-    method = factory.row_plan_method[0]
-    call = getattr(plan, method)
-    return (lambda: call(body, start, count)), cells
+    # The method of the row plan that makes the rows of this factory.
+    decode = getattr(plan, factory.row_plan_method[0])
+    return (lambda: decode(body, start, count)), cells
 
 
 def text_cells(columns: int, count: int) -> Sides:
-    ours, cells = of_page(columns, count, tuple_factory)
+    ours, cells = page_decoder(columns, count, tuple_factory)
     flat = [cell for row in cells for cell in row]
     return ours, lambda: list(map(bytes.decode, flat))
 
@@ -154,7 +158,7 @@ def few_texts() -> Sides:
 
 
 def dicts(columns: int = 5) -> Sides:
-    ours, cells = of_page(columns, 100, dict_factory)
+    ours, cells = page_decoder(columns, 100, dict_factory)
     names = tuple(f"column_{number}" for number in range(columns))
 
     def floor() -> object:
@@ -177,7 +181,7 @@ def by_dict_factory() -> Sides:
 
 
 def dicts_and_tuples() -> Sides:
-    return of_page(5, 100, dict_factory)[0], of_page(5, 100, tuple_factory)[0]
+    return page_decoder(5, 100, dict_factory)[0], page_decoder(5, 100, tuple_factory)[0]
 
 
 def first_named_tuple() -> Sides:

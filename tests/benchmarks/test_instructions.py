@@ -35,12 +35,12 @@ Ir                file:function
 
 
 def test_the_count_comes_from_the_line_collected() -> None:
-    assert callgrind.collected(REPORT) == 5_123_456_789
+    assert callgrind.parse_instruction_count(REPORT) == 5_123_456_789
 
 
 def test_a_report_without_a_count_is_an_error() -> None:
     with pytest.raises(ValueError, match="out of memory"):
-        callgrind.collected("==7== out of memory")
+        callgrind.parse_instruction_count("==7== out of memory")
 
 
 def test_startup_instructions_cancel_out() -> None:

@@ -27,7 +27,9 @@ def _no_quick_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def benchmark() -> Benchmark:
-    return Benchmark("Help.\n\n    code\n", "Inserts, us", takes="2 minutes", quick="5 s")
+    return Benchmark(
+        "Help.\n\n    code\n", "Inserts, us", duration_text="2 minutes", quick_duration_text="5 s"
+    )
 
 
 def test_a_table_has_a_row_per_case_a_column_per_driver_and_ratios_last() -> None:
@@ -80,7 +82,7 @@ def test_the_first_line_has_the_title_and_the_expected_duration(
 def test_quick_replaces_only_defaults_not_given_options() -> None:
     for arguments, expected in ((["--quick"], 1), (["--quick", "--rounds", "2"], 2), ([], 9)):
         bench = benchmark()
-        bench.add("--rounds", type=int, default=9)
+        bench.add_option("--rounds", type=int, default=9)
         assert bench.start(arguments, rounds=1).rounds == expected
 
 
@@ -90,8 +92,8 @@ def test_a_missed_target_changes_the_exit_status_only_with_check(
     for arguments, status in (([], 0), (["--check"], 1)):
         bench = benchmark()
         bench.start(arguments)
-        bench.target("insert: 5 us, at most 6", True)
-        bench.target("page: 9 us, at most 8", False)
+        bench.add_target("insert: 5 us, at most 6", True)
+        bench.add_target("page: 9 us, at most 8", False)
         assert bench.end() == status
     out = capsys.readouterr().out
     assert "insert: 5 us, at most 6: met\npage: 9 us, at most 8: MISSED" in out
@@ -101,7 +103,7 @@ def test_the_json_has_the_tables_and_a_page_is_made_from_it(tmp_path: Path) -> N
     path = tmp_path / "figures.json"
     bench = benchmark()
     bench.start(["--json", str(path)])
-    bench.show("us", ROWS, {"peer / ours": {"insert": 8.0}})
+    bench.show_table("us", ROWS, {"peer / ours": {"insert": 8.0}})
     bench.end()
     report = json.loads(path.read_text())
     assert report["tables"][0]["rows"][0] == {

@@ -20,7 +20,11 @@ from pathlib import Path
 # Opcodes, and codes of CQL types.
 ERROR, READY, OPTIONS, SUPPORTED, STARTUP, QUERY, RESULT = 0x00, 0x02, 0x05, 0x06, 0x01, 0x07, 0x08
 PREPARE, EXECUTE, REGISTER, BATCH = 0x09, 0x0A, 0x0B, 0x0D
-VOID = struct.pack(">i", 1)
+# Kinds of a RESULT, and flags of the metadata in it.
+VOID_KIND, ROWS_KIND, PREPARED_KIND = 1, 2, 4
+GLOBAL_TABLE, NO_METADATA = 0x01, 0x04
+INVALID = 0x2200  # the code of an error
+VOID = struct.pack(">i", VOID_KIND)
 BIGINT, BOOLEAN, DOUBLE, INT, TEXT, TIMESTAMP, UUID, INET = (
     0x02,
     0x04,
@@ -44,13 +48,13 @@ def string(text: str) -> bytes:
     return struct.pack(">H", len(data)) + data
 
 
-def kind(code: int) -> bytes:
+def type_option(code: int) -> bytes:
     """Encode a simple type, an [option] of the native protocol."""
     return struct.pack(">H", code)
 
 
-SET_OF_TEXT = kind(0x22) + kind(TEXT)
-VECTOR = kind(0) + string(VECTOR_768)
+SET_OF_TEXT = type_option(0x22) + type_option(TEXT)
+VECTOR = type_option(0) + string(VECTOR_768)
 
 
 def columns_of(columns: Sequence[Column], keyspace: str = "bench", table: str = "t") -> bytes:
@@ -64,14 +68,14 @@ def rows(
 ) -> bytes:
     """Return the body of a RESULT of kind Rows (2)."""
     head = (
-        struct.pack(">iii", 2, 0x01, len(columns))
+        struct.pack(">iii", ROWS_KIND, GLOBAL_TABLE, len(columns))
         + columns_of(columns, keyspace)
         + struct.pack(">i", len(values))
     )
     cells = (
-        struct.pack(">i", -1) if v is None else struct.pack(">i", len(v)) + v
+        struct.pack(">i", -1) if value is None else struct.pack(">i", len(value)) + value
         for row in values
-        for v in row
+        for value in row
     )
     return head + b"".join(cells)
 
@@ -84,11 +88,13 @@ def prepared(
     keyspace: str = "bench",
 ) -> bytes:
     """Return the body of a RESULT of kind Prepared (4), whose first marker is the partition key."""
-    body = struct.pack(">iH", 4, len(query_id)) + query_id
-    body += struct.pack(">iiiH", 0x01, len(binds), 1, 0) + columns_of(binds, keyspace, table)
+    body = struct.pack(">iH", PREPARED_KIND, len(query_id)) + query_id
+    # One partition key column, which is bind column 0.
+    body += struct.pack(">iiiH", GLOBAL_TABLE, len(binds), 1, 0)
+    body += columns_of(binds, keyspace, table)
     if not results:
-        return body + struct.pack(">ii", 0x04, 0)
-    return body + struct.pack(">ii", 0x01, len(results)) + columns_of(results)
+        return body + struct.pack(">ii", NO_METADATA, 0)
+    return body + struct.pack(">ii", GLOBAL_TABLE, len(results)) + columns_of(results)
 
 
 # [string multimap] with the options that drivers require.
@@ -98,33 +104,33 @@ SUPPORTED_OPTIONS = struct.pack(">H", 2) + b"".join(
 )
 
 LOCAL: list[tuple[str, bytes, bytes]] = [
-    ("key", kind(TEXT), b"local"),
-    ("cluster_name", kind(TEXT), b"null"),
-    ("data_center", kind(TEXT), b"dc1"),
-    ("rack", kind(TEXT), b"r1"),
-    ("host_id", kind(UUID), uuid.UUID(int=1).bytes),
-    ("release_version", kind(TEXT), b"4.0.0"),
-    ("schema_version", kind(UUID), uuid.UUID(int=2).bytes),
-    ("partitioner", kind(TEXT), b"org.apache.cassandra.dht.Murmur3Partitioner"),
-    ("rpc_address", kind(INET), bytes([127, 0, 0, 1])),
-    ("broadcast_address", kind(INET), bytes([127, 0, 0, 1])),
-    ("listen_address", kind(INET), bytes([127, 0, 0, 1])),
+    ("key", type_option(TEXT), b"local"),
+    ("cluster_name", type_option(TEXT), b"null"),
+    ("data_center", type_option(TEXT), b"dc1"),
+    ("rack", type_option(TEXT), b"r1"),
+    ("host_id", type_option(UUID), uuid.UUID(int=1).bytes),
+    ("release_version", type_option(TEXT), b"4.0.0"),
+    ("schema_version", type_option(UUID), uuid.UUID(int=2).bytes),
+    ("partitioner", type_option(TEXT), b"org.apache.cassandra.dht.Murmur3Partitioner"),
+    ("rpc_address", type_option(INET), bytes([127, 0, 0, 1])),
+    ("broadcast_address", type_option(INET), bytes([127, 0, 0, 1])),
+    ("listen_address", type_option(INET), bytes([127, 0, 0, 1])),
     ("tokens", SET_OF_TEXT, struct.pack(">ii", 1, 1) + b"0"),
 ]
 
 FIVE = [
-    ("a", kind(BIGINT)),
-    ("b", kind(TEXT)),
-    ("c", kind(INT)),
-    ("d", kind(DOUBLE)),
-    ("e", kind(BOOLEAN)),
+    ("a", type_option(BIGINT)),
+    ("b", type_option(TEXT)),
+    ("c", type_option(INT)),
+    ("d", type_option(DOUBLE)),
+    ("e", type_option(BOOLEAN)),
 ]
 PAGE = [
-    ("id", kind(UUID)),
-    ("b", kind(TEXT)),
-    ("c", kind(INT)),
-    ("d", kind(DOUBLE)),
-    ("t", kind(TIMESTAMP)),
+    ("id", type_option(UUID)),
+    ("b", type_option(TEXT)),
+    ("c", type_option(INT)),
+    ("d", type_option(DOUBLE)),
+    ("t", type_option(TIMESTAMP)),
 ]
 FIVE_VALUES = [
     struct.pack(">q", 7),
@@ -145,7 +151,7 @@ PAGE_VALUES = [
 Rule = tuple[int, bytes, int, bytes]
 
 
-def canned() -> list[Rule]:
+def canned_rules() -> list[Rule]:
     """Return the rules for connecting and for the statements of the benchmarks.
 
     The server uses the first rule that matches a request.
@@ -153,13 +159,18 @@ def canned() -> list[Rule]:
     local = rows(
         [(name, option) for name, option, _ in LOCAL], [[value for _, _, value in LOCAL]], "system"
     )
-    no_peers = rows([("peer", kind(INET)), ("host_id", kind(UUID))], [], "system")
-    no_table = struct.pack(">i", 0x2200) + string("unconfigured table")
+    no_peers = rows([("peer", type_option(INET)), ("host_id", type_option(UUID))], [], "system")
+    no_table = struct.pack(">i", INVALID) + string("unconfigured table")
     statements = {
         "INSERT INTO five": (b"insert-five", FIVE, [], VOID),
         "SELECT one": (b"select-one", FIVE[:1], FIVE, rows(FIVE, [FIVE_VALUES])),
         "SELECT page": (b"select-page", FIVE[:1], PAGE, rows(PAGE, [PAGE_VALUES] * 5000)),
-        "INSERT INTO vectors": (b"insert-vector", [("id", kind(INT)), ("v", VECTOR)], [], VOID),
+        "INSERT INTO vectors": (
+            b"insert-vector",
+            [("id", type_option(INT)), ("v", VECTOR)],
+            [],
+            VOID,
+        ),
     }
     rules: list[Rule] = [
         (OPTIONS, b"", SUPPORTED, SUPPORTED_OPTIONS),
@@ -177,7 +188,7 @@ def canned() -> list[Rule]:
     return rules
 
 
-def script(rules: Sequence[Rule], compress: Callable[[bytes], bytes] | None = None) -> bytes:
+def encode_rules(rules: Sequence[Rule], compress: Callable[[bytes], bytes] | None = None) -> bytes:
     """Encode the rules for null_server.c, whose head describes the format.
 
     :param compress: compresses the bodies of results and errors. None leaves them plain.
@@ -185,19 +196,28 @@ def script(rules: Sequence[Rule], compress: Callable[[bytes], bytes] | None = No
     parts = []
     for request, needle, answer, body in rules:
         # Messages before STARTUP, and the answer to it, are never compressed.
-        shrinks = compress is not None and answer in (RESULT, ERROR)
-        sent = compress(body) if shrinks and compress is not None else body
+        is_compressed = compress is not None and answer in (RESULT, ERROR)
+        encoded_body = compress(body) if is_compressed and compress is not None else body
         parts += [bytes([request]), struct.pack(">I", len(needle)), needle]
-        parts += [bytes([answer, shrinks]), struct.pack(">I", len(sent)), sent]
+        parts += [
+            bytes([answer, is_compressed]),
+            struct.pack(">I", len(encoded_body)),
+            encoded_body,
+        ]
     return b"".join(parts)
 
 
 def lz4_rules(rules: Sequence[Rule]) -> list[Rule]:
     """Return the rules, changed so that SUPPORTED offers LZ4 and no other compression."""
-    offer = string("COMPRESSION") + struct.pack(">H", 0)
-    offered = string("COMPRESSION") + struct.pack(">H", 1) + string("lz4")
+    no_compression = string("COMPRESSION") + struct.pack(">H", 0)
+    only_lz4 = string("COMPRESSION") + struct.pack(">H", 1) + string("lz4")
     return [
-        (request, needle, answer, body.replace(offer, offered) if answer == SUPPORTED else body)
+        (
+            request,
+            needle,
+            answer,
+            body.replace(no_compression, only_lz4) if answer == SUPPORTED else body,
+        )
         for request, needle, answer, body in rules
     ]
 
@@ -213,17 +233,18 @@ def lz4_body(body: bytes) -> bytes:
 @contextlib.contextmanager
 def running(
     address: str = "127.0.0.1",
-    first: Sequence[Rule] = (),
+    extra_rules: Sequence[Rule] = (),
     lz4: bool = False,
-    together: int = 1,
+    answers_per_write: int = 1,
 ) -> Iterator[tuple[str, int]]:
     """Start the server, and yield (address, port).
 
-    :param first: rules that are tried before the canned rules.
+    :param extra_rules: rules that are tried before the canned rules.
     :param lz4: offer only LZ4, and compress every result. The client must use it.
-    :param together: collect that many answers to EXECUTE and send them in one write. Each
+    :param answers_per_write: collect that many answers to EXECUTE and send them in one write. Each
         connection must keep as many requests in flight, or it waits forever.
     """
+    # Find a free port: the server takes its port as an argument.
     with socket.socket() as probe:
         probe.bind((address, 0))
         port = probe.getsockname()[1]
@@ -231,11 +252,13 @@ def running(
         binary = Path(folder, "null_server")
         source = Path(__file__).with_name("null_server.c")
         subprocess.run(["cc", "-O2", "-o", str(binary), str(source)], check=True)
-        rules = Path(folder, "rules")
-        all_rules = [*first, *canned()]
-        rules.write_bytes(script(lz4_rules(all_rules), lz4_body) if lz4 else script(all_rules))
+        rules_file = Path(folder, "rules")
+        all_rules = [*extra_rules, *canned_rules()]
+        rules_file.write_bytes(
+            encode_rules(lz4_rules(all_rules), lz4_body) if lz4 else encode_rules(all_rules)
+        )
         server = subprocess.Popen(
-            [str(binary), str(rules), address, str(port), str(together)],
+            [str(binary), str(rules_file), address, str(port), str(answers_per_write)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
