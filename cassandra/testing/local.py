@@ -247,9 +247,12 @@ class LocalCluster:
                 self._stop_all(graceful=False)
                 raise
             first_address, last_address = self.contact_points[0], self.contact_points[-1]
-            self._progress.done(
-                f"ready on {first_address if first_address == last_address else f'{first_address} to {last_address}'}, port {self._port},"
+            addresses = (
+                first_address
+                if first_address == last_address
+                else f"{first_address} to {last_address}"
             )
+            self._progress.done(f"ready on {addresses}, port {self._port},")
             return self
 
     def stop(self, n: int | None = None) -> None:

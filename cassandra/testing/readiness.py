@@ -133,6 +133,7 @@ def await_ready(
             first_missing_node = next(node for node in running if node.number in missing)
             raise NotReady(
                 f"the cluster was not ready within {timeout:.0f} s: {reasons}. "
-                f"The end of the log of node {first_missing_node.number}:\n{tail(first_missing_node.log(), 20)}"
+                f"The end of the log of node {first_missing_node.number}:\n"
+                f"{tail(first_missing_node.log(), 20)}"
             )
         time.sleep(_POLL_S)

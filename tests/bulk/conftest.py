@@ -93,22 +93,22 @@ def content_of(session: Session, table: str) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     result = session.execute(f"SELECT * FROM {table}")
     while True:
-        rows += [tuple(map(_words_of, row)) for row in plain.tuples(result)]
+        rows += [tuple(map(_text_of, row)) for row in plain.tuples(result)]
         if not result.has_more_pages:
             return sorted(rows)
         result.fetch_next_page()
 
 
-def _words_of(value: Any) -> str:
+def _text_of(value: Any) -> str:
     # Nodes sort nested sets and maps by rules of their own. Sort the elements, because the order
     # must not count as a difference.
     if isinstance(value, SortedSet):
-        return f"{{{', '.join(sorted({_words_of(item) for item in value}))}}}"
+        return f"{{{', '.join(sorted({_text_of(item) for item in value}))}}}"
     if isinstance(value, Mapping):
-        pairs = sorted(f"{_words_of(key)}: {_words_of(item)}" for key, item in value.items())
+        pairs = sorted(f"{_text_of(key)}: {_text_of(item)}" for key, item in value.items())
         return f"{{{', '.join(pairs)}}}"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_words_of, value))}]"
+        return f"[{', '.join(map(_text_of, value))}]"
     return repr(value)
 
 

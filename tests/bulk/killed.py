@@ -18,34 +18,36 @@ PAGES: dict[str, Any] = {"page_size": 25, "splits": 8, "concurrency": 2}
 chunks.CHUNK_ROWS = chunks.TEXT_ROWS = chunks.OBJECT_ROWS = 50
 
 
-def work(session: Session, kind: str, keyspace: str, folder: Path) -> None:
+def run_operation(session: Session, operation: str, keyspace: str, folder: Path) -> None:
     """Run one bulk operation, from its checkpoint if there is one.
 
-    :param kind: "scan", "copy", "unload" or "load". "unload" uses no checkpoint.
+    :param operation: "scan", "copy", "unload" or "load". "unload" uses no checkpoint.
     :param keyspace: contains the tables ``source`` and ``target``.
     :param folder: for the checkpoint, and for the files that the operation reads or writes.
     """
     source, target = f"{keyspace}.source", f"{keyspace}.target"
-    point = folder / "point"
-    if kind == "scan":
+    checkpoint = folder / "point"
+    if operation == "scan":
         with open(folder / "rows", "a", encoding="utf-8") as file:
             # An earlier process may have been killed in the middle of a line: end this line.
             file.write("\n")
-            for page in session.scan(source, checkpoint=point, **PAGES).pages():
+            for page in session.scan(source, checkpoint=checkpoint, **PAGES).pages():
                 file.write("".join(f"{k}\t{v}\n" for k, v in page.current_rows))
                 file.flush()
-    elif kind == "copy":
-        copy(session, source, session, target, checkpoint=point, **PAGES)
-    elif kind == "unload":
+    elif operation == "copy":
+        copy(session, source, session, target, checkpoint=checkpoint, **PAGES)
+    elif operation == "unload":
         session.unload(source, folder / "out", format="csv", file_bytes=2000, **PAGES)
     else:
-        session.load(target, folder / "in.csv", checkpoint=point, concurrency=2, progress=False)
+        session.load(
+            target, folder / "in.csv", checkpoint=checkpoint, concurrency=2, progress=False
+        )
 
 
 def main() -> None:
     kind, host, port, keyspace, folder = sys.argv[1:]
     with Cluster([host], port=int(port)) as cluster, cluster.connect() as session:
-        work(session, kind, keyspace, Path(folder))
+        run_operation(session, kind, keyspace, Path(folder))
 
 
 if __name__ == "__main__":

@@ -111,13 +111,13 @@ class Schema:
         for name in ("inner", "Outer type"):
             fields = rng.sample(self.FIELDS, 3)
             self.types[name] = [self._column(field, 1) for field in fields]
-        keys = [kind for kind in SCALARS if kind not in UNORDERED]
-        rng.shuffle(keys)
+        key_types = [name for name in SCALARS if name not in UNORDERED]
+        rng.shuffle(key_types)
         self.partition = [
-            Column("p", keys[0], SCALARS[keys[0]]),
+            Column("p", key_types[0], SCALARS[key_types[0]]),
             Column("P 2", "int", SCALARS["int"]),
         ]
-        self.clustering = [Column("c", keys[1], SCALARS[keys[1]])]
+        self.clustering = [Column("c", key_types[1], SCALARS[key_types[1]])]
         kinds = list(SCALARS)
         rng.shuffle(kinds)
         self.values = [
@@ -202,10 +202,10 @@ class Schema:
     def rows(self, count: int) -> list[Sequence[Any]]:
         """Return `count` random rows, with null for about a fifth of the values outside the key."""
         rng = self.rng
-        key = len(self.partition) + len(self.clustering)
+        key_size = len(self.partition) + len(self.clustering)
         return [
             [
-                column.make(rng) if index < key or rng.random() < 0.8 else None
+                column.make(rng) if index < key_size or rng.random() < 0.8 else None
                 for index, column in enumerate(self.columns)
             ]
             for _ in range(count)

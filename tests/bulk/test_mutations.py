@@ -65,7 +65,7 @@ def load(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Load:
         binding=(prepared.bind_plan, 5),
     )  # fmt: skip
 
-    def loaded(path: Path) -> Outcome:
+    def load_file(path: Path) -> Outcome:
         outcome = Outcome({}, set(), None)
         source = chunks_of(path, reading)
         try:
@@ -82,7 +82,7 @@ def load(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Load:
             return outcome._replace(error=str(error))
         return outcome
 
-    return loaded
+    return load_file
 
 
 def bound_bytes(twins: Twins, values: list[Any]) -> bytes | None:
@@ -139,14 +139,14 @@ def timestamp_of(text: str) -> Any:
     if match is None:
         raise Refused(text)
     day, _, clock, seconds, _, zone, _ = match.groups()
-    seconds = (seconds or ":00")[:10]
+    seconds = (seconds or ":00")[:10]  # ":SS.ffffff": strptime reads at most microseconds
     zone = "+00:00" if zone in (None, "z", "Z") else zone
     zone = zone if ":" in zone else f"{zone[:3]}:{zone[3:] or '00'}"
-    form = "%Y-%m-%d %H:%M:%S.%f%z"
+    date_format = "%Y-%m-%d %H:%M:%S.%f%z"
     fraction = "" if "." in seconds else ".0"
     try:
         return datetime.datetime.strptime(
-            f"{day} {clock or '00:00'}{seconds}{fraction}{zone}", form
+            f"{day} {clock or '00:00'}{seconds}{fraction}{zone}", date_format
         )
     except ValueError:
         raise Refused(text) from None
@@ -155,34 +155,32 @@ def timestamp_of(text: str) -> Any:
 # -- files -----------------------------------------------------------------------------------------
 
 
-def values(generator: random.Random) -> dict[str, Any]:
+def values(rng: random.Random) -> dict[str, Any]:
     """Return a random valid row."""
-    moment = datetime.datetime(2001, 1, 1) + datetime.timedelta(
-        milliseconds=generator.randrange(10**12)
-    )
-    millis = str(generator.randrange(10**12, 2 * 10**12))
+    moment = datetime.datetime(2001, 1, 1) + datetime.timedelta(milliseconds=rng.randrange(10**12))
+    millis = str(rng.randrange(10**12, 2 * 10**12))
     return {
-        "id": generator.randrange(-(10**12), 10**12),
-        "name": generator.choice(
+        "id": rng.randrange(-(10**12), 10**12),
+        "name": rng.choice(
             ("plain", "", "a,b", 'a "b" c', "two\nlines", "é\N{GRINNING FACE}", " ")
         ),
-        "amount": Decimal(generator.randrange(10**30)).scaleb(-generator.randrange(20)),
-        "at": generator.choice((moment.isoformat(" "), millis, "2026-11-23")),
-        "flag": generator.choice(("true", "False", "1", "n")),
+        "amount": Decimal(rng.randrange(10**30)).scaleb(-rng.randrange(20)),
+        "at": rng.choice((moment.isoformat(" "), millis, "2026-11-23")),
+        "flag": rng.choice(("true", "False", "1", "n")),
     }
 
 
-def damaged(generator: random.Random, data: bytes, keep: int) -> bytes:
-    """Insert, delete or replace up to three pieces, except in the first `keep` bytes."""
+def damaged(rng: random.Random, data: bytes, kept_bytes: int) -> bytes:
+    """Insert, delete or replace up to three pieces, except in the first `kept_bytes` bytes."""
     content = bytearray(data)
-    for _ in range(generator.randrange(4)):
-        position = generator.randrange(keep, len(content) + 1)
-        kind = generator.randrange(3)
-        piece = generator.choice((b'"', b",", b"\n", b"\r", b"\xff", b"5", b"x", b"-", b"[" * 2000))
-        if kind == 0:
+    for _ in range(rng.randrange(4)):
+        position = rng.randrange(kept_bytes, len(content) + 1)
+        change = rng.randrange(3)
+        piece = rng.choice((b'"', b",", b"\n", b"\r", b"\xff", b"5", b"x", b"-", b"[" * 2000))
+        if change == 0:
             content[position:position] = piece
-        elif kind == 1:
-            del content[position : position + generator.randrange(5)]
+        elif change == 1:
+            del content[position : position + rng.randrange(5)]
         else:
             content[position : position + 1] = piece
     return bytes(content)
@@ -220,37 +218,37 @@ def test_csv(
     twins: Twins, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """A damaged CSV file has the same good rows and failed lines as for the oracle."""
-    generator = random.Random(seed)
+    rng = random.Random(seed)
     path = tmp_path / "a.csv"
     for _ in range(ROUNDS):
         # Small buffers and chunks end at many places of the file.
-        monkeypatch.setattr(csv_files, "MORE_BYTES", generator.choice((7, 300, 1 << 20)))
-        monkeypatch.setattr(chunks, "CHUNK_BYTES", generator.choice((100, 1000, 1 << 20)))
+        monkeypatch.setattr(csv_files, "MORE_BYTES", rng.choice((7, 300, 1 << 20)))
+        monkeypatch.setattr(chunks, "CHUNK_BYTES", rng.choice((100, 1000, 1 << 20)))
         text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator=generator.choice(("\n", "\r\n")))
+        writer = csv.writer(text, lineterminator=rng.choice(("\n", "\r\n")))
         writer.writerow(KINDS)
-        keep = len(text.getvalue())
-        for _ in range(generator.randrange(1, 30)):
-            writer.writerow(values(generator).values())
-        data = damaged(generator, text.getvalue().encode(), keep)
+        header_size = len(text.getvalue())
+        for _ in range(rng.randrange(1, 30)):
+            writer.writerow(values(rng).values())
+        data = damaged(rng, text.getvalue().encode(), header_size)
         path.write_bytes(data)
         # Bind the rows of the csv module.
         written: dict[int, bytes] = {}
         failed: set[int] = set()
         is_closed = True
 
-        def rows(data: bytes) -> Iterator[tuple[int, list[str] | None]]:
+        def oracle_rows(data: bytes) -> Iterator[tuple[int, list[str] | None]]:
             nonlocal is_closed
             try:
                 yield from csv_oracle(data)
             except Unclosed:
                 is_closed = False
 
-        for line, row in rows(data):
-            bound = None
+        for line, row in oracle_rows(data):
+            row_bytes = None
             if row is not None and len(row) == len(KINDS):
                 try:
-                    bound = bound_bytes(
+                    row_bytes = bound_bytes(
                         twins,
                         [
                             None if text == "" else value_of(kind, text)
@@ -258,11 +256,11 @@ def test_csv(
                         ],
                     )
                 except Refused:
-                    bound = None
-            if bound is None:
+                    row_bytes = None
+            if row_bytes is None:
                 failed.add(line)
             else:
-                written[line] = bound
+                written[line] = row_bytes
         outcome = load(path)
         assert outcome[:2] == (written, failed), data
         if is_closed:
@@ -311,15 +309,15 @@ def json_oracle(line: str) -> list[Any]:
 @pytest.mark.parametrize("seed", range(4))
 def test_json_lines(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None:
     """A damaged file of JSON lines has the same good rows and failed lines as for the oracle."""
-    generator = random.Random(seed)
+    rng = random.Random(seed)
     path = tmp_path / "a.jsonl"
     for _ in range(ROUNDS):
         lines = []
-        for _ in range(generator.randrange(1, 30)):
-            row = values(generator)
-            encoded = json.dumps({**row, "amount": 0}, ensure_ascii=generator.random() < 0.5)
+        for _ in range(rng.randrange(1, 30)):
+            row = values(rng)
+            encoded = json.dumps({**row, "amount": 0}, ensure_ascii=rng.random() < 0.5)
             lines.append(encoded.replace('"amount": 0', f'"amount": {row["amount"]:f}'))
-        data = damaged(generator, "\n".join(lines).encode(), 0)
+        data = damaged(rng, "\n".join(lines).encode(), 0)
         path.write_bytes(data)
         written: dict[int, bytes] = {}
         failed: set[int] = set()
@@ -328,13 +326,13 @@ def test_json_lines(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None
             if not line.strip():
                 continue
             try:
-                bound = bound_bytes(twins, json_oracle(line))
+                row_bytes = bound_bytes(twins, json_oracle(line))
             except Refused:
-                bound = None
-            if bound is None:
+                row_bytes = None
+            if row_bytes is None:
                 failed.add(number)
             else:
-                written[number] = bound
+                written[number] = row_bytes
         assert load(path) == Outcome(written, failed, None), data
 
 
@@ -343,26 +341,26 @@ def test_parquet(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None:
     """A damaged file is refused, or gives exactly the rows that pyarrow reads from it."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
-    generator = random.Random(seed)
+    rng = random.Random(seed)
     path = tmp_path / "a.parquet"
     for _ in range(ROUNDS):
-        count = generator.randrange(1, 200)
-        timestamps = [generator.randrange(10**12) for _ in range(count)]
+        count = rng.randrange(1, 200)
+        timestamps = [rng.randrange(10**12) for _ in range(count)]
         table = pyarrow.table(
             {
-                "id": [generator.randrange(10**12) for _ in range(count)],
-                "name": [generator.choice(("x", None, "é")) for _ in range(count)],
-                "amount": [Decimal(generator.randrange(10**9)).scaleb(-2) for _ in range(count)],
+                "id": [rng.randrange(10**12) for _ in range(count)],
+                "name": [rng.choice(("x", None, "é")) for _ in range(count)],
+                "amount": [Decimal(rng.randrange(10**9)).scaleb(-2) for _ in range(count)],
                 "at": pyarrow.array(timestamps, pyarrow.timestamp("ms")),
-                "flag": [generator.random() < 0.5 for _ in range(count)],
+                "flag": [rng.random() < 0.5 for _ in range(count)],
             }
         )
         parquet.write_table(
-            table, path, row_group_size=generator.choice((10, 1000)), write_page_checksum=True
+            table, path, row_group_size=rng.choice((10, 1000)), write_page_checksum=True
         )
         data = bytearray(path.read_bytes())
-        if generator.random() < 0.7:
-            data[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
+        if rng.random() < 0.7:
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
             path.write_bytes(data)
         try:
             with parquet.ParquetFile(path, page_checksum_verification=True) as file:

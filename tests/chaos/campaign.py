@@ -46,14 +46,15 @@ def settings(network: Network) -> dict[str, Any]:
     }
 
 
-def work(accountant: Accountant, source: random.Random) -> tuple[str, int, Any]:
+def next_request(accountant: Accountant, rng: random.Random) -> tuple[str, int, Any]:
     """Choose the next request: its statement, its number, and its values.
 
     Writes insert even numbers and append odd numbers to lists, where a repeated write shows. Reads
     look for an even number.
     """
-    if accountant.acknowledged and source.random() < 0.3:
-        number = source.randrange(1, 1 + len(accountant.acknowledged)) * 2
+    if accountant.acknowledged and rng.random() < 0.3:
+        # An even number, as those are the keys that reads can find.
+        number = rng.randrange(1, 1 + len(accountant.acknowledged)) * 2
         return READ, number, (number,)
     number = accountant.number()
     if number % 2:
@@ -93,13 +94,13 @@ class Load:
 
     def _send_blocking(self, number: int) -> None:
         """Make blocking calls, one after the other."""
-        source = random.Random(self._seed + number)
+        rng = random.Random(self._seed + number)
         while not self._over.is_set():
-            statement, about, values = work(self._accountant, source)
+            statement, request_number, values = next_request(self._accountant, rng)
             began = time.monotonic()
             try:
                 rows = self.session.execute(self._prepared[statement], values)
-                self._note(statement, about, rows)
+                self._note(statement, request_number, rows)
             except Exception as error:
                 self._accountant.note_failed(error)
             if time.monotonic() - began > PATIENCE:
@@ -107,26 +108,33 @@ class Load:
 
     def _send_callbacks(self, number: int) -> None:
         """Keep many requests with callbacks in flight."""
-        source = random.Random(self._seed + number)
-        free = threading.Semaphore(IN_FLIGHT)
+        rng = random.Random(self._seed + number)
+        free_slots = threading.Semaphore(IN_FLIGHT)
 
-        def done(rows: Any, statement: str, about: int) -> None:
-            self._note(statement, about, rows or ())
-            free.release()
+        def on_rows(rows: Any, statement: str, request_number: int) -> None:
+            self._note(statement, request_number, rows or ())
+            free_slots.release()
 
-        def failed(error: Exception, statement: str, about: int) -> None:
+        def on_error(error: Exception, statement: str, request_number: int) -> None:
             self._accountant.note_failed(error)
-            free.release()
+            free_slots.release()
 
         while not self._over.is_set():
-            if not free.acquire(timeout=PATIENCE):
+            if not free_slots.acquire(timeout=PATIENCE):
                 self._accountant.note_hung("futures")
                 return
-            statement, about, values = work(self._accountant, source)
+            statement, request_number, values = next_request(self._accountant, rng)
             future = self.session.execute_async(self._prepared[statement], values)
-            future.add_callbacks(done, failed, (statement, about), None, (statement, about), None)
+            future.add_callbacks(
+                on_rows,
+                on_error,
+                (statement, request_number),
+                None,
+                (statement, request_number),
+                None,
+            )
         for _ in range(IN_FLIGHT):
-            if not free.acquire(timeout=PATIENCE):
+            if not free_slots.acquire(timeout=PATIENCE):
                 self._accountant.note_hung("futures at the end")
 
     def _run_tasks(self, number: int) -> None:
@@ -138,20 +146,22 @@ class Load:
             prepared = {text: await session.prepare(text) for text in (INSERT, APPEND, READ)}
             prepared[INSERT].is_idempotent = prepared[READ].is_idempotent = True
 
-            async def task(source: random.Random) -> None:
+            async def task(rng: random.Random) -> None:
                 while not self._over.is_set():
-                    statement, about, values = work(self._accountant, source)
+                    statement, request_number, values = next_request(self._accountant, rng)
                     try:
-                        sent = session.execute(prepared[statement], values)
-                        rows = await asyncio.wait_for(sent, PATIENCE)
-                        self._note(statement, about, rows.all() if statement is READ else ())
+                        execution = session.execute(prepared[statement], values)
+                        rows = await asyncio.wait_for(execution, PATIENCE)
+                        self._note(
+                            statement, request_number, rows.all() if statement is READ else ()
+                        )
                     except asyncio.TimeoutError:
                         self._accountant.note_hung(f"aio {statement}")
                     except Exception as error:
                         self._accountant.note_failed(error)
 
-            sources = (random.Random(self._seed + number + 100 + n) for n in range(TASKS))
-            await asyncio.gather(*map(task, sources))
+            rngs = (random.Random(self._seed + number + 100 + n) for n in range(TASKS))
+            await asyncio.gather(*map(task, rngs))
 
     def stop(self) -> None:
         """Tell all threads to end, and record those that hang."""
@@ -162,12 +172,12 @@ class Load:
                 self._accountant.note_hung(f"thread {thread.name}")
 
 
-def faults(local: LocalCluster, network: Network, source: random.Random) -> list[Fault]:
+def faults(local: LocalCluster, network: Network, rng: random.Random) -> list[Fault]:
     """Return the faults of one round, each as (name, begin, end)."""
     # Each lambda of a proxy's fault takes the fault as a default value, to keep it in the loop.
-    index = source.randrange(NODES)
+    index = rng.randrange(NODES)
     node = index + 1
-    of_network: list[Fault] = [
+    network_faults: list[Fault] = [
         (
             f"{fault} at node {node}",
             lambda fault=fault: network.set_fault(index, fault),  # type: ignore[misc]
@@ -176,7 +186,7 @@ def faults(local: LocalCluster, network: Network, source: random.Random) -> list
         for fault in ("drop", "deaf", "mute", "slow", "refuse")
     ]
     return [
-        *of_network,
+        *network_faults,
         (f"reset of node {node}", lambda: network.call(network.proxies[index].reset), lambda: None),
         (f"pause of node {node}", lambda: local.pause(node), lambda: local.resume(node)),
         (f"kill -9 of node {node}", lambda: local.kill(node), lambda: local.restart(node)),
@@ -190,26 +200,26 @@ def slow_faults(local: LocalCluster) -> list[Fault]:
         for node in range(1, 1 + NODES):
             local.restart(node)
 
-    grown: list[int] = []
+    joined_nodes: list[int] = []
     return [
         ("rolling restart", restart_all, lambda: None),
         (
             "a node that joins, and leaves again",
-            lambda: grown.append(local.add_node().number),
-            lambda: local.decommission(grown[-1]),
+            lambda: joined_nodes.append(local.add_node().number),
+            lambda: local.decommission(joined_nodes[-1]),
         ),
     ]
 
 
-def rounds(local: LocalCluster, network: Network, source: random.Random) -> Iterator[Fault]:
+def rounds(local: LocalCluster, network: Network, rng: random.Random) -> Iterator[Fault]:
     """Yield faults without end: each slow fault after three quick ones, then one slow in twelve."""
     slow = slow_faults(local)
     for slow_fault in slow:
-        yield from (source.choice(faults(local, network, source)) for _ in range(3))
+        yield from (rng.choice(faults(local, network, rng)) for _ in range(3))
         yield slow_fault
     while True:
-        quick = faults(local, network, source)
-        yield source.choice(slow if source.random() < 1 / 12 else quick)
+        quick = faults(local, network, rng)
+        yield rng.choice(slow if rng.random() < 1 / 12 else quick)
 
 
 def run(
@@ -229,7 +239,7 @@ def run(
     if local is None:
         with LocalCluster(NODES, "5.0.9") as local:
             return run(seconds, seed, say, local)
-    source = random.Random(seed)
+    rng = random.Random(seed)
     accountant = Accountant()
     with Network(local.contact_points, local.port) as network:
         with Cluster(local.contact_points, port=local.port) as cluster:
@@ -241,17 +251,17 @@ def run(
             session.execute("CREATE TABLE chaos.t (k int PRIMARY KEY, v text)")
             session.execute("CREATE TABLE chaos.lists (k int PRIMARY KEY, l list<int>)")
         load = Load(network, accountant, seed)
-        until = time.monotonic() + seconds
-        calm = threading.Event()
-        for name, begin, end in rounds(local, network, source):
-            if time.monotonic() > until:
+        end_time = time.monotonic() + seconds
+        pause = threading.Event()  # never set: it only waits
+        for name, begin, end in rounds(local, network, rng):
+            if time.monotonic() > end_time:
                 break
-            before = len(accountant.acknowledged)
-            say(f"{name} ({before} acknowledged)")
+            acknowledged_before = len(accountant.acknowledged)
+            say(f"{name} ({acknowledged_before} acknowledged)")
             begin()
-            calm.wait(source.uniform(1, 6))  # the fault lasts
+            pause.wait(rng.uniform(1, 6))  # the fault lasts
             end()
-            calm.wait(source.uniform(0, 4))
+            pause.wait(rng.uniform(0, 4))
         load.stop()
         say(f"failures: {dict(accountant.failed)}")
         local.wait_until_ready()

@@ -52,27 +52,29 @@ def main() -> None:
     options = parser.parse_args()
     impls = ["c"] if options.impl == "c" else ["python", "c"]
     seed = time.time_ns() if options.seed is None else options.seed
-    share = options.seconds / 6
-    source = random.Random(seed)
+    seconds_per_part = options.seconds / 6  # six parts, see below
+    rng = random.Random(seed)
     frames = [twin("frame", impl) for impl in impls]
     both, grow = len(impls) > 1, options.grow
     print(f"seed {seed}; {replay(impls)} inputs of the corpus replayed", flush=True)
     parts: list[tuple[str, Callable[[], object]]] = [
-        ("codecs", lambda: fuzz_codecs.fuzz(0, seed, both, share, grow)),
-        ("columns", lambda: fuzz_columns.fuzz(0, seed, both, share)),
-        ("frames", lambda: fuzz_frames.run_frames(frames, 0, source, share)),
-        ("messages", lambda: fuzz_frames.run_messages(0, source, share, grow)),
-        ("bundles", lambda: fuzz_bundles.fuzz(0, seed, both, share, grow)),
-        ("rows", lambda: fuzz_frames.run_rows(impls, 0, source, share)),
+        ("codecs", lambda: fuzz_codecs.fuzz(0, seed, both, seconds_per_part, grow)),
+        ("columns", lambda: fuzz_columns.fuzz(0, seed, both, seconds_per_part)),
+        ("frames", lambda: fuzz_frames.run_frames(frames, 0, rng, seconds_per_part)),
+        ("messages", lambda: fuzz_frames.run_messages(0, rng, seconds_per_part, grow)),
+        ("bundles", lambda: fuzz_bundles.fuzz(0, seed, both, seconds_per_part, grow)),
+        ("rows", lambda: fuzz_frames.run_rows(impls, 0, rng, seconds_per_part)),
     ]
     for name, run in parts:
         inputs = run()
-        resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        resident_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(
-            f"{name}: {inputs} inputs in {share:.0f} s, at most {resident} MB resident", flush=True
+            f"{name}: {inputs} inputs in {seconds_per_part:.0f} s, "
+            f"at most {resident_mb} MB resident",
+            flush=True,
         )
-        if resident > MAX_RESIDENT_MB:
-            sys.exit(f"{resident} MB resident")
+        if resident_mb > MAX_RESIDENT_MB:
+            sys.exit(f"{resident_mb} MB resident")
 
 
 if __name__ == "__main__":

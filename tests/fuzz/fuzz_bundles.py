@@ -73,78 +73,80 @@ def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes
 # -- mutations -------------------------------------------------------------------------------------
 
 
-def with_damaged_bytes(data: bytes, source: random.Random) -> bytes:
+def with_damaged_bytes(data: bytes, rng: random.Random) -> bytes:
     """Return `data` with a few bytes changed, removed, repeated or inserted."""
     changed = bytearray(data)
-    for _ in range(source.randint(1, 4)):
-        offset, size = source.randrange(len(changed) + 1), source.choice((1, 2, 4, 40))
-        kind = source.randrange(5)
-        if kind == 0:
-            changed[offset : offset + 1] = bytes([source.randrange(256)])
-        elif kind == 1:
+    for _ in range(rng.randint(1, 4)):
+        offset, size = rng.randrange(len(changed) + 1), rng.choice((1, 2, 4, 40))
+        damage = rng.randrange(5)
+        if damage == 0:
+            changed[offset : offset + 1] = bytes([rng.randrange(256)])
+        elif damage == 1:
             del changed[offset : offset + size]
-        elif kind == 2:
-            changed[offset:offset] = changed[offset : offset + size] * source.choice((1, 3, 500))
-        elif kind == 3:
-            changed[offset : offset + size] = source.choice((b"\0", b"\xff")) * size
+        elif damage == 2:
+            changed[offset:offset] = changed[offset : offset + size] * rng.choice((1, 3, 500))
+        elif damage == 3:
+            changed[offset : offset + size] = rng.choice((b"\0", b"\xff")) * size
         else:
-            changed[offset:offset] = source.randbytes(size)
+            changed[offset:offset] = rng.randbytes(size)
     return bytes(changed)
 
 
-def with_odd_json(value: Any, source: random.Random) -> bytes:
+def with_odd_json(value: Any, rng: random.Random) -> bytes:
     """Replace a random value of a JSON document with an odd value, or delete its key."""
     document = json.loads(json.dumps(value))
-    inside = document
+    container = document
     while True:
         key = (
-            source.choice([*inside]) if isinstance(inside, dict) else source.randrange(len(inside))
+            rng.choice([*container])
+            if isinstance(container, dict)
+            else rng.randrange(len(container))
         )
-        if isinstance(inside[key], (dict, list)) and inside[key] and source.random() < 0.8:
-            inside = inside[key]
+        if isinstance(container[key], (dict, list)) and container[key] and rng.random() < 0.8:
+            container = container[key]
             continue
-        if isinstance(inside, dict) and source.random() < 0.2:
-            del inside[key]
+        if isinstance(container, dict) and rng.random() < 0.2:
+            del container[key]
         else:
-            inside[key] = source.choice(ODD)
+            container[key] = rng.choice(ODD)
         return json.dumps(document).encode()
 
 
-def bundle(source: random.Random) -> bytes:
+def bundle(rng: random.Random) -> bytes:
     """Return a damaged bundle: the zip archive is damaged, or one of its files."""
-    files, kind = dict(material()), source.randrange(6)
-    method = source.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
+    files, kind = dict(material()), rng.randrange(6)
+    method = rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
     if kind == 0:
-        return with_damaged_bytes(zipped(files, method), source)
+        return with_damaged_bytes(zipped(files, method), rng)
     if kind == 1:
-        del files[source.choice([*files])]
+        del files[rng.choice([*files])]
     elif kind == 2:
-        files["config.json"] = with_odd_json(CONFIG, source)
+        files["config.json"] = with_odd_json(CONFIG, rng)
     else:
-        name = source.choice([*files])
-        files[name] = with_damaged_bytes(files[name], source)
+        name = rng.choice([*files])
+        files[name] = with_damaged_bytes(files[name], rng)
     return zipped(files, method)
 
 
-def answer(source: random.Random) -> bytes:
+def answer(rng: random.Random) -> bytes:
     """Return a damaged HTTP response of the metadata service."""
     body = json.dumps(ANSWER).encode()
-    kind = source.randrange(5)
+    kind = rng.randrange(5)
     if kind == 0:
-        body = with_odd_json(ANSWER, source)
+        body = with_odd_json(ANSWER, rng)
     elif kind == 1:
-        body = with_damaged_bytes(body, source)
+        body = with_damaged_bytes(body, rng)
     elif kind == 2:
         chunks = b"".join(
             b"%x\r\n%b\r\n" % (1, body[index : index + 1]) for index in range(len(body))
         )
         head = STATUS + b"Transfer-Encoding: chunked\r\n\r\n"
-        return with_damaged_bytes(head + chunks + b"0\r\n\r\n", source)
+        return with_damaged_bytes(head + chunks + b"0\r\n\r\n", rng)
     elif kind == 3:
         packed = zlib.compress(body)
         return STATUS + b"Content-Encoding: deflate\r\n\r\n" + packed
     response = STATUS + b"Content-Length: %d\r\n\r\n" % len(body) + body
-    return response if kind < 2 else with_damaged_bytes(response, source)
+    return response if kind < 2 else with_damaged_bytes(response, rng)
 
 
 # -- rules -----------------------------------------------------------------------------------------
@@ -194,7 +196,7 @@ def read_answer(data: bytes) -> str:
         def connect(self) -> None:
             self.sock = Canned(data)
 
-    real = cloud._TimedConnection
+    original_class = cloud._TimedConnection
     cloud._TimedConnection = Connection  # type: ignore[misc]
     try:
         nodes = _asker().ask()
@@ -204,7 +206,7 @@ def read_answer(data: bytes) -> str:
         assert 1 <= len(nodes) <= cloud.MOST_NODES
         return "asked"
     finally:
-        cloud._TimedConnection = real  # type: ignore[misc]
+        cloud._TimedConnection = original_class  # type: ignore[misc]
     assert "metadata service" in str(refusal), repr(refusal)
     assert len(str(refusal)) < 2000, len(str(refusal))
     return str(refusal)
@@ -224,10 +226,12 @@ def check(kind: str, data: bytes) -> str:
 
     If a rule is broken, the input is kept for the corpus and printed, and the error is raised.
     """
-    began = time.monotonic()
+    start_time = time.monotonic()
     try:
         outcome = READERS[kind](data)
-        assert time.monotonic() - began < LONGEST, f"{time.monotonic() - began:.1f} seconds"
+        assert time.monotonic() - start_time < LONGEST, (
+            f"{time.monotonic() - start_time:.1f} seconds"
+        )
     except BaseException as error:
         keep("bundles", kind, data.hex())
         print(f"finding: {kind} {data[:4000].hex()}: {error!r}", flush=True)
@@ -252,21 +256,21 @@ def fuzz(
     :param grow: if True, add inputs with new outcomes to the corpus.
     :returns: how many inputs were "read" and how many "refused".
     """
-    source = random.Random(seed)
-    shapes, seen = Shapes("bundles", grow), Counter[str]()
+    rng = random.Random(seed)
+    shapes, outcome_counts = Shapes("bundles", grow), Counter[str]()
     with tempfile.TemporaryDirectory() as directory:
-        before, tempfile.tempdir = tempfile.tempdir, directory
+        previous_directory, tempfile.tempdir = tempfile.tempdir, directory
         try:
             for _ in numbers(count, seconds):
-                kind = source.choice([*MAKERS])
-                data = MAKERS[kind](source)
+                kind = rng.choice([*MAKERS])
+                data = MAKERS[kind](rng)
                 outcome = check(kind, data)
                 shapes.see(outcome, data, kind)
-                seen["read" if outcome in ("read", "asked") else "refused"] += 1
+                outcome_counts["read" if outcome in ("read", "asked") else "refused"] += 1
             assert not [*Path(directory).iterdir()], "something was left in temporary files"
         finally:
-            tempfile.tempdir = before
-    return seen
+            tempfile.tempdir = previous_directory
+    return outcome_counts
 
 
 if __name__ == "__main__":

@@ -78,39 +78,42 @@ def fuzz(
     :returns: how many inputs were decoded ("value") or refused ("error"), and how many values were
         encoded again ("rewritten").
     """
-    source = random.Random(seed)
+    rng = random.Random(seed)
     types = [*TYPES, *NESTED]
-    fast = [cqltype.build_codec(twin("codecs", "c")) for cqltype in types]
-    slow = [cqltype.build_codec(twin("codecs", "python")) for cqltype in types]
+    compiled_codecs = [cqltype.build_codec(twin("codecs", "c")) for cqltype in types]
+    python_codecs = [cqltype.build_codec(twin("codecs", "python")) for cqltype in types]
     bodies = corpus()
     # Most inputs are made from a valid body of the type itself, because a decoder reads these
     # farthest before it meets the damage.
     bodies_by_type = [
-        [body for body in bodies if outcome(codec, body)[0] == "value"] or bodies for codec in fast
+        [body for body in bodies if outcome(codec, body)[0] == "value"] or bodies
+        for codec in compiled_codecs
     ]
     seen = {"value": 0, "error": 0, "rewritten": 0}
     shapes = Shapes("codecs", grow)
     for _ in numbers(count, seconds):
-        index = source.randrange(len(types))
-        data = mutated(
-            source.choice(bodies_by_type[index] if source.randrange(4) else bodies), source
-        )
-        if source.randrange(8) == 0:
-            data = mutated(data, source)
+        index = rng.randrange(len(types))
+        data = mutated(rng.choice(bodies_by_type[index] if rng.randrange(4) else bodies), rng)
+        if rng.randrange(8) == 0:
+            data = mutated(data, rng)
         try:
-            kind, description, value = outcome(fast[index], data)
+            kind, description, value = outcome(compiled_codecs[index], data)
             seen[kind] += 1
             shapes.see(description if kind == "error" else type(value).__name__, data)
-            if parity and (kind, description) != outcome(slow[index], data)[:2]:
+            if parity and (kind, description) != outcome(python_codecs[index], data)[:2]:
                 raise AssertionError(
-                    f"the implementations differ: {description} and {outcome(slow[index], data)[1]}"
+                    f"the implementations differ: {description} and "
+                    f"{outcome(python_codecs[index], data)[1]}"
                 )
             if kind == "value" and value is not None:
-                rewrite(fast[index], value)
+                rewrite(compiled_codecs[index], value)
                 seen["rewritten"] += 1
         except Exception:
             keep("codecs", data.hex())
-            print(f"finding: {fast[index].cql_name} of {data.hex()} (seed {seed})", file=sys.stderr)
+            print(
+                f"finding: {compiled_codecs[index].cql_name} of {data.hex()} (seed {seed})",
+                file=sys.stderr,
+            )
             raise
     return seen
 

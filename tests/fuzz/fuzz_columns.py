@@ -70,37 +70,37 @@ def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> d
     :param parity: compare the compiled implementation with the Python one.
     :returns: how many pages were read ("columns") or refused ("error").
     """
-    source = random.Random(seed)
+    rng = random.Random(seed)
     kinds = [*TYPES, *NESTED]
     choices = [
         ColumnOptions(),
         ColumnOptions(decimals=(38, 3), varints="int64", durations="struct"),
     ]
-    fast = [
+    compiled_plans = [
         [column_plan(Twins("c"), [kind, t.Int32Type], options) for kind in kinds]
         for options in choices
     ]
-    slow = [
+    python_plans = [
         [column_plan(Twins("python"), [kind, t.Int32Type], options) for kind in kinds]
         for options in choices
     ]
     bodies_by_kind = bodies_of(kinds)
     seen = {"columns": 0, "error": 0}
     for number in numbers(count, seconds):
-        index, option = source.randrange(len(kinds)), source.randrange(2)
-        rows = source.randrange(1, 4)
-        cells = [source.choice(bodies_by_kind[index]) for _ in range(rows)]
-        if source.randrange(2):
+        index, option = rng.randrange(len(kinds)), rng.randrange(2)
+        rows = rng.randrange(1, 4)
+        cells = [rng.choice(bodies_by_kind[index]) for _ in range(rows)]
+        if rng.randrange(2):
             # The length before the damaged value is correct, so its decoder gets the damage.
-            cells[-1] = mutated(cells[-1], source)
-        page = b"".join(value(cell) + value(source.choice([None, bytes(4)])) for cell in cells)
-        if source.randrange(3) == 0:
-            page = mutated(page, source)
+            cells[-1] = mutated(cells[-1], rng)
+        page = b"".join(value(cell) + value(rng.choice([None, bytes(4)])) for cell in cells)
+        if rng.randrange(3) == 0:
+            page = mutated(page, rng)
         try:
-            kind, result = outcome(fast[option][index], page, rows)
+            kind, result = outcome(compiled_plans[option][index], page, rows)
             seen[kind] += 1
             if parity:
-                assert_same((kind, result), outcome(slow[option][index], page, rows))
+                assert_same((kind, result), outcome(python_plans[option][index], page, rows))
             if kind == "columns" and number % _CHECK_INTERVAL == 0:
                 check(result)
         except Exception:

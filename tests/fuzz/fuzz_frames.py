@@ -25,6 +25,7 @@ from cassandra.errors import DecodeError, ProtocolError
 from cassandra.protocol import segment
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.results import ResultMessage
+from cassandra.protocol.opcodes import RESULT
 from cassandra.query.row_factories import (
     dict_factory,
     named_tuple_factory,
@@ -83,66 +84,67 @@ def streams() -> list[tuple[int, str | None, bytes]]:
         if version >= 5:
             writer.enable_segments()
         for stream, size in enumerate((0, 3, 40, 700, 90)):
-            writer.add(stream, 8, 0, b"ab" * size)
+            writer.add(stream, RESULT, 0, b"ab" * size)
         healthy.append((version, algorithm, writer.take()))
     return healthy
 
 
-def resegmented(lz4: bool, source: random.Random) -> bytes:
+def resegmented(lz4: bool, rng: random.Random) -> bytes:
     """Return damaged envelopes in segments with correct checksums.
 
     Readers detect other damage by the checksums, and never read the envelopes.
     """
-    plain = b"".join(
-        envelope(0x85, 0, stream, 8, b"ab" * size)
+    envelopes = b"".join(
+        envelope(0x85, 0, stream, RESULT, b"ab" * size)
         for stream, size in enumerate((0, 3, 40, 700, 90))
     )
-    plain = mutate(plain, source) if source.random() < 0.8 else plain
+    envelopes = mutate(envelopes, rng) if rng.random() < 0.8 else envelopes
     out = []
     pos = 0
-    while pos < len(plain):
-        step = source.choice((1, 5, 9, 100, 1000, 5000))
-        stored = plain[pos : pos + step]
+    while pos < len(envelopes):
+        step = rng.choice((1, 5, 9, 100, 1000, 5000))
+        payload = envelopes[pos : pos + step]
         pos += step
         # native_protocol_v5.spec, section 2.2: the header has the payload's size (17 bits), with
         # LZ4 also the uncompressed size (17 bits, 0 if not compressed), then the flag
         # "self-contained".
-        head, length = len(stored), 3
-        self_contained = source.random() < 0.3
+        header_value, header_length = len(payload), 3
+        self_contained = rng.random() < 0.3
         if lz4:
-            size, length = 0, 5
-            if source.random() < 0.7:
-                size = len(stored) if source.random() < 0.8 else source.choice((1, 100, 131_071))
-                stored = block.compress(stored, store_size=False)
-                stored = mutate(stored, source)[:100_000] if source.random() < 0.3 else stored
-            head = len(stored) | size << 17 | self_contained << 34
+            size, header_length = 0, 5
+            if rng.random() < 0.7:
+                size = len(payload) if rng.random() < 0.8 else rng.choice((1, 100, 131_071))
+                payload = block.compress(payload, store_size=False)
+                payload = mutate(payload, rng)[:100_000] if rng.random() < 0.3 else payload
+            header_value = len(payload) | size << 17 | self_contained << 34
         else:
-            head |= self_contained << 17
+            header_value |= self_contained << 17
         out.append(
-            head.to_bytes(length, "little") + segment.crc24(head, length).to_bytes(3, "little")
+            header_value.to_bytes(header_length, "little")
+            + segment.crc24(header_value, header_length).to_bytes(3, "little")
         )
-        out.append(stored + segment.crc32(stored).to_bytes(4, "little"))
+        out.append(payload + segment.crc32(payload).to_bytes(4, "little"))
     return b"".join(out)
 
 
-def mutate(data: bytes, source: random.Random) -> bytes:
+def mutate(data: bytes, rng: random.Random) -> bytes:
     """Return `data` with a few bytes changed, removed or inserted, or with its end cut off."""
     out = bytearray(data)
-    for _ in range(source.randint(1, 4)):
+    for _ in range(rng.randint(1, 4)):
         if not out:
             break
-        pos = source.randrange(len(out))
-        kind = source.random()
+        pos = rng.randrange(len(out))
+        kind = rng.random()
         if kind < 0.5:
-            out[pos] = source.choice((0, 1, 0x7F, 0x80, 0xFF, source.randrange(256)))
+            out[pos] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
         elif kind < 0.65:
-            out[pos] ^= 1 << source.randrange(8)
+            out[pos] ^= 1 << rng.randrange(8)
         elif kind < 0.75:
-            del out[pos : pos + source.randint(1, 8)]
+            del out[pos : pos + rng.randint(1, 8)]
         elif kind < 0.85:
-            out[pos:pos] = source.randbytes(source.randint(1, 8))
+            out[pos:pos] = rng.randbytes(rng.randint(1, 8))
         elif kind < 0.95:
-            out[pos : pos + 4] = source.choice(
+            out[pos : pos + 4] = rng.choice(
                 (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x80\x00\x00\x00", b"\x00\x00\xff\xff")
             )
         else:
@@ -161,67 +163,67 @@ def read(frame: Any, version: int, algorithm: str | None, data: bytes, step: int
     reader.set_compression(algorithm)
     if version >= 5:
         reader.enable_segments()
-    out = []
+    envelopes = []
     try:
         for pos in range(0, len(data), step):
             chunk = data[pos : pos + step]
             if step % 2:
-                out += reader.feed(chunk)
+                envelopes += reader.feed(chunk)
                 continue
             while chunk:
                 buffer = reader.get_buffer(-1)
                 size = min(len(buffer), len(chunk))
                 buffer[:size] = chunk[:size]
                 chunk = chunk[size:]
-                out += reader.buffer_updated(size)
+                envelopes += reader.buffer_updated(size)
     except ProtocolError as error:
         return type(error)
-    return out
+    return envelopes
 
 
 def run_frames(
-    frames: list[Any], count: int, source: random.Random, seconds: float | None = None
+    frames: list[Any], count: int, rng: random.Random, seconds: float | None = None
 ) -> int:
     """Read `count` damaged streams, or as many as in `seconds`; return their number."""
-    healthy = streams()
-    done = 0
-    for done in numbers(count, seconds):  # noqa: B007 - how many there were
-        version, algorithm, data = source.choice(healthy)
-        if version >= 5 and source.random() < 0.7:
-            damaged = resegmented(algorithm is not None, source)
+    undamaged_streams = streams()
+    number = 0
+    for number in numbers(count, seconds):  # noqa: B007 - how many there were
+        version, algorithm, data = rng.choice(undamaged_streams)
+        if version >= 5 and rng.random() < 0.7:
+            damaged = resegmented(algorithm is not None, rng)
         else:
-            damaged = mutate(data, source)
-        step = source.choice((1, 16, 777, 100_000, 100_001)) if len(damaged) < 3000 else 777
+            damaged = mutate(data, rng)
+        step = rng.choice((1, 16, 777, 100_000, 100_001)) if len(damaged) < 3000 else 777
         outcomes = [read(frame, version, algorithm, damaged, step) for frame in frames]
         if outcomes[0] != outcomes[-1]:
             keep("frames", version, algorithm, step, damaged.hex())
             sys.exit(
                 f"the implementations differ: v{version} {algorithm} step {step}: {damaged.hex()}"
             )
-    return done + 1
+    return number + 1
 
 
 def run_messages(
-    count: int, source: random.Random, seconds: float | None = None, grow: bool = False
+    count: int, rng: random.Random, seconds: float | None = None, grow: bool = False
 ) -> int:
     """Read `count` damaged messages, or as many as in `seconds`; return their number.
 
     :param grow: if True, add messages with new outcomes to the corpus.
     """
     shapes = Shapes("messages", grow)
-    done = 0
+    number = 0
     messages = [
         *WHOLE,
         *((8, custom_type(name, data), 4) for name, data in CUSTOM_TYPES for _ in range(3)),
     ]
     user_types = [None, {}, {"ks": {"pair": dict}}]
-    for done in numbers(count, seconds):  # noqa: B007 - how many there were
-        opcode, body, version = source.choice(messages)
-        damaged = mutate(body, source)
-        flags = source.choice((0, 0, 0, 2, 4, 8, 14))
+    for number in numbers(count, seconds):  # noqa: B007 - how many there were
+        opcode, body, version = rng.choice(messages)
+        damaged = mutate(body, rng)
+        flags = rng.choice((0, 0, 0, 2, 4, 8, 14))
         try:
             outcome = read_message(
-                opcode, flags, damaged, version, source.choice(user_types), source.choice(FACTORIES)
+                opcode, flags, damaged, version, rng.choice(user_types), rng.choice(FACTORIES)
             )
             shapes.see(outcome, damaged, opcode, flags, version)
         except Exception as error:
@@ -230,7 +232,7 @@ def run_messages(
                 f"{type(error).__name__} from opcode {opcode} flags {flags} v{version}: "
                 f"{damaged.hex()}: {error}"
             )
-    return done + 1
+    return number + 1
 
 
 def read_message(
@@ -249,11 +251,9 @@ def read_message(
     return type(message).__name__
 
 
-def run_rows(
-    impls: list[str], count: int, source: random.Random, seconds: float | None = None
-) -> int:
+def run_rows(impls: list[str], count: int, rng: random.Random, seconds: float | None = None) -> int:
     """Read `count` damaged pages, or as many as in `seconds`; return their number."""
-    done = 0
+    number = 0
     plans = []
     for impl in impls:
         codecs = twin("codecs", impl)
@@ -273,10 +273,10 @@ def run_rows(
         + value(bytes(8))
     )
     page = (row + value(None) * 5) * 4
-    for done in numbers(count, seconds):  # noqa: B007 - how many there were
-        damaged = mutate(page, source)
-        row_count = source.choice((8, 8, 8, 9, 2**31 - 1))
-        method = source.choice(
+    for number in numbers(count, seconds):  # noqa: B007 - how many there were
+        damaged = mutate(page, rng)
+        row_count = rng.choice((8, 8, 8, 9, 2**31 - 1))
+        method = rng.choice(
             ("tuples", "named_tuples", "dicts", "ordered_dicts", "columns", "iterate")
         )
         outcomes: list[Any] = []
@@ -292,7 +292,7 @@ def run_rows(
                 f"the implementations differ in {method} of {row_count} rows: "
                 f"{damaged.hex()}\n{outcomes}"
             )
-    return done + 1
+    return number + 1
 
 
 def replay(impls: list[str]) -> int:
@@ -329,14 +329,14 @@ def main() -> None:
     parser.add_argument("--impl", choices=("c", "python", "both"), default="both")
     options = parser.parse_args()
     impls = ["python", "c"] if options.impl == "both" else [options.impl]
-    source = random.Random(options.seed)
+    rng = random.Random(options.seed)
     runs: list[tuple[str, Callable[[], object]]] = [
         (
             "frames",
-            lambda: run_frames([twin("frame", impl) for impl in impls], options.count, source),
+            lambda: run_frames([twin("frame", impl) for impl in impls], options.count, rng),
         ),
-        ("messages", lambda: run_messages(options.count, source)),
-        ("rows", lambda: run_rows(impls, options.count, source)),
+        ("messages", lambda: run_messages(options.count, rng)),
+        ("rows", lambda: run_rows(impls, options.count, rng)),
     ]
     for name, run in runs:
         start = time.perf_counter()

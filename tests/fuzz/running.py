@@ -29,10 +29,10 @@ def run(doc: str | None, fuzz: Callable[[int, int, bool], object], seed: int, wh
     )
     arguments = parser.parse_args()
     start = time.monotonic()
-    seen = fuzz(arguments.count, arguments.seed, not arguments.no_parity)
-    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    counts = fuzz(arguments.count, arguments.seed, not arguments.no_parity)
+    resident_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(
-        f"{arguments.count} {what}, {seen}, {time.monotonic() - start:.0f} s, at most {resident} "
-        f"MB resident"
+        f"{arguments.count} {what}, {counts}, {time.monotonic() - start:.0f} s, "
+        f"at most {resident_mb} MB resident"
     )
-    return 0 if resident < MAX_RESIDENT_MB else 1
+    return 0 if resident_mb < MAX_RESIDENT_MB else 1

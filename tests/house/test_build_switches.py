@@ -50,19 +50,19 @@ def cythonize(modules: list[Extension], nthreads: int, **_: Any) -> list[Extensi
 @pytest.fixture
 def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that runs setup.py with environment variables; it returns ext_modules."""
-    arguments: dict[str, Any] = {}
+    setup_arguments: dict[str, Any] = {}
     setuptools, cython, build = (
         ModuleType("setuptools"),
         ModuleType("Cython"),
         ModuleType("Cython.Build"),
     )
-    setuptools.__dict__.update(Extension=Extension, setup=arguments.update)
+    setuptools.__dict__.update(Extension=Extension, setup=setup_arguments.update)
     build.__dict__.update(cythonize=cythonize)
-    commands = []
+    command_modules = []
     for name in ("bdist_wheel", "build_ext"):
-        commands.append(ModuleType(f"setuptools.command.{name}"))
-        commands[-1].__dict__[name] = type(name, (), {})
-    for module in (setuptools, cython, build, ModuleType("setuptools.command"), *commands):
+        command_modules.append(ModuleType(f"setuptools.command.{name}"))
+        command_modules[-1].__dict__[name] = type(name, (), {})
+    for module in (setuptools, cython, build, ModuleType("setuptools.command"), *command_modules):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.chdir(ROOT)
     for name in SWITCHES:
@@ -72,7 +72,7 @@ def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
         for name, value in switches.items():
             monkeypatch.setenv(f"CASS_DRIVER_{name}", value)
         runpy.run_path(os.fspath(ROOT / "setup.py"), run_name="__main__")
-        modules: list[Extension] = arguments["ext_modules"]
+        modules: list[Extension] = setup_arguments["ext_modules"]
         return modules
 
     return run
@@ -159,6 +159,11 @@ PyMODINIT_FUNC PyInit_%s(void) { return PyModule_Create(&made); }
 
 
 def run_commands(folder: Path, *commands: str, **switches: str) -> subprocess.CompletedProcess[str]:
+    """Run commands of setup.py on a small project with a good and a bad extension.
+
+    :param folder: the project's folder. If it has a file bad.c already, this file is used.
+    :param switches: environment variables.
+    """
     (folder / "tried").mkdir(exist_ok=True)
     (folder / "tried" / "__init__.py").touch()
     (folder / "setup.py").write_text(PROJECT.format(setup=os.fspath(ROOT / "setup.py")))
@@ -185,9 +190,9 @@ needs_compiler = pytest.mark.skipif(
 @pytest.mark.slow
 @needs_compiler
 def test_a_failed_extension_makes_the_wheel_pure(tmp_path: Path) -> None:
-    done = run_commands(tmp_path, "bdist_wheel")
-    assert done.returncode == 0, done.stderr
-    assert "the pure Python modules serve" in done.stderr
+    result = run_commands(tmp_path, "bdist_wheel")
+    assert result.returncode == 0, result.stderr
+    assert "the pure Python modules serve" in result.stderr
     (wheel,) = (tmp_path / "dist").iterdir()
     assert wheel.name == "tried-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel) as archive:
@@ -198,12 +203,13 @@ def test_a_failed_extension_makes_the_wheel_pure(tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs_compiler
 def test_a_failed_extension_removes_all_others_from_the_tree(tmp_path: Path) -> None:
+    # At first, both extensions compile. Then a newer compiler rejects one of them.
     (tmp_path / "bad.c").write_text(MODULE % ("bad", "bad"))
     assert run_commands(tmp_path, "build_ext", "--inplace").returncode == 0
     assert len([*(tmp_path / "tried").glob("*.so")]) >= 2
     (tmp_path / "bad.c").write_text("#error a compiler that is too new")
-    done = run_commands(tmp_path, "build_ext", "--inplace", "--force")
-    assert done.returncode == 0, done.stderr
+    result = run_commands(tmp_path, "build_ext", "--inplace", "--force")
+    assert result.returncode == 0, result.stderr
     assert [path.name for path in (tmp_path / "tried").glob("*.*")] == ["__init__.py"]
 
 
@@ -228,16 +234,16 @@ def test_a_wheel_with_extensions_has_a_platform_tag(tmp_path: Path) -> None:
 def test_without_semaphores_cython_runs_in_one_process(
     run_setup: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def lock() -> None:
+    def failing_lock() -> None:
         raise error
 
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(multiprocessing, "Lock", lambda: None)
     assert run_setup()
     assert processes[-1] >= 1
-    monkeypatch.setattr(multiprocessing, "Lock", lock)
+    monkeypatch.setattr(multiprocessing, "Lock", failing_lock)
     assert run_setup()
-    assert processes[-1] == 0
+    assert processes[-1] == 0  # for cythonize, 0 means no worker processes
 
 
 @pytest.mark.parametrize("switch", ["NO_EXTENSIONS", "NO_CYTHON"])

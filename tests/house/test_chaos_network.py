@@ -39,8 +39,8 @@ def test_a_network_closes_its_connections_and_its_loop() -> None:
 def test_a_node_that_joins_gets_a_proxy() -> None:
     with socket.create_server(("127.0.0.1", 0)) as node:
         with Network(["127.0.0.1"], node.getsockname()[1]) as network:
-            first = network.places.create({"rpc_address": "127.0.0.1"})
-            assert first.port == network.proxies[0].port
+            known_node = network.places.create({"rpc_address": "127.0.0.1"})
+            assert known_node.port == network.proxies[0].port
             # The network connects to all nodes on the port that it was created with.
             new_node = network.places.create({"native_address": "127.0.0.2"})
             assert new_node.port == network.proxies[1].port
@@ -82,6 +82,7 @@ def test_120_rounds_of_a_campaign_have_each_fault() -> None:
                     begin()
                     end()
     assert {name.split()[0] for name, _, _ in faults} == {*short_faults, "rolling", "a"}
+    # The first slow fault comes after three quick ones.
     assert next(index for index, fault in enumerate(faults) if fault[0] == "rolling restart") == 3
     assert nodes.calls[:5] == [
         ("restart", 1), ("restart", 2), ("restart", 3), ("joins", 4), ("decommission", 4),

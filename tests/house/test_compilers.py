@@ -16,4 +16,6 @@ def test_the_output_of_version_matches_the_kind_of_compiler() -> None:
         ("?", None),
     ]
     for version, kind in cases:
-        assert [name for name, is_it in KINDS.items() if is_it(version)] == ([kind] if kind else [])
+        assert [name for name, matches in KINDS.items() if matches(version)] == (
+            [kind] if kind else []
+        )

@@ -29,6 +29,8 @@ from tests.differential.recorder import Frames, Requests, without_compression
 from tests.differential.worker import canonical
 from tests.programs.environments import ROOT
 
+OPTIONS, QUERY = 0x05, 0x07  # opcodes
+
 SAME: dict[str, Any] = {
     "shown": [["rows", "[Row(k=1)]"], ["rows", "[]"]],
     "error": None,
@@ -94,8 +96,8 @@ def test_an_error_may_have_further_base_classes_but_not_fewer() -> None:
         ("1", "1", True),
         ("[error(A)]", "[error(A), error(A)]", False),
     ]
-    for theirs, ours, same in cases:
-        assert is_same(theirs, ours) is same
+    for theirs, ours, expected in cases:
+        assert is_same(theirs, ours) is expected
 
 
 HERE = Difference("core.program[7]", "show:rows", "cassandra-driver", "[1]", "[2]")
@@ -214,9 +216,10 @@ def test_the_recorder_leaves_out_queries_of_system_tables() -> None:
 
 def test_the_recorder_finds_envelopes_in_segments() -> None:
     cases: list[int] = [1, 7, 1000]
-    for step in cases:
-        payload = envelope(5, 0x05, b"") + envelope(5, 0x07, b"body")
+    for step in cases:  # bytes that arrive together
+        payload = envelope(5, OPTIONS, b"") + envelope(5, QUERY, b"body")
         segments = b"".join(
+            # The length of the payload, the flag "self-contained", and checksums that are not read.
             (len(half) | 1 << 17).to_bytes(3, "little") + b"crc" + half + b"crc4"
             for half in (payload[:12], payload[12:])
         )
@@ -225,18 +228,25 @@ def test_the_recorder_finds_envelopes_in_segments() -> None:
         for position in range(0, len(segments), step):
             frames.feed(segments[position : position + step])
             seen += [(envelope[3], envelope[4]) for envelope in frames.envelopes()]
-        assert seen == [(0x05, b""), (0x07, b"body")]
+        assert seen == [(OPTIONS, b""), (QUERY, b"body")]
 
 
 def test_the_recorder_removes_compression_from_supported() -> None:
-    def short(value: str) -> bytes:
+    def encode_string(value: str) -> bytes:
         return struct.pack(">H", len(value)) + value.encode()
 
-    rest = short("CQL_VERSION") + struct.pack(">H", 1) + short("3.4.7")
-    offered = short("COMPRESSION") + struct.pack(">H", 2) + short("lz4") + short("snappy")
-    body = struct.pack(">H", 2) + offered + rest
-    left = struct.pack(">H", 2) + short("COMPRESSION") + struct.pack(">H", 0) + rest
-    assert without_compression(body) == left
+    cql_version = encode_string("CQL_VERSION") + struct.pack(">H", 1) + encode_string("3.4.7")
+    compression = (
+        encode_string("COMPRESSION")
+        + struct.pack(">H", 2)
+        + encode_string("lz4")
+        + encode_string("snappy")
+    )
+    body = struct.pack(">H", 2) + compression + cql_version
+    expected = (
+        struct.pack(">H", 2) + encode_string("COMPRESSION") + struct.pack(">H", 0) + cql_version
+    )
+    assert without_compression(body) == expected
 
 
 def test_places_number_equal_labels() -> None:

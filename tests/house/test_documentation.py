@@ -28,10 +28,10 @@ def code_lines(page: Path) -> list[tuple[int, str]]:
     while index < len(lines):
         line = lines[index]
         index += 1
-        begins = re.match(r"\s*\.\. (code-block|sourcecode|parsed-literal)::", line) or (
+        starts_block = re.match(r"\s*\.\. (code-block|sourcecode|parsed-literal)::", line) or (
             line.rstrip().endswith("::") and not line.lstrip().startswith("..")
         )
-        if not begins:
+        if not starts_block:
             continue
         indent = len(line) - len(line.lstrip())
         block: list[tuple[int, str]] = []

@@ -210,12 +210,12 @@ def apply(hunk: list[str], text: str) -> str:
 
     If somebody has followed the recipe here, the new lines are there already.
     """
-    before = "\n".join(line[1:] for line in hunk if not line.startswith("+"))
-    after = "\n".join(line[1:] for line in hunk)
-    if f"\n{after}\n" in f"\n{text}":
+    old_text = "\n".join(line[1:] for line in hunk if not line.startswith("+"))
+    new_text = "\n".join(line[1:] for line in hunk)
+    if f"\n{new_text}\n" in f"\n{text}":
         return text
-    assert f"\n{text}".count(f"\n{before}\n") == 1, f"there is not one place for {before!r}"
-    return f"\n{text}".replace(f"\n{before}\n", f"\n{after}\n")[1:]
+    assert f"\n{text}".count(f"\n{old_text}\n") == 1, f"there is not one place for {old_text!r}"
+    return f"\n{text}".replace(f"\n{old_text}\n", f"\n{new_text}\n")[1:]
 
 
 def test_each_bar_and_each_use_is_one_of_a_recipe() -> None:
@@ -240,8 +240,8 @@ def test_the_result_of_a_recipe_works(title: str, tmp_path: Path) -> None:
             path.write_text(apply(hunk, path.read_text()))
     check = f"import cassandra\nassert cassandra.__file__.startswith({str(tmp_path)!r})\n"
     environment = {"CASS_DRIVER_IMPL": "python", "PYTHONPATH": str(tmp_path)}
-    done = run_python(check + USES[title], environment)
-    assert done.returncode == 0, done.stderr
+    result = run_python(check + USES[title], environment)
+    assert result.returncode == 0, result.stderr
 
 
 def test_each_file_and_name_of_the_page_exists() -> None:

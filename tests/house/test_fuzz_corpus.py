@@ -13,11 +13,13 @@ def test_the_corpus_keeps_one_input_per_kind_of_outcome_and_no_line_twice(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(kept, "CORPUS", tmp_path)
+    # The outcomes of the first three inputs differ only in numbers and quoted text: one kind.
     shapes = kept.Shapes("part", grow=True)
     for number in range(3):
         shapes.see(f"{number} bytes left of 'x{number}'", bytes([number]), 8)
     kept.keep("part", 8, "00")
     kept.keep("part", 9, "01")
     assert kept.lines("part") == [["8", "00"], ["9", "01"]]
+    # `numbers` ends after a count, or after some seconds.
     assert [*kept.numbers(3, None)] == [0, 1, 2]
     assert [*kept.numbers(3, 0.0)] == []

@@ -36,16 +36,18 @@ def imported_at_first_cluster(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and called(node) == "at_first_cluster":
             for keyword in node.keywords:
-                name, home = str(keyword.arg), keyword.value.value  # type: ignore[attr-defined]
-                if home == name:
-                    yield name, home, name
+                name, module_name = str(keyword.arg), keyword.value.value  # type: ignore[attr-defined]
+                if module_name == name:
+                    yield name, module_name, name
                 # `_impl` chooses the compiled or the Python class at run time; type checkers read
                 # the Python one.
-                elif home == "cassandra._impl":
-                    python = importlib.import_module(home).TWINS[name].rpartition(".")[0]
-                    yield name, home, f"{python}.{name}"
+                elif module_name == "cassandra._impl":
+                    python_module = (
+                        importlib.import_module(module_name).TWINS[name].rpartition(".")[0]
+                    )
+                    yield name, module_name, f"{python_module}.{name}"
                 else:
-                    yield name, home, f"{home}.{name}"
+                    yield name, module_name, f"{module_name}.{name}"
 
 
 def seen_by_checkers(tree: ast.AST) -> dict[str, str]:
@@ -66,18 +68,23 @@ def seen_by_checkers(tree: ast.AST) -> dict[str, str]:
 
 def mistakes_in(tree: ast.AST) -> list[str]:
     """Return descriptions of what is wrong with the late imports of a source."""
-    seen = seen_by_checkers(tree)
+    seen_objects = seen_by_checkers(tree)
     mistakes = []
-    for name, home, declared in [*deferred_in(tree), *imported_at_first_cluster(tree)]:
+    for name, module_name, declared_object in [
+        *deferred_in(tree),
+        *imported_at_first_cluster(tree),
+    ]:
         try:
-            module = importlib.import_module(home)
+            module = importlib.import_module(module_name)
         except ImportError as error:
             mistakes.append(f"{name}: {error}")
             continue
-        if home not in (declared, name) and not hasattr(module, name):
-            mistakes.append(f"{name}: {home} has no such name")
-        if seen.get(name) != declared:
-            mistakes.append(f"{name}: {declared} at run time, {seen.get(name)} for type checkers")
+        if module_name not in (declared_object, name) and not hasattr(module, name):
+            mistakes.append(f"{name}: {module_name} has no such name")
+        if seen_objects.get(name) != declared_object:
+            mistakes.append(
+                f"{name}: {declared_object} at run time, {seen_objects.get(name)} for type checkers"
+            )
     mistakes += [
         f"import_module({node.args[0].value!r}), which type checkers do not see"
         for node in ast.walk(tree)

@@ -228,7 +228,7 @@ def late_imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
     Such modules are imported when they are first used, or with the first cluster.
     """
-    tables = {
+    assigned_values = {
         target.id: node.value
         for node in ast.walk(tree)
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
@@ -241,7 +241,7 @@ def late_imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
         for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
             # The argument may be a variable: look at the value that was assigned to it.
             if isinstance(argument, ast.Name):
-                argument = tables.get(argument.id, argument)
+                argument = assigned_values.get(argument.id, argument)
             for child in ast.walk(argument):
                 if isinstance(child, ast.Constant) and child.value in KNOWN:
                     yield child.value, node.lineno
@@ -315,18 +315,18 @@ def test_imports_inside_functions_are_for_optional_packages() -> None:
 
 
 def test_the_init_of_a_package_only_re_exports_names() -> None:
-    allowed = (
+    allowed_statements = (
         *(ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign),
         *(ast.For, ast.Delete),
     )
-    wrong = [
+    mistakes = [
         f"{module}, line {node.lineno}"
         for module in sorted(PACKAGES)
         for node in TREES[module].body
         if not (
-            isinstance(node, allowed)
+            isinstance(node, allowed_statements)
             or is_type_checking(node)
             or getattr(node, "name", "") in ("__getattr__", "__dir__")
         )
     ]
-    assert wrong == []
+    assert mistakes == []

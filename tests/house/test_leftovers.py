@@ -48,7 +48,7 @@ CLOSES = {
 }
 
 
-def run(folder: Path, bodies: Mapping[str, str]) -> str:
+def run_tests(folder: Path, bodies: Mapping[str, str]) -> str:
     """Run a test for each body, with a test between that collects garbage; return the report."""
     lines = [IMPORTS]
     for name, body in bodies.items():
@@ -82,7 +82,7 @@ def run(folder: Path, bodies: Mapping[str, str]) -> str:
 
 @pytest.mark.slow
 def test_each_test_that_leaves_something_open_fails_at_its_teardown(tmp_path: Path) -> None:
-    report = run(tmp_path, LEAVES_OPEN)
+    report = run_tests(tmp_path, LEAVES_OPEN)
     parts = re.split(r"_+ ERROR at teardown of test_(\w+) _+", report)
     reports = dict(zip(parts[1::2], parts[2::2], strict=True))
     assert list(reports) == list(LEAVES_OPEN)
@@ -97,6 +97,6 @@ def test_each_test_that_leaves_something_open_fails_at_its_teardown(tmp_path: Pa
 
 @pytest.mark.slow
 def test_closed_resources_are_not_reported(tmp_path: Path) -> None:
-    report = run(tmp_path, CLOSES)
+    report = run_tests(tmp_path, CLOSES)
     assert f"{2 * len(CLOSES)} passed" in report
     assert "error" not in report

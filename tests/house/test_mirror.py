@@ -100,7 +100,7 @@ def is_protocol(node: ast.ClassDef) -> bool:
     return any(isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases)
 
 
-def holds_code(module: str) -> bool:
+def needs_test(module: str) -> bool:
     """Return True if the module has a function, or a class with methods, that needs a test."""
     for node in ast.parse((SOURCES / module).read_text()).body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -129,7 +129,7 @@ def test_each_module_has_a_test_module_of_its_name() -> None:
     without = [
         f"{module}: {own_test(module)}"
         for module in MODULES
-        if not has_own_test(module) and holds_code(module) and entry_for(module, GUARDED_BY) is None
+        if not has_own_test(module) and needs_test(module) and entry_for(module, GUARDED_BY) is None
     ]
     assert without == [], "write the test module, or say in GUARDED_BY which test guards the module"
 
@@ -152,7 +152,7 @@ def test_each_exception_is_needed() -> None:
     for name, test in GUARDED_BY.items():
         assert (HERE / test).is_file(), test
         guarded = [
-            module for module in MODULES if entry_for(module, {name: test}) and holds_code(module)
+            module for module in MODULES if entry_for(module, {name: test}) and needs_test(module)
         ]
         assert guarded, f"there is no {name}, or nothing in it to test"
         assert not all(map(has_own_test, guarded)), f"{name} has a test module of its own"

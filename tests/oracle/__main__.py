@@ -38,11 +38,11 @@ def environment(folder: str, distribution: str) -> str | None:
     directory = Path(folder) / distribution
     venv.create(directory, with_pip=True)
     python = directory / ("Scripts" if os.name == "nt" else "bin") / "python"
-    installed = subprocess.run(
+    result = subprocess.run(
         [python, "-I", "-m", "pip", "install", "-q", "--only-binary=:all:", distribution],
         check=False,
     )
-    return str(python) if installed.returncode == 0 else None
+    return str(python) if result.returncode == 0 else None
 
 
 def run(python: str, program: str, count: int) -> list[str]:
@@ -57,7 +57,7 @@ def run(python: str, program: str, count: int) -> list[str]:
         for keyspace, tablets in (("vn", None), ("tb", 16)):
             scylla.keyspace(keyspace, replication_factor=2, tablets=tablets is not None)
             scylla.table(keyspace, "t", tablets=tablets)
-        process = started(python, program, nodes, str(count))
+        process = start_program(python, program, nodes, str(count))
         assert process.stdin is not None
         assert process.stdout is not None
         for line in process.stdout:
@@ -80,7 +80,7 @@ def run(python: str, program: str, count: int) -> list[str]:
     return faults
 
 
-def started(
+def start_program(
     python: str, program: str, nodes: FakeCluster, *arguments: str
 ) -> subprocess.Popen[str]:
     """Start a program that connects to the nodes."""
@@ -104,18 +104,18 @@ def run_routes(python: str, program: str) -> list[str]:
     faults = []
     with FakeCluster(3, scylla=Scylla(3)) as nodes:
         proxies = put_proxies_before(nodes)
-        process = started(python, program, nodes)
+        process = start_program(python, program, nodes)
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdout.readline()
+        process.stdout.readline()  # the program has connected
         try:
             for node in nodes.nodes:
                 node.wait_for(lambda proxied: proxies[proxied.host_id].now == 3, timeout=20)
-            readings = _readings(nodes)
+            readings_before = _readings(nodes)
             nodes.scylla.route("c1", nodes[0].host_id, "127.0.0.1", 1)
             for node in nodes.nodes:
                 if any(connection.event_types for connection in node.connections):
-                    node.wait_for(lambda _: _readings(nodes) > readings, timeout=20)
+                    node.wait_for(lambda _: _readings(nodes) > readings_before, timeout=20)
             print("  routes: followed")
         except AssertionError as error:
             faults.append(f"routes: {error}")
@@ -144,13 +144,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python tests/oracle", description=__doc__)
     parser.add_argument("--count", type=int, default=2000, help="reads of each keyspace")
     options = parser.parse_args()
-    wrong = 0
+    wrong_count = 0
     with tempfile.TemporaryDirectory() as folder:
         for distribution, program, is_needed in ORACLES:
             python = environment(folder, distribution)
             if python is None:
                 print(f"{distribution} does not install here")
-                wrong += is_needed
+                wrong_count += is_needed
                 continue
             print(distribution)
             faults = run(python, program, options.count)
@@ -158,8 +158,8 @@ def main() -> int:
                 faults += run_routes(python, ROUTES[program])
             for fault in faults:
                 print(f"  WRONG {fault}")
-            wrong += bool(faults)
-    return wrong
+            wrong_count += bool(faults)
+    return wrong_count
 
 
 if __name__ == "__main__":

@@ -80,11 +80,11 @@ def test_pip_finds_the_requirement_satisfied_and_installs_nothing(
 
 
 def test_a_package_that_requires_cassandra_driver_does_not_install_it(python: Path) -> None:
-    before = installed(python)
+    packages_before = installed(python)
     run(python, "-m", "pip", "install", "-q", "cassio")
-    after = installed(python)
-    assert {name: after[name] for name in before} == before
-    assert set(after) > set(before)
+    packages_after = installed(python)
+    assert {name: packages_after[name] for name in packages_before} == packages_before
+    assert set(packages_after) > set(packages_before)
     run(python, "-c", CHECK, *SHIMS)
     run(python, "-m", "pip", "check")
 
@@ -109,13 +109,13 @@ def test_the_documented_commands_switch_to_this_driver_and_back(tmp_path: Path) 
     run(python, *wheels, ROOT)
     run(python, *wheels, "--no-deps", *(ROOT / "shims" / name for name in SHIMS))
     run(python, "-m", "pip", "install", "-q", "cassandra-driver==3.29.3")
-    before = installed(python)
+    packages_before = installed(python)
     path = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": ""}
     shell = ("env", "-C", tmp_path, "bash", "-e", "-c")
     assert run(*shell, switch, **path).split()[-1] in ("c", "python")
-    after = installed(python)
-    assert after["cassandra-driver"] == "3.30.1+turbocql"
-    assert "turbocql" in after
+    packages_after = installed(python)
+    assert packages_after["cassandra-driver"] == "3.30.1+turbocql"
+    assert "turbocql" in packages_after
     run(*shell, switch_back, **path)
-    assert installed(python) == before
+    assert installed(python) == packages_before
     run(python, "-I", "-c", "import cassandra; assert cassandra.__version__ == '3.29.3'")

@@ -71,7 +71,7 @@ def _nothing(outcome: Any) -> None:
     pass
 
 
-def child(load: Load, address: str, port: int) -> None:
+def check_in_child(load: Load, address: str, port: int) -> None:
     """Check in a forked child that the driver works there; raise an error if it does not."""
     try:
         load.session.execute("SELECT 1")
@@ -86,17 +86,17 @@ def child(load: Load, address: str, port: int) -> None:
         done = threading.Event()
         session.execute_async("SELECT 1").add_callback(lambda rows: done.set())
         assert done.wait(PATIENCE)
-        assert len(cluster.metadata.keyspaces) == 20
+        assert len(cluster.metadata.keyspaces) == 20  # those of the fake node, see `serving`
         for keyspace in cluster.metadata.keyspaces.values():
             keyspace.export_as_string()
 
 
-def has_ended(pid: int, patience: float) -> bool:
+def child_succeeded(pid: int, patience: float) -> bool:
     """Return True if the child exits with 0 within `patience` seconds. Kill it if it hangs."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
+        ended_pid, status = os.waitpid(pid, os.WNOHANG)
+        if ended_pid:
             code = os.waitstatus_to_exitcode(status)
             if code:
                 print(f"a child ended with {code}", file=sys.stderr)
@@ -123,10 +123,11 @@ def run(count: int) -> int:
             for _ in range(count):
                 pid = os.fork()
                 if pid == 0:
-                    child(load, address, port)
+                    check_in_child(load, address, port)
                     sys.exit(0)  # run the exit handlers
-                hung += not has_ended(pid, PATIENCE)
+                hung += not child_succeeded(pid, PATIENCE)
         finally:
+            # A child leaves this block, too, when it exits. The load belongs to the parent.
             if os.getpid() == parent_pid:
                 load.stop()
     return hung

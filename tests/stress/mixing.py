@@ -51,72 +51,77 @@ class Mix:
         if (count == 20) != expects_names:
             raise WrongAnswer(f"{count} rows")
 
-    def blocking(self, chance: random.Random) -> None:
-        wants = chance.random() < 0.5
+    def blocking(self, rng: random.Random) -> None:
+        wants = rng.random() < 0.5
         statement: Any = self.select if wants else "INSERT INTO t (k) VALUES (1)"
         self.check(self.session.execute(statement, timeout=LONG), wants)
 
-    def future(self, chance: random.Random) -> None:
-        wants = [chance.random() < 0.5 for _ in range(chance.randrange(1, 8))]
+    def future(self, rng: random.Random) -> None:
+        wants_rows_each = [rng.random() < 0.5 for _ in range(rng.randrange(1, 8))]
         futures = [
             self.session.execute_async(self.select if wants_rows else "SELECT 1", timeout=LONG)
-            for wants_rows in wants
+            for wants_rows in wants_rows_each
         ]
-        for wants_rows, future in zip(wants, futures, strict=True):
+        for wants_rows, future in zip(wants_rows_each, futures, strict=True):
             self.check(future.result(), wants_rows)
 
-    def callback(self, chance: random.Random) -> None:
+    def callback(self, rng: random.Random) -> None:
         """Send a chain of requests: each callback, in the loop's thread, sends the next one."""
-        over = threading.Event()
+        is_over = threading.Event()
         outcomes: list[Any] = []
-        left = chance.randrange(1, 5)
+        requests_left = rng.randrange(1, 5)
 
-        def ask() -> None:
-            self.session.execute_async(self.select, timeout=LONG).add_callbacks(take, fail)
+        def send_next() -> None:
+            self.session.execute_async(self.select, timeout=LONG).add_callbacks(on_rows, on_error)
 
-        def take(rows: Any) -> None:
-            nonlocal left
-            left -= 1
-            if left:
-                ask()
+        def on_rows(rows: Any) -> None:
+            nonlocal requests_left
+            requests_left -= 1
+            if requests_left:
+                send_next()
             else:
                 outcomes.append(rows)
-                over.set()
+                is_over.set()
 
-        def fail(error: Any) -> None:
+        def on_error(error: Any) -> None:
             outcomes.append(error)
-            over.set()
+            is_over.set()
 
-        ask()
-        if not over.wait(PATIENCE):
+        send_next()
+        if not is_over.wait(PATIENCE):
             raise TimeoutError("no callback was called")
         if isinstance(outcomes[0], BaseException):
             raise outcomes[0]
         self.check(outcomes[0], True)
 
-    def many(self, chance: random.Random) -> None:
+    def many(self, rng: random.Random) -> None:
         """Execute many statements concurrently, and read all or some of the outcomes."""
-        wants = [chance.random() < 0.7 for _ in range(20)]
+        wants_rows_each = [rng.random() < 0.7 for _ in range(20)]
         outcomes = execute_concurrent(
             self.session,
-            [(self.select, ()) if wants_rows else ("SELECT 1", None) for wants_rows in wants],
-            concurrency=chance.randrange(1, 25),
+            [
+                (self.select, ()) if wants_rows else ("SELECT 1", None)
+                for wants_rows in wants_rows_each
+            ],
+            concurrency=rng.randrange(1, 25),
             raise_on_first_error=False,
-            results_generator=chance.random() < 0.5,
+            results_generator=rng.random() < 0.5,
         )
-        read = 20 if chance.random() < 0.9 else chance.randrange(20)
-        for (success, outcome), wants_rows in zip(outcomes, wants[:read], strict=False):
+        read_count = 20 if rng.random() < 0.9 else rng.randrange(20)
+        for (success, outcome), wants_rows in zip(
+            outcomes, wants_rows_each[:read_count], strict=False
+        ):
             if not success:
                 raise outcome
             self.check(outcome, wants_rows)
 
-    def hurried(self, chance: random.Random) -> None:
+    def hurried(self, rng: random.Random) -> None:
         """Execute a statement with a timeout that is often too short."""
-        self.check(self.session.execute(self.select, timeout=chance.uniform(0, 0.02)), True)
+        self.check(self.session.execute(self.select, timeout=rng.uniform(0, 0.02)), True)
 
-    def breaking(self, chance: random.Random) -> None:
+    def breaking(self, rng: random.Random) -> None:
         """Rarely, abort all connections of the session."""
-        if chance.random() > RARELY:
+        if rng.random() > RARELY:
             return
         loop = self.session._loop_thread.loop
 
@@ -128,22 +133,22 @@ class Mix:
         loop.call_soon_threadsafe(abort)
 
     def work(self, seed: int, calls: int) -> None:
-        chance = random.Random(seed)
-        ways: list[Callable[[random.Random], None]] = [
+        rng = random.Random(seed)
+        actions: list[Callable[[random.Random], None]] = [
             *[self.blocking] * 10, *[self.future] * 5, *[self.callback] * 3, self.many,
             self.hurried, self.breaking,
         ]  # fmt: skip
         for _ in range(calls):
-            way = chance.choice(ways)
+            action = rng.choice(actions)
             try:
-                way(chance)
+                action(rng)
                 outcome = "done"
             except (ConnectionException, OperationTimedOut) as error:
                 outcome = type(error).__name__
-                if isinstance(error, OperationTimedOut) and way != self.hurried:
-                    outcome = f"late {way.__name__}"
+                if isinstance(error, OperationTimedOut) and action != self.hurried:
+                    outcome = f"late {action.__name__}"
             except BaseException as error:
-                outcome = f"{way.__name__}: {error!r}"
+                outcome = f"{action.__name__}: {error!r}"
             with self._lock:
                 self.outcomes[outcome] += 1
 
@@ -155,18 +160,18 @@ def wait_while_calls_end(threads: list[threading.Thread], mix: Mix) -> int:
 
     :returns: the number of threads that hang.
     """
-    ended, deadline = -1, 0.0
+    ended_before, deadline = -1, 0.0
     while any(thread.is_alive() for thread in threads):
-        total = mix.outcomes.total()
-        if total != ended:
-            ended, deadline = total, time.monotonic() + PATIENCE
+        ended_now = mix.outcomes.total()
+        if ended_now != ended_before:
+            ended_before, deadline = ended_now, time.monotonic() + PATIENCE
         elif time.monotonic() > deadline:
             break
         time.sleep(0.01)
     return sum(thread.is_alive() for thread in threads)
 
 
-def use(server: tuple[str, int], thread_count: int, calls: int) -> int:
+def use_session(server: tuple[str, int], thread_count: int, calls: int) -> int:
     """Use a new session in `thread_count` threads.
 
     :returns: the number of hung threads, wrong or late calls, and deadlines that were not removed.
@@ -179,21 +184,21 @@ def use(server: tuple[str, int], thread_count: int, calls: int) -> int:
         ]
         for thread in threads:
             thread.start()
-        hung = wait_while_calls_end(threads, mix)
+        hung_count = wait_while_calls_end(threads, mix)
         # NoHostAvailable is expected while the driver reconnects to the only host.
-        wrong = {
-            what: times
-            for what, times in mix.outcomes.items()
-            if what not in FAIR and "NoHostAvailable" not in what
+        wrong_outcomes = {
+            outcome: count
+            for outcome, count in mix.outcomes.items()
+            if outcome not in FAIR and "NoHostAvailable" not in outcome
         }
-        if wrong or hung:
-            print(wrong, mix.outcomes, flush=True)
+        if wrong_outcomes or hung_count:
+            print(wrong_outcomes, mix.outcomes, flush=True)
         # The session must remove each call's deadline when the call ends.
         timers = mix.session._engine.timers
         end = time.monotonic() + PATIENCE
         while len(timers) and time.monotonic() < end:
             time.sleep(0.01)
-        return hung + sum(wrong.values()) + len(timers)
+        return hung_count + sum(wrong_outcomes.values()) + len(timers)
 
 
 def run(count: int) -> int:
@@ -201,13 +206,13 @@ def run(count: int) -> int:
 
     With IDLE_AFTER = -1, a thread sends its requests by itself instead of leaving them to the loop.
     """
-    wrong = 0
+    fault_count = 0
     with node() as server:
         for thread_count, idle_after in ((THREADS, engine_loop.IDLE_AFTER), (FEW_THREADS, -1.0)):
             engine_loop.IDLE_AFTER = idle_after
             calls = count * PER_COUNT * THREADS // thread_count
-            wrong += use(server, thread_count, calls)
-    return wrong
+            fault_count += use_session(server, thread_count, calls)
+    return fault_count
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ class Load:
     def __init__(self, session: aio.Session, rate: int) -> None:
         self.session = session
         self.rate = rate
-        self.made = 0
+        self.sent_count = 0
         self.outcomes: collections.Counter[str] = collections.Counter()
         self.slowest = 0.0
         self.is_over = False
@@ -81,18 +81,18 @@ class Load:
         begun = time.monotonic()
         pending: set[asyncio.Future[Any]] = set()
         while not self.is_over:
-            due = int((time.monotonic() - begun) * self.rate)
-            for _ in range(due - self.made):
-                self.made += 1
-                future = asyncio.ensure_future(self.session.execute(prepared, (self.made,)))
+            due_count = int((time.monotonic() - begun) * self.rate)
+            for _ in range(due_count - self.sent_count):
+                self.sent_count += 1
+                future = asyncio.ensure_future(self.session.execute(prepared, (self.sent_count,)))
                 pending.add(future)
-                future.add_done_callback(self.done(time.monotonic(), pending))
+                future.add_done_callback(self.outcome_counter(time.monotonic(), pending))
             await asyncio.sleep(TICK)
         self.seconds = time.monotonic() - begun
         while pending:
             await asyncio.wait(pending)
 
-    def done(self, begun: float, pending: set[asyncio.Future[Any]]) -> Any:
+    def outcome_counter(self, begun: float, pending: set[asyncio.Future[Any]]) -> Any:
         """Return a callback that counts the outcome of a request that began at `begun`."""
 
         def count(future: asyncio.Future[Any]) -> None:
@@ -139,11 +139,13 @@ async def drive(nodes: subprocess.Popen[str], options: argparse.Namespace) -> in
         await task
         executed = await send_command("count 0")
     print(
-        f"{load.made:,} requests in {load.seconds:.1f} s ({load.made / load.seconds:,.0f}/s), "
+        f"{load.sent_count:,} requests in {load.seconds:.1f} s "
+        f"({load.sent_count / load.seconds:,.0f}/s), "
         f"{3 * options.rounds} restarts: {dict(load.outcomes)}, the nodes executed {executed:,}; "
         f"the slowest took {load.slowest * 1000:.0f} ms"
     )
-    return int(load.outcomes["ok"] != load.made or executed != load.made)
+    # Each request must have succeeded, and must have been executed once.
+    return int(load.outcomes["ok"] != load.sent_count or executed != load.sent_count)
 
 
 def main() -> int:

@@ -35,8 +35,8 @@ def _serve() -> None:
     from cassandra.testing.fake import BatchStatement, Request, paged, rows, schema_change, void
 
     columns = [("k", "int"), ("v", "text")]
-    inserted = [0, 0]
-    factors = itertools.count(2)
+    inserted = [0, 0]  # the number of rows, and the sum of their keys
+    replication_factors = itertools.count(2)
 
     def select(request: Request) -> Any:
         (key,) = request.values
@@ -61,7 +61,7 @@ def _serve() -> None:
         }
 
     def alter(request: Request) -> Any:
-        fake_node.schema["system_schema.keyspaces"][0] = keyspace(0, next(factors))
+        fake_node.schema["system_schema.keyspaces"][0] = keyspace(0, next(replication_factors))
         fake_node.send_event("SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "ks0")
         return schema_change("UPDATED", "KEYSPACE", "ks0")
 

@@ -33,14 +33,14 @@ def _calls(session: Any, cluster: Any) -> Sequence[Callable[[], Any]]:
     return [*[execute] * (CALLERS - 4), prepare, prepare, refresh, use]
 
 
-def blocking(server: tuple[str, int]) -> int:
+def shut_down_blocking(server: tuple[str, int]) -> int:
     """Shut down a cluster of the blocking API; return how many callers hung or failed wrongly."""
     cluster = Cluster([server[0]], port=server[1])
     session = cluster.connect()
-    begun = threading.Semaphore(0)
+    started = threading.Semaphore(0)
 
     def repeat(call: Callable[[], Any]) -> BaseException:
-        begun.release()
+        started.release()
         while True:
             try:
                 call()
@@ -50,47 +50,51 @@ def blocking(server: tuple[str, int]) -> int:
     threads = ThreadPoolExecutor(CALLERS)
     callers = [threads.submit(repeat, call) for call in _calls(session, cluster)]
     for _ in callers:
-        begun.acquire()
+        started.acquire()
     cluster.shutdown()
-    done, left = wait_for(callers, PATIENCE)
-    threads.shutdown(wait=not left)
-    return len(left) + sum(not isinstance(caller.result(), ConnectionException) for caller in done)
+    done, hung = wait_for(callers, PATIENCE)
+    threads.shutdown(wait=not hung)
+    return len(hung) + sum(not isinstance(caller.result(), ConnectionException) for caller in done)
 
 
-async def awaiting(server: tuple[str, int]) -> int:
-    """Do the same as `blocking` for tasks of the asyncio API."""
+async def shut_down_asyncio(server: tuple[str, int]) -> int:
+    """Do the same as `shut_down_blocking` for tasks of the asyncio API."""
     cluster = aio.Cluster([server[0]], port=server[1])
     session = await cluster.connect()
-    turns = 0
-    enough = asyncio.Event()
+    ended_calls = 0
+    callers_busy = asyncio.Event()
 
     async def repeat(call: Callable[[], Any]) -> BaseException:
-        nonlocal turns
+        nonlocal ended_calls
         while True:
             try:
                 await call()
-                turns += 1
-                if turns == CALLERS:
-                    enough.set()
+                ended_calls += 1
+                if ended_calls == CALLERS:
+                    callers_busy.set()
             except BaseException as error:
                 return error
 
     callers = [asyncio.ensure_future(repeat(call)) for call in _calls(session, cluster)]
-    await asyncio.wait_for(enough.wait(), PATIENCE)
+    await asyncio.wait_for(callers_busy.wait(), PATIENCE)
     await cluster.shutdown()
-    done, left = await asyncio.wait(callers, timeout=PATIENCE)
-    return len(left) + sum(not isinstance(caller.result(), ConnectionException) for caller in done)
+    done, hung = await asyncio.wait(callers, timeout=PATIENCE)
+    return len(hung) + sum(not isinstance(caller.result(), ConnectionException) for caller in done)
 
 
 def run(count: int) -> int:
     """Return how many callers hung or got a wrong error. The shutdowns use both APIs in turn."""
-    hung = 0
+    fault_count = 0
     with node() as server:
         loop = new_event_loop()
         for number in range(count):
-            hung += loop.run_until_complete(awaiting(server)) if number % 2 else blocking(server)
+            fault_count += (
+                loop.run_until_complete(shut_down_asyncio(server))
+                if number % 2
+                else shut_down_blocking(server)
+            )
         loop.close()
-    return hung
+    return fault_count
 
 
 if __name__ == "__main__":

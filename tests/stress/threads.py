@@ -106,14 +106,14 @@ class Work:
     """The objects that the threads share, and the actions of the threads."""
 
     def __init__(self, mix: Mix, cluster: Cluster, profile: ExecutionProfile) -> None:
-        chance = random.Random(1)
+        rng = random.Random(1)
         self.mix, self.cluster, self.profile = mix, cluster, profile
         self.columns = columns()
         self.statements = [
             prepared(kind, self.columns)
             for kind in (PreparedStatement, StatementA, StatementB, PreparedStatement)
         ]
-        self.rows = [tuple(make(chance) for _, _, make in KINDS) for _ in range(ROWS)]
+        self.rows = [tuple(make(rng) for _, _, make in KINDS) for _ in range(ROWS)]
         self.blocks: list[bytes] = [self.statements[0].bind(row).block.data for row in self.rows]
         self.expected_blocks = set(self.blocks)
         page = b"".join(self.blocks)
@@ -121,7 +121,7 @@ class Work:
         self.metadata = ResultMetadata(self.columns)
         self.decoded = self.metadata.row_plan.tuples(self.page, 4, ROWS)
         if [tuple(map(plain, row)) for row in self.decoded] != self.rows:
-            raise WrongAnswer("one thread alone")
+            raise WrongAnswer("one thread alone")  # the page or this check is wrong
         self.shared = _impl.bind.RowsBlock(len(KINDS))
         self.appended = 0
         self.lock = threading.Lock()
@@ -135,69 +135,71 @@ class Work:
         # [number of rows, sum of their keys], for rows sent and rows acknowledged
         self.sent, self.acknowledged = [0, 0], [0, 0]  # rows, and the sum of their keys
 
-    def bind(self, chance: random.Random) -> None:
+    def bind(self, rng: random.Random) -> None:
         """Bind rows with statements whose settings other threads change; compare the bytes."""
         for _ in range(50):
-            index = chance.randrange(ROWS)
-            statement = chance.choice(self.statements)
+            index = rng.randrange(ROWS)
+            statement = rng.choice(self.statements)
             values: Any = self.rows[index]
-            if chance.random() < 0.3:
+            if rng.random() < 0.3:
                 values = dict(zip([name for name, _, _ in KINDS], values, strict=True))
             bound: Any = statement.bind(values)
             if bound.block.data != self.blocks[index]:
                 raise WrongAnswer("bound bytes")
 
-    def change(self, chance: random.Random) -> None:
+    def change(self, rng: random.Random) -> None:
         """Change settings of objects that other threads read at the same time."""
-        statement = chance.choice(self.statements)
-        statement.consistency_level = chance.choice([None, 1, 4, 6])
-        statement.custom_payload = {str(chance.random()): b"x"}
+        statement = rng.choice(self.statements)
+        statement.consistency_level = rng.choice(
+            [None, 1, 4, 6]
+        )  # no level, ONE, QUORUM, LOCAL_QUORUM
+        statement.custom_payload = {str(rng.random()): b"x"}
         statement.result_metadata_and_id = (
             ResultMetadata(self.columns),
-            b"%d" % chance.getrandbits(60),
+            b"%d" % rng.getrandbits(60),
         )
-        self.profile.request_timeout = chance.uniform(10, 20)
+        self.profile.request_timeout = rng.uniform(10, 20)
 
-    def decode(self, chance: random.Random) -> None:
+    def decode(self, rng: random.Random) -> None:
         """Decode a page with a row plan, which several threads may use for the first time."""
-        if chance.random() < 0.3:
+        if rng.random() < 0.3:
             self.metadata = ResultMetadata(self.columns)
         plan = self.metadata.row_plan
-        way = chance.choice([plan.tuples, plan.named_tuples, plan.dicts])
-        decoded = way(self.page, 4, ROWS)
-        got = [tuple(row.values()) if isinstance(row, dict) else tuple(row) for row in decoded]
-        if got != [tuple(row) for row in self.decoded]:
+        decode_rows = rng.choice([plan.tuples, plan.named_tuples, plan.dicts])
+        decoded = decode_rows(self.page, 4, ROWS)
+        rows = [tuple(row.values()) if isinstance(row, dict) else tuple(row) for row in decoded]
+        if rows != [tuple(row) for row in self.decoded]:
             raise WrongAnswer("decoded rows")
 
-    def encode(self, chance: random.Random) -> None:
+    def encode(self, rng: random.Random) -> None:
         """Serialize and deserialize single values with shared types."""
         for _ in range(50):
-            index = chance.randrange(len(KINDS) - 1)
-            column, value = self.columns[index], self.rows[chance.randrange(ROWS)][index]
+            index = rng.randrange(len(KINDS) - 1)
+            column, value = self.columns[index], self.rows[rng.randrange(ROWS)][index]
             data = column.type.serialize(value, VERSION)
             if plain(column.type.deserialize(data, VERSION)) != value:
                 raise WrongAnswer("a value's way there and back")
 
-    def append(self, chance: random.Random) -> None:
+    def append(self, rng: random.Random) -> None:
         """Append rows to a block to which other threads append, and read one of its rows."""
         plan = self.statements[0].bind_plan
         if self.shared.count > 20_000:  # keep the block at a reasonable size
             return
         for _ in range(20):
-            plan.bind_into(self.shared, self.rows[chance.randrange(ROWS)], VERSION)
+            plan.bind_into(self.shared, self.rows[rng.randrange(ROWS)], VERSION)
         with self.lock:
             self.appended += 20
-        index = chance.randrange(self.shared.count)
+        index = rng.randrange(self.shared.count)
         if self.shared.row(index).data not in self.expected_blocks:
             raise WrongAnswer("a row of a block")
 
-    def place(self, chance: random.Random) -> None:
+    def place(self, rng: random.Random) -> None:
         """Add tablets to the map, look one up, and sometimes remove all of them."""
-        first = chance.randrange(-100, 100) * 1000
+        first = rng.randrange(-100, 100) * 1000
         replica = (
             # a tuple of (host id: uuid, shard: int), as ScyllaDB sends it for each replica
             (28).to_bytes(4, "big") + (16).to_bytes(4, "big") + self.host.host_id.bytes
-            + (4).to_bytes(4, "big") + chance.randrange(9).to_bytes(4, "big")
+            + (4).to_bytes(4, "big") + rng.randrange(9).to_bytes(4, "big")
         )  # fmt: skip
         replicas = (1).to_bytes(4, "big") + len(replica).to_bytes(4, "big") + replica
         payload = b"".join(
@@ -208,41 +210,41 @@ class Work:
                 replicas,
             )
         )
-        self.tablets.learn("ks", chance.choice("tu"), payload)
+        self.tablets.learn("ks", rng.choice("tu"), payload)
         tablet = self.tablets.find("ks", "t", first + 1)
         if tablet is not None and tablet[2][0][0] != self.host.host_id:
             raise WrongAnswer("a tablet's host")
-        if chance.random() < 0.01:
+        if rng.random() < 0.01:
             self.tablets.clear()
-        if chance.random() < 0.01:
+        if rng.random() < 0.01:
             self.tablets.take_hosts([self.host])
 
-    def refresh(self, chance: random.Random) -> None:
+    def refresh(self, rng: random.Random) -> None:
         """Rarely refresh the schema, while other threads plan queries with it."""
-        if chance.random() < 0.02:
+        if rng.random() < 0.02:
             self.cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
 
-    def alter(self, chance: random.Random) -> None:
+    def alter(self, rng: random.Random) -> None:
         """Alter a keyspace, of which the server sends an event; or check its replication."""
-        if chance.random() < 0.2:
+        if rng.random() < 0.2:
             self.mix.session.execute(ALTER, timeout=LONG)
         else:
             strategy = self.cluster.metadata.keyspaces["ks0"].replication_strategy
             if strategy.replication_factor < 1:
                 raise WrongAnswer("a keyspace's replication")
 
-    def pages(self, chance: random.Random) -> None:
+    def pages(self, rng: random.Random) -> None:
         """Read a result in small pages, and check that it has all rows in order."""
-        key = chance.randrange(1000)
+        key = rng.randrange(1000)
         bound = self.select.bind((key,))
-        bound.fetch_size = chance.randrange(1, 5)
+        bound.fetch_size = rng.randrange(1, 5)
         result = self.mix.session.execute(bound, timeout=LONG)
         if [tuple(row) for row in result] != rows_of(key):
             raise WrongAnswer("pages")
 
-    def many(self, chance: random.Random) -> None:
+    def many(self, rng: random.Random) -> None:
         """Execute one statement with many keys, and check that each answer belongs to its key."""
-        keys = [chance.randrange(1000) for _ in range(20)]
+        keys = [rng.randrange(1000) for _ in range(20)]
         outcomes = execute_concurrent_with_args(
             self.mix.session, self.select, [(key,) for key in keys], raise_on_first_error=False
         )
@@ -252,9 +254,9 @@ class Work:
             if [tuple(row) for row in outcome] != rows_of(key):
                 raise WrongAnswer("an answer to other values")
 
-    def batch(self, chance: random.Random) -> None:
+    def batch(self, rng: random.Random) -> None:
         """Write rows in a batch. The node counts the rows that arrive."""
-        keys = [chance.randrange(1000) for _ in range(chance.randrange(1, 10))]
+        keys = [rng.randrange(1000) for _ in range(rng.randrange(1, 10))]
         batch = BatchStatement()
         for key in keys:
             batch.add(self.insert, (key, str(key)))
@@ -275,19 +277,19 @@ class Work:
             for least, count, upper in zip(self.acknowledged, arrived, self.sent, strict=True)
         )
 
-    def execute(self, chance: random.Random) -> None:
+    def execute(self, rng: random.Random) -> None:
         """Make one of the calls of `Mix`."""
         mix = self.mix
         ways = [mix.blocking, mix.future, mix.callback, mix.many, mix.hurried, mix.breaking]
-        chance.choices(ways, [8, 5, 3, 1, 1, 1])[0](chance)
+        rng.choices(ways, [8, 5, 3, 1, 1, 1])[0](rng)
 
-    def cancelled(self, chance: random.Random) -> None:
+    def cancelled(self, rng: random.Random) -> None:
         """Rarely run an asyncio session in this thread, and cancel half of its requests."""
-        if chance.random() > 0.05:
+        if rng.random() > 0.05:
             return
-        asyncio.run(self._tasks(chance))
+        asyncio.run(self._tasks(rng))
 
-    async def _tasks(self, chance: random.Random) -> None:
+    async def _tasks(self, rng: random.Random) -> None:
         contact_points = [
             (host.address, self.cluster.port) for host in self.cluster.metadata.all_hosts()
         ]
@@ -295,7 +297,7 @@ class Work:
             session = await cluster.connect()
             names = "SELECT keyspace_name FROM system_schema.keyspaces"
             tasks = [asyncio.ensure_future(session.execute(names)) for _ in range(50)]
-            await asyncio.sleep(chance.uniform(0, 0.01))
+            await asyncio.sleep(rng.uniform(0, 0.01))
             for task in tasks[::2]:
                 task.cancel()
             for outcome in await asyncio.gather(*tasks, return_exceptions=True):
@@ -307,21 +309,21 @@ class Work:
 
     def run(self, seed: int, end: float) -> None:
         """Call the methods in random order until the time `end`."""
-        chance = random.Random(seed)
-        ways: list[Callable[[random.Random], None]] = [
+        rng = random.Random(seed)
+        actions: list[Callable[[random.Random], None]] = [
             self.bind, self.change, self.decode, self.encode, self.append, self.place, self.execute,
             self.execute, self.refresh, self.cancelled, self.alter, self.pages, self.many,
             self.batch,
         ]  # fmt: skip
         while time.monotonic() < end:
-            way = chance.choice(ways)
+            action = rng.choice(actions)
             try:
-                way(chance)
-                outcome = way.__name__
+                action(rng)
+                outcome = action.__name__
             except BaseException as error:
                 outcome = type(error).__name__
                 if outcome not in FAIR and "NoHostAvailable" not in outcome:
-                    outcome = f"WRONG {way.__name__}: {error!r}"
+                    outcome = f"WRONG {action.__name__}: {error!r}"
             with self.lock:
                 self.outcomes[outcome] += 1
 
@@ -364,16 +366,18 @@ def main() -> None:
         give_up_at = time.monotonic() + PATIENCE
         while len(timers) and time.monotonic() < give_up_at:
             time.sleep(0.01)
-    wrong = {what: times for what, times in work.outcomes.items() if what.startswith("WRONG")}
+    wrong_outcomes = {
+        outcome: count for outcome, count in work.outcomes.items() if outcome.startswith("WRONG")
+    }
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     print(dict(work.outcomes))
     print(
         f"{options.threads} threads, {options.minutes} minutes, {_impl.implementation}, "
         f"{'with' if gil else 'without'} the GIL: {sum(work.outcomes.values()):,} steps, "
-        f"{sum(wrong.values())} wrong, {hung} hung, {len(timers)} time limits left",
+        f"{sum(wrong_outcomes.values())} wrong, {hung} hung, {len(timers)} time limits left",
         flush=True,
     )
-    sys.exit(1 if wrong or hung or len(timers) else 0)
+    sys.exit(1 if wrong_outcomes or hung or len(timers) else 0)
 
 
 if __name__ == "__main__":

@@ -74,7 +74,12 @@ def pyright_errors(tmp_path: Path, *paths: Path) -> dict[int, str]:
     except (subprocess.TimeoutExpired, json.JSONDecodeError):
         pytest.skip("pyright's own part, a package of Node.js, could not be downloaded or started")
     assert report["summary"]["filesAnalyzed"] == len(paths)
-    errors = [e for e in report["generalDiagnostics"] if e["severity"] == "error"]
+    errors = [
+        diagnostic
+        for diagnostic in report["generalDiagnostics"]
+        if diagnostic["severity"] == "error"
+    ]
+    # pyright counts lines from 0.
     return {error["range"]["start"]["line"] + 1: error["message"] for error in errors}
 
 

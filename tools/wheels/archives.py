@@ -22,16 +22,21 @@ def repack_sdist(sdist: Path, epoch: int) -> None:
     :param sdist: the ``.tar.gz`` file.
     :param epoch: the time, in seconds.
     """
-    plain = io.BytesIO()
-    with tarfile.open(sdist) as old, tarfile.open(fileobj=plain, mode="w") as new:
-        for member in sorted(old.getmembers(), key=lambda one: one.name):
+    uncompressed = io.BytesIO()
+    with (
+        tarfile.open(sdist) as old_archive,
+        tarfile.open(fileobj=uncompressed, mode="w") as new_archive,
+    ):
+        for member in sorted(old_archive.getmembers(), key=lambda member: member.name):
             member.mtime, member.uid, member.gid = epoch, 0, 0
             member.uname = member.gname = ""
             member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
             member.pax_headers = {}
-            new.addfile(member, old.extractfile(member) if member.isfile() else None)
-    with sdist.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=epoch) as packed:
-        packed.write(plain.getvalue())
+            new_archive.addfile(
+                member, old_archive.extractfile(member) if member.isfile() else None
+            )
+    with sdist.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=epoch) as compressed:
+        compressed.write(uncompressed.getvalue())
 
 
 def read_wheel(wheel: Path) -> dict[str, bytes]:
@@ -60,23 +65,26 @@ def write_wheel(
     :param epoch: the time of all files, in seconds.
     :param folder: where to write it.
     """
-    info = info_of(files)
+    info_folder = info_of(files)
     contents = dict(files)
-    contents[f"{info}/WHEEL"] = (
+    contents[f"{info_folder}/WHEEL"] = (
         "Wheel-Version: 1.0\nGenerator: turbocql build_wheels\n"
         f"Root-Is-Purelib: {'true' if platforms == ('any',) else 'false'}\n"
         + "".join(f"Tag: {python}-{abi}-{platform}\n" for platform in platforms)
     ).encode()
     # Put the metadata last, so that installers that read an archive from its end find it at once.
-    names = sorted(contents, key=lambda name: (name.startswith(info), name))
+    names = sorted(contents, key=lambda name: (name.startswith(info_folder), name))
     record = "".join(f"{name},sha256={_digest(contents[name])},{len(contents[name])}\n"
                      for name in names)  # fmt: skip
-    contents[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
-    path = folder / f"{info.removesuffix('.dist-info')}-{python}-{abi}-{'.'.join(platforms)}.whl"
-    when = time.gmtime(max(epoch, ZIP_BEGINS))[:6]
+    contents[f"{info_folder}/RECORD"] = f"{record}{info_folder}/RECORD,,\n".encode()
+    path = (
+        folder
+        / f"{info_folder.removesuffix('.dist-info')}-{python}-{abi}-{'.'.join(platforms)}.whl"
+    )
+    zip_time = time.gmtime(max(epoch, ZIP_BEGINS))[:6]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name in [*names, f"{info}/RECORD"]:
-            member = zipfile.ZipInfo(name, when)
+        for name in [*names, f"{info_folder}/RECORD"]:
+            member = zipfile.ZipInfo(name, zip_time)
             member.external_attr = (0o755 if name.endswith(".so") else 0o644) << 16
             archive.writestr(member, contents[name], zipfile.ZIP_DEFLATED, 9)
     return path

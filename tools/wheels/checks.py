@@ -27,17 +27,19 @@ def check_contents(wheel: Path, modules: set[str]) -> None:
         raise ValueError(f"{wheel.name} has {size} bytes; at most {LARGEST} were expected")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-    strange = [
+    unexpected_names = [
         name
         for name in names
         if name.endswith(SOURCES)
         or not name.startswith(("cassandra/", "turbocql-", "turbocql_pytest.py"))
     ]
-    if strange:
-        raise ValueError(f"{wheel.name} has {', '.join(strange[:5])}, which are no part of a wheel")
-    present = {name.rpartition("/")[2] for name in names if name.endswith(".so")}
-    if present != modules:
-        raise ValueError(f"{wheel.name} lacks or adds modules: {sorted(present ^ modules)}")
+    if unexpected_names:
+        raise ValueError(
+            f"{wheel.name} has {', '.join(unexpected_names[:5])}, which are no part of a wheel"
+        )
+    present_modules = {name.rpartition("/")[2] for name in names if name.endswith(".so")}
+    if present_modules != modules:
+        raise ValueError(f"{wheel.name} lacks or adds modules: {sorted(present_modules ^ modules)}")
 
 
 def check_machine(module: Path, target: Target) -> None:
@@ -58,19 +60,19 @@ def check_platform(wheel: Path, target: Target, python: Path) -> None:
     :param python: an interpreter that has auditwheel.
     :raises ValueError: if it does not.
     """
-    done = subprocess.run(
+    result = subprocess.run(
         [str(python), "-m", "auditwheel", "show", str(wheel)], capture_output=True, text=True
     )
-    output = " ".join(done.stdout.split())
-    best = target.tags[-1]
+    output = " ".join(result.stdout.split())
+    expected_tag = target.tags[-1]
     # The wheel may also run on older systems than its tags say; auditwheel then names those.
-    good = f'platform tag: "{best}"' in output or any(
+    is_accepted = f'platform tag: "{expected_tag}"' in output or any(
         f'platform tag: "{older}' in output
         for older in ("manylinux_2_5", "manylinux_2_12")
-        if best.startswith("manylinux")
+        if expected_tag.startswith("manylinux")
     )
-    if done.returncode or not good:
-        raise ValueError(f"auditwheel on {wheel.name}: {output or done.stderr.strip()}")
+    if result.returncode or not is_accepted:
+        raise ValueError(f"auditwheel on {wheel.name}: {output or result.stderr.strip()}")
 
 
 def check_metadata(files: list[Path], python: Path) -> None:
@@ -79,13 +81,13 @@ def check_metadata(files: list[Path], python: Path) -> None:
     :param python: an interpreter that has twine.
     :raises ValueError: if it would not.
     """
-    done = subprocess.run(
+    result = subprocess.run(
         [str(python), "-m", "twine", "check", "--strict", *map(str, files)],
         capture_output=True,
         text=True,
     )
-    if done.returncode:
-        raise ValueError(f"twine: {done.stdout.strip()} {done.stderr.strip()}")
+    if result.returncode:
+        raise ValueError(f"twine: {result.stdout.strip()} {result.stderr.strip()}")
 
 
 def check_working(wheel: Path, interpreter: Interpreter, implementation: str) -> float:

@@ -39,12 +39,12 @@ def translated(tree: Path, python: Path) -> list[Path]:
 def flags_by_module(tree: Path, python: Path, modules: list[str]) -> dict[str, list[str]]:
     """Return the C compiler's flags for each module, by module name, as setup.py sets them."""
     code = "import setup, sys; [print(*setup.flags_of(name)) for name in sys.argv[1:]]"
-    done = subprocess.run(
+    result = subprocess.run(
         [str(python), "-c", code, *modules],
         cwd=tree, env=_without_switches(), capture_output=True, text=True, check=True,
     )  # fmt: skip
     return {
-        name: line.split() for name, line in zip(modules, done.stdout.splitlines(), strict=True)
+        name: line.split() for name, line in zip(modules, result.stdout.splitlines(), strict=True)
     }
 
 
@@ -76,7 +76,7 @@ def compiled(
 
     def compile_one(source: Path, flags: list[str]) -> Path:
         module = folder / (source.stem + suffix)
-        done = subprocess.run(
+        result = subprocess.run(
             # Run the compiler in the root of the sources, with relative paths. The compiled file
             # may contain the path of its source, and an absolute path would make the bytes differ
             # from one folder to the next.
@@ -84,8 +84,8 @@ def compiled(
              f"-I{interpreter.include}", f"cassandra/_accel/{source.name}", "-o", str(module)],
             cwd=source.parents[2], capture_output=True, text=True,
         )  # fmt: skip
-        if done.returncode:
-            raise RuntimeError(f"{source.name} for {module.name}: {done.stderr.strip()[-2000:]}")
+        if result.returncode:
+            raise RuntimeError(f"{source.name} for {module.name}: {result.stderr.strip()[-2000:]}")
         if target.libc is not None:
             # zig links against "libc.so", musl's own name. Systems with musl and auditwheel expect
             # a name with the processor in it.

@@ -19,8 +19,8 @@ def document(metadata: bytes, epoch: int, tools: dict[str, str], tag: str) -> by
     """
     fields = BytesParser().parsebytes(metadata)
     name, version = fields["Name"], fields["Version"]
-    needed = [line for line in fields.get_all("Requires-Dist", []) if "extra ==" not in line]
-    names = [re.split(r"[ <>=!~;\[(]", line, maxsplit=1)[0] for line in needed]
+    requirements = [line for line in fields.get_all("Requires-Dist", []) if "extra ==" not in line]
+    package_names = [re.split(r"[ <>=!~;\[(]", line, maxsplit=1)[0] for line in requirements]
     purl = f"pkg:pypi/{name}@{version}"
     bill = {
         "bomFormat": "CycloneDX",
@@ -48,12 +48,14 @@ def document(metadata: bytes, epoch: int, tools: dict[str, str], tag: str) -> by
         "components": [
             {
                 "type": "library",
-                "bom-ref": f"pkg:pypi/{one}",
-                "name": one,
-                "purl": f"pkg:pypi/{one}",
+                "bom-ref": f"pkg:pypi/{package}",
+                "name": package,
+                "purl": f"pkg:pypi/{package}",
             }
-            for one in names
+            for package in package_names
         ],
-        "dependencies": [{"ref": purl, "dependsOn": [f"pkg:pypi/{one}" for one in names]}],
+        "dependencies": [
+            {"ref": purl, "dependsOn": [f"pkg:pypi/{package}" for package in package_names]}
+        ],
     }
     return json.dumps(bill, indent=2).encode() + b"\n"

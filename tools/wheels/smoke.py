@@ -56,18 +56,18 @@ def use_requests() -> None:
     with FakeNode() as node:
         with Cluster([node.address], port=node.port) as cluster:
             session = cluster.connect()
-            one = session.execute("SELECT release_version FROM system.local").one()
+            version_row = session.execute("SELECT release_version FROM system.local").one()
             prepared = session.prepare("SELECT release_version FROM system.local")
-            two = session.execute(prepared).one()
-            if one is None or one != two:
-                sys.exit(f"{one!r} was read, then {two!r}")
+            prepared_row = session.execute(prepared).one()
+            if version_row is None or version_row != prepared_row:
+                sys.exit(f"{version_row!r} was read, then {prepared_row!r}")
 
-        async def ask() -> Any:
+        async def read_with_asyncio() -> Any:
             async with AioCluster([node.address], port=node.port) as cluster:
                 session = await cluster.connect()
                 return (await session.execute("SELECT release_version FROM system.local")).one()
 
-        if asyncio.run(ask()) != one:
+        if asyncio.run(read_with_asyncio()) != version_row:
             sys.exit("asyncio reads something else")
 
 

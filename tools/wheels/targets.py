@@ -85,18 +85,18 @@ class Interpreter(NamedTuple):
         return ["-DPy_GIL_DISABLED=1"] if self.is_free_threaded and self.python is None else []
 
 
-def find(version: str, given: list[Path]) -> Interpreter | None:
+def find(version: str, preferred: list[Path]) -> Interpreter | None:
     """Return a version of CPython with its headers, or None if it is not here.
 
     :param version: "3.13", or "3.13t" without the GIL.
-    :param given: paths of interpreters to look at first.
+    :param preferred: paths of interpreters to look at first.
     """
-    for path in [*given, *_candidates(version)]:
+    for path in [*preferred, *_candidates(version)]:
         include = _include(path, version)
         if include is not None:
             return Interpreter(version, include, path)
     if version.endswith("t"):
-        headers = find(version[:-1], given)
+        headers = find(version[:-1], preferred)
         if headers is not None:
             return Interpreter(version, headers.include, None)
     return None

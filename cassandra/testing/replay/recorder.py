@@ -1,8 +1,9 @@
 """`Recorder`: a proxy in front of a real node that records requests and their responses.
 
 For each connection of the application, an `_ApplicationSide` makes a connection to the node
-(`_NodeSide`), and passes on the bytes in both directions. It also parses them. The bytes are passed on unchanged, with
-one exception: we remove compression from SUPPORTED, because we could not read compressed messages.
+(`_NodeSide`), and passes on the bytes in both directions. It also parses them. The bytes are passed
+on unchanged, with one exception: we remove compression from SUPPORTED, because we could not read
+compressed messages.
 Exchanges are recorded in the order in which the application sent the requests. Requests that have
 no response at the end, and logins, are left out.
 """
