@@ -80,6 +80,7 @@ class FaultyAnswer(Answer):
         self._void = void()
 
     def perform(self, request: Request) -> None:
+        """Leave the request without an answer, refuse it, or answer it as a node does."""
         draw = self._rng.random()
         if draw < 0.002:  # leave one of 500 requests without an answer
             self._silence.perform(request)
@@ -196,6 +197,7 @@ class Soak:
         return time.monotonic() >= self.ends or bool(self.faults)
 
     def settings(self) -> dict[str, Any]:
+        """Return the arguments of a cluster that notices faults within seconds."""
         profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=2.0)
         return {
             "port": self.port,

@@ -51,6 +51,7 @@ async def measure_cases(clock: Clock, insert: Any, select: Any) -> None:
 
 
 async def asyncpg(address: str, port: int) -> Figures:
+    """Measure asyncpg with PostgreSQL."""
     import asyncpg as driver
 
     clock = Clock()
@@ -76,6 +77,7 @@ async def asyncpg(address: str, port: int) -> Figures:
 
 
 async def redis(address: str, port: int) -> Figures:
+    """Measure redis-py with Redis."""
     from redis.asyncio import BlockingConnectionPool, Redis
 
     clock = Clock()

@@ -59,6 +59,7 @@ LONG = 120.0  # seconds
 
 
 def settings(address: str, port: int) -> dict[str, Any]:
+    """Return the arguments of a cluster without metadata, whose timeouts never pass."""
     profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=LONG)
     return {
         "contact_points": [address],
@@ -122,6 +123,7 @@ async def aio_concurrent(address: str, port: int, passes: int) -> None:
 
 
 def blocking_concurrent(address: str, port: int, passes: int) -> None:
+    """Insert rows with the blocking `execute_concurrent_with_args`."""
     with Cluster(**settings(address, port)) as cluster:
         session = cluster.connect()
         insert = session.prepare(INSERT)

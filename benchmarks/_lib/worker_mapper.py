@@ -68,6 +68,7 @@ def models() -> tuple[Any, Any]:
 
 
 def measure_blocking(address: str, port: int) -> Figures:
+    """Measure the blocking calls of the object mapper."""
     from cassandra.cluster import Cluster
     from cassandra.cqlengine import connection
     from cassandra.query import dict_factory
@@ -112,6 +113,7 @@ def measure_blocking(address: str, port: int) -> Figures:
 
 
 async def measure_asyncio(address: str, port: int) -> Figures:
+    """Measure the same work with the coroutines of the object mapper."""
     from cassandra.aio import Cluster  # only this driver has it
     from cassandra.cqlengine import connection
 

@@ -141,6 +141,7 @@ def prepared() -> Any:
 
 
 def message_cases() -> dict[str, Callable[[], Any]]:
+    """Return cases that encode requests and decode small results with the public classes."""
     execute: Any = ExecuteMessage(b"i" * 16, TWELVE, 1, None, 5000, None, 1_700_000_000_000_000)
     cases = {"EXECUTE 12 parameters": encoder_of(execute)}
     features = features_of(execute)
@@ -170,6 +171,7 @@ ROW_COLUMNS = [("id", 0x0C), ("name", 0x0D), ("n", 0x09), ("score", 0x07), ("at"
 
 
 def page(count: int) -> bytes:
+    """Return the body of a result with `count` rows of five columns."""
     rows = [
         [
             uuid.UUID(int=i).bytes,
@@ -184,6 +186,7 @@ def page(count: int) -> bytes:
 
 
 def row_cases() -> dict[str, Callable[[], Any]]:
+    """Return cases that decode a large page, and a result of one row."""
     big_page = decoder_of(page(5000))
     columns = [("a", TEXT), ("b", INT), ("c", DOUBLE)]
     row = [[b"text", struct.pack(">i", 1), struct.pack(">d", 1.5)]]
@@ -381,6 +384,7 @@ def engine_message_cases() -> dict[str, Callable[[], Any]]:
 
 
 def engine_row_cases() -> dict[str, Callable[[], Any]]:
+    """Return the same cases as `row_cases`, with the internal functions of turbocql's engine."""
     from cassandra.protocol.messages.decode import decode_response
 
     columns = [("a", TEXT), ("b", INT), ("c", DOUBLE)]

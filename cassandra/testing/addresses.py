@@ -118,6 +118,7 @@ def why_not_free(address: str, port: int) -> OSError | None:
 
 
 def _explain(address: str, port: int, error: OSError) -> LocalClusterError:
+    """Return the error to raise if a node cannot listen on an address: it says what to do."""
     if error.errno == errno.EADDRNOTAVAIL:
         hint = (
             "on macOS give the loopback interface an alias for each node: "

@@ -73,6 +73,7 @@ def ensure_jars(
 
 
 def _maven(version: CassandraVersion) -> str:
+    """Return the path of Maven; raise MissingRequirement if it is not installed."""
     maven = shutil.which("mvn")
     if maven is None:
         raise MissingRequirement(
@@ -113,6 +114,7 @@ def _fetch(
     progress: Progress,
     watch: Callable[[], None],
 ) -> None:
+    """Download the jars into a temporary directory, and rename the directory to `jars`."""
     maven = _maven(version)
     with (
         tempfile.TemporaryDirectory(prefix="fetch-", dir=os.path.dirname(jars)) as work_directory,

@@ -58,6 +58,7 @@ def describe(name: str, cluster: LocalCluster) -> dict[str, Any]:
 
 
 def _describe_node(node: LocalNode) -> dict[str, Any]:
+    """Return the state of a node that the command ``status`` prints."""
     return {
         "number": node.number,
         "address": node.address,
@@ -102,6 +103,7 @@ class _Service:
             threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
 
     def answer(self, connection: socket.socket) -> None:
+        """Carry out the command of one connection, and respond."""
         line = receive_line(connection)
         if not line:
             connection.close()

@@ -641,6 +641,7 @@ class LocalCluster:
             json.dump(state, stream)
 
     def _launch(self, node: LocalNode, bootstrap: bool = False) -> None:
+        """Write the files of a node, and start its process."""
         supervisor, _ = self._parts()
         assert self._java is not None
         tokens_per_node = int(self._config.get("num_tokens") or 4)
@@ -693,6 +694,7 @@ class LocalCluster:
         )
 
     def _await_ready(self) -> None:
+        """Wait until all running nodes are ready."""
         login = Login(
             self._port,
             _SUPERUSER if self._authentication else None,
@@ -707,6 +709,7 @@ class LocalCluster:
         )
 
     def _stop_all(self, graceful: bool) -> None:
+        """Stop everything, and return to the state before the start."""
         supervisor = self._supervisor
         try:
             if supervisor is not None and graceful:

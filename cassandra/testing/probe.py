@@ -106,6 +106,7 @@ class Probe:
         self._socket.close()
 
     def _log_in(self, credentials: tuple[str, str] | None) -> None:
+        """Send STARTUP, and log in if the node requires it."""
         opcode, body = self._exchange(wire.STARTUP, wire.startup_body())
         if opcode == wire.AUTHENTICATE:
             if credentials is None:
@@ -117,6 +118,7 @@ class Probe:
             raise ProbeError(f"an answer of opcode 0x{opcode:02x} to a login")
 
     def _exchange(self, opcode: int, body: bytes) -> tuple[int, bytes]:
+        """Send a request, and return the opcode and the body of its response."""
         self._socket.sendall(wire.encode_frame(opcode, body))
         header = wire.decode_header(self._receive(wire.HEADER_LENGTH))
         response_body = self._receive(header.length)

@@ -51,6 +51,7 @@ class _Supervisor:
         self.open = True
 
     def run(self) -> None:
+        """Carry out commands until the parent closes the socket, or ends."""
         buffer = b""
         while self.open:
             readable, _, _ = select.select([self.channel], [], [], _PARENT_CHECK_S)
@@ -79,6 +80,7 @@ class _Supervisor:
         return json.dumps(reply).encode() + b"\n"
 
     def handle(self, command: str, **arguments: Any) -> Any:
+        """Carry out one command, and return its result."""
         if command == "spawn":
             return self.spawn(**arguments)
         if command == "signal":
@@ -95,6 +97,7 @@ class _Supervisor:
         raise OSError(f"no such command: {command}")
 
     def spawn(self, argv: list[str], cwd: str, env: dict[str, str], output: str) -> int:
+        """Start a process whose output is appended to a file; return its process id."""
         with open(output, "ab") as stream:
             child = subprocess.Popen(
                 argv,

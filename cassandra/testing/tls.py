@@ -269,6 +269,10 @@ class Authority:
         certificate: x509.Certificate,
         chain: list[x509.Certificate] | None,
     ) -> None:
+        """Write the key, the certificate, and a key store if there is a password for it.
+
+        :param chain: the certificates of the CAs above; None for a CA.
+        """
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.serialization import pkcs12
 
@@ -288,6 +292,7 @@ class Authority:
 
 
 def _general_name(text: str) -> x509.GeneralName:
+    """Return the subject alternative name for a URI, an IP address or a host name."""
     from cryptography import x509
 
     if "://" in text:

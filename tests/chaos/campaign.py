@@ -32,6 +32,7 @@ Fault = tuple[str, Callable[[], None], Callable[[], None]]
 
 
 def settings(network: Network) -> dict[str, Any]:
+    """Return the arguments of a cluster that connects through the proxies."""
     profile = ExecutionProfile(
         RoundRobinPolicy(), request_timeout=TIMEOUT, consistency_level=ConsistencyLevel.QUORUM
     )
@@ -141,6 +142,7 @@ class Load:
         asyncio.run(self._tasks(number))
 
     async def _tasks(self, number: int) -> None:
+        """Keep requests of several tasks of the asyncio API in flight."""
         async with aio.Cluster(**settings(self._network)) as cluster:
             session = await cluster.connect("chaos")
             prepared = {text: await session.prepare(text) for text in (INSERT, APPEND, READ)}

@@ -68,6 +68,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
 
     def _started(self) -> subprocess.Popen[bytes]:
+        """Return the process of the worker; start it if necessary."""
         if self._process is None:
             environment = clean_environment()
             environment["DIFFERENTIAL_PROGRAMS"] = str(PROGRAMS)

@@ -220,6 +220,7 @@ class Requests:
         return self.prepared.get(fields.take(fields.number(">H")), "?")
 
     def _batch(self, fields: Fields, version: int, words: list[str]) -> str:
+        """Return the statements of a BATCH as a string, and add its type and options to `words`."""
         words.append(("LOGGED", "UNLOGGED", "COUNTER")[fields.number(">B")])
         statements = []
         for _ in range(fields.number(">H")):
@@ -316,6 +317,7 @@ class Recorder:
         return requests
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Relay one connection of the driver until either side closes it."""
         requests = Requests()
         requests.prepared = self._prepared  # shared by all connections to one node
         with contextlib.suppress(OSError, asyncio.CancelledError):

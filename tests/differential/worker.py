@@ -384,6 +384,7 @@ class Worker:
         }
 
     def _call(self, context: ProgramContext, name: str, program: str) -> None:
+        """Call the function of a program, with its case if it has one ("function[case]")."""
         module = self.module(name)
         function, _, case = program.partition("[")
         if not case:

@@ -96,7 +96,7 @@ def test_each_file_that_a_page_names_exists() -> None:
 
 
 def test_the_page_of_programs_lists_the_versions_that_the_lane_runs() -> None:
-    tried = programs_page.read_tried(programs_page.KEPT)
+    tried = programs_page.read_records(programs_page.KEPT)
     versions = {name: programs_page.package_of(program)[1] for name, program in PROGRAMS.items()}
     assert {name: entry["version"] for name, entry in tried.items()} == versions, (
         "run the lane, and then python -m tests.programs.page FOLDER"

@@ -43,7 +43,7 @@ def package_of(program: Program) -> tuple[str, str]:
     return name, version
 
 
-def read_tried(path: Path) -> dict[str, dict[str, str]]:
+def read_records(path: Path) -> dict[str, dict[str, str]]:
     """Return the records of a file: "version" and "date" of each program's last success.
 
     If there is no such file, return an empty dict.
@@ -54,8 +54,8 @@ def read_tried(path: Path) -> dict[str, dict[str, str]]:
     return tried
 
 
-def write_tried(path: Path, tried: dict[str, dict[str, str]]) -> None:
-    """Write the records of `read_tried` into a file."""
+def write_records(path: Path, tried: dict[str, dict[str, str]]) -> None:
+    """Write the records of `read_records` into a file."""
     path.write_text(json.dumps(tried, indent=2, sort_keys=True) + "\n")
 
 
@@ -63,7 +63,7 @@ def note_success(path: Path, name: str, program: Program) -> None:
     """Record in a file that a program gave the same output with both drivers today."""
     day = datetime.datetime.now(tz=datetime.timezone.utc).date()
     entry = {"date": day.isoformat(), "version": package_of(program)[1]}
-    write_tried(path, {**read_tried(path), name: entry})
+    write_records(path, {**read_records(path), name: entry})
 
 
 def take_notes(folder: Path) -> None:
@@ -71,11 +71,11 @@ def take_notes(folder: Path) -> None:
 
     Records of programs that are not in PROGRAMS are deleted.
     """
-    tried = {**read_tried(KEPT), **read_tried(folder / TRIED)}
-    write_tried(KEPT, {name: entry for name, entry in tried.items() if name in PROGRAMS})
+    tried = {**read_records(KEPT), **read_records(folder / TRIED)}
+    write_records(KEPT, {name: entry for name, entry in tried.items() if name in PROGRAMS})
 
 
-def tried_by(name: str) -> str:
+def tested_features(name: str) -> str:
     """Return the features of a program that its script uses.
 
     They are in the script's docstring after "NAME: ".
@@ -87,14 +87,16 @@ def tried_by(name: str) -> str:
 
 def table() -> str:
     """Return the page with the table, whose rows are sorted by the packages' names."""
-    tried = read_tried(KEPT)
+    tried = read_records(KEPT)
     rows = []
     for name, program in PROGRAMS.items():
         if name not in tried:
             raise ValueError(f"the lane has not run {name} yet: tox -e programs -- -k {name}")
         package, version = package_of(program)
         day = tried[name]["date"]
-        rows.append(f"   * - {package}\n     - {version}\n     - {day}\n     - {tried_by(name)}\n")
+        rows.append(
+            f"   * - {package}\n     - {version}\n     - {day}\n     - {tested_features(name)}\n"
+        )
     return HEAD + "".join(sorted(rows, key=str.lower))
 
 

@@ -142,6 +142,7 @@ def _run(
 
 
 def _replay(seed: int) -> int:
+    """Run a seed, and print its log and violations."""
     from tests.simulation.life import run_plan
     from tests.simulation.plan import random_plan
 
@@ -156,6 +157,7 @@ def _replay(seed: int) -> int:
 
 
 def _shrink(seed: int) -> int:
+    """Print the smallest plan of a seed that still fails, as a test."""
     from tests.simulation.life import run_plan
     from tests.simulation.plan import random_plan
     from tests.simulation.shrink import shrink_plan
@@ -193,6 +195,7 @@ def _find_seed(name: str, jobs: int, limit: int) -> int | None:
 
 
 def _mutants(jobs: int, limit: int, only: str | None) -> int:
+    """Look for a seed that finds each mutant, and print the results."""
     from tests.simulation.mutants import MUTANTS
 
     survivors = 0

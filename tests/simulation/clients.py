@@ -162,6 +162,7 @@ class Clients:
         self.tasks.append(task)
 
     async def _watch(self, method: Any, user: User | None, event: PlannedEvent) -> None:
+        """Run a step, cancel it if the plan says so, and check how it ends."""
         simulation = self.simulation
         loop = simulation.loop
         began, stalled_before = loop.time(), simulation.stalled
@@ -258,6 +259,10 @@ class Clients:
     async def _write(
         self, user: User, event: PlannedEvent, text: str, *, is_once: bool, **options: Any
     ) -> None:
+        """Execute a prepared write.
+
+        :param is_once: True if the statement is not idempotent, so that it must not be repeated.
+        """
         statement, keyspaces = await self.prepared(user, text)
         operation = self.begin_operation(user, event.kind, idempotent=not is_once, write=True)
         operation.keyspaces = set(keyspaces)
@@ -292,6 +297,7 @@ class Clients:
         )
 
     async def do_lwt(self, user: User, event: PlannedEvent) -> None:
+        """Insert a row if it does not exist. It is new, so this must be applied."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=False, write=True)
         text = f"INSERT INTO w (k, op) VALUES ({event.parameter}, {operation.number}) IF NOT EXISTS"
         result = await self.execute_operations(user, text, None, [operation], event)
@@ -302,6 +308,7 @@ class Clients:
             )
 
     async def do_read(self, user: User, event: PlannedEvent) -> None:
+        """Read a row with a prepared statement, and check that it answers this read."""
         statement, keyspaces = await self.prepared(user, SELECT)
         operation = self.begin_operation(user, event.kind, idempotent=True, write=False)
         operation.keyspaces = set(keyspaces)
@@ -325,6 +332,10 @@ class Clients:
             self.check_row(operation, row, key)
 
     async def _batch(self, user: User, event: PlannedEvent, is_once: bool) -> None:
+        """Execute a batch of a prepared statement and two simple ones.
+
+        :param is_once: True if the batch is not idempotent, so that it must not be repeated.
+        """
         statement, keyspaces = await self.prepared(user, INSERT)
         bound_operation = self.begin_operation(user, event.kind, idempotent=not is_once, write=True)
         bound_operation.keyspaces = set(keyspaces)
@@ -363,6 +374,7 @@ class Clients:
         await self._batch(user, event, True)
 
     async def do_pages(self, user: User, event: PlannedEvent) -> None:
+        """Read a result of several pages: each row must come once, and in order."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=False)
         text = f"SELECT n, op, ks FROM p WHERE op = {operation.number}"
         statement = SimpleStatement(text, fetch_size=6, is_idempotent=True)
@@ -390,6 +402,7 @@ class Clients:
             self.simulation.report_violation(f"a scan read the rows {ids}")
 
     async def do_concurrent(self, user: User, event: PlannedEvent) -> None:
+        """Execute twenty writes by `execute_concurrent`: each must have one outcome."""
         statement, keyspaces = await self.prepared(user, INSERT)
         operations = [
             self.begin_operation(user, event.kind, idempotent=True, write=True) for _ in range(20)
@@ -421,6 +434,7 @@ class Clients:
             self.end_operations_in_known_keyspaces(user, *operations)
 
     async def do_burst(self, user: User, event: PlannedEvent) -> None:
+        """Run thirty reads and writes at the same time."""
         kinds = ("write", "read", "simple_write", "simple_read")
         steps = [
             PlannedEvent(
@@ -436,6 +450,7 @@ class Clients:
                 self.check_error("a burst", error)
 
     async def do_load(self, user: User, event: PlannedEvent) -> None:
+        """Load 25 rows by `Session.load`."""
         statement, keyspaces = await self.prepared(user, INSERT)
         operations: list[Operation] = []
 
@@ -457,6 +472,7 @@ class Clients:
             self.end_operations_in_known_keyspaces(user, *operations)
 
     async def do_trace(self, user: User, event: PlannedEvent) -> None:
+        """Execute a traced write: its trace must belong to this write."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=True)
         text = f"INSERT INTO w (k, op) VALUES ({event.parameter % 50}, {operation.number})"
         try:
@@ -545,6 +561,7 @@ class Clients:
             await user.cluster.shutdown()
 
     async def do_share_throttler(self, user: User, event: PlannedEvent) -> None:
+        """Connect a second cluster with the throttler of the first, which must be refused."""
         throttler = user.cluster.request_throttler
         if throttler is None:
             return

@@ -177,6 +177,7 @@ class Faults:
     # -- nodes -------------------------------------------------------------------------------------
 
     async def do_crash(self, event: PlannedEvent) -> None:
+        """Stop a node, and start it again after some seconds."""
         node = self.node(event)
         if node.address in self._down:
             return
@@ -194,6 +195,7 @@ class Faults:
             self.simulation.fake.tell("STATUS_CHANGE", "UP", node)
 
     async def do_power(self, event: PlannedEvent) -> None:
+        """Turn the host of a node off: its connections do not end, they are silent."""
         node = self.node(event)
         if node.address in self._down:
             return
@@ -258,6 +260,7 @@ class Faults:
             node.forget_prepared()
 
     async def do_leave(self, event: PlannedEvent) -> None:
+        """Remove a node from the cluster, and let it join again, perhaps with another host id."""
         node, fake = self.node(event), self.simulation.fake
         if (
             len(fake.nodes) < 2
@@ -316,6 +319,7 @@ class Faults:
             fake.tell("STATUS_CHANGE", "UP", node)
 
     async def do_move(self, event: PlannedEvent) -> None:
+        """Restart a node at another address."""
         node = self.node(event)
         # If all nodes moved, the application would know no address of the cluster any more.
         if len(self.simulation.fake.nodes) < 3 or self._down or self._has_moved:
@@ -333,6 +337,7 @@ class Faults:
         await self._restart_changed([node], event, change)
 
     async def do_swap(self, event: PlannedEvent) -> None:
+        """Restart two nodes, each at the address of the other."""
         nodes = self.simulation.fake.nodes
         if len(nodes) < 2:
             return
@@ -390,6 +395,8 @@ class Faults:
         node.peers = [other for other in self.simulation.fake.nodes if other is not node]
 
     async def do_peers_nulls(self, event: PlannedEvent) -> None:
+        """Add a row with nulls to the system.peers of a node."""
+
         class Ghost:
             """A row of ``system.peers`` that has only an address, as gossip may leave behind."""
 
@@ -432,6 +439,7 @@ class Faults:
             node.troubles.remove(trouble)
 
     async def do_errors(self, event: PlannedEvent) -> None:
+        """Answer some requests of a node with an error."""
         code, fields, fate = _ERRORS[event.parameter % len(_ERRORS)]
 
         def answer(node: Any, request: Request) -> tuple[str, Answer] | None:
@@ -481,6 +489,8 @@ class Faults:
         await self._trouble(event, 1, self._if_accepted(answer))
 
     async def do_cut_frame(self, event: PlannedEvent) -> None:
+        """Send only the first bytes of a response, and close, reset or hang the connection."""
+
         def answer(node: Any, request: Request) -> tuple[str, Answer]:
             answer_to_cut = node.answer_of(request, "unclear")
             ending = ("close", "reset", "hang")[event.parameter % 3]
@@ -531,6 +541,7 @@ class Faults:
                     node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "ka", "w")
 
     async def do_stall(self, event: PlannedEvent) -> None:
+        """Block the event loop for a while, as a slow callback would."""
         simulation, seconds = self.simulation, event.seconds / 3
         simulation.stalled += seconds
         # With the blocking API, stall one of the loops that the driver has created.

@@ -176,6 +176,7 @@ class Simulation:
     # -- the cluster -------------------------------------------------------------------------------
 
     def _make_nodes(self) -> FakeCluster:
+        """Start the fake nodes of the plan."""
         settings = self.plan.settings
         thread = SimulatedThread(self.loop)
         scylla = Scylla(settings["scylla"], seed=self.plan.seed) if settings["scylla"] else None
@@ -203,6 +204,7 @@ class Simulation:
         return fake
 
     def _profile(self) -> ExecutionProfile:
+        """Return the execution profile for the plan's policies."""
         settings = self.plan.settings
         child_policy = DCAwareRoundRobinPolicy("datacenter1")
         balancing_factories: dict[str, Callable[[], Any]] = {
@@ -326,6 +328,7 @@ class Simulation:
         return outcome
 
     async def _run_bounded(self) -> None:
+        """Run the plan; cancel it if it hangs."""
         # We do not use `asyncio.wait_for`: it may run the simulation in another task, which
         # `check_leftovers` would report.
         task = asyncio.current_task()
@@ -345,6 +348,7 @@ class Simulation:
         task.cancel()
 
     async def _run_plan(self) -> None:
+        """Connect, run all events at their times, end all faults, and check what must hold then."""
         plan, clients = self.plan, self.clients
         cluster = self.make_cluster()
         clients.clusters.append(cluster)

@@ -169,6 +169,7 @@ _ENDS = {"new_session", "close_session", "new_cluster", "close_cluster"}
 
 
 def _settings(rng: random.Random) -> dict[str, Any]:
+    """Draw the settings of a plan."""
     scylla = rng.random() < 0.2
     return {
         "nodes": rng.choice((1, 2, 3, 3, 3, 4)),
@@ -211,6 +212,7 @@ def _chosen(rng: random.Random, kinds: Mapping[str, float]) -> str:
 
 
 def _step(rng: random.Random, number: int, may_cancel: bool) -> PlannedEvent:
+    """Draw a step of a client."""
     kind = _chosen(rng, STEPS)
     timeout = rng.choice((-1.0, -1.0, -1.0, 0.05, 0.3, 1.0, 0.0))
     cancel_share = 0.3 if kind in _ENDS else 0.04

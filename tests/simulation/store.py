@@ -219,6 +219,7 @@ class _Stored(FakeNode):
     # -- statements --------------------------------------------------------------------------------
 
     def _on_prepare(self, request: Request) -> Message:
+        """Describe a statement by its columns. Its id depends on the keyspace, as on a server."""
         text = request.query or ""
         if _SYSTEM.search(text):
             return super()._on_prepare(request)
@@ -273,6 +274,7 @@ class _Stored(FakeNode):
             )
 
     def _answer(self, request: Request) -> None:
+        """Answer a request, perhaps after a delay."""
         if self.after_drain:
             self._note_late(request)
         lag = self.lag
@@ -287,6 +289,7 @@ class _Stored(FakeNode):
             self._answer_now(request)
 
     def _answer_now(self, request: Request) -> None:
+        """Execute a request, or answer as one of the troubles says."""
         # The connection may have been closed while the answer was delayed.
         if request.connection not in self._connections:
             return
@@ -396,6 +399,7 @@ class _Stored(FakeNode):
     def _result(
         self, request: Request, text: str, values: Any, prepared: Prepared | None, keyspace: str
     ) -> Answer:
+        """Return the answer to one executed statement."""
         op = op_of(text, values, prepared) or 0
         if _RANGE in text:
             begin_token, end_token = number_of(values[0]), number_of(values[1])

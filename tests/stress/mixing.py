@@ -133,6 +133,7 @@ class Mix:
         loop.call_soon_threadsafe(abort)
 
     def work(self, seed: int, calls: int) -> None:
+        """Make `calls` random calls, and count their outcomes."""
         rng = random.Random(seed)
         actions: list[Callable[[random.Random], None]] = [
             *[self.blocking] * 10, *[self.future] * 5, *[self.callback] * 3, self.many,

@@ -290,6 +290,7 @@ class Work:
         asyncio.run(self._tasks(rng))
 
     async def _tasks(self, rng: random.Random) -> None:
+        """Cancel every second of 50 concurrent requests; the others must be answered."""
         contact_points = [
             (host.address, self.cluster.port) for host in self.cluster.metadata.all_hosts()
         ]

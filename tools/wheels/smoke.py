@@ -18,6 +18,7 @@ from typing import Any
 
 
 def use_modules(implementation: str) -> None:
+    """Check that the driver uses the implementation that the wheel has."""
     import cassandra
     from cassandra import _impl
 
@@ -29,6 +30,7 @@ def use_modules(implementation: str) -> None:
 
 
 def use_values() -> None:
+    """Encode and decode a value of several types."""
     from cassandra import cqltypes
 
     values: list[tuple[str, Any]] = [
@@ -49,6 +51,7 @@ def use_values() -> None:
 
 
 def use_requests() -> None:
+    """Execute requests at a fake node, with both APIs."""
     from cassandra.aio import Cluster as AioCluster
     from cassandra.cluster import Cluster
     from cassandra.testing.fake import FakeNode

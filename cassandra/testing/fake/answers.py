@@ -315,6 +315,7 @@ class _Rows:
     def _body(
         self, request: Request, encoded: Sequence[bytes], paging_state: bytes | None
     ) -> bytes:
+        """Return the body of a result with these encoded rows."""
         flags, column_count = 0, len(self._types).to_bytes(4, "big")
         parts: list[bytes] = []
         if paging_state is not None:

@@ -133,6 +133,7 @@ class FakeCluster:
             self._start_new(datacenter, rack, token)
 
     def _start_new(self, datacenter: str, rack: str, token: int) -> FakeNode:
+        """Start a node, with the primes of the cluster, and introduce it to the others."""
         self._created_count += 1
         settings: dict[str, Any] = {
             "datacenter": datacenter,

@@ -131,6 +131,7 @@ class ServerConnection(asyncio.Protocol):
     # -- receiving ---------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
+        """Called by asyncio: handle all requests in `data`, and write their responses together."""
         # asyncio may deliver bytes that it has read before the connection was closed.
         if self._hanging or self._ended:
             return
@@ -146,6 +147,7 @@ class ServerConnection(asyncio.Protocol):
             self.flush()
 
     def _receive(self, data: bytes) -> None:
+        """Split the received bytes into envelopes, and handle each."""
         segments = self._segments
         if segments is not None:
             data = segments.feed(data)
@@ -177,6 +179,7 @@ class ServerConnection(asyncio.Protocol):
         self._buffer = data[position:]
 
     def _on_envelope(self, version: int, flags: int, stream: int, opcode: int, body: bytes) -> None:
+        """Decompress the body of a request, and pass the request to the node."""
         if flags & _COMPRESSED and not self._framed:
             if self.compression != "lz4":
                 raise WireError("a compressed body on a connection without compression")

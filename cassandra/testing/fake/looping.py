@@ -154,6 +154,7 @@ class NodeThread:
         make_protocol: Callable[[], asyncio.Protocol],
         tls: ssl.SSLContext | None,
     ) -> None:
+        """Called when clients have connected: create the protocols of their connections."""
         # At most 64 at a time, so that many new connections do not delay the open ones.
         for _ in range(64):
             try:

@@ -118,6 +118,7 @@ class KeyspacesNode(FakeNode):
         )
 
     def _statuses(self) -> Message:
+        """Return the status of each created table, as the service's table of tables does."""
         columns = [("keyspace_name", "text"), ("table_name", "text"), ("status", "text")]
         rows = [[*name, status] for name, status in self._status_by_table.items()]
         # A table is CREATING in the first query for its status. The next query finds it ACTIVE.
@@ -177,6 +178,7 @@ class CosmosNode(FakeNode):
         self._refusals, self._retry_after_ms = requests, retry_after_ms
 
     def _limited(self, request: Request) -> Message | None:
+        """Return an error if the request exceeds the throughput; None otherwise."""
         if not self._refusals or any(map(names_system_table, request.queries)):
             return None
         self._refusals -= 1

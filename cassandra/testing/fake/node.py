@@ -674,6 +674,7 @@ class FakeNode(DefaultAnswers):
         connection.send(stream, *self._protocol_error(text))
 
     def _answer(self, request: Request) -> None:
+        """Answer by the first matching prime, or as a real node does by default."""
         primed_answer = self._script.answer_to(request)
         if primed_answer is not None:
             primed_answer.perform(request)

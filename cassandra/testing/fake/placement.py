@@ -98,6 +98,7 @@ class Placement:
         )
 
     def _random_replicas(self, keyspace: str) -> tuple[Replica, ...]:
+        """Choose random nodes, and a random shard of each."""
         members = list(self._members())
         replica_members = self._random.sample(members, min(self._factors[keyspace], len(members)))
         replicas = [

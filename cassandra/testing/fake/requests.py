@@ -166,6 +166,7 @@ def _execute(request: Request, reader: BodyReader) -> None:
 
 
 def _parameters(request: Request, reader: BodyReader) -> None:
+    """Parse the <query_parameters> of QUERY and EXECUTE (section 4.1.4)."""
     request.consistency = reader.short()
     flags = request.query_flags = reader.int32() if request.version >= 5 else reader.byte()
     if not flags:

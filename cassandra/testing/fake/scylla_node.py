@@ -90,6 +90,7 @@ class ScyllaNode(FakeNode):
         super().connection_opened(connection)
 
     def _shard_for(self, connection: ServerConnection) -> int:
+        """Return the shard of a new connection."""
         # On the shard-aware port, the client's port chooses the shard.
         if connection.local_port == self.shard_aware_port and connection.peer is not None:
             port = connection.peer[1]

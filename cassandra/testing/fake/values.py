@@ -166,6 +166,7 @@ def _custom(class_name: str) -> bytes:
 
 
 def _scalar(name: str) -> Type:
+    """Return the type for a scalar. Protocol versions before `since` send it as a custom type."""
     scalar = _SCALARS.get(name)
     if scalar is None:
         raise ValueError(f"no CQL type is called {name!r}")
@@ -368,6 +369,7 @@ def encode_row(
 
 
 def _unencodable(index: int, column: Column, value: object, fault: Exception) -> Exception:
+    """Return the error for a value that cannot be encoded: a TypeError if its type is wrong."""
     name, kind = column
     text = (
         f"row {index}, column {name} ({kind.name if isinstance(kind, Udt) else kind}): "

@@ -103,6 +103,7 @@ class ReplayNode(FakeNode):
             raise AssertionError("\n".join(self.refused))
 
     def _answer(self, request: Request) -> None:
+        """Answer with the recorded response to a request of the same meaning."""
         connection = request.connection
         if request.opcode not in ANSWERED or not connection.ready:
             super()._answer(request)

@@ -137,6 +137,7 @@ class Recorder:
         self._end()
 
     def _end(self) -> Recording:
+        """Close all connections, and return what was recorded."""
         thread, listener = self._thread, self._listener
         if thread is None or listener is None:
             raise RuntimeError(f"the recorder of {self.path} is not running")
@@ -248,6 +249,7 @@ class _ApplicationSide(asyncio.Protocol):
         self._connecting = self._loop.create_task(self._connect())
 
     async def _connect(self) -> None:
+        """Connect to the node, and send it the bytes that the application has sent so far."""
         host, port = self._recorder.upstream
         try:
             node, _ = await self._loop.create_connection(
@@ -326,6 +328,7 @@ class _ApplicationSide(asyncio.Protocol):
     # -- parsing -----------------------------------------------------------------------------------
 
     def _read_requests(self, data: bytes) -> None:
+        """Parse the requests in bytes from the application, and record them."""
         self._requests.feed(data)
         while (envelope := self._requests.next()) is not None:
             version, flags, stream, opcode, body = envelope
@@ -344,6 +347,7 @@ class _ApplicationSide(asyncio.Protocol):
             self._in_flight[stream] = (request, entry)
 
     def _read_answers(self, data: bytes) -> None:
+        """Parse the responses in bytes from the node, and pass them on if they have no frames."""
         self._answers.feed(data)
         while (envelope := self._answers.next()) is not None:
             was_framed = self._answers.is_framed
@@ -360,6 +364,7 @@ class _ApplicationSide(asyncio.Protocol):
                 return
 
     def _on_answer(self, envelope: Envelope) -> None:
+        """Record the response to a request, and follow the state of the connection."""
         if envelope.opcode == Opcode.EVENT:
             self._recorder.add_event(envelope)
             return

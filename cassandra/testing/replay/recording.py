@@ -118,6 +118,7 @@ class Recording:
 
 
 def _line_of(exchange: Exchange) -> dict[str, Any]:
+    """Return an exchange as a line of the file."""
     answer = {
         "opcode": Opcode(exchange.opcode).name,
         "flags": exchange.flags,

@@ -572,6 +572,7 @@ class SimulatedTransport(asyncio.Transport):
         self._segment(data)
 
     def _send_buffer(self) -> None:
+        """Called when the peer has read bytes: send more, and resume what waits for the buffer."""
         if self._lost or self._gone:
             return
         self._send_some()

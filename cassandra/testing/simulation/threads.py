@@ -114,6 +114,7 @@ class _Strand:
             raise RuntimeError(f"a thread of the simulation blocks: {self.name} gets no turn")
 
     def _run(self) -> None:
+        """Run the target when it is the turn of this strand, and then let another strand run."""
         try:
             self.wait_for_turn()
             if not self._threads.is_over:

@@ -37,7 +37,7 @@ class Thing(Model):
     r = columns.Integer(db_field="renamed")
 
 
-def _ready(context):
+def _set_up_table(context):
     context.set_up_mapper()
     if context.keyspace not in _synced_keyspaces:
         _synced_keyspaces.add(context.keyspace)
@@ -255,7 +255,7 @@ NEED_ONE = (
 
 
 def actions(context, seed):
-    _ready(context)
+    _set_up_table(context)
     rng = random.Random(seed)
     actor = _Actions(rng)
     names = sorted(
@@ -279,7 +279,7 @@ def actions(context, seed):
 
 
 def readings(context, seed):
-    _ready(context)
+    _set_up_table(context)
     rng = random.Random(seed)
     for p in KEYS:
         for c in range(4):
@@ -346,7 +346,7 @@ def _narrowed(rng, q, kind):
 
 
 def in_batches(context, seed):
-    _ready(context)
+    _set_up_table(context)
     rng = random.Random(seed)
     actor = _Actions(rng)
     actor.create()

@@ -61,7 +61,7 @@ EACH = {
 _synced_keyspaces = set()
 
 
-def _ready(context):
+def _set_up_table(context):
     context.set_up_mapper()
     if context.keyspace not in _synced_keyspaces:
         _synced_keyspaces.add(context.keyspace)
@@ -73,7 +73,7 @@ def _cases(context, make):
 
     Before that, another writer fills the row. Afterwards, we record what the row contains.
     """
-    _ready(context)
+    _set_up_table(context)
     key = 0
     for kind, values in GIVEN.items():
         for name, value in values.items():

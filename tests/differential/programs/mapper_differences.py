@@ -21,7 +21,7 @@ OWN_KEYSPACE = True
 STATEMENTS = False
 
 
-def _m(name="M", **more):
+def _make_model(name="M", **more):
     """Return a model with a column of each kind, and further columns."""
     return type(
         name,
@@ -38,16 +38,16 @@ def _m(name="M", **more):
     )
 
 
-def _ready(context, **more):
+def _set_up_model(context, **more):
     """Connect the mapper, create the table of a model, and return the model."""
     context.set_up_mapper()
-    model = _m(**more)
+    model = _make_model(**more)
     sync_table(model)
     return model
 
 
 def naive_timestamps(context):
-    M = _ready(context)
+    M = _set_up_model(context)
     M.create(p=8, a=1)
     now = datetime.datetime.now()
     context.record_call(
@@ -63,7 +63,7 @@ def naive_timestamps(context):
 
 
 def nulls_that_were_set(context):
-    M = _ready(context)
+    M = _set_up_model(context)
     for values in (
         {"a": None},
         {"s": None},
@@ -84,7 +84,7 @@ def nulls_that_were_set(context):
 
 
 def instances_in_batches(context):
-    M = _ready(context)
+    M = _set_up_model(context)
     batch = BatchQuery()
     instance = M.batch(batch).create(p=1, a=1)
     instance.a = 2
@@ -158,7 +158,7 @@ def columns_of_programs(context):
 
 
 def sets_that_are_assigned(context):
-    M = _ready(context)
+    M = _set_up_model(context)
     for way in ("assign", "update", "add", "create"):
         instance = M.create(p=1)
         M.objects(p=1).update(s__add={5})
@@ -188,7 +188,7 @@ def conditions_that_fail(context):
 
 
 def values_of_batches(context):
-    M = _ready(context)
+    M = _set_up_model(context)
     batch = BatchQuery()
     instance = M(p=1, a=1, s={1}, l=[1], m={1: 1})
     instance.batch(batch).save()
@@ -201,7 +201,7 @@ def values_of_batches(context):
 
 
 def unknown_names(context):
-    M = _ready(context)
+    M = _set_up_model(context)
     context.record_call("queryset", lambda: M.objects.create(p=3, zz=3))
     context.record_call("if not exists", lambda: M.if_not_exists().create(p=4, zz=3))
     context.record_call("ttl", lambda: M.ttl(50).create(p=5, zz=3))
@@ -209,7 +209,7 @@ def unknown_names(context):
 
 
 def keys(context):
-    M = _ready(context)
+    M = _set_up_model(context)
     M.create(p=1, a=1)
     context.record_call("filter", lambda: M.filter(M.pk == 1).count())
     context.record_call("in", lambda: M.filter(M.pk.in_([1])).count())
@@ -219,7 +219,7 @@ def keys(context):
 
 
 def iterables(context):
-    M = _ready(context)
+    M = _set_up_model(context)
     for name, value in {
         "range": range(3),
         "values": {"a": 1}.values(),
@@ -233,7 +233,7 @@ def iterables(context):
 
 
 def subclasses(context):
-    M = _ready(context)
+    M = _set_up_model(context)
     M.create(p=1)
 
     class Sub(M):
@@ -245,7 +245,7 @@ def subclasses(context):
 
 
 def statements_of_the_connection(context):
-    M = _ready(context)
+    M = _set_up_model(context)
     M.create(p=1, a=5)
     session = connection.get_session()
     prepared = session.prepare(f"SELECT a FROM {context.keyspace}.m WHERE p = ?")
@@ -289,7 +289,7 @@ def dates_before_1970(context):
 
 
 def small_ones(context):
-    M = _ready(context)
+    M = _set_up_model(context)
     context.record_call("batch type", lambda: BatchQuery("unlogged").execute())
     context.record_call("timestamp", lambda: BatchQuery(timestamp="x").execute())
     context.record_call("counter", lambda: columns.Counter().default)

@@ -715,47 +715,57 @@ def contexts(context):
 
 
 def connections(context):
-    c = context.set_up_mapper()
+    mapper_connection = context.set_up_mapper()
     Person = _person()
     sync_table(Person)
     context.record_call(
         "register",
-        c.register_connection,
+        mapper_connection.register_connection,
         "second",
         [context.host],
         cluster_options={"port": context.port},
     )
     context.record_call(
         "again",
-        c.register_connection,
+        mapper_connection.register_connection,
         "second",
         [context.host],
         cluster_options={"port": context.port},
     )
-    context.record_call("get", lambda: c.get_connection("second").name)
-    context.record_call("unknown", c.get_connection, "nosuch")
-    context.record_call("session", lambda: type(c.get_session("second")))
-    context.record_call("cluster", lambda: type(c.get_cluster()))
-    context.record_call("execute", lambda: list(c.execute("SELECT key FROM system.local")))
+    context.record_call("get", lambda: mapper_connection.get_connection("second").name)
+    context.record_call("unknown", mapper_connection.get_connection, "nosuch")
+    context.record_call("session", lambda: type(mapper_connection.get_session("second")))
+    context.record_call("cluster", lambda: type(mapper_connection.get_cluster()))
+    context.record_call(
+        "execute", lambda: list(mapper_connection.execute("SELECT key FROM system.local"))
+    )
     context.record_call(
         "execute params",
-        lambda: list(c.execute("SELECT key FROM system.local WHERE key = %(k)s", {"k": "local"})),
+        lambda: list(
+            mapper_connection.execute(
+                "SELECT key FROM system.local WHERE key = %(k)s", {"k": "local"}
+            )
+        ),
     )
     context.record_call(
         "execute level",
-        lambda: list(c.execute("SELECT key FROM system.local", consistency_level=1)),
+        lambda: list(
+            mapper_connection.execute("SELECT key FROM system.local", consistency_level=1)
+        ),
     )
     context.record_call("using", lambda: Person.objects.using(connection="second").count())
-    context.record_call("default", c.set_default_connection, "second")
+    context.record_call("default", mapper_connection.set_default_connection, "second")
     context.record_call("count", lambda: Person.objects.count())
-    context.record_call("default back", c.set_default_connection, "default")
-    context.record_call("unknown default", c.set_default_connection, "nosuch")
-    context.record_call("unregister", c.unregister_connection, "second")
-    context.record_call("unregister unknown", c.unregister_connection, "nosuch")
+    context.record_call("default back", mapper_connection.set_default_connection, "default")
+    context.record_call("unknown default", mapper_connection.set_default_connection, "nosuch")
+    context.record_call("unregister", mapper_connection.unregister_connection, "second")
+    context.record_call("unregister unknown", mapper_connection.unregister_connection, "nosuch")
     session = context.new_session()
-    context.record_call("from session", c.register_connection, "third", session=session)
+    context.record_call(
+        "from session", mapper_connection.register_connection, "third", session=session
+    )
     context.record_call("count third", lambda: Person.objects.using(connection="third").count())
-    context.record_call("set_session", c.set_session, session)
+    context.record_call("set_session", mapper_connection.set_session, session)
     context.record_call("after", lambda: Person.objects.count())
     context.record_call("row factory", lambda: session.row_factory)
 

@@ -42,7 +42,7 @@ def make_client(
     )
 
 
-def tell_table(client: VanillaCassandraClient) -> None:
+def print_table(client: VanillaCassandraClient) -> None:
     """Print the metadata of a table, or the error, in one line.
 
     adapta asks for a schema parser of the version "4-a", which cassandra-driver refuses.
@@ -67,7 +67,7 @@ def write(client: VanillaCassandraClient) -> None:
     print(client.get_entity("reading").keys())
 
 
-def tell_entities(client: VanillaCassandraClient) -> None:
+def print_entities(client: VanillaCassandraClient) -> None:
     sensor, number = FilterField("sensor"), FilterField("number")
     filters = (
         [{"sensor": "s0"}, {"sensor": "s1"}],
@@ -117,10 +117,10 @@ def main() -> None:
             new_keyspace(cluster.connect())
             with make_client(configuration) as client:
                 write(client)
-                tell_entities(client)
+                print_entities(client)
                 delete(client)
         with make_client() as client:
-            tell_table(client)
+            print_table(client)
     asyncio.run(on_asyncio())
 
 

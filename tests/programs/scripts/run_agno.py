@@ -49,7 +49,7 @@ def document(content: str, number: int) -> Document:
     )
 
 
-def tell(documents: list[Document]) -> None:
+def print_documents(documents: list[Document]) -> None:
     for each in documents:
         print(each.id, each.name, each.content, sorted(each.meta_data.items()), each.embedding)
 
@@ -58,10 +58,10 @@ async def on_asyncio(store: Cassandra) -> None:
     await store.async_create()
     print(await store.async_exists())
     await store.async_insert("h-async", [document("blue of asyncio", 9)])
-    tell(await store.async_search("blue", limit=1))
+    print_documents(await store.async_search("blue", limit=1))
     print(await store.async_name_exists("name 1"), await store.async_name_exists("no name"))
     await store.async_upsert("h-async", [document("blue again", 9)])
-    tell(await store.async_search("blue", limit=1))
+    print_documents(await store.async_search("blue", limit=1))
     await store.async_drop()
     print(await store.async_exists())
 
@@ -71,21 +71,21 @@ def try_store(store: Cassandra) -> None:
     contents = ["red apple", "green apple", "blue berry", "red cherry"]
     store.insert("h1", [document(text, number) for number, text in enumerate(contents)])
     store.insert("h2", [document("green leaf", 7)], filters={"kind": "leaf"}, user_id="ann")
-    tell(store.search("green", limit=2))
-    tell(store.search("green", limit=5, user_id="ann"))
-    tell(store.search("green", limit=1, user_id="bob"))
+    print_documents(store.search("green", limit=2))
+    print_documents(store.search("green", limit=5, user_id="ann"))
+    print_documents(store.search("green", limit=1, user_id="bob"))
     for name in ("name 1", "missing"):
         print(name, store.name_exists(name))
     print(store.id_exists("d1"), store.content_hash_exists("h1"), store.content_hash_exists("h2"))
     print(store.content_hash_exists("h2", user_id="ann"))
     store.update_metadata("c1", {"colour": "changed"})
-    tell(store.search("green", limit=1, user_id="bob"))
+    print_documents(store.search("green", limit=1, user_id="bob"))
     store.upsert("h2", [document("green tree", 7)], user_id="ann")
-    tell(store.search("green", limit=1, user_id="ann"))
+    print_documents(store.search("green", limit=1, user_id="ann"))
     print(store.delete_by_name("name 0"), store.delete_by_name("name 0"))
     print(store.delete_by_metadata({"number": 3}), store.delete_by_content_id("c1"))
     print(store.delete_by_content_hash("h2", user_id="ann"), store.delete_by_content_hash("none"))
-    tell(store.search("red", limit=9))
+    print_documents(store.search("red", limit=9))
     store.insert("h3", [document("red again", 5)])
     print(store.delete(), store.search("red", limit=9))
     store.drop()

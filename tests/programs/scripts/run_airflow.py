@@ -44,8 +44,8 @@ for _name, _extra in POLICIES.items():
 from airflow.providers.apache.cassandra.hooks.cassandra import CassandraHook  # noqa: E402
 
 
-def tell(*what: object) -> None:
-    print(*what, file=_real_stdout)
+def print_to_stdout(*values: object) -> None:
+    print(*values, file=_real_stdout)
 
 
 def main() -> None:
@@ -57,14 +57,18 @@ def main() -> None:
         for name in POLICIES:
             hook = CassandraHook(name)
             connected = hook.get_conn()
-            tell(name, type(connected).__name__, connected.keyspace, hook.get_conn() is connected)
-            tell(type(hook.get_cluster().load_balancing_policy).__name__)
-            tell(hook.table_exists("t"), hook.table_exists(f"{KEYSPACE}.t"), hook.table_exists("u"))
-            tell(hook.record_exists("t", {"id": "a", "n": "b"}),
+            print_to_stdout(
+                name, type(connected).__name__, connected.keyspace, hook.get_conn() is connected
+            )
+            print_to_stdout(type(hook.get_cluster().load_balancing_policy).__name__)
+            print_to_stdout(
+                hook.table_exists("t"), hook.table_exists(f"{KEYSPACE}.t"), hook.table_exists("u")
+            )
+            print_to_stdout(hook.record_exists("t", {"id": "a", "n": "b"}),
                   hook.record_exists(f"{KEYSPACE}.t", {"id": "a", "n": "c"}),
                   hook.record_exists("u", {"id": "a"}))  # fmt: skip
             hook.shutdown_cluster()
-            tell(connected.is_shutdown, hook.get_cluster().is_shutdown)
+            print_to_stdout(connected.is_shutdown, hook.get_cluster().is_shutdown)
 
 
 main()

@@ -33,14 +33,14 @@ MIGRATIONS = {
 
 
 def migrate(*arguments: str) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", "from cassandra_migrate.cli import main; main()",
          "-H", HOST, "-p", str(PORT), "-y", *arguments],
         capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
-    print("===", *arguments, "exit", done.returncode)
-    text = done.stdout + "\n".join(
-        line for line in done.stderr.splitlines() if ":Migrator:" in line or "Error" in line
+    print("===", *arguments, "exit", result.returncode)
+    text = result.stdout + "\n".join(
+        line for line in result.stderr.splitlines() if ":Migrator:" in line or "Error" in line
     )
     text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*", "<time>", text)
     print(re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uuid>", text))

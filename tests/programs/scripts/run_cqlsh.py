@@ -169,15 +169,15 @@ def copy_there_and_back(folder: str) -> None:
     """
     # Leave out the duration and the user type, which COPY FROM cannot write with any driver.
     kinds = "kinds (id, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, q, r, s, t, v, w)"
-    for what in (kinds, "people (id, day, name)", "counts", "many"):
-        table = what.split()[0]
+    for table_and_columns in (kinds, "people (id, day, name)", "counts", "many"):
+        table = table_and_columns.split()[0]
         first, second = f"{folder}/{table}_1.csv", f"{folder}/{table}_2.csv"
         output = cqlsh(
             f"""USE {KEYSPACE};
-            COPY {what} TO '{first}' WITH HEADER = true;
+            COPY {table_and_columns} TO '{first}' WITH HEADER = true;
             TRUNCATE {table};
-            COPY {what} FROM '{first}' WITH HEADER = true;
-            COPY {what} TO '{second}' WITH HEADER = true;"""
+            COPY {table_and_columns} FROM '{first}' WITH HEADER = true;
+            COPY {table_and_columns} TO '{second}' WITH HEADER = true;"""
         )
         section(f"COPY {table}", without_times(output))
         contents = [sorted(Path(name).read_text().splitlines()) for name in (first, second)]

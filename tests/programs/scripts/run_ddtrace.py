@@ -29,48 +29,49 @@ from cassandra.query import BatchStatement, SimpleStatement  # noqa: E402
 LEFT_OUT = ("runtime-id", "_dd.", "process_id", "language", "_sampling", "error.stack")
 
 
-def tell(name: str) -> None:
-    print("===", name)
+def print_spans(heading: str) -> None:
+    """Print the spans since the last call, and forget them."""
+    print("===", heading)
     for span in sorted(SPANS, key=lambda span: span.start_ns):
         tags = {**span.get_tags(), **span.get_metrics()}
-        chosen = {key: tags[key] for key in sorted(tags) if not key.startswith(LEFT_OUT)}
+        shown_tags = {key: tags[key] for key in sorted(tags) if not key.startswith(LEFT_OUT)}
         # Each driver has its own words for an error.
-        chosen.pop("error.message", None)
-        print(span.name, span.service, span.resource, span.error, chosen)
+        shown_tags.pop("error.message", None)
+        print(span.name, span.service, span.resource, span.error, shown_tags)
     SPANS.clear()
 
 
-def requests(cluster: Cluster) -> None:
+def make_requests(cluster: Cluster) -> None:
     session = cluster.connect()
-    tell("connect")
+    print_spans("connect")
     new_keyspace(session)
     session = cluster.connect(KEYSPACE)
     session.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?)")
     session.execute(insert, (1, "one"))
-    tell("schema and a write")
+    print_spans("schema and a write")
     batch = BatchStatement()
     batch.add(insert, (2, "two"))
     batch.add("INSERT INTO t (id, v) VALUES (3, 'three')")
     batch.add(SimpleStatement("INSERT INTO t (id, v) VALUES (%s, %s)"), (4, "four"))
     session.execute(batch)
-    tell("a batch")
+    print_spans("a batch")
     statement = SimpleStatement("SELECT * FROM t", fetch_size=3)
     print(sorted(row.id for row in session.execute(statement)))
-    tell("pages")
+    print_spans("pages")
     for future in [session.execute_async("SELECT * FROM t WHERE id = %s", (i,)) for i in (1, 9)]:
         print([tuple(row) for row in future.result()])
-    tell("futures")
+    print_spans("futures")
     try:
         session.execute("SELECT * FROM nowhere")
     except Exception as error:
         print(type(error).__name__)
-    tell("an error")
+    print_spans("an error")
 
 
 def main() -> None:
     with make_cluster() as cluster:
-        requests(cluster)
+        make_requests(cluster)
 
 
 main()

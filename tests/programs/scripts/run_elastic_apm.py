@@ -19,7 +19,7 @@ from cassandra.cluster import Session  # noqa: E402
 from cassandra.query import SimpleStatement  # noqa: E402
 
 
-def requests(session: Session) -> None:
+def make_requests(session: Session) -> None:
     session.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?)")
     session.execute(insert, (1, "one"))
@@ -39,7 +39,7 @@ def main() -> None:
         session = cluster.connect()
         new_keyspace(session)
         session = cluster.connect(KEYSPACE)
-        requests(session)
+        make_requests(session)
     client.end_transaction("tried", "ok")
     for kind, data in events:
         if kind == "span":

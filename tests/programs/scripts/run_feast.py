@@ -60,7 +60,7 @@ def features(folder: str, rows: int) -> tuple[Entity, FeatureView, pandas.DataFr
     return driver, view, frame
 
 
-def tell(store: FeatureStore, *drivers: int) -> None:
+def print_features(store: FeatureStore, *drivers: int) -> None:
     features = store.get_online_features(
         features=["drivers:rate", "drivers:trips", "drivers:name"],
         entity_rows=[{"driver": driver} for driver in drivers],
@@ -83,10 +83,10 @@ def main() -> None:
                 driver, view, frame = features(folder, 250)
                 store.apply([driver, view])
                 store.write_to_online_store("drivers", frame)
-                tell(store, 1)
-                tell(store, *range(240, 260))
+                print_features(store, 1)
+                print_features(store, *range(240, 260))
                 store.materialize(NOW - timedelta(days=1), NOW + timedelta(days=1))
-                tell(store, 3, 5)
+                print_features(store, 3, 5)
                 names = cluster.connect(KEYSPACE).execute(
                     "SELECT table_name FROM system_schema.tables WHERE keyspace_name = %s",
                     (KEYSPACE,),

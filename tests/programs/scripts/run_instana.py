@@ -17,7 +17,7 @@ from cassandra.cluster import Session
 from cassandra.query import BatchStatement, SimpleStatement
 
 
-def requests(session: Session) -> None:
+def make_requests(session: Session) -> None:
     session.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?)")
     session.execute(insert, (1, "one"))
@@ -41,18 +41,20 @@ def main() -> None:
         new_keyspace(session)
         session = cluster.connect(KEYSPACE)
         with tracer.start_as_current_span("root"):
-            requests(session)
+            make_requests(session)
         try:
             session.execute("SELECT * FROM nowhere")
         except Exception as error:
             print(type(error).__name__)
     spans = recorder.queued_spans()
     # The span of a further page may end before or after the root span, so sort the lines.
-    for line in sorted(tell(span.data["cassandra"]) for span in spans if "cassandra" in span.data):
+    for line in sorted(
+        describe(span.data["cassandra"]) for span in spans if "cassandra" in span.data
+    ):
         print(line)
 
 
-def tell(data) -> str:
+def describe(data) -> str:
     return str({name: data[name] for name in sorted(data) if data[name] is not None})
 
 

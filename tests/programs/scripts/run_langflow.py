@@ -57,7 +57,7 @@ def component(**more: object) -> CassandraVectorStoreComponent:
     return vector_store
 
 
-def tell(results: list[Data]) -> None:
+def print_results(results: list[Data]) -> None:
     for each in results:
         print(sorted((key, value) for key, value in each.data.items()), each.get_text())
 
@@ -65,11 +65,11 @@ def tell(results: list[Data]) -> None:
 def vectors() -> None:
     texts = ["red apple", "green apples", "blue", "red cherry pie", "green"]
     data = [Data(data={"text": text, "kind": text[:1]}, text_key="text") for text in texts]
-    tell(component(ingest_data=data, search_query="green leaf").search_documents())
-    tell(component(search_query="red", search_filter={"kind": "b"}).search_documents())
+    print_results(component(ingest_data=data, search_query="green leaf").search_documents())
+    print_results(component(search_query="red", search_filter={"kind": "b"}).search_documents())
     for kind in ("MMR (Max Marginal Relevance)", "Similarity with score threshold"):
         more = {"search_type": kind, "search_score_threshold": 0.5}
-        tell(component(search_query="red", **more).search_documents())
+        print_results(component(search_query="red", **more).search_documents())
     print(component(setup_mode="Off").search_documents())
     store = component(setup_mode="Off", ingest_data=data[:1]).build_vector_store()
     print(type(store).__name__, len(store.similarity_search("red", k=9)))

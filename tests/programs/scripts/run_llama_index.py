@@ -24,7 +24,7 @@ def node(name: str, vector: list[float], document: str) -> TextNode:
     )
 
 
-def tell(store: CassandraVectorStore, **query) -> None:
+def print_query_result(store: CassandraVectorStore, **query) -> None:
     result = store.query(VectorStoreQuery(**query))
     similarities = [round(value, 4) for value in result.similarities or ()]
     print(result.ids, similarities, [node.get_content() for node in result.nodes or ()])
@@ -42,13 +42,13 @@ def main() -> None:
             for name, vector in vectors.items()
         ])  # fmt: skip
         print(added)
-        tell(store, query_embedding=[1.0, 0.1], similarity_top_k=2)
+        print_query_result(store, query_embedding=[1.0, 0.1], similarity_top_k=2)
         only = MetadataFilters(filters=[ExactMatchFilter(key="document", value="second")])
-        tell(store, query_embedding=[1.0, 0.1], similarity_top_k=2, filters=only)
-        tell(store, query_embedding=[1.0, 0.1], similarity_top_k=2,
+        print_query_result(store, query_embedding=[1.0, 0.1], similarity_top_k=2, filters=only)
+        print_query_result(store, query_embedding=[1.0, 0.1], similarity_top_k=2,
              mode=VectorStoreQueryMode.MMR, mmr_threshold=0.3)  # fmt: skip
         store.delete("first")
-        tell(store, query_embedding=[1.0, 0.1], similarity_top_k=3)
+        print_query_result(store, query_embedding=[1.0, 0.1], similarity_top_k=3)
 
 
 main()

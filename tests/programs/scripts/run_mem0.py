@@ -14,7 +14,7 @@ from cassandra.policies import RoundRobinPolicy
 VECTORS = {"a": [1.0, 0.0, 0.25], "b": [0.5, 0.5, 0.0], "c": [0.0, 1.0, 0.125]}
 
 
-def tell(rows: list) -> None:
+def print_rows(rows: list) -> None:
     for row in rows:
         score = None if row.score is None else round(row.score, 5)
         print(row.id, score, sorted(row.payload.items()))
@@ -23,15 +23,15 @@ def tell(rows: list) -> None:
 def try_store(store: CassandraDB) -> None:
     payloads = [{"user_id": "u" if name < "c" else "v", "data": f"of {name}"} for name in VECTORS]
     store.insert(list(VECTORS.values()), payloads, list(VECTORS))
-    tell(store.search("", [1.0, 0.25, 0.0], top_k=2))
-    tell(store.search("", [1.0, 0.25, 0.0], top_k=5, filters={"user_id": "v"}))
-    tell([store.get("b")])
+    print_rows(store.search("", [1.0, 0.25, 0.0], top_k=2))
+    print_rows(store.search("", [1.0, 0.25, 0.0], top_k=5, filters={"user_id": "v"}))
+    print_rows([store.get("b")])
     print(store.get("missing"))
     store.update("b", vector=[0.0, 0.0, 1.0])
     store.update("b", payload={"user_id": "w", "data": "changed"})
-    tell(store.search("", [0.0, 0.0, 1.0], top_k=1))
-    tell(sorted(store.list()[0], key=lambda row: row.id))
-    tell(store.list(filters={"user_id": "u"}, top_k=1)[0])
+    print_rows(store.search("", [0.0, 0.0, 1.0], top_k=1))
+    print_rows(sorted(store.list()[0], key=lambda row: row.id))
+    print_rows(store.list(filters={"user_id": "u"}, top_k=1)[0])
     store.delete("a")
     print(store.col_info())
     store.create_col("others", 3)

@@ -19,7 +19,7 @@ from cassandra.concurrent import execute_concurrent_with_args  # noqa: E402
 from cassandra.query import SimpleStatement  # noqa: E402
 
 
-def requests() -> None:
+def make_requests() -> None:
     with make_cluster() as cluster:
         session = cluster.connect()
         new_keyspace(session)
@@ -34,7 +34,7 @@ def requests() -> None:
         print(sorted(row.id for row in session.execute("SELECT * FROM t")))
 
 
-def tell(node, depth: int = 0) -> None:
+def print_node(node, depth: int = 0) -> None:
     fields = {
         name: getattr(node, name)
         for name in ("sql", "host", "database_name", "sql_parameters")
@@ -45,7 +45,7 @@ def tell(node, depth: int = 0) -> None:
         fields["port"] = int(port) == PORT
     print(" " * depth, type(node).__name__, getattr(node, "name", ""), fields)
     for child in node.children:
-        tell(child, depth + 1)
+        print_node(child, depth + 1)
 
 
 def main() -> None:
@@ -54,9 +54,9 @@ def main() -> None:
     nodes: list = []
     application.record_transaction = lambda node: nodes.append(node)
     with BackgroundTask(application, name="tried"):
-        requests()
+        make_requests()
     for node in nodes:
-        tell(node.root)
+        print_node(node.root)
 
 
 main()

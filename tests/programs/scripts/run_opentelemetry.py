@@ -17,23 +17,23 @@ provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(exporter))
 
 
-def tell(name: str) -> None:
-    print("===", name)
+def print_spans(heading: str) -> None:
+    print("===", heading)
     for span in exporter.get_finished_spans():
         attributes = dict(sorted((span.attributes or {}).items()))
         print(span.name, span.kind, span.status.status_code, attributes)
     exporter.clear()
 
 
-def requests(cluster: Cluster) -> None:
+def make_requests(cluster: Cluster) -> None:
     session = cluster.connect()
-    tell("connect")
+    print_spans("connect")
     new_keyspace(session)
     session = cluster.connect(KEYSPACE)
     session.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
-    tell("a keyspace and a table")
+    print_spans("a keyspace and a table")
     insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?)")
-    tell("prepare")
+    print_spans("prepare")
     session.execute(insert, (1, "one"))
     session.execute(insert.bind([2, "two"]))
     session.execute("INSERT INTO t (id, v) VALUES (%s, %s)", (3, "three"))
@@ -41,16 +41,16 @@ def requests(cluster: Cluster) -> None:
     batch.add(insert, (4, "four"))
     session.execute(batch)
     execute_concurrent_with_args(session, insert, [(number, "x") for number in range(5, 9)])
-    tell("writes")
+    print_spans("writes")
     statement = SimpleStatement("SELECT * FROM t", fetch_size=3)
     print(sorted(row.id for row in session.execute(statement)))
     print(session.execute_async("SELECT count(*) FROM t").result().one()[0])
-    tell("reads")
+    print_spans("reads")
     try:
         session.execute("SELECT * FROM nowhere")
     except Exception as error:
         print(type(error).__name__)
-    tell("an error")
+    print_spans("an error")
 
 
 def main() -> None:
@@ -59,11 +59,11 @@ def main() -> None:
     instrumentor.instrument(tracer_provider=provider, include_db_statement=True)
     print("instrumented", instrumentor.is_instrumented_by_opentelemetry)
     with make_cluster() as cluster:
-        requests(cluster)
+        make_requests(cluster)
         session = cluster.connect()
         instrumentor.uninstrument()
         session.execute("SELECT key FROM system.local")
-        tell("uninstrumented")
+        print_spans("uninstrumented")
 
 
 main()

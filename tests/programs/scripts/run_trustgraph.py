@@ -32,7 +32,7 @@ WHERE = (HOST, None, None, KEYSPACE)
 CREATED = datetime.datetime(2024, 2, 29, 12, 30)
 
 
-def tell(rows) -> None:
+def print_rows(rows) -> None:
     for row in rows:
         print(tuple(row) if isinstance(row, tuple) else sorted(vars(row).items()))
 
@@ -44,15 +44,15 @@ def quads(graph) -> None:
     for number in range(60):
         graph.insert("c", f"http://s/{number % 5}", "http://p/a", f"value {number}")
     graph.insert("c", "http://s/0", "http://p/b", "http://s/1", "http://g")
-    tell(graph.get_all("c", 4))
-    tell(graph.get_s("c", "http://s/0", limit=3))
-    tell(graph.get_p("c", "http://p/b"))
-    tell(graph.get_o("c", "value 7"))
-    tell(graph.get_sp("c", "http://s/1", "http://p/a", limit=2))
-    tell(graph.get_po("c", "http://p/a", "value 9"))
-    tell(graph.get_os("c", "value 3", "http://s/3", limit=20))
-    tell(graph.get_spo("c", "http://s/3", "http://p/a", "value 3", limit=20))
-    tell(graph.get_g("c", "http://g"))
+    print_rows(graph.get_all("c", 4))
+    print_rows(graph.get_s("c", "http://s/0", limit=3))
+    print_rows(graph.get_p("c", "http://p/b"))
+    print_rows(graph.get_o("c", "value 7"))
+    print_rows(graph.get_sp("c", "http://s/1", "http://p/a", limit=2))
+    print_rows(graph.get_po("c", "http://p/a", "value 9"))
+    print_rows(graph.get_os("c", "value 3", "http://s/3", limit=20))
+    print_rows(graph.get_spo("c", "http://s/3", "http://p/a", "value 3", limit=20))
+    print_rows(graph.get_g("c", "http://g"))
 
 
 async def quads_on_asyncio(graph) -> None:
@@ -64,15 +64,15 @@ async def quads_on_asyncio(graph) -> None:
         )
     )
     print(await graph.async_collection_exists("d"))
-    tell(await graph.async_get_s("d", "http://s/1", limit=4))
-    tell(await graph.async_get_all("d", 2))
+    print_rows(await graph.async_get_s("d", "http://s/1", limit=4))
+    print_rows(await graph.async_get_all("d", 2))
     query = "SELECT s, o FROM quads_by_collection WHERE collection = %s"
     pages = await async_execute_paged(graph.session, query, ("d",), fetch_size=15)
     print([len(page) for page in pages])
     quads = await async_scan(
         graph.session, query, ("d",), lambda row: row.s.endswith("2"), limit=5, fetch_size=7
     )
-    tell(quads)
+    print_rows(quads)
     try:
         await async_scan(graph.session, "SELECT * FROM nowhere")
     except Exception as error:
@@ -107,7 +107,7 @@ async def knowledge_of_documents() -> None:
 async def users_and_settings() -> None:
     store = iam.IamTableStore(*WHERE)
     await store.put_workspace("w1", "first", True, CREATED)
-    tell([await store.get_workspace("w1")])
+    print_rows([await store.get_workspace("w1")])
     await store.put_user(
         "u1", "w1", "ann", "Ann", "ann@example.com", "hash", ["admin", "user"], True, False, CREATED
     )
@@ -144,8 +144,8 @@ def main() -> None:
     graph.close()
     old = cassandra_kg.KnowledgeGraph([HOST], KEYSPACE)
     old.insert("c", "s", "p", "o", "g")
-    tell(old.get_all("c"))
-    tell(old.get_os("c", "o", "s", g="*"))
+    print_rows(old.get_all("c"))
+    print_rows(old.get_os("c", "o", "s", g="*"))
     old.close()
     asyncio.run(knowledge_of_documents())
     asyncio.run(users_and_settings())
