@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks._lib.null_server import (
+    GLOBAL_TABLE,
     OPTIONS as OPTIONS_OPCODE,
     QUERY,
     RESULT,
+    ROWS_KIND,
     SUPPORTED,
     Rule,
     string,
@@ -51,16 +53,16 @@ OPTIONS: Row = {
 }  # fmt: skip
 
 
-def schema_rows(tables: int, in_a_keyspace: int = 100) -> dict[str, list[Row]]:
+def schema_rows(tables: int, tables_per_keyspace: int = 100) -> dict[str, list[Row]]:
     """Return the rows of the tables in system_schema, by the name of the table.
 
     :param tables: the number of user tables that they describe.
-    :param in_a_keyspace: the number of tables in each keyspace.
+    :param tables_per_keyspace: the number of tables in each keyspace.
     """
     rows: dict[str, list[Row]] = {name: [] for name in SCHEMA_TABLES}
     for number in range(tables):
-        keyspace, table = f"keyspace_{number // in_a_keyspace:03}", f"table_{number:05}"
-        if number % in_a_keyspace == 0:
+        keyspace, table = f"keyspace_{number // tables_per_keyspace:03}", f"table_{number:05}"
+        if number % tables_per_keyspace == 0:
             replication = {
                 "class": "org.apache.cassandra.locator.SimpleStrategy",
                 "replication_factor": "1",
@@ -68,12 +70,12 @@ def schema_rows(tables: int, in_a_keyspace: int = 100) -> dict[str, list[Row]]:
             rows["system_schema.keyspaces"].append(
                 {"keyspace_name": keyspace, "durable_writes": True, "replication": replication}
             )
-        where = {"keyspace_name": keyspace, "table_name": table}
-        rows["system_schema.tables"].append({**where, **OPTIONS, "id": uuid.UUID(int=number)})
-        rows["system_schema.columns"].extend({**where, **column} for column in columns())
+        table_key = {"keyspace_name": keyspace, "table_name": table}
+        rows["system_schema.tables"].append({**table_key, **OPTIONS, "id": uuid.UUID(int=number)})
+        rows["system_schema.columns"].extend({**table_key, **column} for column in columns())
         rows["system_schema.indexes"].append(
             {
-                **where,
+                **table_key,
                 "index_name": f"{table}_b_idx",
                 "kind": "COMPOSITES",
                 "options": {"target": "column_03"},
@@ -84,12 +86,12 @@ def schema_rows(tables: int, in_a_keyspace: int = 100) -> dict[str, list[Row]]:
 
 def columns() -> Iterator[Row]:
     """Yield the rows that describe a table's ten columns; two of them are the primary key."""
-    kinds = [
+    roles = [
         ("partition_key", 0, "none"),
         ("clustering", 0, "desc"),
         *[("regular", -1, "none")] * 8,
     ]
-    for number, ((kind, position, order), cql_type) in enumerate(zip(kinds, TYPES, strict=True)):
+    for number, ((kind, position, order), cql_type) in enumerate(zip(roles, TYPES, strict=True)):
         name = f"column_{number:02}"
         yield {
             "column_name": name, "column_name_bytes": name.encode(), "kind": kind,
@@ -106,16 +108,20 @@ def body(
     :param columns: name and CQL type of each column.
     :param content: the values of each row, by column.
     """
-    kinds = [parse_type(kind) for _, kind in columns]
+    types = [parse_type(kind) for _, kind in columns]
     names = [name for name, _ in columns]
-    specs = b"".join(string(name) + kind.option(4) for name, kind in zip(names, kinds, strict=True))
+    column_specs = b"".join(
+        string(name) + kind.option(4) for name, kind in zip(names, types, strict=True)
+    )
     head = (
-        struct.pack(">iii", 2, 0x01, len(names)) + b"".join(map(string, table.split("."))) + specs
+        struct.pack(">iii", ROWS_KIND, GLOBAL_TABLE, len(names))
+        + b"".join(map(string, table.split(".")))
+        + column_specs
     )
     return (
         head
         + struct.pack(">i", len(content))
-        + b"".join(encode_row(kinds, columns, row) for row in content)
+        + b"".join(encode_row(types, columns, row) for row in content)
     )
 
 

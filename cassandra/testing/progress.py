@@ -36,6 +36,7 @@ class Progress:
         if self._live:
             self.update("")
         else:
+            # Print the next line only after `_SILENCE_S`.
             self._drawn = self._began
             self._line(f"{step} ...")
 

@@ -125,17 +125,17 @@ def replay(parity: bool) -> int:
     """
     inputs = lines("codecs")
     for cqltype in [*TYPES, *NESTED]:
-        fast, slow = (
+        compiled_codec, python_codec = (
             cqltype.build_codec(twin("codecs", impl)) for impl in ("c", "python" if parity else "c")
         )
         for (data,) in inputs:
             body = bytes.fromhex(data)
-            kind, description, value = outcome(fast, body)
-            assert (kind, description) == outcome(slow, body)[:2], (
-                f"{fast.cql_name} of {data}: {description}"
+            kind, description, value = outcome(compiled_codec, body)
+            assert (kind, description) == outcome(python_codec, body)[:2], (
+                f"{compiled_codec.cql_name} of {data}: {description}"
             )
             if kind == "value" and value is not None:
-                rewrite(fast, value)
+                rewrite(compiled_codec, value)
     return len(inputs)
 
 

@@ -129,12 +129,12 @@ def replay(parity: bool) -> int:
     """
     bodies = [bytes.fromhex(data) for (data,) in lines("codecs")]
     for kind in [*TYPES, *NESTED]:
-        fast, slow = (
+        compiled_plan, python_plan = (
             column_plan(Twins(impl), [kind]) for impl in ("c", "python" if parity else "c")
         )
         for body in bodies:
             page = value(body) + value(None)
-            assert_same(outcome(fast, page, 2), outcome(slow, page, 2))
+            assert_same(outcome(compiled_plan, page, 2), outcome(python_plan, page, 2))
     return len(bodies)
 
 

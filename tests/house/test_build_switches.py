@@ -238,6 +238,7 @@ def test_without_semaphores_cython_runs_in_one_process(
         raise error
 
     monkeypatch.setattr(sys, "platform", "linux")
+    # With semaphores, Cython runs in worker processes.
     monkeypatch.setattr(multiprocessing, "Lock", lambda: None)
     assert run_setup()
     assert processes[-1] >= 1

@@ -110,6 +110,7 @@ def run_routes(python: str, program: str) -> list[str]:
         process.stdout.readline()  # the program has connected
         try:
             for node in nodes.nodes:
+                # Each node has three shards: one connection to each of them.
                 node.wait_for(lambda proxied: proxies[proxied.host_id].now == 3, timeout=20)
             readings_before = _readings(nodes)
             nodes.scylla.route("c1", nodes[0].host_id, "127.0.0.1", 1)

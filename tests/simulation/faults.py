@@ -445,6 +445,7 @@ class Faults:
         def answer(node: Any, request: Request) -> tuple[str, Answer] | None:
             is_read = all(text.startswith("SELECT") for text in request.queries)
             is_batch = request.opcode == Opcode.BATCH
+            # Other requests than those of this kind get no error.
             if fate == "read" and not is_read:
                 return None
             if fate in ("write", "b", "log") and (is_read or is_batch != (fate in ("b", "log"))):
@@ -452,6 +453,7 @@ class Faults:
             if fate == "write" and fields.get("received"):
                 # The write is on one replica, and a retry policy may ignore the error. So the store
                 # has to execute it: otherwise it would count as lost.
+                # "again" says that `answer_of` has recorded the request already.
                 node.answer_of(request, "unclear")
                 return "again", error(code, **fields)
             outcome = "refused" if fate in ("refused", "log") else "unclear"

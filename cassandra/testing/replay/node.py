@@ -65,6 +65,7 @@ class ReplayNode(FakeNode):
             last_number = number
             self._answers.setdefault(_key(exchange.request), deque()).append((number, exchange))
             if exchange.request["kind"] == "PREPARE":
+                # The items after the request are the opcode, the flags and the body.
                 query_id = prepared_id(*exchange[1:])
                 if query_id is not None:
                     self._texts[query_id] = exchange.request["text"]

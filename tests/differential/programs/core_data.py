@@ -37,6 +37,7 @@ TABLES = [
 
 
 def bound_with_parameters(context):
+    """Execute bound statements, and pass parameters besides."""
     session = context.shared_session
     insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
     context.record_call("execute", session.execute, insert.bind((1, "a")), (2, "b"))
@@ -46,6 +47,7 @@ def bound_with_parameters(context):
 
 
 def empty_parameters(context):
+    """Pass empty parameters to statements whose text contains "%"."""
     session = context.shared_session
     for key, parameters in enumerate(((), [], {}, None)):
         context.record_call(
@@ -71,6 +73,7 @@ def empty_parameters(context):
 
 
 def wrong_parameters(context):
+    """Pass parameters of wrong numbers, names and types."""
     session = context.shared_session
     text = "INSERT INTO t (k, v) VALUES (%s, %s)"
     named = "INSERT INTO t (k, v) VALUES (%(k)s, %(v)s)"
@@ -115,6 +118,7 @@ def wrong_parameters(context):
 
 
 def second_iteration(context):
+    """Iterate again over results of one and of several pages."""
     session = context.new_session()
     for k in range(10):
         session.execute("INSERT INTO t (k, v) VALUES (%s, 'a')", (k,))
@@ -144,6 +148,7 @@ def second_iteration(context):
 
 
 def sequences_as_text(context):
+    """Write Python sequences into the text of a statement."""
     session = context.shared_session
     for key, values in enumerate(((1, 2), [1, 2], {1, 2}, (), [], set())):
         context.record_call(
@@ -159,6 +164,7 @@ def sequences_as_text(context):
 
 
 def empty_batches(context):
+    """Execute and inspect batches without statements."""
     batch = BatchStatement()
     context.record("bool", bool(batch))
     context.record_call("len", len, batch)
@@ -170,6 +176,7 @@ def empty_batches(context):
 
 
 def missing_keyspaces(context):
+    """Use keyspaces that do not exist, in each way to choose a keyspace."""
     cluster = context.new_cluster()
     context.record_call("connect", cluster.connect, "nosuch")
     try:
@@ -188,6 +195,7 @@ def missing_keyspaces(context):
 
 
 def no_host_left(context):
+    """Execute at consistency levels for which the cluster has too few nodes."""
     session = context.shared_session
     context.record_call(
         "three",
@@ -230,6 +238,7 @@ class _Recording(RetryPolicy):
 
 
 def what_retry_policies_hear(context):
+    """Record the arguments that a retry policy gets, for each of its possible answers."""
     session = context.shared_session
     for name, answer in {
         "rethrow": (RetryPolicy.RETHROW, None),
@@ -251,6 +260,7 @@ def what_retry_policies_hear(context):
 
 
 def time_budgets(context):
+    """Execute with unusual timeouts."""
     session = context.shared_session
     for timeout in (-0.1, 0, 0.0, None, 10, 1e9):
         context.record_call(timeout, session.execute, "SELECT k FROM t", timeout=timeout)
@@ -284,6 +294,7 @@ class _Listener(HostStateListener):
 
 
 def listeners_at_connect(context):
+    """Record what host listeners hear when the cluster connects."""
     listener = _Listener()
     cluster = context.new_cluster()
     context.record_call("register", cluster.register_listener, listener)
@@ -312,6 +323,7 @@ class _ServerWarnings(logging.Handler):
 
 
 def server_warnings(context):
+    """Record the warnings of a count without a partition key, in the future and in the log."""
     session = context.shared_session
     handler = _ServerWarnings()
     logger = logging.getLogger("cassandra")
@@ -336,6 +348,7 @@ def nulls_inside_collections(context):
 
 
 def empty_settings(context):
+    """Pass empty values and None as settings."""
     context.record_call(
         "paging_state",
         lambda: list(context.shared_session.execute("SELECT k FROM t", paging_state=b"")),
@@ -358,6 +371,8 @@ def empty_settings(context):
 
 
 def unknown_user_types(context):
+    """Register a class for a user type that does not exist."""
+
     class Pair:
         pass
 
@@ -372,6 +387,7 @@ def unknown_user_types(context):
 
 
 def default_policies(context):
+    """Record the default policies, and how they can be set beside profiles."""
     cluster = Cluster()
     context.record("balancing", cluster.load_balancing_policy)
     context.record("retry", cluster.default_retry_policy)
@@ -393,6 +409,7 @@ def default_policies(context):
 
 
 def after_shutdown(context):
+    """Use a session after it, or its cluster, was shut down."""
     session = context.new_session()
     prepared = session.prepare("SELECT k FROM t WHERE k = ?")
     session.shutdown()
@@ -411,6 +428,7 @@ def after_shutdown(context):
 
 
 def counters_in_batches(context):
+    """Put counter updates and other writes into batches of each type."""
     session = context.shared_session
     update = session.prepare("UPDATE n SET n = n + ? WHERE k = 1")
     insert = session.prepare("INSERT INTO t (k, v) VALUES (1, ?)")
@@ -427,6 +445,7 @@ def counters_in_batches(context):
 
 
 def prepared_attributes(context):
+    """Record the attributes of prepared and bound statements."""
     session = context.shared_session
     select = session.prepare("SELECT k, v FROM t WHERE k = ?")
     context.record("result", [tuple(column)[2:3] for column in select.result_metadata])
@@ -481,6 +500,7 @@ def booleans(context):
 
 
 def times_as_text(context):
+    """Write times as parameters of simple statements."""
     session = context.shared_session
     zone = datetime.timezone(datetime.timedelta(hours=2))
     for key, value in enumerate(
@@ -509,6 +529,7 @@ def times_as_text(context):
 
 
 def row_factories_of_programs(context):
+    """Use unusual row factories."""
     for name, factory in {
         "none": lambda names, rows: None,
         "generator": lambda names, rows: (row for row in rows),
@@ -540,6 +561,7 @@ def row_factories_of_programs(context):
 
 
 def attributes_of_futures(context):
+    """Record the attributes of response futures."""
     session = context.shared_session
     prepared = session.prepare("SELECT k FROM t WHERE k = ?")
     future = session.execute_async(prepared, (1,))
@@ -565,6 +587,7 @@ def attributes_of_futures(context):
 
 
 def sessions_have(context):
+    """Record the attributes of a session, and which values they accept."""
     session = context.new_session()
     context.record_call("submit", lambda: session.submit(lambda: 5).result(5))
     context.record_call("timeout", lambda: session.default_timeout)
@@ -601,6 +624,7 @@ def sessions_have(context):
 
 
 def already_exists(context):
+    """Record the errors for a table and a keyspace that exist already."""
     session = context.new_session()
     for text in (
         "CREATE TABLE t (k int PRIMARY KEY)",
@@ -615,6 +639,7 @@ def already_exists(context):
 
 
 def errors_of_the_server(context):
+    """Record the errors for wrong statements, executed and prepared."""
     session = context.shared_session
     for text in (
         "SELECT",
@@ -647,6 +672,7 @@ def errors_of_the_server(context):
 
 
 def light_weight_transactions(context):
+    """Execute conditional statements with each row factory."""
     for factory in (None, dict_factory, tuple_factory):
         session = context.new_session()
         if factory:
@@ -676,6 +702,7 @@ def light_weight_transactions(context):
 
 
 def consistency_levels(context):
+    """Execute with each consistency level, and with values that are none."""
     session = context.shared_session
     for level in range(12):
         statement = SimpleStatement("SELECT k FROM t", consistency_level=level)
@@ -710,6 +737,7 @@ def consistency_levels(context):
 
 
 def keyspaces_of_statements(context):
+    """Execute statements that name a keyspace, in a session without one."""
     session = context.new_cluster().connect()
     statement = SimpleStatement("SELECT k FROM t", keyspace=context.keyspace)
     context.record_call("simple", session.execute, statement)
@@ -731,6 +759,7 @@ def keyspaces_of_statements(context):
 
 
 def uuids_and_dates(context):
+    """Write and read timestamps that are given as several Python types."""
     session = context.new_session()
     session.execute(
         "CREATE TABLE IF NOT EXISTS times (k int PRIMARY KEY, ts timestamp, d date, u uuid)"

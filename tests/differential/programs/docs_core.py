@@ -61,6 +61,7 @@ def _users(s, count=3):
 
 
 def getting_started(context):
+    """Read rows by attribute, by unpacking and by index."""
     session = context.shared_session
     _users(session)
     rows = session.execute("SELECT name, age, email FROM users")
@@ -73,6 +74,7 @@ def getting_started(context):
 
 
 def connecting(context):
+    """Connect, switch keyspaces, and use several contact points."""
     cluster = context.new_cluster()
     session = cluster.connect()
     context.record("none", session.keyspace)
@@ -96,6 +98,7 @@ def connecting(context):
 
 
 def positional_parameters(context):
+    """Pass parameters by position, also wrong ones."""
     session = context.shared_session
     context.record_call(
         "many", session.execute, "INSERT INTO users (name, user_id) VALUES (%s, %s)", ("a", 42)
@@ -113,6 +116,7 @@ def positional_parameters(context):
 
 
 def named_parameters(context):
+    """Pass parameters by name, also too few and too many."""
     session = context.shared_session
     text = "INSERT INTO users (name, user_id, age) VALUES (%(name)s, %(id)s, %(age)s)"
     context.record_call("all", session.execute, text, {"name": "a", "id": 1, "age": 2})
@@ -127,6 +131,7 @@ def named_parameters(context):
 
 
 def statements_with_levels(context):
+    """Set consistency levels of simple, prepared and bound statements."""
     session = context.shared_session
     for level in (ConsistencyLevel.ONE, ConsistencyLevel.QUORUM, ConsistencyLevel.ALL):
         query = SimpleStatement(
@@ -142,6 +147,7 @@ def statements_with_levels(context):
 
 
 def asynchronous(context):
+    """Add callbacks and errbacks to futures, before and after their end."""
     session = context.shared_session
     _users(session)
     future = session.execute_async("SELECT * FROM users WHERE user_id = %s", [1])
@@ -174,6 +180,7 @@ def asynchronous(context):
 
 
 def callbacks_of_one_future(context):
+    """Add several callbacks to a future that has ended."""
     session = context.shared_session
     _users(session)
     future = session.execute_async("SELECT name FROM users WHERE user_id = 1")
@@ -187,6 +194,7 @@ def callbacks_of_one_future(context):
 
 
 def prepared_statements(context):
+    """Prepare statements, and bind values by position and by name."""
     session = context.shared_session
     prepared = session.prepare("INSERT INTO users (user_id, name) VALUES (?, ?)")
     for number in range(3):
@@ -214,6 +222,7 @@ def prepared_statements(context):
 
 
 def batches(context):
+    """Execute batches of prepared, bound and simple statements."""
     session = context.shared_session
     insert = session.prepare("INSERT INTO users (user_id, name) VALUES (?, ?)")
     batch = BatchStatement(consistency_level=ConsistencyLevel.QUORUM)
@@ -232,6 +241,7 @@ def batches(context):
 
 
 def batches_with_mixed_levels(context):
+    """Execute batches whose statements have other consistency levels."""
     session = context.shared_session
     prepared = session.prepare("INSERT INTO users (user_id) VALUES (?)")
     prepared.consistency_level = ConsistencyLevel.ALL
@@ -253,6 +263,7 @@ def batches_with_mixed_levels(context):
 
 
 def paging(context):
+    """Read the pages of results in each way, with unusual fetch sizes."""
     session = context.new_session()
     _users(session, 10)
     statement = SimpleStatement("SELECT user_id FROM users", fetch_size=3)
@@ -300,6 +311,7 @@ class _Pages:
 
 
 def paging_by_callbacks(context):
+    """Read all pages of a result by callbacks."""
     session = context.new_session()
     _users(session, 10)
     session.default_fetch_size = 4
@@ -311,6 +323,7 @@ def paging_by_callbacks(context):
 
 
 def row_factories(context):
+    """Read rows with each row factory."""
     for factory in (tuple_factory, named_tuple_factory, dict_factory, ordered_dict_factory):
         session = context.new_session()
         _users(session)
@@ -328,6 +341,7 @@ def row_factories(context):
 
 
 def odd_names_of_columns(context):
+    """Read columns whose names are not Python identifiers."""
     session = context.shared_session
     _users(session)
     for what in (
@@ -359,6 +373,7 @@ def odd_names_of_columns(context):
 
 
 def execution_profiles(context):
+    """Use named, given and cloned execution profiles."""
     node = ExecutionProfile(
         load_balancing_policy=WhiteListRoundRobinPolicy([context.host]),
         row_factory=tuple_factory,
@@ -414,6 +429,8 @@ def profile_defaults(context):
 
 
 def user_types(context):
+    """Write and read user types as classes, tuples and dicts."""
+
     class Address:
         def __init__(self, street, zipcode):
             self.street, self.zipcode = street, zipcode
@@ -452,6 +469,7 @@ def user_types(context):
 
 
 def concurrent(context):
+    """Call `execute_concurrent` with good and bad statements."""
     context.allow_any_order()
     session = context.shared_session
     _users(session)
@@ -496,6 +514,7 @@ def concurrent(context):
 
 
 def concurrent_writes(context):
+    """Write many rows by `execute_concurrent_with_args`."""
     context.allow_any_order()
     session = context.shared_session
     insert = session.prepare("INSERT INTO events (day, at, what) VALUES (?, ?, ?)")
@@ -521,6 +540,7 @@ def concurrent_writes(context):
 
 
 def traces(context):
+    """Record the attributes of query traces."""
     session = context.shared_session
     future = session.execute_async("SELECT * FROM users", trace=True)
     rows = future.result()
@@ -554,6 +574,7 @@ def traces(context):
 
 
 def payloads(context):
+    """Send custom payloads."""
     session = context.shared_session
     context.record_call(
         "execute", session.execute, "SELECT * FROM users", custom_payload={"key": b"value"}
@@ -571,6 +592,7 @@ def payloads(context):
 
 
 def request_listeners(context):
+    """Add and remove a listener for the start of requests."""
     session = context.new_session()
     heard = mock.Mock()
     session.add_request_init_listener(heard, 1, two=2)
@@ -585,6 +607,7 @@ def request_listeners(context):
 
 
 def lightweight(context):
+    """Record `was_applied` for conditional statements and batches."""
     session = context.shared_session
     rows = session.execute("INSERT INTO users (user_id, name) VALUES (1, 'a') IF NOT EXISTS")
     context.record("applied", [rows.was_applied, rows.one()])
@@ -609,6 +632,7 @@ def lightweight(context):
 
 
 def sequences_for_in(context):
+    """Pass sequences for IN."""
     session = context.shared_session
     _users(session)
     for value in (ValueSequence([1, 2]), ValueSequence(), ValueSequence("ab"), (1, 2), [1]):
@@ -628,6 +652,7 @@ def keys_by_replica(context):
 
 
 def policies_of_the_pages(context):
+    """Connect with each load balancing policy."""
     for name, policy in {
         "robin": RoundRobinPolicy(),
         "dc": DCAwareRoundRobinPolicy(local_dc="datacenter1"),
@@ -650,6 +675,7 @@ def policies_of_the_pages(context):
 
 
 def speculation(context):
+    """Execute with speculative executions."""
     policy = ConstantSpeculativeExecutionPolicy(delay=0.5, max_attempts=10)
     session = context.new_cluster(
         execution_profiles={
@@ -664,6 +690,7 @@ def speculation(context):
 
 
 def logins(context):
+    """Log in to a server that requires no login."""
     provider = PlainTextAuthProvider(username="cassandra", password="cassandra")
     context.record_call(
         "without", lambda: context.new_cluster(auth_provider=provider).connect().keyspace
@@ -678,6 +705,7 @@ def logins(context):
 
 
 def reconnection_settings(context):
+    """Connect with each reconnection policy."""
     for policy in (ConstantReconnectionPolicy(1.0), ExponentialReconnectionPolicy(1.0, 10.0)):
         context.record_call(
             type(policy).__name__,
@@ -693,6 +721,7 @@ def reconnection_settings(context):
 
 
 def hosts_of_a_cluster(context):
+    """Record the attributes of hosts and of the cluster metadata."""
     cluster = context.new_session().cluster
     (host,) = cluster.metadata.all_hosts()
     for name in (
@@ -729,6 +758,7 @@ def hosts_of_a_cluster(context):
 
 
 def a_set_of_rows_of_ones_own(context):
+    """Use a `ResultSet` that the application has created."""
     future = mock.Mock(has_more_pages=False)
     rows = ResultSet(future, [1, 2, 3])
     context.record("rows", list(rows))

@@ -255,6 +255,7 @@ NEED_ONE = (
 
 
 def actions(context, seed):
+    """Call random methods of the mapper, and record the instances at the end."""
     _set_up_table(context)
     rng = random.Random(seed)
     actor = _Actions(rng)
@@ -279,6 +280,7 @@ def actions(context, seed):
 
 
 def readings(context, seed):
+    """Read with random filters and options."""
     _set_up_table(context)
     rng = random.Random(seed)
     for p in KEYS:
@@ -346,6 +348,7 @@ def _narrowed(rng, q, kind):
 
 
 def in_batches(context, seed):
+    """Execute random writes in batches."""
     _set_up_table(context)
     rng = random.Random(seed)
     actor = _Actions(rng)

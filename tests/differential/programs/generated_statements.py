@@ -194,6 +194,7 @@ class _Writer:
 
 
 def statements(context, seed):
+    """Execute random writes, and record the rows at the end."""
     rng = random.Random(seed)
     writer = _Writer(context, rng, context.shared_session)
     for step in range(10):
@@ -208,6 +209,7 @@ def statements(context, seed):
 
 
 def fetching(context, seed):
+    """Read random results, each with several random operations."""
     rng = random.Random(seed)
     session = context.new_session()
     row_count = rng.choice([0, 1, 5, 10])

@@ -106,6 +106,7 @@ def updated(context, make):
 
 
 def changed_inside(context, make):
+    """Change collections in place, and delete other columns; then save."""
     for label, instance, name, value in _cases(context, make):
         collection = getattr(instance, name)
         if name == "s" and collection is not None:
@@ -121,6 +122,7 @@ def changed_inside(context, make):
 
 
 def saved_twice(context, make):
+    """Save a value, an empty value, and the first value again."""
     for label, instance, name, value in _cases(context, make):
         setattr(instance, name, value)
         context.record_call(label, lambda: instance.save() is instance)

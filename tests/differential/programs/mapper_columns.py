@@ -48,6 +48,7 @@ _models = {}
 
 
 def _model(context, name, *, keyed=False):
+    """Return a model with one column of a type, which is the key if `keyed`."""
     context.set_up_mapper()
     key = (context.keyspace, name, keyed)
     if key not in _models:
@@ -83,6 +84,7 @@ def converted(context, kind):
 
 
 def attributes(context):
+    """Record the attributes of columns of each type."""
     for name, make in KINDS.items():
         column = make()
         for attribute in (

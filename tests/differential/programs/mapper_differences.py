@@ -47,6 +47,7 @@ def _set_up_model(context, **more):
 
 
 def naive_timestamps(context):
+    """Pass datetimes without a time zone as timestamps of writes."""
     M = _set_up_model(context)
     M.create(p=8, a=1)
     now = datetime.datetime.now()
@@ -63,6 +64,7 @@ def naive_timestamps(context):
 
 
 def nulls_that_were_set(context):
+    """Set columns to null and to empty collections."""
     M = _set_up_model(context)
     for values in (
         {"a": None},
@@ -84,6 +86,7 @@ def nulls_that_were_set(context):
 
 
 def instances_in_batches(context):
+    """Write instances in batches, and use the instances afterwards."""
     M = _set_up_model(context)
     batch = BatchQuery()
     instance = M.batch(batch).create(p=1, a=1)
@@ -138,6 +141,7 @@ class Json(columns.Text):
 
 
 def columns_of_programs(context):
+    """Use column classes that the application has defined."""
     context.set_up_mapper()
 
     class E(Model):
@@ -158,6 +162,7 @@ def columns_of_programs(context):
 
 
 def sets_that_are_assigned(context):
+    """Assign a set that another writer has changed in the meantime."""
     M = _set_up_model(context)
     for way in ("assign", "update", "add", "create"):
         instance = M.create(p=1)
@@ -176,6 +181,7 @@ def sets_that_are_assigned(context):
 
 
 def conditions_that_fail(context):
+    """Delete rows of a named table under conditions."""
     context.set_up_mapper()
     connection.get_session().execute(
         f"CREATE TABLE {context.keyspace}.named (p int PRIMARY KEY, v int)"
@@ -188,6 +194,7 @@ def conditions_that_fail(context):
 
 
 def values_of_batches(context):
+    """Change an instance after it was added to a batch."""
     M = _set_up_model(context)
     batch = BatchQuery()
     instance = M(p=1, a=1, s={1}, l=[1], m={1: 1})
@@ -219,6 +226,7 @@ def keys(context):
 
 
 def iterables(context):
+    """Assign several kinds of iterables to list and set columns."""
     M = _set_up_model(context)
     for name, value in {
         "range": range(3),
@@ -257,6 +265,7 @@ def statements_of_the_connection(context):
 
 
 def types_that_grow(context):
+    """Add a field to a user type."""
     context.set_up_mapper()
 
     def make(**more):
@@ -289,6 +298,7 @@ def dates_before_1970(context):
 
 
 def small_ones(context):
+    """Call rarely used parts of the mapper."""
     M = _set_up_model(context)
     context.record_call("batch type", lambda: BatchQuery("unlogged").execute())
     context.record_call("timestamp", lambda: BatchQuery(timestamp="x").execute())

@@ -58,6 +58,7 @@ def _event():
 
 
 def getting_started(context):
+    """Create, count, filter and get instances."""
     context.set_up_mapper()
     Person = _person()
     context.record_call("sync", sync_table, Person)
@@ -75,6 +76,7 @@ def getting_started(context):
 
 
 def instances(context):
+    """Use an instance as a mapping, change it, and compare it."""
     context.set_up_mapper()
     Person = _person()
     sync_table(Person)
@@ -211,6 +213,7 @@ def definitions(context):
 
 
 def options(context):
+    """Create and change a table with options."""
     context.set_up_mapper()
 
     class Opted(Model):
@@ -230,6 +233,7 @@ def options(context):
 
 
 def changed_tables(context):
+    """Synchronize a table whose model has changed."""
     context.set_up_mapper()
 
     def model(**more):
@@ -256,6 +260,7 @@ def changed_tables(context):
 
 
 def filters(context):
+    """Read with each kind of filter, order and slice."""
     context.set_up_mapper()
     Event = _event()
     sync_table(Event)
@@ -330,6 +335,7 @@ def filters(context):
 
 
 def what_querysets_give(context):
+    """Read some of the columns of rows."""
     context.set_up_mapper()
     Event = _event()
     sync_table(Event)
@@ -359,6 +365,7 @@ def what_querysets_give(context):
 
 
 def updates(context):
+    """Update rows with each kind of change."""
     context.set_up_mapper()
     Event = _event()
     sync_table(Event)
@@ -403,6 +410,7 @@ def updates(context):
 
 
 def conditions(context):
+    """Write under conditions."""
     context.set_up_mapper()
     Person = _person()
     sync_table(Person)
@@ -437,6 +445,7 @@ def conditions(context):
 
 
 def times_of_writes(context):
+    """Write with a TTL or a timestamp."""
     context.set_up_mapper()
     Person = _person()
     sync_table(Person)
@@ -466,6 +475,7 @@ def times_of_writes(context):
 
 
 def batches(context):
+    """Write in batches of each kind."""
     context.set_up_mapper()
     Person = _person()
     sync_table(Person)
@@ -525,6 +535,7 @@ def _conditional(Person):
 
 
 def counters(context):
+    """Change counter columns."""
     context.set_up_mapper()
 
     class Hits(Model):
@@ -551,6 +562,7 @@ def counters(context):
 
 
 def user_types(context):
+    """Write and read user types."""
     context.set_up_mapper()
 
     class Address(UserType):
@@ -609,6 +621,7 @@ def user_types(context):
 
 
 def polymorphism(context):
+    """Read instances of several classes from one table."""
     context.set_up_mapper()
 
     class Pet(Model):
@@ -639,6 +652,7 @@ def polymorphism(context):
 
 
 def inheritance(context):
+    """Use models that inherit from an abstract model."""
     context.set_up_mapper()
 
     class Base(Model):
@@ -664,6 +678,7 @@ def inheritance(context):
 
 
 def named_tables(context):
+    """Read and write a table without a model."""
     context.set_up_mapper()
     session = connection.get_session()
     session.execute(
@@ -689,6 +704,7 @@ def named_tables(context):
 
 
 def contexts(context):
+    """Use a model in another keyspace."""
     context.set_up_mapper()
     Person = _person()
     sync_table(Person)
@@ -715,6 +731,7 @@ def contexts(context):
 
 
 def connections(context):
+    """Use several named connections."""
     mapper_connection = context.set_up_mapper()
     Person = _person()
     sync_table(Person)
@@ -771,6 +788,8 @@ def connections(context):
 
 
 def validation(context):
+    """Save instances whose values are not valid."""
+
     class Checked(Model):
         id = columns.Integer(primary_key=True)
         short = columns.Text(max_length=3)
@@ -806,6 +825,7 @@ def validation(context):
 
 
 def values_of_columns(context):
+    """Write and read a column of each type."""
     context.set_up_mapper()
     unique_id = uuid.UUID(int=7)
 

@@ -165,6 +165,7 @@ def _record_metadata(context, cluster):
 
 
 def made(context, name):
+    """Create a schema, and record its metadata."""
     session = context.new_cluster().connect()
     _make(session, context.keyspace, name)
     _record_metadata(context, session.cluster)
@@ -179,6 +180,7 @@ def made(context, name):
 
 
 def refreshed(context):
+    """Read the schema only when the application asks for it."""
     cluster = context.new_cluster(schema_metadata_enabled=False)
     session = cluster.connect()
     _make(session, context.keyspace, "types")
@@ -197,6 +199,7 @@ def refreshed(context):
 
 
 def futures_of_changes(context):
+    """Change a table, and use a statement that was prepared before."""
     session = context.new_cluster().connect(context.keyspace)
     future = session.execute_async("CREATE TABLE t (k int PRIMARY KEY)")
     context.record("rows", list(future.result()))
@@ -218,6 +221,7 @@ def futures_of_changes(context):
 
 
 def made_by_hand(context):
+    """Use metadata objects without a connection."""
     table = TableMetadata("ks", "t")
     context.record_call(
         "empty", lambda: [table.name, table.keyspace_name, table.columns, table.options]

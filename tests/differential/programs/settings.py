@@ -97,6 +97,7 @@ def wrong_kinds(context, name):
 
 
 def used_settings(context):
+    """Connect with settings, and record the protocol version and the schema."""
     for label, settings in {
         "timeouts": {"connect_timeout": 10, "control_connection_timeout": 5},
         "no timeouts": {"connect_timeout": None, "control_connection_timeout": None},
@@ -122,6 +123,7 @@ def used_settings(context):
 
 
 def statements(context):
+    """Record the attributes of statements, and which values they accept."""
     for kind in (Statement, SimpleStatement, BatchStatement):
         arguments = ("x",) if kind is SimpleStatement else ()
         statement = kind(*arguments)
@@ -169,6 +171,7 @@ def statements(context):
 
 
 def profiles(context):
+    """Create execution profiles with unusual values."""
     for label, settings in {
         "nothing": {},
         "timeout": {"request_timeout": -1},
@@ -206,6 +209,7 @@ def _hosts(count=4):
 
 
 def balancing(context):
+    """Record the query plans of policies while hosts come and go."""
     hosts = _hosts()
     for index, host in enumerate(hosts):
         host.set_location_info(f"dc{index % 2}", "r")
@@ -256,6 +260,7 @@ def balancing(context):
 
 
 def retrying(context):
+    """Record the decisions of retry policies."""
     for kind in (
         "RetryPolicy",
         "FallthroughRetryPolicy",
@@ -318,6 +323,7 @@ def retrying(context):
 
 
 def reconnecting(context):
+    """Record the schedules of reconnection policies."""
     for name, make in {
         "constant": lambda: ConstantReconnectionPolicy(1.5, 3),
         "endless": lambda: ConstantReconnectionPolicy(2.0, None),
@@ -352,6 +358,7 @@ def reconnecting(context):
 
 
 def speculating(context):
+    """Record the plans of speculative execution policies."""
     policy = ConstantSpeculativeExecutionPolicy(0.5, 2)
     plan = policy.new_plan("ks", Statement())
     context.record("plan", [plan.next_execution(None) for _ in range(4)])
@@ -366,6 +373,7 @@ def speculating(context):
 
 
 def hosts_and_endpoints(context):
+    """Record the attributes of hosts and end points."""
     endpoint, same, other = (
         DefaultEndPoint("10.0.0.1", 9042),
         DefaultEndPoint("10.0.0.1", 9042),
@@ -421,6 +429,7 @@ def hosts_and_endpoints(context):
 
 
 def versions_of_the_protocol(context):
+    """Record what `ProtocolVersion` says about each version."""
     context.record(
         "lower", [ProtocolVersion.get_lower_supported(version) for version in (66, 65, 6, 5, 4)]
     )
@@ -455,6 +464,7 @@ def versions_of_the_protocol(context):
 
 
 def contact_points(context):
+    """Pass contact points of several types."""
     for label, points in {
         "tuple with port": [("127.0.0.1", 9999)],
         "mixed": ["127.0.0.1", ("127.0.0.2", 1)],
@@ -480,6 +490,7 @@ def contact_points(context):
 
 
 def authentication(context):
+    """Record the responses of the plain text provider."""
     for credentials in (("a", "b"), ("", ""), (None, None), ("ä", "ö"), (5, 6)):
         provider = context.record_call(f"{credentials}", PlainTextAuthProvider, *credentials)
         context.record_call(

@@ -82,6 +82,7 @@ ODD = {
 
 
 def encoding(context):
+    """Write unusual values into the text of a statement."""
     encoder = Encoder()
     for name, value in ODD.items():
         context.record_call(name, encoder.cql_encode_all_types, value)
@@ -98,6 +99,7 @@ def encoding(context):
 
 
 def encoders_of_programs(context):
+    """Replace functions in the mapping of an encoder."""
     encoder = Encoder()
     encoder.mapping[tuple] = encoder.cql_encode_tuple
     encoder.mapping[int] = lambda value: f"int:{value}"
@@ -108,6 +110,7 @@ def encoders_of_programs(context):
 
 
 def interpolation(context):
+    """Bind parameters into the text of a statement."""
     for text, parameters in (
         ("%s", (1,)),
         ("%s %s", (1, "a")),
@@ -135,6 +138,7 @@ def interpolation(context):
 
 
 def temporal(context):
+    """Create and compare `Date`, `Time` and `Duration`."""
     for value in (
         0,
         5,
@@ -210,6 +214,7 @@ def temporal(context):
 
 
 def times(context):
+    """Convert between timestamps, datetimes and version 1 UUIDs."""
     for value in (
         0,
         1,
@@ -251,6 +256,7 @@ def times(context):
 
 
 def sorted_sets(context):
+    """Call each method of `SortedSet`."""
     values, other = util.sortedset([3, 1, 2, 1]), util.SortedSet([2, 3, 4])
     calls = {
         "self": lambda: values,
@@ -304,6 +310,7 @@ def sorted_sets(context):
 
 
 def ordered_maps(context):
+    """Call each method of `OrderedMap`."""
     mapping = util.OrderedMap([("b", 2), ("a", 1)])
     calls = {
         "self": lambda: mapping,
@@ -338,6 +345,7 @@ def ordered_maps(context):
 
 
 def geometry(context):
+    """Create and compare the geometric types."""
     shapes = {
         "point": lambda: util.Point(1, 2.5),
         "default": lambda: util.Point(),
@@ -362,6 +370,7 @@ def geometry(context):
 
 
 def ranges(context):
+    """Create date ranges of each precision."""
     bound, precision = util.DateRangeBound, util.DateRangePrecision
     when = datetime.datetime(2020, 5, 6, 7, 8, 9, 123456)
     for name in sorted(precision.PRECISIONS):
@@ -384,6 +393,7 @@ def ranges(context):
 
 
 def versions(context):
+    """Parse and compare version numbers."""
     for left in (
         "1.0",
         "3.11.4",
@@ -448,6 +458,7 @@ NAMES = (
 
 
 def names_of_types(context):
+    """Look up types by the names of their Java classes."""
     for name in NAMES:
         kind = context.record_call(name, cqltypes.lookup_casstype, name)
         if kind is not None:
@@ -507,6 +518,7 @@ EACH = {"coding": list(CODED), "decoding": list(CODED)}
 
 
 def coding(context, name):
+    """Serialize and deserialize values of one type in each protocol version."""
     kind = cqltypes.lookup_casstype(name)
     for value in CODED[name]:
         for version in (3, 4, 5):
@@ -517,6 +529,7 @@ def coding(context, name):
 
 
 def decoding(context, name):
+    """Deserialize bytes that are wrong for most types."""
     kind = cqltypes.lookup_casstype(name)
     for data in (
         None,
@@ -536,6 +549,7 @@ def decoding(context, name):
 
 
 def packing(context):
+    """Pack and unpack integers."""
     for value in (0, 1, -1, 127, 128, 255, -128, -129, 2**31, 2**63, -(2**63), 2**100):
         context.record_call(f"varint {value}", marshal.varint_pack, value)
         context.record_call(f"zig {value}", marshal.encode_zig_zag, value)
@@ -551,6 +565,7 @@ def packing(context):
 
 
 def tokens(context):
+    """Compute and compare tokens."""
     for key in (b"", b"a", b"\0\0\0\1", b"\xff" * 17, b"x" * 31, "text"):
         for name in ("Murmur3Token", "MD5Token", "BytesToken"):
             kind = getattr(metadata, name)
@@ -580,6 +595,7 @@ def tokens(context):
 
 
 def quoting(context):
+    """Quote names and values for CQL."""
     for name in (
         "abc",
         "Abc",
@@ -609,6 +625,7 @@ def quoting(context):
 
 
 def replication(context):
+    """Create replication strategies from the options of keyspaces."""
     for name, options in (
         ("SimpleStrategy", {"replication_factor": "3"}),
         ("SimpleStrategy", {}),
@@ -643,6 +660,7 @@ def replication(context):
 
 
 def clocks(context):
+    """Record the timestamps of the monotonic generator."""
     generator = MonotonicTimestampGenerator()
     for now, last in ((10, 5), (5, 10), (7, 7), (0, 0)):
         context.record_call(f"{now} {last}", generator._next_timestamp, now, last)
