@@ -493,6 +493,7 @@ class Clients:
         await self.prepared(user, (INSERT, SELECT, COUNT)[event.parameter % 3])
 
     async def do_prepare_all(self, user: User, event: PlannedEvent) -> None:
+        """Prepare all statements of a session again."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=False)
         try:
             statements = await user.session.prepare_all([INSERT, SELECT, COUNT])

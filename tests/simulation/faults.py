@@ -388,6 +388,10 @@ class Faults:
     async def _peers(
         self, event: PlannedEvent, change: Callable[[Any, list[Any]], list[Any]]
     ) -> None:
+        """Give a node other peers in its system.peers for a while.
+
+        :param change: gets the node and its peers, and returns the new peers.
+        """
         node = self.node(event)
         node.peers = change(node, list(node.peers))
         self.simulation.fake.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)

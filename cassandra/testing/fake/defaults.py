@@ -79,6 +79,7 @@ class DefaultAnswers:
         return message(Opcode.AUTH_SUCCESS, long_bytes(None))
 
     def _on_register(self, request: Request) -> Message:
+        """Register the connection for events, if the node knows their types."""
         allowed_types = set(EVENTS)
         if self.has_client_routes:
             allowed_types.add(ROUTES_EVENT)
@@ -95,6 +96,7 @@ class DefaultAnswers:
         return message(Opcode.READY, b"")
 
     def _on_query(self, request: Request) -> Message:
+        """Answer a statement that no prime matches: USE, or a query of a system table."""
         text = request.query or ""
         use_match = _USE.match(text)
         if use_match is not None:

@@ -76,6 +76,7 @@ class KeyspacesNode(FakeNode):
         token = request.token or b""
         if not self._sigv4:
             return super()._on_auth_response(request)
+        # The client names the mechanism first, and then signs the nonce of the challenge.
         if token == _SIGV4:
             return message(Opcode.AUTH_CHALLENGE, long_bytes(b"nonce=" + b"0" * 32))
         if not all(part in token for part in (b"signature=", b"access_key=", b"amzdate=")):

@@ -286,6 +286,7 @@ def types_that_grow(context):
 
 
 def dates_before_1970(context):
+    """Use a key that is a datetime before 1970."""
     context.set_up_mapper()
 
     class T(Model):

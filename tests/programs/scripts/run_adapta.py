@@ -57,6 +57,7 @@ def print_table(client: VanillaCassandraClient) -> None:
 
 
 def write(client: VanillaCassandraClient) -> None:
+    """Write rows in each way that adapta has, and print one."""
     client.create_table(Reading, "reading", KEYSPACE)
     for number in range(5):
         client.upsert_entity(reading(number), keyspace=KEYSPACE, table_name="reading")
@@ -68,6 +69,7 @@ def write(client: VanillaCassandraClient) -> None:
 
 
 def print_entities(client: VanillaCassandraClient) -> None:
+    """Read entities by filters and by queries, and print them."""
     sensor, number = FilterField("sensor"), FilterField("number")
     filters = (
         [{"sensor": "s0"}, {"sensor": "s1"}],
