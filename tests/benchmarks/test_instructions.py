@@ -53,7 +53,7 @@ def test_startup_instructions_cancel_out() -> None:
 
 
 def test_a_recursive_function_has_the_sum_of_its_lines() -> None:
-    assert instructions.costs(ANNOTATED) == {
+    assert instructions.instructions_by_function(ANNOTATED) == {
         "_PyEval_EvalFrameDefault": 7_000,
         "__pyx_f_start": 2_000,
     }

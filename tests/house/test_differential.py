@@ -202,7 +202,7 @@ def test_the_recorder_reads_a_query() -> None:
 def test_the_recorder_shows_the_cql_of_a_prepared_statement() -> None:
     requests = Requests()
     assert requests.read(4, 0, 9, 0x09, text("INSERT")) == "PREPARE | INSERT"
-    requests.answered(0, 9, 0x08, struct.pack(">iH", 4, 2) + b"id")
+    requests.note_response(0, 9, 0x08, struct.pack(">iH", 4, 2) + b"id")
     body = struct.pack(">H", 2) + b"id" + struct.pack(">HB", 1, 0x01) + struct.pack(">Hi", 1, -2)
     assert requests.read(4, 0, 1, 0x0A, body) == "EXECUTE cl=ONE values=[unset] | INSERT"
 
