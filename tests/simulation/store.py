@@ -457,5 +457,5 @@ class ScyllaStoreNode(_Stored, ScyllaNode):
 
     def _answer(self, request: Request) -> None:
         if request.opcode == Opcode.EXECUTE:
-            self._count(request)
+            self._count_arrival(request)
         _Stored._answer(self, request)
