@@ -11,6 +11,12 @@ cdef inline bytes exact_bytes(object value, str what):
     return <bytes> value
 
 
+# Returns the bytes of any object with a buffer. (`bytes(value)` would make zeros of a number: as
+# many as it says, which may be all the memory that there is.)
+cdef inline bytes bytes_of(object value):
+    return <bytes> value if isinstance(value, bytes) else bytes(memoryview(value))
+
+
 # Returns the error of an object that contains addresses or is in use by other objects, so that it
 # cannot be copied or pickled. Python itself would raise it too, but not for a subclass, and not in
 # every pickle protocol.

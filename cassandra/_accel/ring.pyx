@@ -8,7 +8,7 @@ on a thousand nodes with 256 tokens takes a few megabytes.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport (
@@ -24,7 +24,7 @@ from libc.stdint cimport (
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcmp, memset
 
-from cassandra._accel.checks cimport unpicklable
+from cassandra._accel.checks cimport bytes_of, unpicklable
 from cassandra._accel.murmur3 cimport murmur3_of
 
 from operator import index as _index
@@ -80,7 +80,7 @@ def _murmur3(data):
 
 def token_of(key):
     """Return the Murmur3Partitioner's token of a serialized partition key."""
-    return _token_of(key if PyBytes_Check(key) else bytes(key))
+    return _token_of(bytes_of(key))
 
 
 cdef int _check_count(Py_ssize_t hosts) except -1:
@@ -205,7 +205,7 @@ cdef class TokenRing:
 
     def position_of(self, key):
         """Return the same position for the token of a serialized partition key."""
-        return self._position(_token_of(key if PyBytes_Check(key) else bytes(key)))
+        return self._position(_token_of(bytes_of(key)))
 
     def tokens(self):
         """Return all tokens in ascending order."""
@@ -285,7 +285,7 @@ cdef class ReplicaMap:
         """Return the position on the ring that a serialized key belongs to."""
         cdef Py_ssize_t position
         if self._own is not None:
-            return self._own._position(_token_of(<bytes> key if PyBytes_Check(key) else bytes(key)))
+            return self._own._position(_token_of(bytes_of(key)))
         position = self._ring.position_of(key)
         if position < 0:
             raise IndexError(f"there is no place {position} on a ring")

@@ -19,7 +19,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
 from cassandra._accel.bind cimport ValuesBlock
-from cassandra._accel.checks cimport unpicklable
+from cassandra._accel.checks cimport bytes_of, unpicklable
 from cassandra._accel.fields cimport BoundBase, PreparedBase, value_of, with_fields
 from cassandra._accel.ring cimport NOBODY, token_at
 from cassandra._accel.threads cimport add, load, store
@@ -378,7 +378,7 @@ cdef class TabletMap:
 
         Hosts that are not known are left out.
         """
-        cdef bytes key_bytes = key if PyBytes_Check(key) else bytes(key)
+        cdef bytes key_bytes = bytes_of(key)
         cdef Py_ssize_t index = 0
         cdef Chunk chunk = self._row(
             keyspace,
@@ -464,7 +464,7 @@ cdef class TabletMap:
         """
         if payload is None:
             return False
-        return self._learn(keyspace, table, payload if PyBytes_Check(payload) else bytes(payload))
+        return self._learn(keyspace, table, bytes_of(payload))
 
     cdef bint _learn(self, keyspace, table, bytes payload) except -1:
         cdef TabletFields tablet

@@ -72,6 +72,16 @@ def test_an_empty_ring_has_no_replicas(twins: Twins) -> None:
         assert twins.plans.Router(replica_map, [], 1).route(b"key", True) == ((), 0)
 
 
+@pytest.mark.parametrize("key", [3, "key", None, [1, 2]])
+def test_a_key_must_be_bytes(twins: Twins, key: Any) -> None:
+    """A number is refused, too, although ``bytes(3)`` is three zeros."""
+    ring = twins.ring.TokenRing([["1"]])
+    replica_map = twins.ring.simple_map(ring, ["host"], 1, 1)
+    for method in (ring.position_of, replica_map.position_of, replica_map.of_key):
+        with pytest.raises(TypeError, match="bytes-like object is required"):
+            method(key)
+
+
 def test_the_first_of_two_hosts_with_the_same_token_owns_it(twins: Twins) -> None:
     ring = twins.ring.TokenRing([["1"], ["1", "2"]])
     assert (ring.tokens(), ring.owners()) == ([1, 2], [0, 1])
