@@ -67,8 +67,8 @@ def test_named_tuples_and_mappings_are_bound_by_name(binder: Binder) -> None:
 
 
 def test_rows_with_missing_or_unknown_columns_fail(binder: Binder) -> None:
-    WideRow = collections.namedtuple("extra", "p c s r x")
-    PartialRow = collections.namedtuple("part", "p s r")
+    WideRow = collections.namedtuple("WideRow", "p c s r x")
+    PartialRow = collections.namedtuple("PartialRow", "p s r")
     result = bound(
         binder,
         ("a", 1),

@@ -67,7 +67,7 @@ def test_positions_of_columns() -> None:
 
 def test_names_of_rows() -> None:
     """Mappings and named tuples have names, and other sequences have none."""
-    Point = collections.namedtuple("point", "y x")
+    Point = collections.namedtuple("Point", "y x")
     assert values_by_name({"id": 1, 2: 3}) == {"id": 1, "2": 3}
     assert values_by_name(Point(1, 2)) == {"y": 1, "x": 2}
     assert values_by_name((1, 2)) is values_by_name([1, 2]) is values_by_name("ab") is None

@@ -158,9 +158,8 @@ def test_decrypting_with_a_wrong_key_fails() -> None:
     ):
         # The initialization vector is fixed, because with a random one, the padding of the wrong
         # plaintext may be right by chance.
-        writer: Policy = (
-            policy_class() if policy_class is AESGCMColumnEncryptionPolicy else policy_class(IV)
-        )  # type: ignore[call-arg]
+        arguments: tuple[Any, ...] = () if policy_class is AESGCMColumnEncryptionPolicy else (IV,)
+        writer: Policy = policy_class(*arguments)
         reader: Policy = policy_class()
         writer.add_column(COLUMN, KEY, "int")
         reader.add_column(COLUMN, OTHER_KEY, "int")

@@ -52,11 +52,11 @@ def test_a_key_belongs_to_the_first_token_that_is_not_less(twins: Twins) -> None
 def test_positions_are_found_however_tokens_are_spread(
     tokens: list[int], other_tokens: list[int]
 ) -> None:
-    listed = sorted(set(tokens))
-    for lane in LANES:
-        ring = _impl.twin("ring", lane).TokenRing([map(str, tokens)])
+    sorted_tokens = sorted(set(tokens))
+    for implementation in LANES:
+        ring = _impl.twin("ring", implementation).TokenRing([map(str, tokens)])
         for token in (*other_tokens, *tokens, INT64_MIN, INT64_MAX):
-            assert ring.position(token) == bisect_left(listed, token) % len(listed)
+            assert ring.position(token) == bisect_left(sorted_tokens, token) % len(sorted_tokens)
 
 
 def test_an_empty_ring_has_no_replicas(twins: Twins) -> None:
@@ -69,6 +69,7 @@ def test_an_empty_ring_has_no_replicas(twins: Twins) -> None:
     ):
         assert replica_map.of_key(b"key") == ()
         assert replica_map.sets() == 0
+        # A router returns the replicas and how many of them are in the nearest tier.
         assert twins.plans.Router(replica_map, [], 1).route(b"key", True) == ((), 0)
 
 
@@ -116,10 +117,10 @@ def test_simple_strategy_takes_the_next_hosts(twins: Twins) -> None:
         (0, 2, 1),
         (2, 0, 1),
     ]
-    placed = twins.ring.simple_map(ring, "abc", 2, 2)
-    assert placed.at(3) == ("c", "a")
-    assert placed.of_token(11) == ("a", "c")
-    assert placed.hosts() == ("a", "b", "c")
+    replica_map = twins.ring.simple_map(ring, "abc", 2, 2)
+    assert replica_map.at(3) == ("c", "a")
+    assert replica_map.of_token(11) == ("a", "c")
+    assert replica_map.hosts() == ("a", "b", "c")
 
 
 def test_transient_replicas_are_left_out(twins: Twins) -> None:
@@ -168,6 +169,7 @@ def test_network_topology_counts_in_each_data_centre(twins: Twins) -> None:
         ring, "abcde", [0, 0, 1, 1, 2], [0, 1, 2, 2, 3], [(2, 2), (1, 1), (0, 0)]
     )
     assert rows(replica_map, 5) == [(0, 2, 1), (2, 1, 0), (1, 3, 0), (1, 3, 0), (3, 0, 1)]
+    # Two of the five tokens have the same replicas.
     assert replica_map.sets() == 4
 
 
@@ -195,37 +197,42 @@ def naive_network(
 ) -> list[tuple[int, ...]]:
     """Compute NetworkTopologyStrategy as its documentation describes it, without optimizations."""
     replicas = []
-    on_ring = set(owners)
-    for start in range(len(owners)):
-        lap = list(dict.fromkeys(owners[start:] + owners[:start]))
-        full: list[int] = []
-        for number, (wanted_full, total) in enumerate(factors):
-            here = [host for host in lap if datacenters[host] == number]
-            rack_count = len({racks[host] for host in on_ring if datacenters[host] == number})
-            size = min(total, len(here))
-            repeats = total - rack_count
+    hosts_on_ring = set(owners)
+    for position in range(len(owners)):
+        hosts_in_ring_order = list(dict.fromkeys(owners[position:] + owners[:position]))
+        full_replicas: list[int] = []
+        for datacenter, (wanted_full, total) in enumerate(factors):
+            hosts_in_datacenter = [
+                host for host in hosts_in_ring_order if datacenters[host] == datacenter
+            ]
+            rack_count = len(
+                {racks[host] for host in hosts_on_ring if datacenters[host] == datacenter}
+            )
+            replica_count = min(total, len(hosts_in_datacenter))
+            repeats_left = total - rack_count
             chosen: list[int] = []
-            for host in here:
-                if len(chosen) == size:
+            for host in hosts_in_datacenter:
+                if len(chosen) == replica_count:
                     break
                 if racks[host] in {racks[other] for other in chosen}:
-                    if repeats <= 0:
+                    if repeats_left <= 0:
                         continue
-                    repeats -= 1
+                    repeats_left -= 1
                 chosen.append(host)
-            transient = max(total - wanted_full - (total - size), 0)
-            full += chosen[: size - transient]
-        replicas.append(tuple(sorted(full, key=lap.index)))
+            transient = max(total - wanted_full - (total - replica_count), 0)
+            full_replicas += chosen[: replica_count - transient]
+        replicas.append(tuple(sorted(full_replicas, key=hosts_in_ring_order.index)))
     return replicas
 
 
 @st.composite
 def clusters(draw: Any) -> tuple[list[int], list[int], list[int], list[tuple[int, int]]]:
     """Draw the owners of tokens, the data centre and rack of each host, and replication factors."""
-    hosts = draw(st.integers(1, 9))
-    owners = draw(st.lists(st.integers(0, hosts - 1), min_size=1, max_size=40))
-    datacenters = draw(st.lists(st.integers(-1, 2), min_size=hosts, max_size=hosts))
+    host_count = draw(st.integers(1, 9))
+    owners = draw(st.lists(st.integers(0, host_count - 1), min_size=1, max_size=40))
+    datacenters = draw(st.lists(st.integers(-1, 2), min_size=host_count, max_size=host_count))
     racks = [max(datacenter, 0) * 4 + draw(st.integers(0, 3)) for datacenter in datacenters]
+    # Pairs of the numbers of full replicas and of all replicas for each data centre.
     factors = []
     for _ in range(3):
         total = draw(st.integers(0, 6))
@@ -237,28 +244,32 @@ def clusters(draw: Any) -> tuple[list[int], list[int], list[int], list[tuple[int
 def test_network_topology_equals_the_naive_result(cluster: Any) -> None:
     owners, datacenters, racks, factors = cluster
     expected = naive_network(owners, datacenters, racks, factors)
-    for lane in LANES:
-        twins = Twins(lane)
+    for implementation in LANES:
+        twins = Twins(implementation)
         ring = ring_of(twins, owners, len(datacenters))
         replica_map = twins.ring.network_map(
             ring, range(len(datacenters)), datacenters, racks, factors
         )
-        assert rows(replica_map, len(owners)) == expected, lane
+        assert rows(replica_map, len(owners)) == expected, implementation
         assert replica_map.sets() == len(set(expected))
 
 
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=40), st.integers(0, 10), st.integers(0, 10))
-def test_simple_strategy_equals_the_naive_result(owners: list[int], full: int, more: int) -> None:
+def test_simple_strategy_equals_the_naive_result(
+    owners: list[int], full: int, transient: int
+) -> None:
     expected = [
-        tuple(dict.fromkeys(owners[start:] + owners[:start]))[: min(full + more, len(set(owners)))][
-            :full
-        ]
-        for start in range(len(owners))
+        tuple(dict.fromkeys(owners[position:] + owners[:position]))[
+            : min(full + transient, len(set(owners)))
+        ][:full]
+        for position in range(len(owners))
     ]
-    for lane in LANES:
-        twins = Twins(lane)
-        replica_map = twins.ring.simple_map(ring_of(twins, owners, 9), range(9), full, full + more)
-        assert rows(replica_map, len(owners)) == expected, lane
+    for implementation in LANES:
+        twins = Twins(implementation)
+        replica_map = twins.ring.simple_map(
+            ring_of(twins, owners, 9), range(9), full, full + transient
+        )
+        assert rows(replica_map, len(owners)) == expected, implementation
 
 
 @given(
@@ -270,14 +281,14 @@ def test_simple_strategy_equals_the_naive_result(owners: list[int], full: int, m
     st.integers(0, (1 << 64) - 1),
 )
 def test_both_implementations_agree(
-    texts: list[list[str]], keys: list[bytes], tiers: list[int], seed: int
+    tokens_by_host: list[list[str]], keys: list[bytes], tiers: list[int], seed: int
 ) -> None:
     outcomes = []
-    for lane in LANES:
-        twin, plans = _impl.twin("ring", lane), _impl.twin("plans", lane)
-        ring = twin.TokenRing(texts)
-        hosts = [f"h{number}" for number in range(len(texts))]
-        replica_map = twin.simple_map(ring, hosts, 4, 4)
+    for implementation in LANES:
+        ring_module, plans = _impl.twin("ring", implementation), _impl.twin("plans", implementation)
+        ring = ring_module.TokenRing(tokens_by_host)
+        hosts = [f"h{number}" for number in range(len(tokens_by_host))]
+        replica_map = ring_module.simple_map(ring, hosts, 4, 4)
         router = plans.Router(replica_map, tiers[: len(hosts)], seed)
         outcomes.append(
             (
@@ -285,7 +296,7 @@ def test_both_implementations_agree(
                 ring.owners(),
                 [ring.position_of(key) for key in keys],
                 [replica_map.of_key(key) for key in keys],
-                [replica_map.of_token(twin.token_of(key)) for key in keys],
+                [replica_map.of_token(ring_module.token_of(key)) for key in keys],
                 [router.route(key, shuffle) for key in keys for shuffle in (True, False)],
             )
         )
