@@ -26,7 +26,7 @@ from cassandra.engine.control.route_watch import RouteWatch
 from cassandra.engine.endpoint import EndPoint
 from cassandra.engine.environment import environment_of
 from cassandra.engine.handshake import Connector
-from cassandra.engine.heartbeats import beat
+from cassandra.engine.heartbeats import Heartbeats, is_silent
 from cassandra.engine.hosts.endpoint_resolver import EndpointResolver
 from cassandra.engine.hosts.node_list import NodeListReader
 from cassandra.engine.hosts.status_events import StatusEvents
@@ -132,6 +132,12 @@ class Core(Observers):
         self.preparer = Preparer(
             settings, metadata, self.sessions, self.internal_queries.send, self.spawn, server=self
         )
+        self.heartbeats = Heartbeats(
+            self._connections,
+            self.spawn,
+            settings.idle_heartbeat_interval,
+            settings.idle_heartbeat_timeout,
+        )
         self.policies.attach(settings.reconnection_policy)
         # Create the control connection last: the parts above only look it up when they need it.
         self._routes = self._new_route_watch()
@@ -205,6 +211,7 @@ class Core(Observers):
         self.control.on_adopted = self._on_control_adopted
         self.hosts.on_host_up = self.control.on_host_up
         self.hosts.prepare_on = self.preparer.prepare_all_on
+        self.hosts.on_doubt = self.heartbeats.check
 
     @property
     def protocol_version(self) -> int:
@@ -229,10 +236,7 @@ class Core(Observers):
         except BaseException:
             await self.close()
             raise
-        interval = self.settings.idle_heartbeat_interval
-        # An interval of None or 0 disables heartbeats.
-        if interval:
-            self.spawn(beat(self._connections, interval, self.settings.idle_heartbeat_timeout))
+        self.heartbeats.start()
 
     async def close(self) -> None:
         """Close everything. Requests in flight fail with `SessionShutdown`."""
@@ -358,9 +362,15 @@ class Core(Observers):
     def _on_control_adopted(self, connection: Connection) -> None:
         """Called with each new control connection."""
         connection.on_draining = self._on_control_draining
+        connection.on_orphan = self._on_control_orphan
         self.wire_format = connection.wire_format
         if self._routes is not None:
             self._routes.catch_up()
+
+    def _on_control_orphan(self, connection: Connection) -> None:
+        """Called when a request on the control connection was not answered in time."""
+        if self.control.host is not None and is_silent(connection):
+            self.heartbeats.check(self.control.host)
 
     def _on_control_draining(self, connection: Connection) -> None:
         if self.control.host is not None:
@@ -389,10 +399,11 @@ class Core(Observers):
         """Return the control connection, or raise if there is none."""
         return self.control.required()
 
-    def _connections(self) -> list[Connection]:
+    def _connections(self) -> dict[Host, list[Connection]]:
         connections = self.sessions.connections()
-        if self.control.connection is not None:
-            connections.append(self.control.connection)
+        control = self.control
+        if control.connection is not None and control.host is not None:
+            connections.setdefault(control.host, []).append(control.connection)
         return connections
 
     def in_flight(self, host: Host) -> int:

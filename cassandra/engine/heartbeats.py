@@ -1,11 +1,28 @@
-"""Heartbeats: sends a request on connections from which nothing was received for some time, and
-closes them if no answer comes.
+"""Heartbeats: find hosts that do not answer any more, although their connections are open.
+
+A heartbeat is a request (OPTIONS) that any server answers at once. A connection whose heartbeat is
+not answered within `idle_heartbeat_timeout` is closed; its pool or the control connection then does
+what it does for every lost connection.
+
+* After each `idle_heartbeat_interval`, each connection that has received nothing during that
+  interval gets a heartbeat.
+* `check` sends heartbeats to one host at once. It is called when something suggests that the host
+  hangs: a request timed out on a connection that was silent meanwhile, a connection to the host
+  broke or could not be opened, or the cluster reports the host down.
+* If a heartbeat is not answered within LATE seconds, the host's other silent connections are asked,
+  too. A host that hangs thus loses all its connections at about the same time, the pools' and the
+  control connection, and not one interval after another.
+
+There is at most one check of a host at a time, and thus at most one heartbeat on a connection. A
+connection that has received something within the last SILENCE seconds is not asked, so that many
+timeouts cause at most one check a second.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from cassandra.engine.connection import read_answer
@@ -13,35 +30,132 @@ from cassandra.errors import ConnectionException, ProtocolError
 from cassandra.protocol.opcodes import OPTIONS
 
 if TYPE_CHECKING:
+    from cassandra.engine.background import Spawn
     from cassandra.engine.connection import Connection
+    from cassandra.metadata.host import Host
 
-__all__ = ["beat"]
+__all__ = ["Heartbeats", "is_silent"]
+
+log = logging.getLogger("cassandra.cluster")
+
+# A connection that has received something within this time is not asked by `check`.
+SILENCE = 1.0  # seconds
+# If a heartbeat is not answered within this time, the host's other connections are asked, too.
+LATE = 1.0  # seconds
 
 
-async def beat(
-    connections: Callable[[], Iterable[Connection]], interval: float, timeout: float
-) -> None:
-    """After each interval, send a heartbeat on each connection that has received nothing during
-    that interval. Close the connection if no answer comes. Runs until it is cancelled.
+class Heartbeats:
+    """Sends heartbeats, and closes connections that do not answer them.
 
-    :param connections: returns the open connections.
-    :param interval: the interval in seconds.
+    :param connections: returns the open connections to each host.
+    :param spawn: runs a coroutine in the background.
+    :param interval: seconds between two checks of idle connections. None or 0 disables all
+        heartbeats, and `check`.
     :param timeout: seconds within which the answer to a heartbeat must come.
     """
-    clock = asyncio.get_running_loop().time
-    while True:
-        await asyncio.sleep(interval)
-        idle_since = clock() - interval
-        # Skip connections that have received anything, which shows that the peer is alive.
-        idle = [
-            connection for connection in connections() if connection.last_activity <= idle_since
-        ]
-        if idle:
-            await asyncio.gather(*(_beat_once(connection, timeout) for connection in idle))
+
+    def __init__(
+        self,
+        connections: Callable[[], Mapping[Host, Iterable[Connection]]],
+        spawn: Spawn,
+        interval: float | None,
+        timeout: float,
+    ) -> None:
+        self._connections = connections
+        self._spawn = spawn
+        self._interval = interval
+        self._timeout = timeout
+        self._checked: set[Host] = set()  # the hosts whose checks are running
+
+    def start(self) -> None:
+        """Begin to send heartbeats on idle connections, until the engine is closed."""
+        if self._interval:
+            self._spawn(self._run(self._interval))
+
+    async def _run(self, interval: float) -> None:
+        while True:
+            await asyncio.sleep(interval)
+            for host, connections in self._connections().items():
+                self._start_check(host, _silent_for(interval, connections))
+
+    def check(self, host: Host) -> None:
+        """Send heartbeats to `host` now, on each connection that has been silent for SILENCE.
+
+        Nothing happens if the host is being checked already.
+        """
+        if self._interval and host not in self._checked:
+            self._start_check(host, self._silent_connections(host))
+
+    def _silent_connections(self, host: Host) -> list[Connection]:
+        return _silent_for(SILENCE, self._connections().get(host, ()))
+
+    def _start_check(self, host: Host, connections: list[Connection]) -> None:
+        # Do not wait for the check here: a host that hangs must not delay the checks of others.
+        if connections and host not in self._checked:
+            self._checked.add(host)
+            self._spawn(self._check(host, connections))
+
+    async def _check(self, host: Host, connections: list[Connection]) -> None:
+        try:
+            # After a failure, look for connections that were not silent long enough before. The
+            # loop ends, because each further turn needs a connection that was closed.
+            while connections and await self._ask_all(host, connections):
+                connections = self._silent_connections(host)
+        finally:
+            self._checked.discard(host)
+
+    async def _ask_all(self, host: Host, connections: list[Connection]) -> bool:
+        """Send a heartbeat on each of `connections`, and on others of the host if one is late.
+
+        :returns: True if a connection did not answer, and was closed.
+        """
+        beats = {self._spawn(_beat(connection, self._timeout)): connection
+                 for connection in connections}  # fmt: skip
+        _, late = await asyncio.wait(beats, timeout=min(LATE, self._timeout / 4))
+        if late:
+            asked = {id(connection) for connection in connections}
+            for connection in self._silent_connections(host):
+                if id(connection) not in asked:
+                    beats[self._spawn(_beat(connection, self._timeout))] = connection
+            await asyncio.wait(beats)
+        silent = [connection for beat, connection in beats.items() if not beat.result()]
+        if silent:
+            log.warning(
+                "host %s does not answer: no response to a heartbeat within %s s on %s; closed",
+                host, self._timeout, _names(silent),
+            )  # fmt: skip
+        return bool(silent)
 
 
-async def _beat_once(connection: Connection, timeout: float) -> None:
-    """Send one heartbeat, and close the connection if its answer does not come in time."""
+def is_silent(connection: Connection) -> bool:
+    """Return True if nothing was received on `connection` for SILENCE."""
+    now = asyncio.get_running_loop().time()
+    return connection.last_activity <= now - SILENCE
+
+
+def _silent_for(seconds: float, connections: Iterable[Connection]) -> list[Connection]:
+    """Return the connections that have received nothing for `seconds`."""
+    # Whatever was received shows that the peer is alive.
+    since = asyncio.get_running_loop().time() - seconds
+    return [connection for connection in connections if connection.last_activity <= since]
+
+
+def _names(connections: list[Connection]) -> str:
+    """Return "the control connection and 2 connections of sessions", for the log."""
+    of_sessions = sum(not connection.is_control_connection for connection in connections)
+    names = []
+    if of_sessions < len(connections):
+        names.append("the control connection")
+    if of_sessions:
+        names.append(f"{of_sessions} connection{'s' if of_sessions > 1 else ''} of sessions")
+    return " and ".join(names)
+
+
+async def _beat(connection: Connection, timeout: float) -> bool:
+    """Send one heartbeat, and close the connection if its answer does not come in time.
+
+    :returns: False if no answer came in time.
+    """
     try:
         read_answer(connection, OPTIONS, None, *await connection.request(OPTIONS, b"", timeout))
     except asyncio.TimeoutError:
@@ -51,13 +165,18 @@ async def _beat_once(connection: Connection, timeout: float) -> None:
                 connection.endpoint,
             )
         )
+        return False
     except ProtocolError:
         pass  # `read_answer` has closed the connection
     except ConnectionException as error:
-        # The connection was closed, or has no free stream for the heartbeat. In the latter case,
-        # close it only if no answer to another request comes either.
-        if connection.closed or await _stays_silent(connection, timeout):
+        if connection.closed:
+            return True  # it broke, which its owner has noticed
+        # The connection has no free stream for the heartbeat: close it only if no answer to
+        # another request comes either.
+        if await _stays_silent(connection, timeout):
             connection.close(error)
+            return False
+    return True
 
 
 async def _stays_silent(connection: Connection, seconds: float) -> bool:

@@ -259,6 +259,7 @@ class EngineSession(ObservedSession):
             settings.reconnection_policy.new_schedule,
             # The pool compares numbers, so None becomes infinity.
             math.inf if settings.max_waiting_requests is None else settings.max_waiting_requests,
+            self.core.heartbeats.check,
         )
         if not settings.shard_aware:
             return HostPool(host, distance, size, owner)

@@ -77,18 +77,17 @@ class Sessions:
 
     # -- their pools -------------------------------------------------------------------------------
 
-    def connections(self) -> list[Connection]:
-        """Return the open connections of all pools, for heartbeats.
+    def connections(self) -> dict[Host, list[Connection]]:
+        """Return the open connections of all pools by host, for heartbeats.
 
         These include connections that are closed as soon as they are idle. If their peer is dead,
         only a heartbeat detects that, and their requests would otherwise wait for ever.
         """
-        return [
-            connection
-            for session in self._open
-            for pool in (*session.pools.values(), *session.draining)
-            for connection in pool.open_connections()
-        ]
+        connections: dict[Host, list[Connection]] = {}
+        for session in self._open:
+            for pool in (*session.pools.values(), *session.draining):
+                connections.setdefault(pool.host, []).extend(pool.open_connections())
+        return connections
 
     def have_pool(self, host: Host) -> bool:
         """Return True if a session has a pool to `host`."""

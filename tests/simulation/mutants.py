@@ -22,6 +22,7 @@ from cassandra.engine import (
     connection as connections,
     core as cores,
     handshake,
+    heartbeats,
     keyspace_gate,
     loop as loops,
     request,
@@ -227,12 +228,9 @@ def deadlines_stay(correct: Any) -> Any:
     return _nothing
 
 
-@mutant("heartbeats are off", cores, "beat")
+@mutant("heartbeats are off", heartbeats.Heartbeats, "_start_check")
 def no_heartbeats(correct: Any) -> Any:
-    async def wrong(*arguments: Any) -> None:
-        await asyncio.sleep(0)
-
-    return wrong
+    return _nothing
 
 
 # -- pools -----------------------------------------------------------------------------------------

@@ -247,7 +247,10 @@ class ClusterSettings:
 
     # May not change after `connect`, which starts the heartbeat task.
     idle_heartbeat_interval: Plain[float | None] = Setting(default=30, check=checks.seconds)
-    """Seconds of silence after which a connection gets a heartbeat; 0 or None for never."""
+    """Seconds of silence after which a connection gets a heartbeat; 0 or None for never.
+
+    If a host seems to hang, its silent connections get heartbeats at once.
+    """
 
     schema_event_refresh_window: Setting[float | None, float] = Setting(
         default=2,

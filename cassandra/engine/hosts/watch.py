@@ -106,6 +106,8 @@ class HostWatch:
         self._closed = False
         # Called when a host comes up, before the listeners are notified.
         self.on_host_up: Callable[[], None] = _nothing
+        # Called when a host may not answer any more, although connections to it are open.
+        self.on_doubt: Callable[[Host], None] = _no_doubt
         # Prepares cached statements on a host that is back.
         self.prepare_on: Probe = _nothing_to_prepare
 
@@ -127,6 +129,7 @@ class HostWatch:
         if not self._closed and host in self._metadata.all_hosts():
             convicted = host.signal_connection_failure(error)
             self._handle(Event.CONNECTION_FAILED, host, error, convicted)
+            self.on_doubt(host)
 
     def on_try_failed(self, host: Host, error: Exception) -> None:
         """Called when an attempt to reach `host` has failed and another will follow."""
@@ -151,7 +154,8 @@ class HostWatch:
         """Called when the cluster reports `host` down."""
         error = ConnectionException(f"the cluster says that {host} is down", host.endpoint)
         # Ignore the report if we have a pool to the host: an open connection is better evidence
-        # than a status event.
+        # than a status event. But the host may hang, so look whether it still answers.
+        self.on_doubt(host)
         convicted = (
             not self._sessions.have_pool(host)
             and not self._sessions.ignore(host)
@@ -319,6 +323,10 @@ class HostWatch:
 
 
 def _nothing() -> None:
+    pass
+
+
+def _no_doubt(host: Host) -> None:
     pass
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from cassandra.engine.compat_names import CompatPool
 from cassandra.engine.connection import Connection
 from cassandra.engine.failures import as_exception
+from cassandra.engine.heartbeats import is_silent
 from cassandra.errors import ConnectionShutdown, NoConnectionsAvailable
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ class Waiter(Protocol):
         """End the request with an error."""
 
 
+def _no_doubt(host: Host) -> None:
+    pass
+
+
 class PoolOwner(NamedTuple):
     """The functions and limits that a pool gets from its session.
 
@@ -64,6 +69,7 @@ class PoolOwner(NamedTuple):
     :param new_schedule: returns an iterable of delays in seconds between attempts to open a
         connection.
     :param most_waiting: the maximum number of requests that may wait for a free stream.
+    :param on_doubt: called with the host if it may not answer any more.
     """
 
     open_connection: Callable[..., Awaitable[Connection]]
@@ -71,6 +77,7 @@ class PoolOwner(NamedTuple):
     spawn: Spawn
     new_schedule: Callable[[], Iterable[float]]
     most_waiting: float
+    on_doubt: Callable[[Host], None] = _no_doubt
 
 
 class HostPool(CompatPool, bases.PoolBase):
@@ -90,6 +97,7 @@ class HostPool(CompatPool, bases.PoolBase):
         "_most_waiting",
         "_new_schedule",
         "_next_try",
+        "_on_doubt",
         "_on_drained",
         "_on_failure",
         "_open",
@@ -123,6 +131,7 @@ class HostPool(CompatPool, bases.PoolBase):
             self._spawn,
             self._new_schedule,
             self._most_waiting,
+            self._on_doubt,
         ) = owner
         # The delays between attempts to open missing connections while other connections are open;
         # None if none is missing.
@@ -218,6 +227,8 @@ class HostPool(CompatPool, bases.PoolBase):
             log.debug(
                 "%r lacks a connection: %s", self, errors[0] if errors else "it was lost at once"
             )
+            # The host may hang, so that its other connections are as useless.
+            self._on_doubt(self.host)
             self._fill_later()
         else:
             self._delays = None
@@ -292,8 +303,10 @@ class HostPool(CompatPool, bases.PoolBase):
 
     def _on_orphan(self, connection: Connection) -> None:
         """Called when a request on `connection` was abandoned: replace the connection if most of
-        its streams are orphans.
+        its streams are orphans, and check the host if the connection is silent.
         """
+        if is_silent(connection):
+            self._on_doubt(self.host)
         if connection in self._closing:
             # The answers to abandoned requests may never come, so do not wait for them.
             if connection.in_flight == connection.orphans:
@@ -390,6 +403,8 @@ class HostPool(CompatPool, bases.PoolBase):
             self._on_failure(self, cause)
             return
         log.debug("a connection to %s was lost, it is opened again: %s", self.host, error)
+        if error is not None:
+            self._on_doubt(self.host)
         self.refill()
 
     def _fail_waiters(self, error: Exception) -> None:

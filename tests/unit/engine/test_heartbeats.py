@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from cassandra.engine.heartbeats import beat
+from cassandra.engine.heartbeats import Heartbeats, is_silent
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.protocol.opcodes import OPTIONS, READY, SUPPORTED
-from tests.unit.engine.partners import connection, spawn
+from tests.unit.engine.partners import connection, host, spawn
+from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
 
@@ -18,10 +19,18 @@ NO_OPTIONS = b"\0\0"  # an empty [string multimap]
 LONG_AGO = float("-inf")
 
 
-class Peer:
-    """A fake connection whose requests have the given outcome."""
+HOST, OTHER = host("10.0.0.1"), host("10.0.0.2")
 
-    def __init__(self, outcome: Any, last_activity: float = LONG_AGO) -> None:
+
+class Peer:
+    """A fake connection whose requests have the given outcome.
+
+    A float is a number of seconds after which the request times out.
+    """
+
+    def __init__(
+        self, outcome: Any, last_activity: float = LONG_AGO, is_control: bool = False
+    ) -> None:
         self.asked = asyncio.Event()
         self.count = 0
 
@@ -29,43 +38,79 @@ class Peer:
             assert (opcode, body, timeout) == (OPTIONS, b"", 7.5)
             self.count += 1
             self.asked.set()
+            if isinstance(outcome, float):
+                await asyncio.sleep(outcome)
+                raise asyncio.TimeoutError
             if isinstance(outcome, BaseException):
                 raise outcome
+            self.connection.last_activity = asyncio.get_running_loop().time()
             return outcome
 
-        self.connection = connection(request=request, last_activity=last_activity)
+        self.connection = connection(
+            request=request, last_activity=last_activity, is_control_connection=is_control
+        )
+
+
+ANSWER = (SUPPORTED, 0, NO_OPTIONS)
+
+
+class Beating:
+    """Heartbeats on the connections of two hosts; `stop` ends them."""
+
+    def __init__(
+        self, *peers: Peer, others: tuple[Peer, ...] = (), interval: float | None = 1000.0
+    ) -> None:
+        self.tasks: list[asyncio.Task[Any]] = []
+        self.hosts = {HOST: peers, OTHER: others}
+        self.heartbeats = Heartbeats(self.connections, self.spawn, interval, 7.5)
+
+    def connections(self) -> dict[Any, list[Any]]:
+        return {
+            peers_host: [peer.connection for peer in peers if not peer.connection.closed]
+            for peers_host, peers in self.hosts.items()
+        }
+
+    def spawn(self, coroutine: Any, /) -> asyncio.Task[Any]:
+        self.tasks.append(spawn(coroutine))
+        return self.tasks[-1]
+
+    async def idle(self) -> None:
+        """Wait until no check runs."""
+        await until_on_loop(lambda: not self.heartbeats._checked)
+
+    async def stop(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+        for result in await asyncio.gather(*self.tasks, return_exceptions=True):
+            assert result is None or isinstance(result, (bool, asyncio.CancelledError))
 
 
 async def run_heartbeats(*peers: Peer, until: Peer) -> None:
     """Run heartbeats until the outcome of one peer's request has been processed."""
-    task = spawn(beat(lambda: [peer.connection for peer in peers], 0.001, 7.5))
+    beating = Beating(*peers, interval=0.001)
+    beating.heartbeats.start()
     await asyncio.wait_for(until.asked.wait(), 50)
-    until.asked.clear()
-    # After any outcome the heartbeats go on, so a second request shows that the first one's outcome
-    # was processed.
-    await asyncio.wait_for(until.asked.wait(), 50)
-    assert not task.done()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await beating.idle()
+    assert not beating.tasks[0].done()
+    await beating.stop()
 
 
 async def test_an_answered_heartbeat_leaves_the_connection_open() -> None:
-    peer = Peer((SUPPORTED, 0, NO_OPTIONS))
+    peer = Peer(ANSWER)
     await run_heartbeats(peer, until=peer)
     assert not peer.connection.closed
 
 
 async def test_only_silent_connections_get_heartbeats() -> None:
-    silent = Peer((SUPPORTED, 0, NO_OPTIONS))
-    busy = Peer((SUPPORTED, 0, NO_OPTIONS), last_activity=float("inf"))
+    silent = Peer(ANSWER)
+    busy = Peer(ANSWER, last_activity=float("inf"))
     await run_heartbeats(busy, silent, until=silent)
     assert (busy.count, busy.connection.closed) == (0, False)
 
 
 async def test_a_timeout_closes_only_its_connection() -> None:
-    dead, living = Peer(asyncio.TimeoutError()), Peer((SUPPORTED, 0, NO_OPTIONS))
-    await run_heartbeats(dead, living, until=living)
+    dead, living = Peer(asyncio.TimeoutError()), Peer(ANSWER)
+    await run_heartbeats(dead, living, until=dead)
     assert dead.connection.closed
     assert not living.connection.closed
     assert isinstance(dead.connection.close_error, ConnectionException)
@@ -97,11 +142,91 @@ async def test_a_connection_without_a_free_stream_may_still_answer() -> None:
 
     async def answer() -> None:
         await full.asked.wait()
-        await asyncio.sleep(1.0)
-        full.connection.last_activity = asyncio.get_running_loop().time()
+        for _ in range(10):
+            await asyncio.sleep(1.0)
+            full.connection.last_activity = asyncio.get_running_loop().time()
 
     answering = spawn(answer())
-    await run_heartbeats(full, dead, until=dead)
+    beating = Beating(full, dead)
+    beating.heartbeats.check(HOST)
+    await beating.idle()
+    await beating.stop()
     await answering
     assert not full.connection.closed
     assert dead.connection.close_error is error
+
+
+async def test_a_silent_host_does_not_delay_the_heartbeats_of_others() -> None:
+    hung, living = Peer(7.5), Peer(ANSWER)
+    beating = Beating(hung, others=(living,), interval=2.0)
+    beating.heartbeats.start()
+    await hung.asked.wait()
+    await until_on_loop(lambda: living.count == 3)
+    assert not hung.connection.closed
+    await beating.stop()
+
+
+# -- checks on demand ------------------------------------------------------------------------------
+
+
+async def test_a_late_heartbeat_checks_all_connections_of_the_host(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A host that hangs loses all its connections at about the same time, with one warning."""
+    now = asyncio.get_running_loop().time
+    first = Peer(7.5, is_control=True)
+    busy = [Peer(7.5, last_activity=now()) for _ in range(2)]
+    stranger = Peer(ANSWER, last_activity=now() + 1e9)
+    beating = Beating(first, *busy, others=(stranger,))
+    began = now()
+    beating.heartbeats.check(HOST)
+    await beating.idle()
+    assert all(peer.connection.closed for peer in (first, *busy))
+    assert now() - began <= 7.5 + 1.1
+    assert [peer.count for peer in (first, *busy, stranger)] == [1, 1, 1, 0]
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage()) == (
+        "WARNING",
+        "host 10.0.0.1:9042 does not answer: no response to a heartbeat within 7.5 s on the "
+        "control connection and 2 connections of sessions; closed",
+    )
+    await beating.stop()
+
+
+async def test_a_failure_checks_connections_that_fell_silent_later() -> None:
+    now = asyncio.get_running_loop().time
+    dead, later = Peer(7.5), Peer(7.5, last_activity=now() + 5.0)
+    beating = Beating(dead, later)
+    beating.heartbeats.check(HOST)
+    await beating.idle()
+    assert later.connection.closed
+    assert later.count == 1
+    await beating.stop()
+
+
+async def test_there_is_one_check_of_a_host_at_a_time() -> None:
+    hung = Peer(7.5)
+    beating = Beating(hung, interval=3.0)
+    beating.heartbeats.start()
+    for _ in range(100):
+        beating.heartbeats.check(HOST)
+    await beating.idle()
+    assert hung.count == 1
+    await beating.stop()
+
+
+async def test_a_check_skips_connections_that_received_something_just_now() -> None:
+    now = asyncio.get_running_loop().time
+    recent = Peer(ANSWER, last_activity=now() - 0.5)
+    beating = Beating(recent)
+    beating.heartbeats.check(HOST)
+    assert beating.tasks == []
+    assert not is_silent(recent.connection)
+
+
+@pytest.mark.parametrize("interval", [0, None])
+async def test_no_interval_disables_all_heartbeats(interval: Any) -> None:
+    beating = Beating(Peer(ANSWER), interval=interval)
+    beating.heartbeats.start()
+    beating.heartbeats.check(HOST)
+    assert beating.tasks == []

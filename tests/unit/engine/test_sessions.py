@@ -41,6 +41,7 @@ class Pool:
     """A fake pool with a connection in use, and a retired connection that is not yet closed."""
 
     def __init__(self, host: Host) -> None:
+        self.host = host
         self.connections = [f"to {host}"]
 
     def open_connections(self) -> list[str]:
@@ -73,7 +74,10 @@ def test_a_host_is_ignored_if_no_session_needs_it() -> None:
 
 def test_connections_include_retired_ones() -> None:
     all_sessions = sessions(Session(NEAR), Session(NEAR, FAR))
-    assert len(all_sessions.connections()) == 6  # retired connections need heartbeats, too
+    by_host = all_sessions.connections()
+    assert list(by_host) == [NEAR, FAR]
+    # retired connections need heartbeats, too
+    assert [len(connections) for connections in by_host.values()] == [4, 2]
 
 
 def test_close_closes_and_removes_all_sessions() -> None:

@@ -1,0 +1,119 @@
+"""How soon a node that hangs is noticed, from different signs, on fake nodes in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from cassandra import OperationTimedOut, aio
+from cassandra.errors import ConnectionException
+from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, silence
+from tests.unit.engine.faults import HostEvents, connected, fails, thread
+from tests.waiting import until_on_loop
+
+pytestmark = pytest.mark.simulated
+
+# Idle connections get no heartbeat in these tests: each check has another cause.
+HEARTBEATS = {"idle_heartbeat_interval": 1000.0, "idle_heartbeat_timeout": 5.0}
+# The request or the delay that is the sign, the heartbeat's timeout, a late heartbeat, and the
+# attempt to connect again.
+SOON = 2.0 + 5.0 + 1.0 + 2.0
+
+
+async def a_request_times_out(cluster: aio.Cluster, session: aio.Session, hung: FakeNode) -> None:
+    assert isinstance(await fails(session.execute("anything", timeout=2.0)), OperationTimedOut)
+
+
+async def the_cluster_reports_it_down(
+    cluster: aio.Cluster, session: aio.Session, hung: FakeNode
+) -> None:
+    core: Any = cluster._core
+    event = {"change_type": "DOWN", "address": (hung.address, hung.port)}
+    core.control.handlers["STATUS_CHANGE"](event)
+
+
+async def a_query_of_the_control_connection_times_out(
+    cluster: aio.Cluster, session: aio.Session, hung: FakeNode
+) -> None:
+    assert isinstance(await fails(cluster.refresh_nodes()), OperationTimedOut)
+
+
+async def the_control_connection_breaks(
+    cluster: aio.Cluster, session: aio.Session, hung: FakeNode
+) -> None:
+    core: Any = cluster._core
+    core.control.connection.close(ConnectionException("the network says so"))
+
+
+async def a_connection_of_a_pool_breaks(
+    cluster: aio.Cluster, session: aio.Session, hung: FakeNode
+) -> None:
+    for host, pool in session._engine.pools.items():
+        if host.address == hung.address:
+            pool.connections[0].close(ConnectionException("the network says so"))
+
+
+Sign = Callable[[aio.Cluster, aio.Session, FakeNode], Awaitable[None]]
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        a_request_times_out,
+        the_cluster_reports_it_down,
+        a_query_of_the_control_connection_times_out,
+        the_control_connection_breaks,
+        a_connection_of_a_pool_breaks,
+    ],
+    ids=lambda sign: sign.__name__,
+)
+async def test_a_hung_node_is_down_soon_after_the_first_sign(
+    nodes: FakeCluster, sign: Sign, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connected(
+        nodes, **HEARTBEATS, connections_per_host=2, control_connection_timeout=2.0
+    ) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        control = nodes.node_at(cluster.get_control_connection_host().address)
+        hung = nodes[0] if sign is a_request_times_out else control
+        await thread(hung.pause)
+        await asyncio.sleep(3.0)  # all connections are silent
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        await sign(cluster, session, hung)
+        await asyncio.wait_for(events.expect("down", hung.address), 100)
+        assert clock() - began <= SOON
+        # One line names the host and what was silent.
+        (text,) = (
+            text for text in map(_message, caplog.records) if "does not answer: no response" in text
+        )
+        assert text.startswith(f"host {hung.address}:{hung.port} ")
+        assert "of sessions; closed" in text
+        await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
+        assert cluster.get_control_connection_host().address != hung.address
+
+
+def _message(record: Any) -> str:
+    message: str = record.getMessage()
+    return message
+
+
+async def test_a_slow_request_harms_no_connection(nodes: FakeCluster) -> None:
+    """A node that answers heartbeats stays up, although a request on it timed out."""
+    nodes.prime("SELECT slow", silence())
+    async with connected(nodes, **HEARTBEATS) as (cluster, session):
+        connections = [
+            connection for pool in session._engine.pools.values() for connection in pool.connections
+        ]
+        before = nodes[0].count(Opcode.OPTIONS)
+        for _ in range(3):
+            failure = await fails(session.execute("SELECT slow", timeout=2.0))
+            assert isinstance(failure, OperationTimedOut)
+        await asyncio.sleep(20.0)
+        assert nodes[0].count(Opcode.OPTIONS) > before
+        assert not any(connection.closed for connection in connections)
+        assert all(host.is_up for host in cluster.metadata.all_hosts())
