@@ -266,6 +266,16 @@ class ClusterBase(
         # Do nothing in the constructor, which calls `_make_tls` when all settings are set.
         if "tls" in vars(self).get("_live", ()):
             self._make_tls()
+            self._follow_access()
+
+    def _follow_access(self) -> None:
+        """Called when credentials or TLS settings were changed: try the hosts again that refused
+        the old ones.
+        """
+        core = self._core
+        if core is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                core.loop.call_soon_threadsafe(core.on_access_changed)
 
     def _open_bundle(self, has_contact_points: bool) -> None:
         """Read the secure connect bundle of the setting `cloud`, and use its contact points, TLS

@@ -10,6 +10,7 @@ import html
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from cassandra import _impl
@@ -40,9 +41,11 @@ class HostReport:
     :param orphans: the number of streams whose request was given up before the response came.
     :param shards: the number of shards of a ScyllaDB node; None for other servers.
     :param is_control: True if the control connection uses this host.
-    :param error: why a session has no connections to the host; None if there is no such error.
+    :param error: the most recent reason why a session has no connections to the host; None if
+        there is no such error.
     :param down_since: when the driver noticed that the host is down, in UTC (ISO 8601); None if it
         is up.
+    :param error_at: when the host's last error happened, in UTC (ISO 8601); None if it has none.
     """
 
     address: str
@@ -58,6 +61,7 @@ class HostReport:
     is_control: bool
     error: str | None
     down_since: str | None = None
+    error_at: str | None = None
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ class ClusterReport:
             ).rstrip()
             for row in rows
         ]
-        lines += ["", *(f"{host.address}: {host.error}" for host in self.hosts if host.error)]
+        lines += ["", *(_reason(host) for host in self.hosts if host.error)]
         if self.settings:
             lines += ["", "settings that differ from their defaults:"]
             lines += [f"  {name} = {_shown(value)}" for name, value in self.settings.items()]
@@ -187,6 +191,15 @@ _HEADINGS = (
 _TEXT_COLUMNS = 5  # the first columns are strings; the others are numbers
 # HTML attributes of the row of a host with an error.
 _TITLE = ' title="{}" style="color:#c0392b"'
+
+
+def _reason(host: HostReport) -> str:
+    times = [
+        f"{label} {time}"
+        for label, time in (("down since", host.down_since), ("last tried", host.error_at))
+        if time is not None
+    ]
+    return f"{host.address}: {host.error}" + (f" ({', '.join(times)})" if times else "")
 
 
 def _cells(host: HostReport) -> tuple[str, ...]:
@@ -239,10 +252,10 @@ def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
 def _host_report(gauges: HostGauges, sessions: list[Any], is_control: bool) -> HostReport:
     """Return the report of one host, over all sessions."""
     host = gauges.host
-    # Each session may have an error of its own: report the last one.
+    # Each session may have an error of its own, unless the host is down for all of them.
     errors = [error for session in sessions if (error := session.pool_error(host)) is not None]
     sharding = host.sharding_info
-    since = host.down_since
+    since, failed_at = host.down_since, host.last_failure_at
     return HostReport(
         address=str(host.endpoint),
         # A host that is "forced down" is not tried any more; for a report it is down.
@@ -257,8 +270,13 @@ def _host_report(gauges: HostGauges, sessions: list[Any], is_control: bool) -> H
         shards=sharding.shards_count if sharding is not None else None,
         is_control=is_control,
         error=_shorten(f"{type(errors[-1]).__name__}: {errors[-1]}") if errors else None,
-        down_since=since.isoformat(timespec="seconds") if since is not None else None,
+        down_since=_time(since),
+        error_at=_time(failed_at) if errors else None,
     )
+
+
+def _time(moment: datetime | None) -> str | None:
+    return moment.isoformat(timespec="seconds") if moment is not None else None
 
 
 def _changed_settings(cluster: Any, table: Mapping[str, Any]) -> dict[str, Any]:

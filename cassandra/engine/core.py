@@ -270,6 +270,16 @@ class Core(Observers):
         if throttler is not None:
             throttler.detach()
 
+    def on_access_changed(self) -> None:
+        """Called when the application has set other credentials or TLS settings: try again what
+        was refused with the old ones.
+        """
+        if self.closed:
+            return
+        self.hosts.on_access_changed()
+        self.sessions.refill_pools()
+        self.control.on_host_up()  # ends the wait between two attempts to connect
+
     def _on_observers_changed(self) -> None:
         for session in list(self.sessions):
             session.follow_observers()
@@ -388,7 +398,7 @@ class Core(Observers):
             f"{host} takes no new requests: it will stop soon (GRACEFUL_DISCONNECT)", host.endpoint
         )
         self.sessions.drain(host, error)
-        self.hosts.on_draining(host)
+        self.hosts.on_draining(host, error)
         self.control.leave(host)
 
     def _connection(self) -> Connection | None:

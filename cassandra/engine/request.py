@@ -294,7 +294,12 @@ class Request(RequestBase):
         """
         hosts = self.session.core.metadata.all_hosts()
         errors = {str(host): self.session.why_no_pool(host) for host in hosts if not host.is_up}
-        reason = "; every host is down" if hosts and len(errors) == len(hosts) else ""
+        reason = ""
+        if hosts and len(errors) == len(hosts):
+            reason = "; every host is down"
+            times = [host.down_since for host in hosts if host.down_since is not None]
+            if times:
+                reason += f" since {max(times).isoformat(timespec='seconds')}"
         return NoHostAvailable(f"{EMPTY_PLAN}{reason}", errors)
 
     def resend(self, attempt: Attempt) -> None:

@@ -382,14 +382,22 @@ class EngineSession(ObservedSession):
         self.remove_pool(host, error)
 
     def pool_error(self, host: Host) -> Exception | None:
-        """Return the error with which the pool to `host` could not be opened or was lost; None if
-        there was no such error.
+        """Return the most recent reason why there is no pool to `host`; None if there is none.
+
+        That is the error with which the pool could not be opened or was lost. For a host that is
+        down, it may be the error of a later attempt to reach the host.
         """
-        return self._pool_errors.get(host)
+        if host in self.pools:
+            return None
+        error = self._pool_errors.get(host)
+        # Each error of a pool is also a failure of its host, which is therefore never older.
+        if host.last_failure is not None and (host.is_up is False or error is not None):
+            return host.last_failure
+        return error
 
     def why_no_pool(self, host: Host) -> Exception:
         """Return the error that a request records for `host` if the session has no pool to it."""
-        error = self._pool_errors.get(host)
+        error = self.pool_error(host)
         return error or ConnectionException(f"no connection to {host} is open", host.endpoint)
 
     # -- answers -----------------------------------------------------------------------------------

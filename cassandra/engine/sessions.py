@@ -126,6 +126,12 @@ class Sessions:
         for session in list(self._open):
             session.resize_pools()
 
+    def refill_pools(self) -> None:
+        """Open the connections that pools lack, although their next attempt may not be due yet."""
+        for session in list(self._open):
+            for pool in list(session.pools.values()):
+                pool.refill()
+
     def follow_distances_soon(self) -> None:
         """Open and close pools after FOLLOW_DELAY, because distances of hosts may have changed.
         Further calls during the delay have no effect.

@@ -28,6 +28,8 @@ class Host(bases.HostBase):
 
     Hosts are compared, ordered and hashed by end point. A string is equal to a host with that
     address. `is_up` is True, False, or None if it is not known yet. `state` is a word for it.
+    `last_failure` is the most recent error of a connection to the node since it was up, or None;
+    if the node is down, this is the reason.
 
     :param endpoint: the end point of the node. A string is an address with the default port.
     :param conviction_policy_factory: called with the host; returns the `ConvictionPolicy` that
@@ -44,6 +46,7 @@ class Host(bases.HostBase):
         "_datacenter",
         "_down_since_ns",
         "_draining",
+        "_failed_at_ns",
         "_given_up",
         "_hash",
         "_rack",
@@ -57,6 +60,7 @@ class Host(bases.HostBase):
         "dse_workloads",
         "endpoint",
         "host_id",
+        "last_failure",
         "listen_address",
         "listen_port",
         "release_version",
@@ -85,6 +89,9 @@ class Host(bases.HostBase):
         self._draining = False
         # Wall time at which `is_up` became False; 0 if it never was.
         self._down_since_ns = 0
+        # The most recent reason why the driver could not reach the node; None if it is up.
+        self.last_failure: Exception | None = None
+        self._failed_at_ns = 0
         self.conviction_policy = (
             conviction_policy_factory(self) if conviction_policy_factory is not NOT_SET else None
         )
@@ -138,6 +145,7 @@ class Host(bases.HostBase):
             self.conviction_policy.reset()
         self._given_up = False
         self._draining = False
+        self.last_failure = None
         self.is_up = True
 
     def set_down(self) -> None:
@@ -166,6 +174,21 @@ class Host(bases.HostBase):
         if self.is_up is not False:
             self._down_since_ns = wall_time_ns()
         self.is_up = False
+
+    def _remember_failure(self, error: Exception) -> None:
+        """Set `last_failure` and its time."""
+        self.last_failure = error
+        self._failed_at_ns = wall_time_ns()
+
+    @property
+    def last_failure_at(self) -> datetime | None:
+        """When `last_failure` happened, in UTC; None if there is no such error.
+
+        .. versionadded:: 4.0
+        """
+        if self.last_failure is None:
+            return None
+        return _EPOCH + timedelta(microseconds=self._failed_at_ns // 1000)
 
     @property
     def down_since(self) -> datetime | None:

@@ -119,10 +119,12 @@ class ClusterSettings:
         check=checks.auth_provider,
         is_live=True,
         is_secret=True,
+        then="_follow_access",
     )
     """An `AuthProvider`; PlainTextAuthProvider for a user name and a password.
 
-    None if the servers do not require a login.
+    None if the servers do not require a login. If you set it after `connect`, new connections use
+    it, and nodes that refused the previous one are tried again at once.
     """
 
     load_balancing_policy: Setting[LoadBalancingPolicy | None, LoadBalancingPolicy] = OldStyle(

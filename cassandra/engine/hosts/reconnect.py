@@ -33,8 +33,11 @@ class Watch(Protocol):
     def on_try_failed(self, host: Host, error: Exception) -> None:
         """Called when an attempt has failed."""
 
-    def on_tries_ended(self, host: Host) -> None:
-        """Called at the end of the schedule, or when the host refuses our credentials."""
+    def on_tries_ended(self, host: Host, error: Exception | None = None) -> None:
+        """Called at the end of the schedule, or when the host refuses our credentials.
+
+        :param error: the refusal; None at the end of the schedule.
+        """
 
     def forget_tries(self, reconnector: Reconnector) -> None:
         """Called when the reconnector has ended, for any reason."""
@@ -90,8 +93,9 @@ class Reconnector:
                 if await self._try():
                     return
             log.warning(
-                "host %s is given up: the reconnection policy's schedule is at its end", self.host
-            )
+                "host %s is given up: the reconnection policy's schedule is at its end; the last "
+                "error was: %s", self.host, self.host.last_failure,
+            )  # fmt: skip
             self._watch.on_tries_ended(self.host)
         except asyncio.CancelledError:
             raise
@@ -119,11 +123,12 @@ class Reconnector:
             return await self._watch.try_once(self.host)
         except AuthenticationFailed as error:
             log.error(
-                "host %s does not accept the credentials, it is not tried again: %s",
+                "host %s does not accept the credentials, it is not tried again until the "
+                "cluster reports it up, or cluster.auth_provider is set: %s",
                 self.host,
                 error,
             )
-            self._watch.on_tries_ended(self.host)
+            self._watch.on_tries_ended(self.host, error)
             return True
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.debug("host %s is still down: %s", self.host, error)

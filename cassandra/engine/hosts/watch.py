@@ -29,7 +29,8 @@ How a lost host is reached again:
   the cluster, when the server refuses our credentials, or at the end of the schedule. In the last
   two cases a host without pools is "forced down". Nobody then tries to reach it until the cluster
   reports the host up or down, or moves it to another data centre or rack, or until the control
-  connection moves.
+  connection moves, or the application sets other credentials or TLS settings
+  (`on_access_changed`).
 * When the pools are open, `prepare_on` prepares the cached statements on the host, if
   `reprepare_on_up` is set.
 * After `close`, no reconnector runs, and failures are ignored.
@@ -62,6 +63,9 @@ if TYPE_CHECKING:
 __all__ = ["HostWatch"]
 
 log = logging.getLogger("cassandra.cluster")
+
+# While a host is down, at most this many different reasons are logged.
+MOST_REASONS = 10
 
 Probe = Callable[["Host"], Awaitable[None]]
 
@@ -103,6 +107,8 @@ class HostWatch:
         self.reconnections: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
         # The number of times that each host has announced that it will stop soon.
         self.drains: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
+        # The reasons that were logged since each host is down.
+        self._reported: WeakKeyDictionary[Host, set[str]] = WeakKeyDictionary()
         self._closed = False
         # Called when a host comes up, before the listeners are notified.
         self.on_host_up: Callable[[], None] = _nothing
@@ -127,23 +133,36 @@ class HostWatch:
         """Called when a connection to `host` broke or could not be opened."""
         # Ignore a connection that ends after its host has left the cluster.
         if not self._closed and host in self._metadata.all_hosts():
+            host._remember_failure(error)
             convicted = host.signal_connection_failure(error)
             self._handle(Event.CONNECTION_FAILED, host, error, convicted)
             self.on_doubt(host)
 
     def on_try_failed(self, host: Host, error: Exception) -> None:
         """Called when an attempt to reach `host` has failed and another will follow."""
+        host._remember_failure(error)
+        if host.is_up is False:
+            self._report_reason(host, error)
         # Do not report the failure to the conviction policy if the host is down already.
         convicted = host.is_up is not False and host.signal_connection_failure(error)
         self._handle(Event.TRY_FAILED, host, error, convicted)
 
-    def on_tries_ended(self, host: Host) -> None:
-        """Called when the reconnector of `host` has given up."""
+    def on_tries_ended(self, host: Host, error: Exception | None = None) -> None:
+        """Called when the reconnector of `host` has given up.
+
+        :param error: why; None at the end of the schedule.
+        """
+        if error is not None:
+            host._remember_failure(error)
         self._handle(Event.TRIES_ENDED, host, "it is not tried any more")
 
-    def on_draining(self, host: Host) -> None:
-        """Called when `host` announces that it will stop soon (GRACEFUL_DISCONNECT)."""
+    def on_draining(self, host: Host, error: Exception) -> None:
+        """Called when `host` announces that it will stop soon (GRACEFUL_DISCONNECT).
+
+        :param error: says so, for requests that find no other host.
+        """
         if not self._closed and host in self._metadata.all_hosts():
+            host._remember_failure(error)
             self._handle(Event.DRAINS, host)
 
     def on_reported_up(self, host: Host) -> None:
@@ -161,7 +180,21 @@ class HostWatch:
             and not self._sessions.ignore(host)
             and host.signal_connection_failure(error)
         )
+        # If we know already that the host is down, our own error says more than the report.
+        if host.is_up is not False and not self._sessions.have_pool(host):
+            host._remember_failure(error)
         self._handle(Event.REPORTED_DOWN, host, error, convicted)
+
+    def on_access_changed(self) -> None:
+        """Called when credentials or TLS settings have changed: try the hosts again that are down
+        or were given up, and those to which a session could not open its pool.
+        """
+        for host in self._metadata.all_hosts():
+            if self._sessions.ignore(host):
+                continue
+            if host.is_up and not self._sessions.are_served(host):
+                self._bring_up_soon(host)
+            self._handle(Event.LOOK_AGAIN, host)
 
     def recheck(self) -> None:
         """Called when the control connection has moved: status events may have been missed."""
@@ -230,14 +263,23 @@ class HostWatch:
         """
         if action is Action.MARK_DOWN:
             log.warning("host %s is down: %s", host, reason)
+            self._reported[host] = {str(reason)}
             host.set_down()
             self._listeners.notify("on_down", host)
         else:
             _ACTIONS[action](self, host)
 
+    def _report_reason(self, host: Host, error: Exception) -> None:
+        """Log why a host is still down, unless that was logged already."""
+        reported = self._reported.setdefault(host, set())
+        text = str(error)
+        if text not in reported and len(reported) < MOST_REASONS:
+            reported.add(text)
+            log.warning("host %s is still down, since %s: %s", host, _down_since(host), text)
+
     def _mark_up(self, host: Host) -> None:
         if host.is_up is False:
-            log.info("host %s is up", host)
+            log.info("host %s is up, which was down since %s", host, _down_since(host))
         host.set_up()
         self.on_host_up()
         self._listeners.notify("on_up", host)
@@ -324,6 +366,11 @@ class HostWatch:
 
 def _nothing() -> None:
     pass
+
+
+def _down_since(host: Host) -> str:
+    since = host.down_since
+    return since.isoformat(timespec="seconds") if since is not None else "an unknown time"
 
 
 def _no_doubt(host: Host) -> None:

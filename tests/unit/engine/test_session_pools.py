@@ -278,6 +278,27 @@ async def test_a_pool_that_fails_is_removed_and_reported() -> None:
     assert ("failure", A, error) in engine.calls
 
 
+async def test_the_newest_reason_of_a_host_wins() -> None:
+    session = Session(Engine(A, B))
+    session.errors[A] = ConnectionException("refused")
+    await session.add_pool(A)
+    newer = ConnectionException("the certificate has expired")
+    try:
+        A._remember_failure(newer)
+        assert session.why_no_pool(A) is newer
+        B.set_down()
+        B._remember_failure(newer)  # for example, before this session was opened
+        assert session.why_no_pool(B) is newer
+        B.set_up()
+        B._remember_failure(newer)  # a single connection of another session broke
+        assert session.pool_error(B) is None
+        await session.add_pool(B)
+        assert session.pool_error(B) is None
+    finally:
+        A.set_up()
+        B.set_up()
+
+
 async def test_pools_are_opened_and_closed_when_distances_change() -> None:
     engine = Engine(A, B)
     distances = {A: HostDistance.LOCAL, B: HostDistance.IGNORED}

@@ -52,8 +52,8 @@ class Watch:
     def on_try_failed(self, host: Any, error: Exception) -> None:
         self.calls.append(error)
 
-    def on_tries_ended(self, host: Any) -> None:
-        self.calls.append("ended")
+    def on_tries_ended(self, host: Any, error: Exception | None = None) -> None:
+        self.calls.append("ended" if error is None else error)
 
     def forget_tries(self, tries: Reconnector) -> None:
         self.calls.append("forgotten")
@@ -92,9 +92,10 @@ async def test_the_end_of_the_schedule_is_reported(caplog: pytest.LogCaptureFixt
 
 
 async def test_refused_credentials_are_not_tried_again(caplog: pytest.LogCaptureFixture) -> None:
-    watch = Watch(AuthenticationFailed("wrong password"), True)
+    refusal = AuthenticationFailed("wrong password")
+    watch = Watch(refusal, True)
     reconnector_for(watch, 0, 0)
-    assert await calls_at_end(watch) == ["try", "ended", "forgotten"]
+    assert await calls_at_end(watch) == ["try", refusal, "forgotten"]
     assert "does not accept the credentials" in caplog.text
 
 

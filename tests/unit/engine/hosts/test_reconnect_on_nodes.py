@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cassandra import aio
+from cassandra.auth import PlainTextAuthProvider
 from cassandra.errors import (
+    AuthenticationFailed,
     ConnectionException,
     DriverException,
     NoHostAvailable,
 )
 from cassandra.policies import (
+    ConstantReconnectionPolicy,
     ConvictionPolicy,
     DCAwareRoundRobinPolicy,
 )
 from cassandra.testing.fake import (
     ErrorCode,
     FakeCluster,
+    FakeNode,
     Opcode,
     error,
     hold,
@@ -37,6 +42,7 @@ from tests.unit.engine.faults import (
     pooled,
     thread,
 )
+from tests.unit.security.certificates import Authority
 from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
@@ -293,3 +299,70 @@ async def test_a_host_without_further_attempts_is_forced_down(far: FakeCluster) 
         assert host.state == "forced down"
         await thread(far.start_node, victim)
         await events.expect("up", victim.address)
+
+
+# -- other credentials -----------------------------------------------------------------------------
+
+
+async def refused_by(nodes: FakeCluster, cluster: aio.Cluster, node: FakeNode) -> None:
+    """Wait until a node has refused the password that it accepted before."""
+    await thread(node.require_password, "user", "new")
+    await thread(node.drop_connections)
+    host = cluster.metadata.get_host(node.address)
+    assert host is not None
+    await until_on_loop(lambda: host.state == "forced down")
+
+
+async def test_a_new_auth_provider_is_tried_on_hosts_that_refused_the_old_one() -> None:
+    with FakeCluster(2) as nodes:
+        for node in nodes.nodes:
+            node.require_password("user", "old")
+        old, new = (PlainTextAuthProvider("user", password) for password in ("old", "new"))
+        async with connected(nodes, auth_provider=old) as (cluster, session):
+            await refused_by(nodes, cluster, nodes[1])
+            (reason,) = {session._engine.why_no_pool(host) for host in cluster.metadata.all_hosts()
+                         if host.is_up is False}  # fmt: skip
+            assert isinstance(reason, AuthenticationFailed)
+            cluster.auth_provider = new
+            await until_on_loop(lambda: nodes[1].address in pooled(session))
+
+
+async def test_a_new_auth_provider_ends_an_outage() -> None:
+    """If every node refuses the old password, the new one is tried at once, without an event."""
+    with FakeCluster(2) as nodes:
+        for node in nodes.nodes:
+            node.require_password("user", "old")
+        hourly = ConstantReconnectionPolicy(3600, None)
+        old, new = (PlainTextAuthProvider("user", password) for password in ("old", "new"))
+        async with connected(nodes, auth_provider=old) as (cluster, session):
+            await asyncio.gather(*(refused_by(nodes, cluster, node) for node in nodes.nodes))
+            await until_on_loop(lambda: cluster.get_control_connection_host() is None)
+            failure = await fails(session.execute(SAFE))
+            assert isinstance(failure, NoHostAvailable)
+            assert "every host is down since 20" in str(failure)
+            assert {type(each) for each in failure.errors.values()} == {AuthenticationFailed}
+            cluster.reconnection_policy = hourly
+            began = asyncio.get_running_loop().time()
+            cluster.auth_provider = new
+            await until_on_loop(lambda: len(pooled(session)) == 2)
+            await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
+            assert asyncio.get_running_loop().time() - began < 3600
+
+
+@pytest.mark.simulated(False)
+async def test_a_new_ssl_context_is_tried_at_once(authority: Authority, tmp_path: Path) -> None:
+    """A host that is down because of the old context need not wait for the next attempt."""
+    with FakeNode(ssl_context=authority.server("127.0.0.1")) as node:
+        good, bad = authority.client(), Authority(tmp_path, "other").client()
+        hourly = ConstantReconnectionPolicy(3600, None)
+        async with connected(node, ssl_context=good, reconnection_policy=hourly) as (
+            cluster,
+            session,
+        ):
+            cluster.ssl_context = bad
+            await thread(node.drop_connections)
+            await until_on_loop(lambda: not session._engine.pools)
+            await until_on_loop(lambda: cluster.get_control_connection_host() is None)
+            cluster.ssl_context = good
+            await until_on_loop(lambda: len(pooled(session)) == 1)
+            await until_on_loop(lambda: cluster.get_control_connection_host() is not None)

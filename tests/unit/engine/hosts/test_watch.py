@@ -5,9 +5,11 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+import pytest
+
 from cassandra.engine.background import Background
 from cassandra.engine.hosts.topology import NodeList
-from cassandra.engine.hosts.watch import HostWatch
+from cassandra.engine.hosts.watch import MOST_REASONS, HostWatch
 from cassandra.engine.listeners import Listeners
 from cassandra.engine.sessions import Sessions
 from cassandra.errors import AuthenticationFailed, ConnectionException
@@ -36,6 +38,7 @@ class WatchedHosts:
         self.probed: list[str] = []
         self.probe_error: Exception | None = None
         self.pools: dict[Host, object] = {}
+        self.distances: dict[Host, int] = {}
         self.sessions = Sessions()
         session: Any = self
         self.sessions.add(session)
@@ -53,10 +56,10 @@ class WatchedHosts:
     # The interface of a session.
 
     def distance(self, host: Host) -> int:
-        return HostDistance.LOCAL
+        return self.distances.get(host, HostDistance.LOCAL)
 
     async def add_pool(self, host: Host) -> None:
-        if self.probe_error is None:
+        if self.probe_error is None and self.distance(host) != HostDistance.IGNORED:
             self.pools[host] = object()
             self.watch.on_answer(host)
 
@@ -129,6 +132,78 @@ async def test_refused_credentials_end_the_attempts() -> None:
     await watched.settle()
     assert watched.probed == ["10.0.0.1"]
     assert watched.first.state == "forced down"
+
+
+async def test_other_credentials_are_tried_on_hosts_that_refused_the_old_ones() -> None:
+    watched = WatchedHosts()
+    watched.probe_error = AuthenticationFailed("no")
+    watched.watch.on_connection_failure(watched.first, LOST)
+    await watched.settle()
+    assert watched.first.state == "forced down"
+    watched.watch.on_access_changed()  # these are refused, too
+    await watched.settle()
+    assert (watched.probed, watched.first.state) == (["10.0.0.1"] * 2, "forced down")
+    watched.probe_error = None
+    watched.watch.on_access_changed()
+    await watched.settle()
+    assert watched.first.is_up
+    assert watched.first in watched.pools
+
+
+async def test_other_credentials_are_tried_for_sessions_without_a_pool() -> None:
+    """A host may be up for a session that logged in before the password changed."""
+    watched = WatchedHosts()
+    watched.watch.on_access_changed()
+    await watched.settle()
+    assert watched.first.is_up
+    assert set(watched.pools) == {watched.first, watched.second}
+
+
+async def test_other_credentials_mean_nothing_to_ignored_hosts() -> None:
+    watched = WatchedHosts()
+    watched.distances[watched.second] = HostDistance.IGNORED
+    watched.second.force_down()
+    watched.watch.on_access_changed()
+    await watched.settle()
+    assert watched.second.state == "forced down"
+
+
+async def test_the_newest_reason_of_a_host_wins(caplog: pytest.LogCaptureFixture) -> None:
+    watched = WatchedHosts(reconnection_policy=ConstantReconnectionPolicy(0.0, 5))
+    watched.probe_error = ConnectionException("refused")
+    watched.watch.on_connection_failure(watched.first, LOST)
+    assert watched.first.last_failure is LOST
+    assert watched.first.last_failure_at is not None
+    while len(watched.probed) < 3:
+        await turns(1)
+    refused, watched.probe_error = watched.probe_error, AuthenticationFailed("no")
+    watched.watch.on_reported_down(watched.first)  # our own error says more
+    assert watched.first.last_failure is refused
+    await watched.settle()
+    assert watched.first.last_failure is watched.probe_error
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    since = watched.first.down_since
+    assert since is not None
+    assert warnings == [  # each reason once
+        "host 10.0.0.1:9042 is down: lost",
+        f"host 10.0.0.1:9042 is still down, since {since.isoformat(timespec='seconds')}: refused",
+    ]
+    watched.first.set_up()
+    assert (watched.first.last_failure, watched.first.last_failure_at) == (None, None)
+
+
+async def test_different_reasons_do_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    watched = WatchedHosts()
+    watched.watch.on_connection_failure(watched.first, LOST)
+    for number in range(50):
+        watched.watch.on_try_failed(watched.first, ConnectionException(f"refused {number}"))
+    assert len(caplog.records) == MOST_REASONS
+
+
+async def test_a_report_is_the_reason_of_a_host_without_connections() -> None:
+    watched = WatchedHosts()
+    watched.watch.on_reported_down(watched.first)
+    assert "the cluster says" in str(watched.first.last_failure)
 
 
 async def test_statements_are_prepared_on_a_host_before_it_counts_as_served() -> None:
