@@ -6,6 +6,7 @@ cluster. `cassandra.observability.prometheus` and `cassandra.observability.stats
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -14,12 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cassandra._forks import renewed
 from cassandra._threads import Lock
 from cassandra.observers import ObservedRequest, RequestObserver
+from cassandra.policies.balancing import HostDistance
 
 if TYPE_CHECKING:
     from cassandra.engine.happy_path import Attempt
     from cassandra.metadata.host import Host
 
 __all__ = ["BUCKETS", "ClusterGauges", "Histogram", "HostCounters", "HostGauges", "RequestCounters"]
+
+log = logging.getLogger(__name__)
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The default upper bounds of the latency buckets, in seconds."""
@@ -234,6 +238,9 @@ class HostGauges(NamedTuple):
         are not included in `connections`.
     :param graceful_disconnects: how often the host announced that it will stop soon; this only
         grows.
+    :param is_ignored: True if the load balancing policies of all sessions ignore the host, for
+        example because it is in another data centre. The driver does not connect to such a host,
+        so it does not learn by itself whether it is up.
     """
 
     host: Host
@@ -246,6 +253,7 @@ class HostGauges(NamedTuple):
     reconnections: int
     draining: int = 0
     graceful_disconnects: int = 0
+    is_ignored: bool = False
 
 
 class ClusterGauges(NamedTuple):
@@ -331,7 +339,19 @@ def _read_host_gauges(host: Host, sessions: Sequence[Any], core: Any) -> HostGau
         reconnections=core.hosts.reconnections.get(host, 0) if core is not None else 0,
         draining=len(draining_connections),
         graceful_disconnects=core.hosts.drains.get(host, 0) if core is not None else 0,
+        is_ignored=not pools and _is_ignored(host, sessions),
     )
+
+
+def _is_ignored(host: Host, sessions: Sequence[Any]) -> bool:
+    """Return True if there are sessions, and the policies of all of them ignore `host`."""
+    try:
+        return bool(sessions) and all(
+            session.distance(host) == HostDistance.IGNORED for session in sessions
+        )
+    except Exception:  # raised by a user's policy, which must not prevent that metrics are read
+        log.debug("a policy gives no distance of %s", host, exc_info=True)
+        return False
 
 
 def _open_connections(pools: Sequence[Any]) -> Iterator[Any]:

@@ -226,7 +226,7 @@ def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     ]
     # Gauges of each host.
     for attribute, metric, help_text in (
-        ("is_up", "host_up", "1 if the host is known to be up"),
+        ("is_up", "host_up", "1 if the host is known to be up; not for hosts that policies ignore"),
         ("connections", "connections", "Open connections"),
         ("in_flight", "in_flight_requests", "Requests that wait for their answers"),
         ("streams_free", "free_streams", "Requests that could be sent at once"),
@@ -236,6 +236,9 @@ def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     ):
         family = _gauge(metric, help_text, *_HOST_LABELS)
         for labels, gauges in labelled_gauges:
+            # An alarm for hosts that are down must not fire for hosts that nobody uses.
+            if metric == "host_up" and gauges.is_ignored:
+                continue
             family.add_metric(labels, float(getattr(gauges, attribute)))
         yield family
     for attribute, metric, help_text in (

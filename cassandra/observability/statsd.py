@@ -119,6 +119,8 @@ class StatsReporter:
         gauges = ClusterGauges.of(cluster)
         for host_gauges in gauges.hosts:
             for name in _HOST_GAUGES:
+                if name == "is_up" and host_gauges.is_ignored:
+                    continue
                 self._client.gauge(
                     f"{self._prefix}.{_host_prefix(host_gauges.host)}.{name}",
                     int(getattr(host_gauges, name)),

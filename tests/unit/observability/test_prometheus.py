@@ -19,12 +19,15 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
-from cassandra.cluster import Cluster
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.errors import InvalidRequest
 from cassandra.observability.prometheus import ClusterCollector
-from cassandra.testing.fake import ErrorCode, FakeNode, error
+from cassandra.policies import DCAwareRoundRobinPolicy
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error
+from tests.waiting import until
 
-DASHBOARD = Path(__file__).parents[3] / "docs" / "_static" / "grafana.json"
+DOCS = Path(__file__).parents[3] / "docs"
+DASHBOARD = DOCS / "_static" / "grafana.json"
 NAME = re.compile(r"\b(cassandra_driver_\w+)(?:\{([^}]*)\})?")
 
 
@@ -210,3 +213,75 @@ def test_a_second_collector_of_a_cluster_logs_a_warning(caplog: pytest.LogCaptur
     second = ClusterCollector(cluster)
     assert "has a ClusterCollector already" in caplog.text
     assert first.counters is not second.counters
+
+
+# -- hosts that policies ignore --------------------------------------------------------------------
+
+
+def test_ignored_hosts_have_no_host_up() -> None:
+    """An alarm for ``host_up == 0`` does not fire for hosts of other data centres."""
+    registry = CollectorRegistry()
+    policy = DCAwareRoundRobinPolicy("east")
+    with (
+        FakeCluster({"east": 2, "west": 2}) as nodes,
+        Cluster(
+            nodes.contact_points[:2],
+            port=nodes.port,
+            execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)},
+        ) as cluster,
+    ):
+        registry.register(ClusterCollector(cluster))
+        cluster.connect(wait_for_all_pools=True)
+        stopped = cluster.metadata.get_host(nodes[1].address)
+        assert stopped is not None
+        nodes.stop_node(nodes[1])
+        until(lambda: stopped.is_up is False)
+        by_name = samples(page(registry))
+        up = {labels["host"]: value for labels, value in by_name["cassandra_driver_host_up"]}
+        assert up == {nodes[0].endpoint: 1.0, nodes[1].endpoint: 0.0}
+        assert len(by_name["cassandra_driver_connections"]) == 4
+
+
+# -- the documentation -----------------------------------------------------------------------------
+
+
+def all_families() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return the type and the labels of each metric, by the name that Prometheus shows."""
+    cluster = Cluster(["127.0.0.1"])  # the collector has only a weak reference to it
+    collector = ClusterCollector(cluster, name="test")
+    families = {}
+    for family in collector.collect():
+        name = family.name + ("_total" if family.type == "counter" else "")
+        families[name] = (family.type, tuple(family._labelnames))  # type: ignore[attr-defined]
+    return families
+
+
+def test_the_guide_lists_all_metrics() -> None:
+    text = (DOCS / "guides" / "observing.rst").read_text()
+    table = text[text.index("All metrics") :]
+    listed = {}
+    row = re.compile(r"   \* - ``(\w+)``\n     - (\w+)\n     - ([^\n]+)\n")
+    for name, kind, labels in row.findall(table):
+        names = tuple(re.findall(r"\w+", labels.replace("``", "")))
+        listed["cassandra_driver_" + name] = (kind, names)
+    assert listed == all_families()
+
+
+def test_the_rules_for_alarms_use_metrics_and_labels_that_exist() -> None:
+    text = (DOCS / "_static" / "prometheus-rules.yml").read_text()
+    expressions = re.findall(r"expr: (?:>-\n)?(.*?)\n        (?:for|annotations):", text, re.S)
+    assert len(expressions) == text.count("- alert:") >= 10
+    families = all_families()
+    for expression in expressions:
+        names = re.findall(r"cassandra_driver_\w+", expression)
+        assert names
+        known = {"job", "instance", "le"}  # `job` and `instance` are Prometheus's own
+        for name in names:
+            kind, labels = families[name.removesuffix("_bucket")]
+            assert (kind == "histogram") == name.endswith("_bucket"), name
+            known |= set(labels)
+        used = re.findall(r'(\w+)!?[=~]"', expression)
+        for group in re.findall(r"by \(([^)]*)\)", expression):
+            used += re.findall(r"\w+", group)
+        assert set(used) <= known, expression
+        assert expression.count("(") == expression.count(")")
