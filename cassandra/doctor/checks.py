@@ -17,8 +17,26 @@ from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import NetworkTopologyStrategy, SimpleStrategy
 from cassandra.query.statement import SimpleStatement
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "advice"]
 
+# What to do about errors of connections, by a part of their message.
+_ADVICE = (
+    (
+        "client certificate",
+        "give --cert and --key, with a certificate of a CA that the server trusts",
+    ),
+    ("its certificate expired", "renew the certificate in the node's keystore"),
+    ("authentication", "give --user, and --password-env or --password-file"),
+    ("login", "give --user, and --password-env or --password-file"),
+    ("does it expect TLS", "give --ssl, and --cafile"),
+    (
+        "said nothing",
+        "the process hangs, or the port speaks TLS: look at the node's log, take a jstack; or give "
+        "--ssl, and --cafile",
+    ),
+    ("did not answer", "the process hangs: look at the node's log, take a jstack, restart it"),
+    ("did not complete the", "the process hangs: look at the node's log, restart it"),
+)
 _LATENCY_SAMPLES = 10  # queries to measure the latency of a host
 _SLOW_ROUND_TRIP = 0.1  # warn of a median round trip longer than this many seconds
 _MAX_CLOCK_SKEW = 0.5  # warn of a clock that differs by more than this many seconds
@@ -32,6 +50,14 @@ _FIXED_REPLICATION_KEYSPACES = {
 }
 
 
+def advice(problem: str) -> str:
+    """Return what to do about an error of a connection; "" if we do not know.
+
+    :param problem: the message of the error.
+    """
+    return next((do for part, do in _ADVICE if part in problem), "")
+
+
 def hosts(session: Session, timeout: float) -> Iterator[Finding]:
     """Check that all hosts are up, and that the session has connections to them."""
     pools = session.get_pool_state()
@@ -39,8 +65,12 @@ def hosts(session: Session, timeout: float) -> Iterator[Finding]:
     for host in sorted(all_hosts, key=lambda host: str(host.endpoint)):
         description = f"{host.datacenter or '?'}/{host.rack or '?'}, {host.release_version or '?'}"
         if not host.is_up:
+            reason = str(host.last_failure or "")
             yield finding(
-                PROBLEM, str(host.endpoint), f"is down ({description})", "start it, or remove it"
+                PROBLEM,
+                str(host.endpoint),
+                f"is down ({description})" + (f": {reason}" if reason else ""),
+                advice(reason) or "start it, or remove it",
             )
         elif host not in pools:
             yield finding(

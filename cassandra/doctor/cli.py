@@ -10,7 +10,7 @@ from typing import Any
 
 from cassandra._connecting import add_connection_options, connection_settings, reason_of
 from cassandra.cluster.cluster import Cluster
-from cassandra.doctor.checks import CHECKS
+from cassandra.doctor.checks import CHECKS, advice
 from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, finding
 from cassandra.doctor.network import installation, reach
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
@@ -139,7 +139,7 @@ def _run_checks(
         try:
             session = cluster.connect(wait_for_all_pools=True)
         except (DriverException, OSError) as error:
-            yield finding(PROBLEM, "connect", str(error), _connect_advice(error))
+            yield finding(PROBLEM, "connect", str(error), advice(str(error)))
             return
         yield finding(OK, "connect", f"connected to cluster {cluster.metadata.cluster_name!r}")
         for check in CHECKS:
@@ -150,13 +150,3 @@ def _run_checks(
                 yield finding(WARNING, check.__name__, text)
     finally:
         cluster.shutdown()
-
-
-def _connect_advice(error: BaseException) -> str:
-    """Return what to do if the session cannot connect; "" if we do not know."""
-    text = str(error)
-    if "authentication" in text or "login" in text:
-        return "give --user, and --password-env or --password-file"
-    if "does it expect TLS" in text:
-        return "give --ssl, and --cafile"
-    return ""

@@ -24,6 +24,27 @@ __all__ = ["installation", "reach"]
 # Warn about certificates that expire within this number of days.
 _EXPIRY_WARNING_DAYS = 30
 _SECONDS_PER_DAY = 24 * 60 * 60
+# An OPTIONS request of protocol version 4. A server that does not know this version answers, too.
+_OPTIONS = bytes([4, 0, 0, 0, 5, 0, 0, 0, 0])
+# OpenSSL's codes of certificates at the wrong time.
+_EXPIRED, _NOT_YET_VALID = 10, 9
+# The alerts of servers that want a client certificate. The last one may mean other things, too.
+_WANTS_CERTIFICATE = (
+    "CERTIFICATE_REQUIRED",
+    "BAD_CERTIFICATE",
+    "CERTIFICATE_UNKNOWN",
+    "CERTIFICATE_EXPIRED",
+    "UNKNOWN_CA",
+    "HANDSHAKE_FAILURE",
+)
+_GIVE_CERTIFICATE = (
+    "give --cert and --key, with a certificate of a CA that the server trusts (require_client_auth "
+    "in client_encryption_options)"
+)
+_HANGS = (
+    "the process hangs or is overloaded: look at its log for long pauses of the garbage collector, "
+    "take a jstack, restart it"
+)
 
 
 def installation() -> Iterator[Finding]:
@@ -127,27 +148,96 @@ def _check_address(
         yield finding(OK, subject, f"{address} accepts connections, in {milliseconds:.1f} ms")
         if context is not None:
             yield from _check_tls(subject, connection, host, context)
+        else:
+            yield from _check_answer(subject, connection)
+
+
+def _check_answer(subject: str, connection: socket.socket) -> Iterator[Finding]:
+    """Send a request, and yield a finding if it is not answered."""
+    is_tls = isinstance(connection, ssl.SSLSocket)
+    try:
+        connection.sendall(_OPTIONS)
+        if connection.recv(1):
+            return
+        problem, do = "closes the connection without an answer", "is it the port of clients?"
+    except TimeoutError:
+        problem = f"accepts connections, but does not answer within {connection.gettimeout():g} s"
+        do = _HANGS
+    except OSError as error:
+        # With TLS 1.3, a server rejects a client's certificate only after the handshake.
+        if _is_about_client_certificate(error):
+            yield _wants_certificate(subject, error)
+            return
+        problem = f"breaks the connection: {error}"
+        do = _GIVE_CERTIFICATE if is_tls else "is it the port of clients?"
+    if not is_tls:
+        do += "; if it speaks TLS on this port, give --ssl and --cafile"
+    yield finding(PROBLEM, subject, problem, do)
+
+
+def _is_about_client_certificate(error: OSError) -> bool:
+    reason = (getattr(error, "reason", None) or "") if isinstance(error, ssl.SSLError) else ""
+    return reason.endswith(_WANTS_CERTIFICATE)
+
+
+def _wants_certificate(subject: str, error: OSError) -> Finding:
+    return finding(
+        PROBLEM,
+        subject,
+        f"asks for a client certificate, and got none that it accepts ({error})",
+        _GIVE_CERTIFICATE,
+    )
+
+
+def _not_trusted(subject: str, error: ssl.SSLCertVerificationError) -> Finding:
+    """Return the finding for a server's certificate that is not accepted."""
+    if error.verify_code == _EXPIRED:
+        return finding(
+            PROBLEM,
+            subject,
+            "its certificate has expired",
+            "renew the certificate in the node's keystore (client_encryption_options); Cassandra "
+            "reads a changed keystore by itself, or after nodetool reloadssl",
+        )
+    if error.verify_code == _NOT_YET_VALID:
+        return finding(
+            PROBLEM,
+            subject,
+            "its certificate is not valid yet",
+            "compare the clocks, here and where the certificate was issued",
+        )
+    return finding(
+        PROBLEM,
+        subject,
+        f"the certificate is not accepted: {error.verify_message}",
+        "name the CA by --cafile; a name or an address that the certificate does not have "
+        "needs --no-hostname-check",
+    )
 
 
 def _check_tls(
     subject: str, connection: socket.socket, host: str, context: ssl.SSLContext
 ) -> Iterator[Finding]:
-    """Check the TLS handshake on a connection, and when the server's certificate expires."""
+    """Check the TLS handshake on a connection, when the server's certificate expires, and that the
+    server answers.
+    """
     try:
-        with context.wrap_socket(connection, server_hostname=host) as secure:
-            cipher = secure.cipher()
-            version = secure.version()
-            certificate = secure.getpeercert() or {}
+        secure = context.wrap_socket(connection, server_hostname=host)
     except ssl.SSLCertVerificationError as error:
+        yield _not_trusted(subject, error)
+        return
+    except TimeoutError:
         yield finding(
             PROBLEM,
             subject,
-            f"the certificate is not accepted: {error.verify_message}",
-            "name the CA by --cafile; a name or an address that the certificate does not have "
-            "needs --no-hostname-check",
+            f"accepts connections, but does not answer in TLS within {connection.gettimeout():g} s",
+            f"if this port speaks TLS, {_HANGS}",
         )
         return
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and _is_about_client_certificate(error):
+            yield _wants_certificate(subject, error)
+            return
         yield finding(
             PROBLEM,
             subject,
@@ -155,10 +245,19 @@ def _check_tls(
             "does this port speak TLS (client_encryption_options), and want a client certificate?",
         )
         return
+    with secure:
+        yield from _check_secured(subject, secure)
+
+
+def _check_secured(subject: str, secure: ssl.SSLSocket) -> Iterator[Finding]:
+    """Check a connection after the TLS handshake."""
+    cipher, version = secure.cipher(), secure.version()
+    certificate = secure.getpeercert() or {}
     yield finding(OK, subject, f"speaks {version}, {cipher[0] if cipher else 'no cipher'}")
     expiry_text = certificate.get("notAfter")
     if isinstance(expiry_text, str):
         yield _end_of(subject, ssl.cert_time_to_seconds(expiry_text))
+    yield from _check_answer(subject, secure)
 
 
 def _end_of(subject: str, expiry: float) -> Finding:

@@ -57,6 +57,19 @@ def test_an_unreachable_host_is_a_problem_with_advice() -> None:
     assert finding_of_stopped_node.do
 
 
+def test_a_host_that_hangs_has_its_reason_and_advice() -> None:
+    with FakeCluster(2) as nodes:
+        nodes[1].accept_but_hang()
+        with connected(nodes) as cluster:
+            cluster.connect_timeout = 0.2
+            session = cluster.connect(wait_for_all_pools=True)
+            findings = {finding.subject: finding for finding in checks.hosts(session, 2)}
+    hung = findings[f"{nodes[1].address}:{nodes.port}"]
+    assert hung.level == PROBLEM
+    assert "said nothing" in hung.text
+    assert "hangs" in hung.do
+
+
 def test_a_host_that_does_not_tell_its_schema_is_not_counted_as_agreeing(
     nodes: FakeCluster, session: Session
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import socket
 import ssl
 import threading
@@ -17,6 +18,8 @@ from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING
 from cassandra.testing import tls
 from cassandra.testing.fake import FakeNode
 from tests.processes import run_python
+from tests.unit.security.certificates import DAY, Authority
+from tests.unit.security.conftest import authority as authority
 
 
 def test_the_implementation_in_use_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,3 +139,65 @@ def test_a_certificate_of_an_unknown_authority_is_a_problem(
     assert [finding.level for finding in findings] == [OK, PROBLEM]
     assert "the certificate is not accepted" in findings[1].text
     assert "--cafile" in findings[1].do
+
+
+# -- nodes that hang, and certificates -------------------------------------------------------------
+
+
+def test_a_node_that_hangs_is_a_problem() -> None:
+    """The node accepts connections, but never answers a request."""
+    with FakeNode() as node:
+        node.pause()
+        findings = list(network.reach(node.address, node.port, 0.2, None))
+        node.resume()
+    assert [finding.level for finding in findings] == [OK, PROBLEM]
+    assert "does not answer within 0.2 s" in findings[1].text
+    assert "hangs" in findings[1].do
+
+
+def test_a_node_that_hangs_in_tls_is_a_problem(authority: Authority) -> None:
+    with FakeNode() as node:
+        node.pause()
+        findings = list(network.reach(node.address, node.port, 0.2, authority.client()))
+        node.resume()
+    assert [finding.level for finding in findings] == [OK, PROBLEM]
+    assert "does not answer in TLS" in findings[1].text
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_missing_client_certificate_is_named(
+    authority: Authority, version: ssl.TLSVersion
+) -> None:
+    server = authority.server("127.0.0.1", clients=authority.path)
+    server.minimum_version = server.maximum_version = version
+    with FakeNode(ssl_context=server) as node:
+        findings = list(network.reach(node.address, node.port, 5, authority.client()))
+    problem = findings[-1]
+    assert problem.level == PROBLEM
+    assert "client certificate" in problem.text
+    assert "--cert and --key" in problem.do
+
+
+def test_a_client_certificate_that_is_accepted_is_no_problem(authority: Authority) -> None:
+    client = authority.client()
+    client.load_cert_chain(*authority.issue("client"))
+    with FakeNode(ssl_context=authority.server("127.0.0.1", clients=authority.path)) as node:
+        findings = list(network.reach(node.address, node.port, 5, client))
+    assert PROBLEM not in [finding.level for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("validity", "text", "do"),
+    [
+        ({"begins": -20 * DAY, "ends": -2 * DAY}, "its certificate has expired", "renew"),
+        ({"begins": 2 * DAY, "ends": 20 * DAY}, "is not valid yet", "clocks"),
+    ],
+)
+def test_a_certificate_at_the_wrong_time(
+    authority: Authority, validity: dict[str, datetime.timedelta], text: str, do: str
+) -> None:
+    with FakeNode(ssl_context=authority.server("127.0.0.1", **validity)) as node:
+        findings = list(network.reach(node.address, node.port, 5, authority.client()))
+    assert [finding.level for finding in findings] == [OK, PROBLEM]
+    assert text in findings[1].text
+    assert do in findings[1].do
