@@ -7,22 +7,24 @@ import importlib
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cassandra import OperationTimedOut, ReadTimeout, Unavailable
-from cassandra.cluster import NoHostAvailable
+from cassandra.cluster import Cluster, NoHostAvailable
 from cassandra.connection import ConnectionException
 from cassandra.errors import InvalidRequest
-from cassandra.testing.fake import ErrorCode, FakeNode, error, rows
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, rows
 from cassandra.throttling import RequestThrottled
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"
 NOTES = [("id", "timeuuid"), ("body", "text")]
 PAGE = "SELECT id, body FROM service.notes WHERE owner = ?"
+PING = "SELECT id FROM service.notes WHERE owner = 'nobody' LIMIT 1"
 ADD = "INSERT INTO service.notes (owner, id, body) VALUES (?, ?, ?)"
 
 
@@ -59,7 +61,9 @@ def test_the_service_returns_notes_and_statuses(service: Any) -> None:
     with FakeNode() as node:
         node.prime_prepare(ADD, [("owner", "text"), *NOTES], pk_indexes=[0])
         node.prime_prepare(PAGE, [("owner", "text")], result=NOTES, pk_indexes=[0])
+        node.prime_prepare(PING, [], result=NOTES[:1])
         node.prime(PAGE, rows(NOTES, []))
+        node.prime(PING, rows(NOTES[:1], []))
         app = service.create_app([node.address], port=node.port)
         with client.TestClient(app, raise_server_exceptions=False) as browser:
             assert browser.get("/ready").json() == {"ready": True}
@@ -72,7 +76,7 @@ def test_the_service_returns_notes_and_statuses(service: Any) -> None:
             node.prime(PAGE, error(ErrorCode.PROTOCOL_ERROR, "Invalid value for the paging state"))
             token = base64.urlsafe_b64encode(b"forged").decode()
             assert browser.get("/notes/ada", params={"token": token}).status_code == 400
-            node.prime("SELECT key FROM system.local", error(ErrorCode.OVERLOADED))
+            node.prime(PING, error(ErrorCode.UNAVAILABLE))
             assert browser.get("/ready").status_code == 503
 
 
@@ -95,3 +99,34 @@ def test_the_example_of_a_tested_application_passes(tmp_path: Path) -> None:
             },
         )  # fmt: skip
         assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def recipe() -> str:
+    """Return the code of the cookbook's recipe for readiness, up to its first call."""
+    text = (ROOT / "docs" / "cookbook.rst").read_text()
+    block = text[text.index("Health and readiness") :]
+    block = block[block.index(".. code-block:: python") :].partition("\n\n")[2]
+    return textwrap.dedent(block[: block.index("   assert is_ready()")])
+
+
+@pytest.mark.parametrize("fault", ["pause", "stop"])
+def test_the_readiness_recipe_does_not_flap(fault: str) -> None:
+    """It stays ready while one of three nodes is down, until no request can be served."""
+    probe = "SELECT id FROM notes WHERE owner = 'nobody' LIMIT 1"
+    with FakeCluster(3) as nodes:
+        nodes.prime(probe, rows(NOTES[:1], []))
+        with Cluster(nodes.contact_points, port=nodes.port) as cluster:
+            namespace: dict[str, Any] = {
+                "cluster": cluster,
+                "session": cluster.connect(wait_for_all_pools=True),
+            }
+            exec(recipe(), namespace)
+            is_ready = namespace["is_ready"]
+            assert is_ready()
+            getattr(nodes[0], fault)()
+            assert [is_ready() for _ in range(9)] == [True] * 9
+            # Of three replicas, one is left: the coordinator says so.
+            nodes.prime(probe, error(ErrorCode.UNAVAILABLE))
+            assert not is_ready()
+            if fault == "pause":
+                nodes[0].resume()
