@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cassandra.bulk.chunks import Chunk, Column, slice_of
 from cassandra.bulk.fields import unknown_field, values_by_name, values_by_position
 from cassandra.bulk.groups import Keys, Owners
+from cassandra.bulk.indexed_vectors import IndexedVector, fault_of
 from cassandra.protocol.records import is_record
 from cassandra.query.batch import bind_rows
 from cassandra.query.prepared import PreparedStatement
@@ -138,6 +139,7 @@ class Binder:
         self.is_plain = False  # True binds the application's rows without converters
         self.is_empty_null = True  # True if an empty field of CSV means null
         self.static_rows: StaticRows | None = None
+        self.indexed_vectors: Sequence[IndexedVector] = ()  # columns whose vectors are checked
 
     def _names_in_order(self) -> list[str]:
         """Return the column names in the order of values in a row without names."""
@@ -336,6 +338,8 @@ class Binder:
     ) -> Bound:
         """Make the requests of a chunk from its bound rows."""
         waves: list[Wave] = []
+        if self.indexed_vectors:
+            block, row_numbers = self._without_bad_vectors(block, row_numbers, failures)
         size, count = block.size, len(block)
         if self.static_rows is not None:
             # Only chunks of CSV files have `names`. Only in CSV does an empty field mean null.
@@ -352,6 +356,34 @@ class Binder:
             waves += self._waves(self._prepared, block, self._keys, row_numbers)
         # Failures come from several steps: sort them by row number.
         return Bound(chunk, waves, count, size, sorted(failures, key=lambda failure: failure[0]))
+
+    def _without_bad_vectors(
+        self,
+        block: Any,
+        row_numbers: Sequence[int],
+        failures: list[tuple[int, BaseException]],
+    ) -> tuple[Any, Sequence[int]]:
+        """Remove the rows with vectors that the index of their column cannot hold.
+
+        :param failures: gets (row number, error) for each of these rows.
+        :returns: (block, row numbers) of all other rows.
+        """
+        kept: list[int] = []
+        for number, row in enumerate(block.rows()):
+            data = row.data
+            spans = _spans(data, block.width)
+            for column in self.indexed_vectors:
+                offset, size = spans[column.position]
+                start = offset + 4
+                error = fault_of(column, data[start : start + size]) if size > 0 else None
+                if error is not None:
+                    failures.append((row_numbers[number], error))
+                    break
+            else:
+                kept.append(number)
+        if len(kept) == len(block):
+            return block, row_numbers
+        return block.take(kept), [row_numbers[number] for number in kept]
 
     def _waves(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]

@@ -66,6 +66,7 @@ from cassandra.bulk.chunks import Chunk, Column, Position, Reading
 from cassandra.bulk.failed_rows import FailedRows, check_failed_rows, rows_after, size_of
 from cassandra.bulk.fields import check_names, positions_of
 from cassandra.bulk.groups import Keys, Owners
+from cassandra.bulk.indexed_vectors import indexed_vectors
 from cassandra.bulk.opened import Pipes
 from cassandra.bulk.options import LoadOptions, load_options
 from cassandra.bulk.outcomes import DoneRows, Outcomes
@@ -547,6 +548,10 @@ class Load:
         binder.is_dry = options.dry_run
         binder.is_plain = self._is_plain
         binder.is_empty_null = "" in Formats(options.null).nulls
+        if table is not None:
+            # The bytes of an encrypted vector are no floats.
+            names = ["" if column.is_hidden else column.name for column in columns]
+            binder.indexed_vectors = indexed_vectors(table, names)
         return binder
 
     def _static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:

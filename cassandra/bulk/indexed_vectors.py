@@ -1,0 +1,89 @@
+"""Finds vectors that the vector index of their column cannot hold, before a load sends them.
+
+An index of Cassandra (SAI) cannot hold NaN or infinities, nor vectors of zeros if its similarity is
+cosine. The server's error for such a write does not name the row, and Cassandra 5.0 may be unable
+to start again after it has received a NaN.
+
+The check looks at the bytes of values that are bound already, so all sources have the same check. A
+float has an exponent of only ones if it is NaN or infinite. Its first byte is then 0x7F or 0xFF,
+which is rare otherwise and quickly searched for; only if there is one, all numbers are decoded.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from cassandra.metadata.schema.tables import TableMetadata
+
+__all__ = ["IndexedVector", "fault_of", "indexed_vectors"]
+
+_SIZE = 4  # bytes of a float
+# Zeros of both signs have only these bytes. So do other numbers, but only those below 1e-37.
+_ZERO_BYTES = b"\x00\x80"
+
+
+class IndexedVector(NamedTuple):
+    """A bound column whose vectors have an index.
+
+    :param position: the position of the column's bind marker.
+    :param name: the column's name.
+    :param refuses_zeros: True if the index cannot hold a vector of zeros.
+    """
+
+    position: int
+    name: str
+    refuses_zeros: bool
+
+
+def indexed_vectors(table: TableMetadata, names: Sequence[str]) -> list[IndexedVector]:
+    """Return the columns of ``vector<float, n>`` among `names` that have an SAI index.
+
+    :param table: the table's metadata.
+    :param names: the column of each bind marker.
+    """
+    columns: list[IndexedVector] = []
+    for index in table.indexes.values():
+        options = index.index_options
+        class_name = options.get("class_name", "")
+        if not (class_name.endswith("StorageAttachedIndex") or class_name.lower() == "sai"):
+            continue
+        target = options.get("target", "")
+        if target.startswith('"'):
+            target = target[1:-1].replace('""', '"')
+        column = table.columns.get(target)
+        if column is None or not column.cql_type.startswith("vector<float,"):
+            continue
+        # Cosine is the default of Cassandra.
+        similarity = options.get("similarity_function", "cosine").lower()
+        columns += [
+            IndexedVector(position, target, similarity == "cosine")
+            for position, name in enumerate(names)
+            if name == target
+        ]
+    return columns
+
+
+def fault_of(column: IndexedVector, value: bytes) -> ValueError | None:
+    """Return why the index of `column` cannot hold a vector; None if it can.
+
+    :param value: the vector's numbers as big-endian floats.
+    """
+    first_bytes = value[::_SIZE]
+    if 0x7F in first_bytes or 0xFF in first_bytes:
+        numbers = struct.unpack(f">{len(value) // _SIZE}f", value)
+        for index, number in enumerate(numbers):
+            if not math.isfinite(number):
+                return ValueError(
+                    f"the vector in column {column.name!r} has {number} at index {index}, which "
+                    "its index cannot hold"
+                )
+    if column.refuses_zeros and not value.strip(_ZERO_BYTES):
+        return ValueError(
+            f"the vector in column {column.name!r} has only zeros, which its index cannot hold: "
+            "its similarity is cosine"
+        )
+    return None

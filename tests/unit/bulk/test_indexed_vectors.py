@@ -1,0 +1,108 @@
+"""Vectors that the index of their column cannot hold are refused before they are sent."""
+
+from __future__ import annotations
+
+import math
+import struct
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.bulk.indexed_vectors import IndexedVector, fault_of, indexed_vectors
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeNode, Opcode
+from tests.unit.metadata.schema.rows import schema
+
+COSINE, EUCLIDEAN = IndexedVector(1, "v", True), IndexedVector(1, "v", False)
+SAI = {"class_name": "StorageAttachedIndex", "target": "v"}
+INSERT = "INSERT INTO a.t0 (id, c0) VALUES (?, ?)"
+LARGE = 3.0e38  # its first byte is that of an infinity
+
+
+def packed(*numbers: float) -> bytes:
+    return struct.pack(f">{len(numbers)}f", *numbers)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_numbers_that_are_not_finite_are_named(number: float, index: int) -> None:
+    numbers = [1.0, LARGE, -LARGE]
+    numbers[index] = number
+    for column in (COSINE, EUCLIDEAN):
+        fault = fault_of(column, packed(*numbers))
+        assert f"column 'v' has {number} at index {index}" in str(fault)
+
+
+def test_large_and_small_numbers_are_no_fault() -> None:
+    for numbers in ([LARGE, -LARGE, 0.0], [0.0, 0.0, 1e-3], [-1.0, 0.0, 0.0]):
+        assert fault_of(COSINE, packed(*numbers)) is None
+
+
+def test_zeros_are_a_fault_only_if_the_similarity_is_cosine() -> None:
+    zeros = packed(0.0, -0.0, 0.0)
+    assert "only zeros" in str(fault_of(COSINE, zeros))
+    assert fault_of(EUCLIDEAN, zeros) is None
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "options", "expected"),
+    [
+        ("vector<float, 3>", SAI, [COSINE]),
+        ("vector<float, 3>", SAI | {"class_name": "sai"}, [COSINE]),
+        ("vector<float, 3>", SAI | {"class_name": "org.x.StorageAttachedIndex"}, [COSINE]),
+        ("vector<float, 3>", SAI | {"target": '"v"'}, [COSINE]),
+        ("vector<float, 3>", SAI | {"similarity_function": "EUCLIDEAN"}, [EUCLIDEAN]),
+        ("vector<float, 3>", SAI | {"target": "other"}, []),
+        ("vector<float, 3>", {"class_name": "vector_index", "target": "v"}, []),
+        ("vector<float, 3>", {"target": "v"}, []),
+        ("text", SAI, []),
+    ],
+)
+def test_which_columns_are_checked(
+    cql_type: str, options: dict[str, str], expected: list[IndexedVector]
+) -> None:
+    table: Any = SimpleNamespace(
+        columns={"id": SimpleNamespace(cql_type="int"), "v": SimpleNamespace(cql_type=cql_type)},
+        indexes={"i": SimpleNamespace(index_options=options)},
+    )
+    assert indexed_vectors(table, ["id", "v"]) == expected
+    assert indexed_vectors(table, ["id"]) == []
+
+
+@pytest.mark.parametrize("form", ["csv", "rows"])
+@pytest.mark.parametrize("is_indexed", [True, False])
+def test_a_load_refuses_the_row_and_names_its_line(
+    form: str, is_indexed: bool, tmp_path: Path
+) -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", tables=1)
+        for row in node.schema["system_schema.columns"]:
+            if row["column_name"] == "c0":
+                row["type"] = "vector<float, 3>"
+        if is_indexed:
+            node.schema["system_schema.indexes"] = [
+                {
+                    "keyspace_name": "a", "table_name": "t0", "index_name": "ann",
+                    "kind": "CUSTOM", "options": SAI | {"target": "c0"},
+                }
+            ]  # fmt: skip
+        columns = [("id", "int"), ("c0", "vector<float, 3>")]
+        prepared = node.prime_prepare(INSERT, columns, pk_indexes=[0])
+        prepared.keyspace, prepared.table = "a", "t0"
+        source: Any = [(1, [1.0, 2.0, 3.0]), (2, [1.0, math.nan, 3.0]), (3, [0.0, 0.0, 0.0])]
+        if form == "csv":
+            lines = [f'{key},"[{", ".join(map(str, vector))}]"' for key, vector in source]
+            source = tmp_path / "rows.csv"
+            source.write_text("\n".join(["id,c0", *lines, ""]))
+        with Cluster([node.address], port=node.port) as cluster:
+            session = cluster.connect()
+            report = session.load("a.t0", source, max_errors=2, batch=None)
+        assert (report.written, report.failed) == ((1, 2) if is_indexed else (3, 0))
+        assert node.count(Opcode.EXECUTE) == report.written
+        if is_indexed:
+            nan, zeros = map(str, report.failures)
+            assert "nan at index 1" in nan
+            assert "only zeros" in zeros
+            assert ("3" if form == "csv" else "row 1") in nan.partition("the vector")[0]
