@@ -17,7 +17,7 @@ from tests.waiting import until_on_loop
 pytestmark = pytest.mark.simulated
 
 # Idle connections get no heartbeat in these tests: each check has another cause.
-HEARTBEATS = {"idle_heartbeat_interval": 1000.0, "idle_heartbeat_timeout": 5.0}
+HEARTBEATS: dict[str, Any] = {"idle_heartbeat_interval": 1000.0, "idle_heartbeat_timeout": 5.0}
 # The request or the delay that is the sign, the heartbeat's timeout, a late heartbeat, and the
 # attempt to connect again.
 SOON = 2.0 + 5.0 + 1.0 + 2.0
