@@ -159,6 +159,10 @@ def _check_answer(subject: str, connection: socket.socket) -> Iterator[Finding]:
         connection.sendall(_OPTIONS)
         if connection.recv(1):
             return
+        # Some servers end the connection without an alert if a client certificate is missing.
+        if is_tls:
+            yield _wants_certificate(subject, "it closed the connection after the handshake")
+            return
         problem, do = "closes the connection without an answer", "is it the port of clients?"
     except TimeoutError:
         problem = f"accepts connections, but does not answer within {connection.gettimeout():g} s"
@@ -180,11 +184,11 @@ def _is_about_client_certificate(error: OSError) -> bool:
     return reason.endswith(_WANTS_CERTIFICATE)
 
 
-def _wants_certificate(subject: str, error: OSError) -> Finding:
+def _wants_certificate(subject: str, reason: OSError | str) -> Finding:
     return finding(
         PROBLEM,
         subject,
-        f"asks for a client certificate, and got none that it accepts ({error})",
+        f"asks for a client certificate, it seems, and got none that it accepts ({reason})",
         _GIVE_CERTIFICATE,
     )
 
@@ -230,8 +234,9 @@ def _check_tls(
         yield finding(
             PROBLEM,
             subject,
-            f"accepts connections, but does not answer in TLS within {connection.gettimeout():g} s",
-            f"if this port speaks TLS, {_HANGS}",
+            f"TLS fails: no answer within {connection.gettimeout():g} s",
+            "if this port does not speak TLS (client_encryption_options), leave --ssl out; if it "
+            f"does, {_HANGS}",
         )
         return
     except (OSError, ValueError) as error:
@@ -241,8 +246,9 @@ def _check_tls(
         yield finding(
             PROBLEM,
             subject,
-            f"TLS fails: {error}",
-            "does this port speak TLS (client_encryption_options), and want a client certificate?",
+            f"TLS fails: {error}; the server may ask for a client certificate",
+            f"if this port speaks TLS (client_encryption_options), {_GIVE_CERTIFICATE}; if it does "
+            "not, leave --ssl out",
         )
         return
     with secure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import struct
 from pathlib import Path
@@ -93,7 +94,7 @@ def test_a_load_refuses_the_row_and_names_its_line(
         prepared.keyspace, prepared.table = "a", "t0"
         source: Any = [(1, [1.0, 2.0, 3.0]), (2, [1.0, math.nan, 3.0]), (3, [0.0, 0.0, 0.0])]
         if form == "csv":
-            lines = [f'{key},"[{", ".join(map(str, vector))}]"' for key, vector in source]
+            lines = [f'{key},"{json.dumps(vector)}"' for key, vector in source]
             source = tmp_path / "rows.csv"
             source.write_text("\n".join(["id,c0", *lines, ""]))
         with Cluster([node.address], port=node.port) as cluster:

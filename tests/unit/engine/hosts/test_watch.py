@@ -170,17 +170,19 @@ async def test_other_credentials_mean_nothing_to_ignored_hosts() -> None:
 
 async def test_the_newest_reason_of_a_host_wins(caplog: pytest.LogCaptureFixture) -> None:
     watched = WatchedHosts(reconnection_policy=ConstantReconnectionPolicy(0.0, 5))
-    watched.probe_error = ConnectionException("refused")
+    refused, denied = ConnectionException("refused"), AuthenticationFailed("no")
+    watched.probe_error = refused
     watched.watch.on_connection_failure(watched.first, LOST)
     assert watched.first.last_failure is LOST
     assert watched.first.last_failure_at is not None
     while len(watched.probed) < 3:
         await turns(1)
-    refused, watched.probe_error = watched.probe_error, AuthenticationFailed("no")
+    watched.probe_error = denied
     watched.watch.on_reported_down(watched.first)  # our own error says more
-    assert watched.first.last_failure is refused
+    failures = [watched.first.last_failure]
     await watched.settle()
-    assert watched.first.last_failure is watched.probe_error
+    failures.append(watched.first.last_failure)
+    assert failures == [refused, denied]
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     since = watched.first.down_since
     assert since is not None
