@@ -11,19 +11,19 @@ __all__ = ["attributes_by_alias"]
 
 # We recognise a class of either library by its attributes, so we need not import the library.
 @lru_cache(maxsize=256)
-def attributes_by_alias(kind: type) -> dict[str, str]:
+def attributes_by_alias(cls: type) -> dict[str, str]:
     """Return a dict from each alias to its attribute, for an attrs or pydantic class.
 
     The dict is empty for all other classes.
     """
     attributes: dict[str, str] = {}
-    for field in getattr(kind, "__attrs_attrs__", ()):
+    for field in getattr(cls, "__attrs_attrs__", ()):
         alias = getattr(field, "alias", None)
         if alias and alias != field.name:
             attributes[alias] = field.name
-    models: Any = getattr(kind, "model_fields", None)
-    if isinstance(models, Mapping) and hasattr(kind, "model_validate"):
-        for name, field in models.items():
+    pydantic_fields: Any = getattr(cls, "model_fields", None)
+    if isinstance(pydantic_fields, Mapping) and hasattr(cls, "model_validate"):
+        for name, field in pydantic_fields.items():
             for alias in _aliases_of(field):
                 attributes.setdefault(alias, name)
     return attributes

@@ -101,7 +101,8 @@ class CassandraTypeType(type):
         return cls
 
     def __setattr__(cls, name: str, value: object) -> None:
-        # Make all cached codecs invalid, not only this class's: other classes' codecs may hold it.
+        # The attribute changes how values are encoded. Make all cached codecs invalid, not only
+        # this class's: other classes' codecs may contain it.
         if name in _PLAN_ATTRIBUTES:
             _KnownCodecs.current += 1
             calls.withdraw()
@@ -118,6 +119,7 @@ class CassandraTypeType(type):
         if name in _PLAN_ATTRIBUTES:
             _KnownCodecs.current += 1
             was_there = name in cls.__dict__
+            # This may already delete the attribute, if it was one of our fast methods.
             calls.withdraw()
             if was_there and name not in cls.__dict__:
                 return
@@ -233,13 +235,16 @@ class _CassandraType(metaclass=CassandraTypeType):
         # Do this once, and again after a change. (In an application's class, the methods are not
         # replaced, so they call this for each value.)
         if cls.__dict__.get("_calls_settled") != _KnownCodecs.current:
-            settled = _KnownCodecs.current
+            # Read before the installation: a change meanwhile then makes the next call install
+            # again.
+            current_generation = _KnownCodecs.current
             calls.install(cls, _generation)
-            type.__setattr__(cls, "_calls_settled", settled)
+            type.__setattr__(cls, "_calls_settled", current_generation)
 
     @classmethod
     def serial_size(cls) -> int | None:
         """Return the size in bytes of a value in a vector, or None if each has a length there."""
+        # If an application overrides the methods, the size is that of the driver's own codec.
         size: int = (
             cls.codec().fixed_size
             if not cls._overridden()
@@ -280,6 +285,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         :param vectors: how vectors of numbers are decoded: "list", "array" or "numpy".
         """
         if cls._overridden():
+            # An application's type: its own methods encode and decode the values.
             return codecs.from_class(
                 cls,
                 protocol_version,
@@ -416,6 +422,7 @@ def parameterized(
     key = (cls, subtypes, fieldnames, *attributes.values())
     subclass = _parameterized.get(key)
     if subclass is None:
+        # `_title` is not an attribute of the class, but its name if the subtypes do not tell it.
         name = attributes.pop("_title", None) or cls.cass_parameterized_type_with(subtypes)
         metaclass: type[Any] = type(cls)
         subclass = metaclass(

@@ -37,9 +37,9 @@ NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
 stock_methods: dict[str, Any] = {}
 """The class methods of `_CassandraType` by name: the `classmethod` objects in its namespace."""
 
-_NOTHING = object()
-# For each class that we changed: the original attribute by method name, or _NOTHING if the class
-# did not define it.
+_NOT_DEFINED = object()
+# For each class that we changed: the original attribute by method name, or _NOT_DEFINED if the
+# class did not define it.
 _replaced: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
 _lock = RLock()
 # We cannot use setattr and delattr: CassandraTypeType overrides both, and calls `withdraw` there.
@@ -52,9 +52,9 @@ def _renew_lock() -> None:
     _lock = RLock()
 
 
-def _put(cls: type[Any], name: str, method: object) -> None:
+def _replace_method(cls: type[Any], name: str, method: object) -> None:
     """Set an attribute of `cls`, and remember the original in `_replaced`."""
-    _replaced.setdefault(cls, {}).setdefault(name, cls.__dict__.get(name, _NOTHING))
+    _replaced.setdefault(cls, {}).setdefault(name, cls.__dict__.get(name, _NOT_DEFINED))
     _set(cls, name, method)
 
 
@@ -76,15 +76,15 @@ def is_stock(cls: type[Any], method: object) -> bool:
     return bound_to is cls or isinstance(method, classmethod)
 
 
-def _versions_matter(cls: type[Any]) -> bool:
+def _depends_on_version(cls: type[Any]) -> bool:
     """Return True if `cls` or a type inside it overrides how values are encoded or decoded.
 
     Such methods get the protocol version, so one codec for all versions is not enough.
     """
     return cls._overridden() or any(
-        isinstance(part, type) and _versions_matter(part)
-        for part in cls.subtypes
-        if hasattr(part, "_overridden")
+        isinstance(subtype, type) and _depends_on_version(subtype)
+        for subtype in cls.subtypes
+        if hasattr(subtype, "_overridden")
     )
 
 
@@ -95,40 +95,44 @@ def install(cls: type[Any], generation: Callable[[], int]) -> None:
     """
     with _lock:
         initial_generation = generation()
-        if _versions_matter(cls):
+        if _depends_on_version(cls):
             return
         codec = cls._native_codec(5, "list")
         methods = implementations.codecs.TypeCalls(cls, codec, cls.empty_binary_ok, cls._empty())
+        # Subclasses would inherit the fast methods, which use the codec of `cls`.
         for child in cls.__subclasses__():
-            _keep_stock(child)
+            _pin_stock_methods(child)
         for name in NAMES:
-            _put(cls, name, getattr(methods, name))
+            _replace_method(cls, name, getattr(methods, name))
         # If another thread made a change meanwhile, its `withdraw` did not remove these methods.
         if generation() != initial_generation:
             withdraw()
 
 
-def _keep_stock(cls: type[Any]) -> None:
+def _pin_stock_methods(cls: type[Any]) -> None:
     """Set the class methods that `cls` inherits from `_CassandraType` in `cls` itself."""
     for name in NAMES:
         if name not in cls.__dict__ and is_stock(cls, getattr(cls, name)):
-            _put(cls, name, stock_methods[name])
+            _replace_method(cls, name, stock_methods[name])
 
 
 def protect(cls: type[Any]) -> None:
     """Prevent the new class `cls` from inheriting the fast methods of its parents."""
     for name in NAMES:
-        holder = next((base for base in cls.__mro__ if name in base.__dict__), None)
-        if holder is None or holder is cls:
+        defining_class = next((base for base in cls.__mro__ if name in base.__dict__), None)
+        if defining_class is None or defining_class is cls:
             continue
-        calls = getattr(holder.__dict__[name], "__self__", None)
+        fast_methods = getattr(defining_class.__dict__[name], "__self__", None)
         # It is None for a method that is not bound. Return early then: while the package's own
         # types are created, `implementations.codecs` is not known yet.
-        if calls is None:
+        if fast_methods is None:
             continue
-        if type(calls) is implementations.codecs.TypeCalls and calls.owner is holder:
+        if (
+            type(fast_methods) is implementations.codecs.TypeCalls
+            and fast_methods.owner is defining_class
+        ):
             with _lock:
-                _put(cls, name, stock_methods[name])
+                _replace_method(cls, name, stock_methods[name])
 
 
 def withdraw() -> None:
@@ -139,7 +143,7 @@ def withdraw() -> None:
                 # Keep a method that an application has set since.
                 if name not in cls.__dict__ or not is_stock(cls, cls.__dict__[name]):
                     continue
-                if method is _NOTHING:
+                if method is _NOT_DEFINED:  # the class inherited the method
                     _delete(cls, name)
                 else:
                     _set(cls, name, method)

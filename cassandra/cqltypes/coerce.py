@@ -103,13 +103,13 @@ def index_failed(value: object, error: TypeError) -> NoReturn:
 def real_number(value: Any, name: str) -> float:
     """Convert a number to a float. Errors that its own ``__float__`` raises are not changed."""
     refuse_missing(value, "a number")
-    kind = type(value)
+    cls = type(value)
     # Reject NumPy's strings and arrays, although they have `__float__`: a string's parses the text,
     # and an array's raises an error that does not help.
     if (
         isinstance(value, (str, bytes))
         or getattr(value, "ndim", False)
-        or not (hasattr(kind, "__float__") or hasattr(kind, "__index__"))
+        or not (hasattr(cls, "__float__") or hasattr(cls, "__index__"))
     ):
         number: float = member_or_refuse(real_number, value, "a number", name)
         return number
@@ -118,7 +118,7 @@ def real_number(value: Any, name: str) -> float:
     except OverflowError:
         refuse_value(value, f"is out of the range of {name}")
     except TypeError:
-        if not hasattr(kind, "ndim"):
+        if not hasattr(cls, "ndim"):
             raise
         refuse_type(value, "a number")  # for example a NumPy array without dimensions, of dates
 
@@ -201,7 +201,7 @@ def _timestamp_of_text(text: str) -> int:
     if match is None:
         refuse_value(text, "is not a timestamp of the form YYYY-MM-DD[ HH:MM[:SS[.fff]]][+HHMM]")
     try:
-        moment = datetime.datetime(
+        whole_seconds = datetime.datetime(
             int(match[1]),
             int(match[2]),
             int(match[3]),
@@ -211,13 +211,15 @@ def _timestamp_of_text(text: str) -> int:
         )
     except ValueError as error:
         refuse_value(text, f"is not a timestamp: {error}")
-    millis = ms_timestamp_from_datetime(moment) + int((match[7] or "").ljust(9, "0")[:3])
-    zone = match[8]
-    if zone and zone != "Z":
-        digits = zone[1:].replace(":", "").ljust(4, "0")
+    # Of the fraction, keep three digits: milliseconds.
+    millis = ms_timestamp_from_datetime(whole_seconds) + int((match[7] or "").ljust(9, "0")[:3])
+    zone_offset = match[8]
+    if zone_offset and zone_offset != "Z":
+        # +HH, +HHMM or +HH:MM
+        digits = zone_offset[1:].replace(":", "").ljust(4, "0")
         minutes = int(digits[:2]) * 60 + int(digits[2:])
         # Local time is UTC plus the zone's offset, so subtract the offset.
-        millis += -minutes * 60_000 if zone[0] == "+" else minutes * 60_000
+        millis += -minutes * 60_000 if zone_offset[0] == "+" else minutes * 60_000
     return millis
 
 
@@ -299,6 +301,7 @@ def _warn_of_day(number: int) -> None:
     month, day = number // 100 % 100, number % 100
     is_of_digits = number >= _FIRST_OF_CALENDAR and 1 <= month <= 12 and 1 <= day <= 31
     if is_of_digits or _DAYS_OF_2000 <= number <= _DAYS_OF_2100:
+        # For example, 20240131 was meant as 2024-01-31.
         advice = (
             f"datetime.date({number // 10_000}, {month}, {day})"
             if is_of_digits
@@ -460,9 +463,9 @@ def shown_number(number: int, name: str) -> decimal.Decimal:
     """
     # The limit cannot be set so low that smaller numbers would exceed it.
     if number.bit_length() > 8192:
-        why = check_size((number.bit_length() >> 3) + 1)
-        if why:
-            malformed(name, why)
+        size_error = check_size((number.bit_length() >> 3) + 1)
+        if size_error:
+            malformed(name, size_error)
     return to_decimal(number)
 
 
@@ -614,9 +617,10 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
     if isinstance(value, (tuple, list)):
         cls = type(value)
         # Most values are plain tuples or lists; skip the look-up of names for them.
-        named = None if cls is tuple or cls is list else getattr(cls, "_fields", None)
-        if named and named != fields and set(named) <= set(fields):
-            return [getattr(value, field) if field in named else None for field in fields]
+        tuple_fields = None if cls is tuple or cls is list else getattr(cls, "_fields", None)
+        # A named tuple with some of the fields, or with the fields in another order.
+        if tuple_fields and tuple_fields != fields and set(tuple_fields) <= set(fields):
+            return [getattr(value, field) if field in tuple_fields else None for field in fields]
         if len(value) == len(fields):
             return tuple(value)
         if len(value) > len(fields):
@@ -636,9 +640,10 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
     # Check this before attributes are read: NaT has many attributes, which are all NaN.
     refuse_missing(value, f"a value of {name}")
     # `__class__` and not type(), because a proxy returns the class of its object.
-    kind: type = value.__class__
-    aliases = attributes_by_alias(kind)
+    aliases = attributes_by_alias(value.__class__)
     attributes = [aliases.get(field, field) for field in fields] if aliases else fields
+    # A scalar, or an object with none of the fields, is an error (but an enum member may have a
+    # value that fits).
     if isinstance(value, (str, bytes, int, float, enum.Enum)) or not any(
         hasattr(value, attribute) for attribute in attributes
     ):

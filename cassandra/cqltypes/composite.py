@@ -14,24 +14,24 @@ from cassandra.cqltypes.failures import locate, malformed, refuse_type, refuse_v
 if TYPE_CHECKING:
     from cassandra.cqltypes.codecs.base import Codec
 
-_MAX_PART = 0xFFFF  # bytes; the length of a part is a [short]
+_MAX_PART_SIZE = 0xFFFF  # bytes; the length of a part is a [short]
 
 
-def _part(name: str, index: int, codec: Codec, value: object) -> bytes:
+def _encode_part(name: str, index: int, codec: Codec, value: object) -> bytes:
     """Encode a part: its [short] length, its bytes, and an end byte of zero."""
     try:
         body = b"" if value is None else bytes(codec.encode(value))
     except Exception as error:
         locate(error, f"part {index} of {name}")
         raise
-    if len(body) > _MAX_PART:
+    if len(body) > _MAX_PART_SIZE:
         refuse_value(
-            value, f"takes {len(body)} bytes; a part of a composite has at most {_MAX_PART}"
+            value, f"takes {len(body)} bytes; a part of a composite has at most {_MAX_PART_SIZE}"
         )
     return len(body).to_bytes(2, "big") + body + b"\x00"
 
 
-def _take(name: str, data: bytes, offset: int) -> tuple[bytes, int]:
+def _read_part(name: str, data: bytes, offset: int) -> tuple[bytes, int]:
     """Read the part at `offset`; returns its bytes and the offset after its end byte."""
     start = offset + 2
     size = int.from_bytes(data[offset:start], "big")
@@ -61,14 +61,19 @@ class CompositeType(_ParameterizedType):
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
         name = cls.cass_parameterized_type()
-        parts = [sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes]
+        part_codecs = [
+            sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
+        ]
 
         def encode(value: object) -> bytes:
             items = coerce.elements(value, name)
-            if len(items) > len(parts):
-                refuse_value(value, f"has {len(items)} parts, {name} takes {len(parts)}")
+            if len(items) > len(part_codecs):
+                refuse_value(value, f"has {len(items)} parts, {name} takes {len(part_codecs)}")
             return b"".join(
-                [_part(name, index, parts[index], item) for index, item in enumerate(items)]
+                [
+                    _encode_part(name, index, part_codecs[index], item)
+                    for index, item in enumerate(items)
+                ]
             )
 
         def decode(data: bytes) -> tuple[Any, ...]:
@@ -76,13 +81,13 @@ class CompositeType(_ParameterizedType):
             offset = 0
             while offset < len(data):
                 # A value may have fewer parts than its type, but not more.
-                if len(values) == len(parts):
+                if len(values) == len(part_codecs):
                     malformed(
-                        name, f"{len(data) - offset} bytes left over after {len(parts)} parts"
+                        name, f"{len(data) - offset} bytes left over after {len(part_codecs)} parts"
                     )
-                body, offset = _take(name, data, offset)
+                body, offset = _read_part(name, data, offset)
                 try:
-                    values.append(parts[len(values)].decode_nullable(body))
+                    values.append(part_codecs[len(values)].decode_nullable(body))
                 except Exception as error:
                     locate(error, f"part {len(values)} of {name}")
                     raise
@@ -123,11 +128,11 @@ class DynamicCompositeType(_ParameterizedType):
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
         name = cls.cassname
-        by_alias = {
+        codecs_by_alias = {
             alias: sub_codec(subtype, codecs, protocol_version, vectors)
             for alias, subtype in zip(cls.fieldnames or (), cls.subtypes, strict=False)
         }
-        by_class = {
+        codecs_by_class = {
             subtype.cass_parameterized_type(full=full): sub_codec(
                 subtype, codecs, protocol_version, vectors
             )
@@ -136,18 +141,24 @@ class DynamicCompositeType(_ParameterizedType):
         }
 
         def encode(value: object) -> bytes:
+            # Already encoded by the application.
             if isinstance(value, (bytes, bytearray, memoryview)):
                 return bytes(value)
             parts = []
             for index, pair in enumerate(coerce.elements(value, name)):
-                if not isinstance(pair, (tuple, list)) or len(pair) != 2 or pair[0] not in by_alias:
+                if (
+                    not isinstance(pair, (tuple, list))
+                    or len(pair) != 2
+                    or pair[0] not in codecs_by_alias
+                ):
                     refuse_type(
-                        pair, f"a pair of an alias ({', '.join(map(str, by_alias))}) and a value"
+                        pair,
+                        f"a pair of an alias ({', '.join(map(str, codecs_by_alias))}) and a value",
                     )
                 # With the highest bit set, the [short] contains an alias. Otherwise it would be the
                 # length of a class name.
                 parts.append((0x8000 | ord(pair[0])).to_bytes(2, "big"))
-                parts.append(_part(name, index, by_alias[pair[0]], pair[1]))
+                parts.append(_encode_part(name, index, codecs_by_alias[pair[0]], pair[1]))
             return b"".join(parts)
 
         def decode(data: bytes) -> tuple[Any, ...]:
@@ -156,12 +167,16 @@ class DynamicCompositeType(_ParameterizedType):
             while offset < len(data):
                 header = int.from_bytes(data[offset : offset + 2], "big")
                 offset += 2
+                # With the highest bit set, the rest is an alias. Otherwise the header is the length
+                # of a class name.
                 if header & 0x8000:
-                    codec = by_alias.get(chr(header & 0xFF))
+                    codec = codecs_by_alias.get(chr(header & 0xFF))
                 else:
-                    codec = by_class.get(data[offset : offset + header].decode("utf-8", "replace"))
+                    codec = codecs_by_class.get(
+                        data[offset : offset + header].decode("utf-8", "replace")
+                    )
                     offset += header
-                body, offset = _take(name, data, offset)
+                body, offset = _read_part(name, data, offset)
                 # If the comparator does not declare the part's type, return its bytes.
                 values.append(body if codec is None else codec.decode_nullable(body))
             return tuple(values)

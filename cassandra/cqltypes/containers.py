@@ -22,11 +22,11 @@ class _SimpleParameterizedType(_ParameterizedType):
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
-        element = sub_codec(_parameter(cls), codecs, protocol_version, vectors)
+        element = sub_codec(_first_parameter(cls), codecs, protocol_version, vectors)
         return getattr(codecs, cls._factory)(element, empty=cls._empty())
 
 
-def _parameter(cls: type[_CassandraType]) -> Any:
+def _first_parameter(cls: type[_CassandraType]) -> Any:
     """Return the first parameter of a type.
 
     :raises ValueError: if `cls` is a class without parameters, such as `ListType` itself.
@@ -61,7 +61,7 @@ class MapType(_ParameterizedType):
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
-        _parameter(cls)  # raises the error for a map without parameters
+        _first_parameter(cls)  # raises the error for a map without parameters
         key, value = (
             sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
         )
@@ -116,7 +116,7 @@ class VectorType(_CassandraType):
             raise ValueError(f"the dimension of a vector is a number, not {size!r}") from None
         if dimension < 1:
             raise ValueError(f"the dimension of a vector is at least 1, not {dimension}")
-        # `parameterized` would make the class's name from the subtypes, without the dimension.
+        # Name the class here: `parameterized` would leave out the dimension.
         title = f"{cls.cassname}({subtype.cass_parameterized_type()}, {dimension})"
         return parameterized(
             cls, (subtype,), None, subtype=subtype, vector_size=dimension, _title=title
@@ -150,7 +150,7 @@ class _Wrapper(_SimpleParameterizedType):
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
-        return sub_codec(_parameter(cls), codecs, protocol_version, vectors)
+        return sub_codec(_first_parameter(cls), codecs, protocol_version, vectors)
 
     @classmethod
     def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
@@ -188,7 +188,7 @@ class ReversedType(_Wrapper):
     @classmethod
     def cql_parameterized_type(cls) -> str:
         """Return the CQL name of the parameter, because CQL has no name for a reversed type."""
-        name: str = _parameter(cls).cql_parameterized_type()
+        name: str = _first_parameter(cls).cql_parameterized_type()
         return name
 
 

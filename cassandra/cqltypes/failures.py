@@ -86,14 +86,14 @@ def without_compiled_frames(error: ErrorT) -> ErrorT:
 
     Their source is not available, so interactive shells would print a useless line for each.
     """
-    entries: list[TracebackType] = []
+    kept_entries: list[TracebackType] = []
     current = error.__traceback__
     while current is not None:
         if not current.tb_frame.f_code.co_filename.endswith((".pyx", ".pxi")):
-            entries.append(current)
+            kept_entries.append(current)
         current = current.tb_next
     rebuilt: TracebackType | None = None
-    for entry in reversed(entries):
+    for entry in reversed(kept_entries):
         rebuilt = TracebackType(rebuilt, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return error.with_traceback(rebuilt)
 

@@ -104,10 +104,12 @@ def _decode_point(data: bytes) -> Point:
 
 
 def _encode_line(value: object) -> bytes:
+    """Encode a LineString, or its text form, as well-known binary."""
     if isinstance(value, str):
         value = _parsed(LineString, value)
     if not isinstance(value, LineString):
         refuse_type(value, "a cassandra.util.LineString")
+    # The byte 1 means little-endian.
     return struct.pack("<BII", 1, WKBGeometryType.LINESTRING, len(value.coords)) + _packed_points(
         value.coords
     )
@@ -121,13 +123,14 @@ def _decode_line(data: bytes) -> LineString:
 
 
 def _encode_polygon(value: object) -> bytes:
+    """Encode a Polygon, or its text form, as well-known binary."""
     if isinstance(value, str):
         value = _parsed(Polygon, value)
     if not isinstance(value, Polygon):
         refuse_type(value, "a cassandra.util.Polygon")
     # An empty polygon has no rings at all, not even an empty one.
     rings = (value.exterior, *value.interiors) if value.exterior.coords else ()
-    parts = [struct.pack("<BII", 1, WKBGeometryType.POLYGON, len(rings))]
+    parts = [struct.pack("<BII", 1, WKBGeometryType.POLYGON, len(rings))]  # 1: little-endian
     for ring in rings:
         parts.append(struct.pack("<I", len(ring.coords)))
         parts.append(_packed_points(ring.coords))
@@ -161,9 +164,9 @@ class BoundKind:
     SINGLE_DATE_OPEN = 5
 
 
-_BOUND = struct.Struct(">qb")
+_bound_struct = struct.Struct(">qb")
 # The number of bounds that follow each kind.
-_BOUNDS = {
+_BOUND_COUNTS = {
     BoundKind.SINGLE_VALUE: 1,
     BoundKind.CLOSED_RANGE: 2,
     BoundKind.OPEN_RANGE_HIGH: 1,
@@ -178,39 +181,41 @@ def _packed_bound(bound: DateRangeBound | None) -> bytes:
     if bound is None or bound.milliseconds is None or bound.precision is None:
         return b""
     millis = coerce.timestamp_millis(bound.milliseconds)
-    return _BOUND.pack(millis, DateRangePrecision.to_int(bound.precision))
+    return _bound_struct.pack(millis, DateRangePrecision.to_int(bound.precision))
 
 
 def _encode_range(value: object) -> bytes:
+    """Encode a DateRange: a byte for its kind, and its bounds; open bounds have no bytes."""
     if not isinstance(value, DateRange):
         refuse_type(value, "a cassandra.util.DateRange")
-    single, low, high = (
+    single_bound, lower, upper = (
         _packed_bound(value.value),
         _packed_bound(value.lower_bound),
         _packed_bound(value.upper_bound),
     )
     if value.value is not None:
-        # `single` is empty if the bound is open.
-        kind = BoundKind.SINGLE_VALUE if single else BoundKind.SINGLE_DATE_OPEN
-    elif low and high:
+        # `single_bound` is empty if the bound is open.
+        kind = BoundKind.SINGLE_VALUE if single_bound else BoundKind.SINGLE_DATE_OPEN
+    elif lower and upper:
         kind = BoundKind.CLOSED_RANGE
-    elif low:
+    elif lower:
         kind = BoundKind.OPEN_RANGE_HIGH
     else:
-        kind = BoundKind.OPEN_RANGE_LOW if high else BoundKind.BOTH_OPEN_RANGE
-    return bytes((kind,)) + single + low + high
+        kind = BoundKind.OPEN_RANGE_LOW if upper else BoundKind.BOTH_OPEN_RANGE
+    return bytes((kind,)) + single_bound + lower + upper
 
 
 def _decode_range(data: bytes) -> DateRange:
+    """Decode a DateRange; the inverse of `_encode_range`."""
     name = "DateRangeType"
-    number = _BOUNDS.get(data[0]) if data else None
-    if number is None:
+    bound_count = _BOUND_COUNTS.get(data[0]) if data else None
+    if bound_count is None:
         malformed(name, f"{data[:1]!r} is not a kind of range")
-    if len(data) != 1 + number * _BOUND.size:
-        malformed(name, f"takes {1 + number * _BOUND.size} bytes, got {len(data)}")
+    if len(data) != 1 + bound_count * _bound_struct.size:
+        malformed(name, f"takes {1 + bound_count * _bound_struct.size} bytes, got {len(data)}")
     bounds = []
-    for index in range(number):
-        millis, precision = _BOUND.unpack_from(data, 1 + index * _BOUND.size)
+    for index in range(bound_count):
+        millis, precision = _bound_struct.unpack_from(data, 1 + index * _bound_struct.size)
         if not 0 <= precision < len(DateRangePrecision.PRECISIONS):
             malformed(name, f"{precision} does not stand for a precision")
         bounds.append(DateRangeBound(millis, DateRangePrecision.from_int(precision)))
@@ -219,20 +224,20 @@ def _decode_range(data: bytes) -> DateRange:
         return DateRange(value=bounds[0])
     if kind == BoundKind.SINGLE_DATE_OPEN:
         return DateRange(value=OPEN_BOUND)
-    low = bounds[0] if kind in (BoundKind.CLOSED_RANGE, BoundKind.OPEN_RANGE_HIGH) else OPEN_BOUND
-    high = bounds[-1] if kind in (BoundKind.CLOSED_RANGE, BoundKind.OPEN_RANGE_LOW) else OPEN_BOUND
-    return DateRange(low, high)
+    lower = bounds[0] if kind in (BoundKind.CLOSED_RANGE, BoundKind.OPEN_RANGE_HIGH) else OPEN_BOUND
+    upper = bounds[-1] if kind in (BoundKind.CLOSED_RANGE, BoundKind.OPEN_RANGE_LOW) else OPEN_BOUND
+    return DateRange(lower, upper)
 
 
 class _PythonType(_CassandraType):
     """Base of types that are encoded and decoded in Python, even in the compiled implementation."""
 
     # (function that encodes a value, function that decodes bytes)
-    _coding: ClassVar[tuple[Callable[[Any], bytes], Callable[[bytes], Any]]]
+    _encode_and_decode: ClassVar[tuple[Callable[[Any], bytes], Callable[[bytes], Any]]]
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
-        encode, decode = cls._coding
+        encode, decode = cls._encode_and_decode
         return codecs.from_functions(
             cls.cassname,
             lambda value: b"" if value is EMPTY else encode(value),
@@ -245,28 +250,28 @@ class PointType(_PythonType):
     """Values are `cassandra.util.Point` objects. You can also bind well-known text (WKT)."""
 
     typename = "PointType"
-    _coding = (_encode_point, _decode_point)
+    _encode_and_decode = (_encode_point, _decode_point)
 
 
 class LineStringType(_PythonType):
     """Values are `cassandra.util.LineString` objects. You can also bind well-known text (WKT)."""
 
     typename = "LineStringType"
-    _coding = (_encode_line, _decode_line)
+    _encode_and_decode = (_encode_line, _decode_line)
 
 
 class PolygonType(_PythonType):
     """Values are `cassandra.util.Polygon` objects. You can also bind well-known text (WKT)."""
 
     typename = "PolygonType"
-    _coding = (_encode_polygon, _decode_polygon)
+    _encode_and_decode = (_encode_polygon, _decode_polygon)
 
 
 class DateRangeType(_PythonType):
     """Values are `cassandra.util.DateRange` objects."""
 
     typename = "daterange"
-    _coding = (_encode_range, _decode_range)
+    _encode_and_decode = (_encode_range, _decode_range)
 
 
 public(PointType, LineStringType, PolygonType, DateRangeType, BoundKind, WKBGeometryType)

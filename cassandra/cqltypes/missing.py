@@ -27,9 +27,9 @@ __all__ = [
 ]
 
 # (module, attribute) of the missing values that we have not found yet.
-_PLACES = {("numpy.ma.core", "masked"), ("pandas", "NaT"), ("pandas", "NA")}
+_locations_to_check = {("numpy.ma.core", "masked"), ("pandas", "NaT"), ("pandas", "NA")}
 # The classes of those that we have found.
-_kinds: set[type] = set()
+_found_types: set[type] = set()
 
 # The classes of most values. They are never missing, so callers check this set first.
 USUAL = frozenset(
@@ -54,21 +54,21 @@ USUAL = frozenset(
 def _missing_types() -> set[type]:
     """Return the classes of missing values, as far as their libraries are imported."""
     # Iterate over a copy, because the loop, and that of another thread, removes items.
-    for location in [*_PLACES]:
+    for location in [*_locations_to_check]:
         module = sys.modules.get(location[0])
         # While the library is still being imported, the module may not have the attribute yet.
         value = None if module is None else getattr(module, location[1], None)
         if value is not None:
-            _kinds.add(type(value))
-            _PLACES.discard(location)
-    return _kinds
+            _found_types.add(type(value))
+            _locations_to_check.discard(location)
+    return _found_types
 
 
 def masked_array(value: object) -> Any:
     """Return `value` if it is a NumPy masked array, else None."""
     module = sys.modules.get("numpy.ma.core")
-    kind = None if module is None else getattr(module, "MaskedArray", None)
-    return value if kind is not None and isinstance(value, kind) else None
+    array_type = None if module is None else getattr(module, "MaskedArray", None)
+    return value if array_type is not None and isinstance(value, array_type) else None
 
 
 def masked_away(array: MaskedArray[Any, Any]) -> bool:
@@ -117,8 +117,10 @@ def without_missing(items: Items, name: str = "") -> Items | list[Any]:
 
     :param name: the CQL type of the items.
     """
-    kinds = _missing_types()
-    if not kinds or (kinds.isdisjoint(types := {*map(type, items)}) and not _has_masked(types)):
+    missing_types = _missing_types()
+    if not missing_types or (
+        missing_types.isdisjoint(item_types := {*map(type, items)}) and not _has_masked(item_types)
+    ):
         return items
     return [None if is_missing(item, name) else item for item in items]
 

@@ -35,7 +35,7 @@ _TOKEN = pattern(r"\s*(?:(=>)|([(),:])|([\w.$+\-/]+)|'([^']*)')")
 _Node = tuple[str, "list[tuple[str | None, Any]] | None"]
 
 
-def _tokens(text: str) -> list[str]:
+def _split_into_tokens(text: str) -> list[str]:
     tokens = []
     position = 0
     end = len(text.rstrip())
@@ -43,6 +43,7 @@ def _tokens(text: str) -> list[str]:
         match = _TOKEN.match(text, position)
         if match is None:
             raise ValueError(f"unexpected character {text[position:].lstrip()[:1]!r} at {position}")
+        # One of the groups matched, without the quotes or spaces around the token.
         tokens.append(match[1] or match[2] or match[3] or match[4] or "")
         position = match.end()
     return tokens
@@ -67,38 +68,39 @@ class _Reader:
 
     def whole(self) -> _Node:
         """Parse all tokens; returns the root node."""
-        node = self._node(0)
+        node = self._read_node(0)
         if self._position < len(self._tokens):
             raise ValueError(f"unexpected {self._peek()!r} after the type")
         return node
 
-    def _name(self) -> str:
+    def _read_name(self) -> str:
         name = self._next()
         if not name or name in ("(", ")", ",", ":", "=>"):
             raise ValueError(f"a name is expected, not {name!r}")
         return name
 
-    def _node(self, depth: int) -> _Node:
+    def _read_node(self, depth: int) -> _Node:
+        """Parse a type: a name and, in parentheses, its parameters (or None if there are none)."""
         if depth > _MAX_DEPTH:
             raise ValueError(f"types are nested more than {_MAX_DEPTH} deep")
-        name = self._name()
+        name = self._read_name()
         if self._peek() != "(":
             return name, None
-        self._next()
+        self._next()  # skip the "("
         parameters: list[tuple[str | None, Any]] = []
         while self._peek() != ")":
             field = None
-            node = self._node(depth + 1)
+            node = self._read_node(depth + 1)
             if self._peek() in (":", "=>"):
                 self._next()
                 # What we have parsed as a type was a field's name, as the token after it shows.
-                field, node = node[0], self._node(depth + 1)
+                field, node = node[0], self._read_node(depth + 1)
             parameters.append((field, node))
             if self._peek() == ",":
                 self._next()
             elif self._peek() != ")":
                 raise ValueError(f"',' or ')' is expected, not {self._peek()!r}")
-        self._next()
+        self._next()  # skip the ")"
         return name, parameters
 
 
@@ -137,15 +139,19 @@ def _resolve(node: _Node) -> Any:
 
 
 def _resolve_udt(base: type[UserType], parameters: list[tuple[str | None, Any]]) -> Any:
+    """Return the type class for the parameters of a UserType.
+
+    :param parameters: the keyspace, the name and the fields: (name of the field or None, node).
+    """
     if len(parameters) < 2:
         raise ValueError("UserType has a keyspace and a name")
-    raw = [parameters[0][1][0], parameters[1][1][0]]
+    keyspace_and_name = [parameters[0][1][0], parameters[1][1][0]]
     types = [_resolve(child) for _, child in parameters[2:]]
     # The keyspace and the name come first, and have no field names.
     names = [None, None, *[field for field, _ in parameters[2:]]]
     if any(name is None for name in names[2:]):
         raise ValueError("a field of a UserType has no name")
-    return base.apply_parameters([*raw, *types], names)
+    return base.apply_parameters([*keyspace_and_name, *types], names)
 
 
 def parse_casstype_args(typestring: str) -> Any:
@@ -154,7 +160,7 @@ def parse_casstype_args(typestring: str) -> Any:
     :param typestring: the class name.
     :raises ValueError: if it is malformed.
     """
-    return _resolve(_Reader(_tokens(typestring)).whole())
+    return _resolve(_Reader(_split_into_tokens(typestring)).whole())
 
 
 def lookup_casstype(casstype: str | type) -> Any:
@@ -193,10 +199,10 @@ def is_counter_type(t: str | type) -> bool:
 
     :param t: a class of `cassandra.cqltypes`, or a class name.
     """
-    kind: type = lookup_casstype(t) if isinstance(t, str) else t
-    while issubclass(kind, _Wrapper) and kind.subtypes:
-        kind = kind.subtypes[0]
-    return issubclass(kind, CounterColumnType)
+    cls: type = lookup_casstype(t) if isinstance(t, str) else t
+    while issubclass(cls, _Wrapper) and cls.subtypes:
+        cls = cls.subtypes[0]
+    return issubclass(cls, CounterColumnType)
 
 
 def cql_typename(casstypename: str) -> str:
@@ -264,8 +270,10 @@ def strip_frozen(cql: str) -> str:
 
 
 def _without_frozen(types: list[Any]) -> list[Any]:
-    nodes: list[Any] = []
+    """Remove "frozen" from the nested lists that `cqltype_to_python` returns."""
+    result: list[Any] = []
     for index, node in enumerate(types):
+        # A list contains the parameters of the name before it. Skip "frozen" if it has parameters.
         if (
             node == FrozenType.typename
             and index + 1 < len(types)
@@ -275,12 +283,12 @@ def _without_frozen(types: list[Any]) -> list[Any]:
         if isinstance(node, list):
             # Replace "frozen" and its list by what is in the list.
             if index and types[index - 1] == FrozenType.typename:
-                nodes.extend(_without_frozen(node))
+                result.extend(_without_frozen(node))
             else:
-                nodes.append(_without_frozen(node))
+                result.append(_without_frozen(node))
         else:
-            nodes.append(node)
-    return nodes
+            result.append(node)
+    return result
 
 
 def cql_types_from_string(cql_type: str) -> list[str]:
@@ -311,15 +319,15 @@ public(
 )
 
 
-def _pickled(kind: type[Any]) -> Any:
+def _pickled(cls: type[Any]) -> Any:
     """Return how to pickle a type class, for `copyreg`."""
     # Ordinary classes are pickled by name. A class that was made at run time, for example one with
     # parameters, is in no module, so pickle what `_unpickled` needs to make it again.
-    if vars(kind).get("_registered", True) or kind is UnrecognizedType:
-        return kind.__qualname__
+    if vars(cls).get("_registered", True) or cls is UnrecognizedType:
+        return cls.__qualname__
     return _unpickled, (
-        kind.cass_parameterized_type(full=True),
-        getattr(kind, "mapped_class", None),
+        cls.cass_parameterized_type(full=True),
+        getattr(cls, "mapped_class", None),
     )
 
 

@@ -117,6 +117,7 @@ class UserType(TupleType):
             raise ValueError("a user-defined type has a keyspace and a name")
         keyspace = _text(subtypes[0])
         udt_name = _unhex(_text(subtypes[1]))
+        # The first two names are None: the keyspace and the type's name are no fields.
         field_names = tuple(_unhex(name) for name in tuple(names or ())[2:])
         return cls.make_udt_class(keyspace, udt_name, field_names, subtypes[2:])
 
@@ -141,7 +142,9 @@ class UserType(TupleType):
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
         fields = [sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes]
         name = f"{cls.keyspace}.{cls.typename}" if cls.keyspace else cls.typename
-        return codecs.udt(name, cls.fieldnames or (), fields, _maker(cls), empty=cls._empty())
+        return codecs.udt(
+            name, cls.fieldnames or (), fields, _value_factory(cls), empty=cls._empty()
+        )
 
 
 def _text(parameter: str | type[_CassandraType]) -> str:
@@ -202,14 +205,14 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
     return _value_classes.keep(key, tuple_type, size)
 
 
-def _maker(cls: type[UserType]) -> Callable[[list[Any]], Any]:
+def _value_factory(cls: type[UserType]) -> Callable[[list[Any]], Any]:
     """Return a function that makes the decoded value from the list of its fields' values."""
     names = tuple(cls.fieldnames or ())
-    mapped = cls.mapped_class
-    if mapped is dict:
+    mapped_class = cls.mapped_class
+    if mapped_class is dict:
         return lambda fields: dict(zip(names, fields, strict=True))
-    if mapped is not None:
-        return lambda fields: mapped(**dict(zip(names, fields, strict=True)))
+    if mapped_class is not None:
+        return lambda fields: mapped_class(**dict(zip(names, fields, strict=True)))
     if cls.tuple_type is not None:
         # Faster than the constructor of the named tuple, which takes each field as an argument.
         return partial(tuple.__new__, cls.tuple_type)
@@ -220,19 +223,21 @@ public(UserType)
 
 
 def with_subtypes(
-    kind: Any, subtypes: Sequence[Any], mapped_class: Callable[..., object] | None = None
+    cql_type: Any, subtypes: Sequence[Any], mapped_class: Callable[..., object] | None = None
 ) -> Any:
-    """Return a type like `kind` that contains other types.
+    """Return a type like `cql_type` that contains other types.
 
-    :param kind: a type with parameters.
-    :param subtypes: the types that replace `kind.subtypes`.
-    :param mapped_class: if `kind` is a user-defined type, the class of its decoded values, or None.
+    :param cql_type: a type with parameters.
+    :param subtypes: the types that replace `cql_type.subtypes`.
+    :param mapped_class: if `cql_type` is a user-defined type, the class of its decoded values, or
+        None.
     """
-    if issubclass(kind, UserType):
+    if issubclass(cql_type, UserType):
         return UserType.make_udt_class(
-            kind.keyspace, kind.typename, kind.fieldnames or (), subtypes, mapped_class
+            cql_type.keyspace, cql_type.typename, cql_type.fieldnames or (), subtypes, mapped_class
         )
-    if issubclass(kind, VectorType):
-        return VectorType.apply_parameters((*subtypes, kind.vector_size))
-    base: Any = kind.__base__
-    return base.apply_parameters(subtypes, kind.fieldnames)
+    if issubclass(cql_type, VectorType):
+        return VectorType.apply_parameters((*subtypes, cql_type.vector_size))
+    # A type with parameters is a subclass of its type without them.
+    base: Any = cql_type.__base__
+    return base.apply_parameters(subtypes, cql_type.fieldnames)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from cassandra.protocol.column_specs import ColumnMetadata
 
 _int32 = struct.Struct(">i")
-_pack = _int32.pack
-_unpack = _int32.unpack_from
+_int32_pack = _int32.pack
+_int32_at = _int32.unpack_from
 
 
 class ValuesBlock:
@@ -72,9 +72,9 @@ class ValuesBlock:
         data = self.data
         spans = []
         for _ in range(self.count):
-            if pos + 4 > len(data):
+            if pos + 4 > len(data):  # each value begins with an [int] length
                 raise ValueError(f"a block of {self.count} values ends in the middle of one")
-            size: int = _unpack(data, pos)[0]
+            size: int = _int32_at(data, pos)[0]
             pos += 4
             spans.append((pos, size))
             # Null (-1), unset (-2) and empty values (0) have no bytes after the length.
@@ -167,12 +167,14 @@ class RowsBlock:
         :param rows: the positions of the rows to copy, counted from 0.
         :raises IndexError: if this block has no row at one of the positions.
         """
-        taken = []
+        row_data = []
         for index in rows:
+            # A list would accept a negative index, and count it from the end.
             if not 0 <= index < self.count:
                 raise IndexError(f"row {index} of {self.count}")
-            taken.append(self._rows[index])
-        return RowsBlock(self.width, taken, self.has_unset)
+            row_data.append(self._rows[index])
+        # We do not search the copied rows for unset values: True is always safe here.
+        return RowsBlock(self.width, row_data, self.has_unset)
 
     def append(self, values: ValuesBlock) -> None:
         """Append a row; raises ValueError if it does not have `width` values."""
@@ -215,7 +217,7 @@ class BindPlan:
         name is ignored.
     """
 
-    __slots__ = ("_encoders", "_kinds", "_names", "columns", "routing_key_indexes", "strict")
+    __slots__ = ("_cql_names", "_encoders", "_names", "columns", "routing_key_indexes", "strict")
 
     def __init__(
         self,
@@ -235,7 +237,7 @@ class BindPlan:
             column.type.codec().encode for column in self.columns
         ]
         self._encoders = tuple(encoders)
-        self._kinds: tuple[str, ...] = tuple(
+        self._cql_names: tuple[str, ...] = tuple(
             column.type.codec().cql_name for column in self.columns
         )
         # Several markers may have the same name: ``WHERE a = :x AND b = :x``.
@@ -272,7 +274,7 @@ class BindPlan:
             elif value is UNSET_VALUE:
                 has_unset = True
                 parts.append(UNSET_MARK)
-            elif type(value) not in USUAL and is_missing(value, self._kinds[index]):
+            elif type(value) not in USUAL and is_missing(value, self._cql_names[index]):
                 parts.append(NULL_VALUE)
             else:
                 try:
@@ -280,7 +282,7 @@ class BindPlan:
                 except Exception as error:
                     locate(error, column_label(self.columns[index]))
                     raise
-                parts.append(_pack(len(data)))
+                parts.append(_int32_pack(len(data)))
                 parts.append(data)
         if has_unset:
             if version < 4:
@@ -300,20 +302,25 @@ class BindPlan:
         :raises MissingParameter: if a column of the partition key is missing or UNSET_VALUE, or if
             a marker has no value on version 3. The class is both a KeyError and a ValueError.
         """
-        key = self.routing_key_indexes
-        kind = type(row)
-        if kind is not tuple and kind is not list:
-            row = values_of(row, self._names, version, key, self.strict)
-        if key and len(row) <= max(key):
+        key_indexes = self.routing_key_indexes
+        row_type = type(row)
+        if row_type is not tuple and row_type is not list:
+            row = values_of(row, self._names, version, key_indexes, self.strict)
+        # The row ends before the last key column: report the first key column without a value.
+        if key_indexes and len(row) <= max(key_indexes):
             refuse_missing(
-                self._names, next(index for index in key if index >= len(row)), key, version
+                self._names,
+                next(index for index in key_indexes if index >= len(row)),
+                key_indexes,
+                version,
             )
         block = self.bind(row, version)
-        if key and block.has_unset:
+        if key_indexes and block.has_unset:
+            # Without its whole key, the server cannot find the row's partition.
             values = block.values()
-            for index in key:
+            for index in key_indexes:
                 if values[index] is UNSET_VALUE:
-                    refuse_missing(self._names, index, key, version)
+                    refuse_missing(self._names, index, key_indexes, version)
         return block
 
     def bind_into(self, block: RowsBlock, row: object, version: int) -> None:

@@ -56,8 +56,8 @@ def _integer(number: SupportsIndex, complaint: str) -> int:
     :param complaint: the beginning of the error's message.
     """
     try:
-        # int() would turn 1.9 into 1, and would accept a timestamp in seconds (a float) where
-        # microseconds are expected.
+        # operator.index() accepts only integers. int() would turn 1.9 into 1, and would accept a
+        # timestamp in seconds (a float) where microseconds are expected.
         return index(number)
     except TypeError:
         raise TypeError(f"{complaint}; it has to be an integer{constant_of(number)}") from None
@@ -77,6 +77,10 @@ def _bytes_of(value: object, what: str) -> bytes:
 
 
 def _short(number: int, what: str) -> bytes:
+    """Encode a [short].
+
+    :param what: follows the number in an error's message, for example "values in one statement".
+    """
     # Almost every number is an int. Skip `_integer` for it, because its message takes time to make.
     if type(number) is not int:
         number = _integer(number, f"{number!r} {what}")
@@ -133,11 +137,12 @@ def _unset_unsupported(version: int) -> UnsupportedOperation:
 
 
 def _add_value(parts: list[bytes], value: object, version: int) -> None:
+    """Append one [value]: its length as an [int], and its bytes."""
     if value is None:
         parts.append(NULL_VALUE)
-    # The length -2 means "not set" since version 4 (native_protocol_v4.spec, section 3, [value]).
-    # On version 3, a server reads every negative length as null and would delete the value.
     elif value is UNSET_VALUE:
+        # The length -2 means "not set" since version 4 (native_protocol_v4.spec, section 3). On
+        # version 3, a server reads every negative length as null and would delete the value.
         if version < 4:
             raise _unset_unsupported(version)
         parts.append(UNSET_MARK)
@@ -177,6 +182,7 @@ def _add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, ve
         _add_named_values(parts, values, names, version)
         return
     count = len(values)
+    # Small counts and lengths were encoded at import, so look them up.
     parts.append(
         _SHORTS[count] if count < _KEPT_SHORTS else _short(count, "values in one statement")
     )
@@ -198,6 +204,7 @@ def _add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, ve
 def _add_named_values(
     parts: list[bytes], values: Sequence[Any], names: Sequence[str], version: int
 ) -> None:
+    """Append the number of values, and then the name and bytes of each."""
     parts.append(_short(len(values), "values in one statement"))
     if len(names) != len(values):
         raise ValueError(f"{len(values)} values and {len(names)} names for them")
@@ -212,7 +219,7 @@ def _add_flags(parts: list[bytes], flags: int, version: int) -> None:
     parts.append(uint32_pack(flags) if version >= 5 else uint8_pack(flags))
 
 
-def _tail(params: QueryParams, version: int, tail: list[bytes]) -> int:
+def _add_optional_fields(params: QueryParams, version: int, tail: list[bytes]) -> int:
     """Append to `tail` the optional fields with which QUERY, EXECUTE and BATCH end.
 
     Returns the flags of the fields that were appended.
@@ -272,7 +279,7 @@ def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> 
         state = _bytes_of(params.paging_state, "paging_state")
         parts.append(int32_pack(len(state)))
         parts.append(state)
-    flags |= _tail(params, version, parts)
+    flags |= _add_optional_fields(params, version, parts)
     # Since version 5 the flags have 4 bytes; before, they have 1 byte (section 4.1.4).
     parts[flags_index] = uint32_pack(flags) if version >= 5 else uint8_pack(flags)
 
@@ -397,22 +404,22 @@ def batch_body(
     :param params: consistency, serial consistency, timestamp, keyspace and now_in_seconds. The
         other parameters are ignored, because a BATCH has no fields for them.
     """
-    # `_finished_batch` replaces the second part by the number of statements.
+    # Leave the second part empty: `_finish_batch` replaces it by the number of statements.
     parts = [_byte(batch_type, "a batch's type"), b""]
     count = len(statements)
     heads: dict[Any, bytes] = {}
     lengths = _LENGTHS
-    last: Any = None
+    last_statement: Any = None
     # `prepared` of the last statement. No tuple has UNSET_VALUE there, so the first statement
     # always counts as new.
     last_prepared: Any = UNSET_VALUE
     head = b""
     for prepared, statement, values in statements:
         # Most batches repeat one statement. Encode the bytes before its values only once.
-        if statement is not last or prepared is not last_prepared:
+        if statement is not last_statement or prepared is not last_prepared:
             cached_head = heads.get(statement) if prepared and type(statement) is bytes else None
             head = cached_head or _statement_head(heads, prepared, statement)
-            last, last_prepared = statement, prepared
+            last_statement, last_prepared = statement, prepared
         if isinstance(values, RowsBlock):
             if not prepared:
                 raise TypeError(
@@ -424,7 +431,7 @@ def batch_body(
             continue
         parts.append(head)
         if values is None:
-            parts.append(b"\x00\x00")
+            parts.append(b"\x00\x00")  # no values: a [short] count of 0
         elif type(values) is list and len(values) < _KEPT_SHORTS:
             # The loop of `_add_values`, repeated here because a call for each statement is slow.
             parts.append(_SHORTS[len(values)])
@@ -439,10 +446,10 @@ def batch_body(
                     _add_value(parts, value, version)
         else:
             _add_values(parts, values, None, version)
-    return _finished_batch(parts, count, params, version)
+    return _finish_batch(parts, count, params, version)
 
 
-def _finished_batch(parts: list[bytes], count: int, params: QueryParams, version: int) -> bytes:
+def _finish_batch(parts: list[bytes], count: int, params: QueryParams, version: int) -> bytes:
     """Put the number of statements into `parts[1]`, append the body's end, and join all parts."""
     # Checked only now, because each row of a RowsBlock counts as a statement. Without this check,
     # struct would raise an error that does not say what there are too many of.
@@ -451,7 +458,7 @@ def _finished_batch(parts: list[bytes], count: int, params: QueryParams, version
     parts[1] = uint16_pack(count)
     parts.append(_short(params.consistency, "is not a consistency level"))
     tail: list[bytes] = []
-    _add_flags(parts, _tail(params, version, tail), version)
+    _add_flags(parts, _add_optional_fields(params, version, tail), version)
     return b"".join(parts + tail)
 
 

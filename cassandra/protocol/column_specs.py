@@ -31,7 +31,7 @@ UserTypes = Mapping[str, Mapping[str, Any]]
 _KIND_FLAGS_AND_COUNT = struct.Struct(">iii")
 
 # An error's message shows at most so many characters of a type's name.
-_SHOWN_NAME = 200
+_MAX_SHOWN_NAME = 200
 
 # Schemas nest types a few levels deep. The limit keeps a hostile server from exhausting the stack.
 _MAX_DEPTH = 64
@@ -59,7 +59,7 @@ class ColumnMetadata(NamedTuple):
 ColumnMetadata.__module__ = "cassandra.protocol"
 
 # A cache: the class of each option id that was looked up before.
-_simple: dict[int, Any] = {}
+_simple_types: dict[int, Any] = {}
 
 
 class TypeReader:
@@ -81,86 +81,90 @@ class TypeReader:
         """Read a type and return its `cassandra.cqltypes` class."""
         code = self.cursor.short()
         # Most columns have a type without parameters, which is in the cache after its first use.
-        simple_type = _simple.get(code)
+        simple_type = _simple_types.get(code)
         if simple_type is not None:
             return simple_type
         if code in OPTIONS:
-            return _simple.setdefault(code, lookup_casstype(OPTIONS[code]))
-        composed = _COMPOSED.get(code)
-        if composed is None:
+            return _simple_types.setdefault(code, lookup_casstype(OPTIONS[code]))
+        read_composed_type = _COMPOSED.get(code)
+        if read_composed_type is None:
             raise ProtocolError(f"a column has a type of the unknown code 0x{code:04x}")
         if self._depth >= _MAX_DEPTH:
             raise ProtocolError(f"a column's type is nested more than {_MAX_DEPTH} deep")
         self._depth += 1
-        cql_type = composed(self)
+        cql_type = read_composed_type(self)
         self._depth -= 1
         return cql_type
 
-    def _custom(self) -> Any:
+    def _read_custom(self) -> Any:
+        """Read a type that is given by the name of its server class."""
         name = self.cursor.string()
         try:
             cql_type = lookup_casstype(name)
             if "UserType" in name:
                 # The name may be that of a vector (a custom type) whose elements are UDTs.
                 self.has_user_types = True
-                cql_type = self._with_classes(cql_type)
+                cql_type = self._with_registered_classes(cql_type)
             # codec() raises an error if the type lacks its parameters. Call it now, so that the
             # error is reported for the metadata and not for the first row.
             cql_type.codec()
         except (ValueError, TypeError, LookupError, OverflowError) as error:
-            short_name = name if len(name) <= _SHOWN_NAME else f"{name[:_SHOWN_NAME]}..."
+            short_name = name if len(name) <= _MAX_SHOWN_NAME else f"{name[:_MAX_SHOWN_NAME]}..."
             reason = str(error).replace(name, short_name)
             raise ProtocolError(
                 f"a column has the custom type {short_name!r}, which cannot be understood: {reason}"
             ) from None
         return cql_type
 
-    def _with_classes(self, kind: CqlType) -> Any:
-        """Return `kind` with the classes that the application registered for the UDTs in it.
+    def _with_registered_classes(self, cql_type: CqlType) -> Any:
+        """Return `cql_type` with the classes that the application registered for the UDTs in it.
 
-        `kind` was parsed from the name of a server class, so it does not know these classes yet.
+        `cql_type` was parsed from the name of a server class, so it does not have them yet.
         """
-        subtypes = tuple(self._with_classes(subtype) for subtype in kind.subtypes)
-        if issubclass(kind, UserType):
-            return with_subtypes(kind, subtypes, self._registered(kind.keyspace, kind.typename))
-        if all(new is old for new, old in zip(subtypes, kind.subtypes, strict=True)):
-            return kind
-        return with_subtypes(kind, subtypes)
+        subtypes = tuple(self._with_registered_classes(subtype) for subtype in cql_type.subtypes)
+        if issubclass(cql_type, UserType):
+            return with_subtypes(
+                cql_type, subtypes, self._registered(cql_type.keyspace, cql_type.typename)
+            )
+        if all(new is old for new, old in zip(subtypes, cql_type.subtypes, strict=True)):
+            return cql_type
+        return with_subtypes(cql_type, subtypes)
 
     def _registered(self, keyspace: str, name: str) -> Any:
         return self._user_types.get(keyspace, {}).get(name)
 
-    def _list(self) -> Any:
+    def _read_list(self) -> Any:
         return lookup_casstype("ListType").apply_parameters((self.read(),))
 
-    def _set(self) -> Any:
+    def _read_set(self) -> Any:
         return lookup_casstype("SetType").apply_parameters((self.read(),))
 
-    def _map(self) -> Any:
+    def _read_map(self) -> Any:
         key = self.read()
         return lookup_casstype("MapType").apply_parameters((key, self.read()))
 
-    def _tuple(self) -> Any:
-        count = self._count()
+    def _read_tuple(self) -> Any:
+        count = self._read_count()
         return lookup_casstype("TupleType").apply_parameters(
             tuple(self.read() for _ in range(count))
         )
 
-    def _udt(self) -> Any:
+    def _read_udt(self) -> Any:
         cursor = self.cursor
         keyspace = cursor.string()
         name = cursor.string()
-        fields = [(cursor.string(), self.read()) for _ in range(self._count())]
+        fields = [(cursor.string(), self.read()) for _ in range(self._read_count())]
         self.has_user_types = True
         return UserType.make_udt_class(
             keyspace,
             name,
-            tuple(field for field, _ in fields),
-            tuple(kind for _, kind in fields),
+            tuple(field_name for field_name, _ in fields),
+            tuple(field_type for _, field_type in fields),
             self._registered(keyspace, name),
         )
 
-    def _count(self) -> int:
+    def _read_count(self) -> int:
+        """Read how many fields a UDT or tuple has; `ProtocolError` if there are too many."""
         # The limit applies to the sum over all types of the result: a small count at each level of
         # a nested type could otherwise multiply to a huge number.
         count = self.cursor.short()
@@ -170,18 +174,19 @@ class TypeReader:
                 f"types of more fields than limits.columns ({limits.columns}) allows (see "
                 "cassandra.limits)"
             )
+        # Each field takes at least two bytes, for the code of its type.
         if count * 2 > len(self.cursor.data) - self.cursor.pos:
             raise ProtocolError(f"a type of {count} fields is longer than the message")
         return count
 
 
 _COMPOSED: dict[int, Callable[[TypeReader], Any]] = {
-    0x0000: TypeReader._custom,
-    0x0020: TypeReader._list,
-    0x0021: TypeReader._map,
-    0x0022: TypeReader._set,
-    0x0030: TypeReader._udt,
-    0x0031: TypeReader._tuple,
+    0x0000: TypeReader._read_custom,
+    0x0020: TypeReader._read_list,
+    0x0021: TypeReader._read_map,
+    0x0022: TypeReader._read_set,
+    0x0030: TypeReader._read_udt,
+    0x0031: TypeReader._read_tuple,
 }
 
 
@@ -215,15 +220,17 @@ class OwnTypeReader(TypeReader):
     def read(self) -> Any:
         start = self.cursor.pos
         code = self.cursor.short()
-        reader_type = self._codes.get(code)
-        if reader_type is None:
+        registered_type = self._codes.get(code)
+        if registered_type is None:
             raise ProtocolError(f"a column has a type of the unknown code 0x{code:04x}")
-        if reader_type is not TYPE_CODES.get(code) and code not in _COMPOSED:
-            return reader_type
+        # The application replaced the class of this code. Without parameters, use it as it is.
+        if registered_type is not TYPE_CODES.get(code) and code not in _COMPOSED:
+            return registered_type
+        # Otherwise read the type again from its code, with its parameters.
         self.cursor.pos = start
         cql_type = super().read()
-        if reader_type is not TYPE_CODES.get(code) and cql_type.subtypes:
-            return reader_type.apply_parameters(cql_type.subtypes)
+        if registered_type is not TYPE_CODES.get(code) and cql_type.subtypes:
+            return registered_type.apply_parameters(cql_type.subtypes)
         return cql_type
 
 
@@ -394,6 +401,7 @@ class ResultMetadata:
         head = self._head
         if body.startswith(head, pos):
             return pos + len(head)
+        # `_skipped_head` has 12 bytes: the kind, the flags and the number of columns.
         return pos + 12 if body.startswith(self._skipped_head, pos) else 0
 
     def same_specs(

@@ -48,21 +48,24 @@ class BodyCompression(NamedTuple):
     decompress_segment: Callable[[bytes | memoryview, int], bytes] | None
 
 
-def _check_size(claimed: int, compressed: int, ratio: int, limit: int) -> None:
+def _check_claimed_size(
+    claimed_size: int, compressed_size: int, max_ratio: int, limit: int
+) -> None:
     """Raise `ProtocolError` if the peer's claim about the uncompressed size is not plausible.
 
-    :param claimed: the uncompressed size, as the peer states it.
-    :param compressed: the number of compressed bytes.
-    :param ratio: how many bytes the algorithm can make of one compressed byte, at most.
+    :param claimed_size: the uncompressed size, as the peer states it.
+    :param compressed_size: the number of compressed bytes.
+    :param max_ratio: how many bytes the algorithm can make of one compressed byte, at most.
     :param limit: the largest uncompressed size that is allowed.
     """
-    if claimed > limit:
+    if claimed_size > limit:
         raise ProtocolError(
-            f"a compressed body claims {claimed} bytes, more than the limit of {limit}"
+            f"a compressed body claims {claimed_size} bytes, more than the limit of {limit}"
         )
-    if claimed > compressed * ratio + ratio:
+    if claimed_size > compressed_size * max_ratio + max_ratio:
         raise ProtocolError(
-            f"a compressed body of {compressed} bytes claims {claimed} bytes, more than it can hold"
+            f"a compressed body of {compressed_size} bytes claims {claimed_size} bytes, "
+            "more than it can hold"
         )
 
 
@@ -98,7 +101,7 @@ def _make_lz4() -> BodyCompression:
             )
         size: int = _uint32.unpack_from(data)[0]
         # Check the peer's claim before the package allocates so much memory.
-        _check_size(size, len(data) - 4, _LZ4_RATIO, limit)
+        _check_claimed_size(size, len(data) - 4, _LZ4_RATIO, limit)
         # If the size is 0, the block may be missing, which the package would not accept.
         return inflate(memoryview(data)[4:], size) if size else b""
 
@@ -129,7 +132,7 @@ def _make_snappy() -> BodyCompression:
     def decompress_body(data: bytes, limit: int) -> bytes:
         # Read the size ourselves: the package would allocate the memory before we can check it.
         size = _snappy_size(data)
-        _check_size(size, len(data), _SNAPPY_RATIO, limit)
+        _check_claimed_size(size, len(data), _SNAPPY_RATIO, limit)
         try:
             plain = bytes(snappy.uncompress(data))
         except Exception as error:  # the package's error class differs between its releases
@@ -176,7 +179,9 @@ def compression(algorithm: str) -> BodyCompression:
             f"install it with: pip install turbocql[{algorithm}]",
             [error],
         ) from None
-    bytes(_FREED_ONCE)  # allocates a block and frees it at once: see _FREED_ONCE
+    # Allocate a large block and free it at once: this makes glibc keep such blocks for later pages
+    # instead of returning them to the system.
+    bytes(_FREED_ONCE)
     # Two threads may both get here. Their objects are equal, so either may stay.
     _instances[algorithm] = functions
     return functions

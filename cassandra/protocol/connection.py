@@ -168,9 +168,9 @@ def offered_versions(options: Mapping[str, Sequence[str]] | str) -> tuple[int, .
     :param options: the options of SUPPORTED, with PROTOCOL_VERSIONS, or an error message.
     """
     text = options if isinstance(options, str) else " ".join(options.get("PROTOCOL_VERSIONS", ()))
-    return tuple(
-        sorted({int(m[1]) for m in _VERSION_OFFERED.finditer(text) if not m[2]}, reverse=True)
-    )
+    # For example "4/v4"; the second group matches the "-beta" of a beta version.
+    versions = {int(match[1]) for match in _VERSION_OFFERED.finditer(text) if not match[2]}
+    return tuple(sorted(versions, reverse=True))
 
 
 class ScyllaExtensions(NamedTuple):
@@ -248,6 +248,7 @@ class ProtocolConnection:
 
         After the action `VersionRefused` or `Failed`, the connection cannot be used any more.
         """
+        # In these states, no request waits for a response.
         if self.state in (State.NEW, State.READY, State.CLOSED):
             raise RuntimeError(
                 f"the handshake does not wait for a message: it is {self.state.value}"
@@ -260,8 +261,8 @@ class ProtocolConnection:
                 )
             message = decode_response(opcode, flags, body, version or self.version)
             if isinstance(message, ErrorMessage):
-                return self._error(message, version or self.version)
-            step = _TABLE.get((self.state, opcode))
+                return self._handle_error(message, version or self.version)
+            step = _STEPS.get((self.state, opcode))
             if step is None:
                 name = opcodes.OPCODE_NAMES.get(opcode, opcode)
                 raise ProtocolError(f"a {name} message came while the handshake {self.state.value}")
@@ -279,6 +280,7 @@ class ProtocolConnection:
     # -- one method for each entry of the table ----------------------------------------------------
 
     def _on_supported(self, message: SupportedMessage) -> list[Action]:
+        """Process the server's options; choose ours and send STARTUP."""
         self.supported = {**message.options, "CQL_VERSION": message.cql_versions}
         self.features = ProtocolFeatures.parse_from_supported(self.supported)
         # Accept these two extensions only if the caller supports them: they change the format of
@@ -310,6 +312,7 @@ class ProtocolConnection:
         )
 
     def _choose_cql_version(self, offered: Sequence[str]) -> str:
+        """Return the CQL version for STARTUP: the requested one, or the first that is offered."""
         requested = self._cql_version
         if requested is not None and offered and requested not in offered:
             raise ConnectionException(
@@ -319,6 +322,10 @@ class ProtocolConnection:
         return requested or (offered[0] if offered else DEFAULT_CQL_VERSION)
 
     def _choose_compression(self, offered: Sequence[str]) -> str | None:
+        """Return the compression algorithm for the connection, or None.
+
+        :param offered: the algorithms that the server offers.
+        """
         requested = self._requested_compression
         if not requested:
             return None
@@ -328,7 +335,7 @@ class ProtocolConnection:
             # Segments can be compressed with LZ4 only.
             if name != "snappy" or not ProtocolVersion.uses_segments(self.version)
         ]
-        if requested is True:
+        if requested is True:  # any algorithm whose package is installed
             return first_available(usable)
         compression(requested)  # raises DependencyException if the package is not installed
         if requested not in usable:
@@ -363,7 +370,8 @@ class ProtocolConnection:
     def _on_auth_success(self, message: AuthSuccessMessage) -> list[Action]:
         return [Authenticated(message.token), self._ready()]
 
-    def _error(self, message: ErrorMessage, version: int) -> list[Action]:
+    def _handle_error(self, message: ErrorMessage, version: int) -> list[Action]:
+        """Process an ERROR of the server, which came in an envelope of the protocol `version`."""
         # After AUTHENTICATE, the server has accepted the version, so the error is about the login.
         waited_for_auth = self.state in (State.AUTH_SENT, State.AUTH_WANTED)
         if not waited_for_auth and _refuses_version(message, version, self.version):
@@ -378,15 +386,15 @@ class ProtocolConnection:
         )
 
 
-def _refuses_version(message: ErrorMessage, version: int, requested: int) -> bool:
+def _refuses_version(message: ErrorMessage, message_version: int, requested: int) -> bool:
     """Return True if `message` means that the server does not speak the version `requested`.
 
     Servers answer with another protocol version, or with a protocol error (code 0x000A) whose text
     says so.
 
-    :param version: the protocol version of the server's message.
+    :param message_version: the protocol version of the server's message.
     """
-    if version != requested:
+    if message_version != requested:
         return True
     return (
         isinstance(message, ProtocolException)
@@ -395,7 +403,7 @@ def _refuses_version(message: ErrorMessage, version: int, requested: int) -> boo
 
 
 # What a received message does: by the state of the handshake and the message's opcode.
-_TABLE: dict[tuple[State, int], Callable[[ProtocolConnection, Any], list[Action]]] = {
+_STEPS: dict[tuple[State, int], Callable[[ProtocolConnection, Any], list[Action]]] = {
     (State.OPTIONS_SENT, opcodes.SUPPORTED): ProtocolConnection._on_supported,
     (State.STARTUP_SENT, opcodes.READY): ProtocolConnection._on_ready,
     (State.STARTUP_SENT, opcodes.AUTHENTICATE): ProtocolConnection._on_authenticate,

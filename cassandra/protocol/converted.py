@@ -74,10 +74,10 @@ def is_converted(cql_type: Any) -> bool:
     return "native_type" in cql_type.__dict__
 
 
-def _subclass(plain: Any, build: _Build | None = None, **attributes: object) -> Any:
-    """Return a subclass of the type `plain` with `attributes`.
+def _make_subtype(parent: Any, build: _Build | None = None, **attributes: object) -> Any:
+    """Return a subclass of the type `parent` with `attributes`.
 
-    If `build` is given, it makes the subclass's codecs; otherwise they are made as for `plain`.
+    If `build` is given, it makes the subclass's codecs; otherwise they are made as for `parent`.
     """
     if build is not None:
 
@@ -90,15 +90,15 @@ def _subclass(plain: Any, build: _Build | None = None, **attributes: object) -> 
             return build(codecs, protocol_version, vectors)
 
         attributes["build_codec"] = classmethod(build_codec)
-    metaclass: type[Any] = type(plain)
+    metaclass: type[Any] = type(parent)
     return metaclass(
-        plain.__name__,
-        (plain,),
+        parent.__name__,
+        (parent,),
         {
             # Do not register the subclass, or look-ups of the type by name would find it.
             "_registered": False,
-            "__module__": plain.__module__,
-            "cassname": plain.cassname,
+            "__module__": parent.__module__,
+            "cassname": parent.cassname,
             **attributes,
         },
     )
@@ -107,8 +107,8 @@ def _subclass(plain: Any, build: _Build | None = None, **attributes: object) -> 
 def _with_subtypes(plain: Any, subtypes: tuple[Any, ...]) -> Any:
     """Return a subclass of `plain` that contains `subtypes`, for example another element type."""
     if issubclass(plain, VectorType):
-        return _subclass(plain, subtypes=subtypes, subtype=subtypes[0])
-    return _subclass(plain, subtypes=subtypes)
+        return _make_subtype(plain, subtypes=subtypes, subtype=subtypes[0])
+    return _make_subtype(plain, subtypes=subtypes)
 
 
 def _is_opaque(cql_type: Any) -> bool:
@@ -120,23 +120,25 @@ def _is_opaque(cql_type: Any) -> bool:
 # -- coding ----------------------------------------------------------------------------------------
 
 
-def _codec_of(codecs: ModuleType, plain: Any, encode: Any, decode: Any) -> Any:
-    """Return a codec with the functions given and, otherwise, the properties of `plain`."""
+def _make_codec(codecs: ModuleType, plain_codec: Any, encode: Any, decode: Any) -> Any:
+    """Return a codec with the functions given and, otherwise, the properties of `plain_codec`."""
     return codecs.from_functions(
-        plain.cql_name,
+        plain_codec.cql_name,
         encode,
         decode,
-        fixed_size=plain.fixed_size,
-        empty_is_value=plain.empty_is_value,
-        empty=plain.legacy_empty,
+        fixed_size=plain_codec.fixed_size,
+        empty_is_value=plain_codec.empty_is_value,
+        empty=plain_codec.legacy_empty,
     )
 
 
-def _encode_converted(plain: Any, to_cql: Callable[[Any], Any], value: object) -> bytes:
-    converted = to_native(to_cql, value, plain.cql_name)
+def _encode_converted(plain_codec: Any, to_cql: Callable[[Any], Any], value: object) -> bytes:
+    """Convert `value` by the application's function `to_cql`, and encode the result."""
+    converted = to_native(to_cql, value, plain_codec.cql_name)
     try:
-        data: bytes = plain.encode(converted)
+        data: bytes = plain_codec.encode(converted)
     except Exception as error:
+        # The codec's error shows the converted value, so also show the value that was bound.
         locate(error, f"converted from {shown(value)}")
         raise
     return data
@@ -147,25 +149,25 @@ def _converted_type(plain_type: Any, converter: Converter[Any, Any]) -> Any:
     to_cql, from_cql = converter.to_cql, converter.from_cql
 
     def build(codecs: ModuleType, version: int, vectors: str) -> Any:
-        plain = plain_type.build_codec(codecs, version, vectors)
-        name = plain.cql_name
-        encode, decode = plain.encode, plain.decode
+        plain_codec = plain_type.build_codec(codecs, version, vectors)
+        cql_name = plain_codec.cql_name
+        encode, decode = plain_codec.encode, plain_codec.decode
         if to_cql is not None:
 
             def encode(value: object) -> bytes:
-                return _encode_converted(plain, to_cql, value)
+                return _encode_converted(plain_codec, to_cql, value)
 
         if from_cql is not None:
 
             def decode(data: bytes) -> Any:
-                return from_native(from_cql, plain.decode(data), name)
+                return from_native(from_cql, plain_codec.decode(data), cql_name)
 
-        return _codec_of(codecs, plain, encode, decode)
+        return _make_codec(codecs, plain_codec, encode, decode)
 
-    return _subclass(plain_type, build, native_type=plain_type)
+    return _make_subtype(plain_type, build, native_type=plain_type)
 
 
-def _class_type(cql_type: Any, plain_type: Any, converters: Converters) -> Any:
+def _type_for_bound_classes(cql_type: Any, plain_type: Any, converters: Converters) -> Any:
     """Return a type for bind markers, to which values of registered Python classes can be bound.
 
     If a converter is registered for a value's class, the value is converted by it and encoded as
@@ -176,19 +178,19 @@ def _class_type(cql_type: Any, plain_type: Any, converters: Converters) -> Any:
     """
 
     def build(codecs: ModuleType, version: int, vectors: str) -> Any:
-        others = cql_type.build_codec(codecs, version, vectors)
-        plain = plain_type.build_codec(codecs, version, vectors)
+        codec_of_others = cql_type.build_codec(codecs, version, vectors)
+        plain_codec = plain_type.build_codec(codecs, version, vectors)
 
         def encode(value: object) -> bytes:
             to_cql = converters.of_class(type(value))
             if to_cql is None:
-                data: bytes = others.encode(value)
+                data: bytes = codec_of_others.encode(value)
                 return data
-            return _encode_converted(plain, to_cql, value)
+            return _encode_converted(plain_codec, to_cql, value)
 
-        return _codec_of(codecs, plain, encode, others.decode)
+        return _make_codec(codecs, plain_codec, encode, codec_of_others.decode)
 
-    return _subclass(cql_type, build, native_type=plain_type)
+    return _make_subtype(cql_type, build, native_type=plain_type)
 
 
 # -- types -----------------------------------------------------------------------------------------
@@ -210,30 +212,34 @@ class _Types:
     def of_column(self, column: ColumnMetadata) -> ColumnMetadata:
         """Return `column` with its converting type, or `column` itself if nothing is converted."""
         cached = self._converters.cached_types
-        key = (self._is_bound, *column)
+        key = (self._is_bound, *column)  # converters of classes apply only to bind markers
         cql_type = cached.get(key)
         if cql_type is None:
             cql_type = cached.keep(key, self._type_of_column(column), _TYPE_BYTES)
         return column if cql_type is column.type else column._replace(type=cql_type)
 
     def _type_of_column(self, column: ColumnMetadata) -> Any:
+        """Return the converting type of `column`, or its own type if nothing is converted."""
         keyspace, table, name, cql_type = column
         # A converter of the column takes precedence over those of types and classes.
         converter = self._converters.columns.get((keyspace, table, name))
         if converter is not None:
-            return _around(cql_type, lambda plain: _converted_type(plain, converter))
+            return _replace_decrypted_type(
+                cql_type, lambda plain: _converted_type(plain, converter)
+            )
+        # A marker such as "[limit]" belongs to no column, and takes the server's plain type.
         if self._is_bound and _NOT_OF_COLUMN.match(name):
             return cql_type
         if self._is_bound and issubclass(cql_type, ListType) and cql_type.subtypes:
             # ``column IN ?``: the value is a list, each of whose elements is a value of the column.
             in_marker = _IN_MARKER.match(name)
             if in_marker is not None:
-                element = column._replace(name=in_marker[1], type=cql_type.subtypes[0])
-                return self._list_of(cql_type, self._type_of_column(element))
+                element_column = column._replace(name=in_marker[1], type=cql_type.subtypes[0])
+                return self._list_of(cql_type, self._type_of_column(element_column))
         # The driver itself reads the server's own tables, and expects plain values there.
         if keyspace in SERVER_KEYSPACES:
             return cql_type
-        return _around(cql_type, self._type)
+        return _replace_decrypted_type(cql_type, self._with_converters)
 
     def _list_of(self, cql_type: Any, element: Any) -> Any:
         """Return the type of the marker of ``column IN ?``; `element` is the column's type."""
@@ -243,19 +249,22 @@ class _Types:
             return list_of(cql_type, element)
         return _with_subtypes(cql_type, (element,))
 
-    def _type(self, cql_type: Any, is_number_of_vector: bool = False) -> Any:
+    def _with_converters(self, cql_type: Any, is_number_of_vector: bool = False) -> Any:
         """Return `cql_type` with the converters of types and, for bind markers, of classes."""
         converter = self._converters.of_type(cql_type)
+        # For a wrapper such as frozen, the converters of the wrapped type apply.
         if isinstance(cql_type, type) and issubclass(cql_type, _Wrapper) and converter is None:
-            return self._inside(cql_type)
-        chosen = (
-            self._inside(cql_type) if converter is None else _converted_type(cql_type, converter)
+            return self._with_converted_subtypes(cql_type)
+        converting_type = (
+            self._with_converted_subtypes(cql_type)
+            if converter is None
+            else _converted_type(cql_type, converter)
         )
         if self._is_bound and self._converters.classes and not is_number_of_vector:
-            return _class_type(chosen, cql_type, self._converters)
-        return chosen
+            return _type_for_bound_classes(converting_type, cql_type, self._converters)
+        return converting_type
 
-    def _inside(self, cql_type: Any) -> Any:
+    def _with_converted_subtypes(self, cql_type: Any) -> Any:
         """Return `cql_type` with the converters of the types that it contains."""
         if not cql_type.subtypes or _is_opaque(cql_type):
             return cql_type
@@ -263,7 +272,7 @@ class _Types:
         subtypes = tuple(
             # The numbers of a vector are encoded all at once, often from an array. So converters of
             # classes do not apply to them.
-            self._type(subtype, is_vector and bool(subtype.codec().struct_code))
+            self._with_converters(subtype, is_vector and bool(subtype.codec().struct_code))
             for subtype in cql_type.subtypes
         )
         if all(new is old for new, old in zip(subtypes, cql_type.subtypes, strict=True)):
@@ -271,16 +280,17 @@ class _Types:
         return _with_subtypes(cql_type, subtypes)
 
 
-def _around(cql_type: Any, change: Callable[[Any], Any]) -> Any:
+def _replace_decrypted_type(cql_type: Any, change: Callable[[Any], Any]) -> Any:
     """Return `change(cql_type)`.
 
     If the column is encrypted, `change` is applied to the type of the decrypted values instead.
     """
-    clear = cql_type.__dict__.get("plain_type")
-    if clear is None or "with_plain" not in cql_type.__dict__:
+    decrypted_type = cql_type.__dict__.get("plain_type")
+    # Only the types of encrypted columns have these two attributes.
+    if decrypted_type is None or "with_plain" not in cql_type.__dict__:
         return change(cql_type)
-    changed = change(clear)
-    return cql_type if changed is clear else with_plain(cql_type, changed)
+    new_type = change(decrypted_type)
+    return cql_type if new_type is decrypted_type else with_plain(cql_type, new_type)
 
 
 def bound_columns(

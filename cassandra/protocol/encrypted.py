@@ -92,14 +92,18 @@ def is_encrypted(kind: CqlType) -> bool:
 # -- coding ----------------------------------------------------------------------------------------
 
 
-def _encoder(policy: Encryption, column: ColDesc, plain: Codec) -> Callable[[Any], bytes]:
+def _make_encoder(
+    policy: Encryption, column: ColDesc, plain_codec: Codec
+) -> Callable[[Any], bytes]:
+    """Return a function that encodes and encrypts a value of `column`."""
+
     def encode(value: object) -> bytes:
         try:
-            data = plain.encode(value)
+            data = plain_codec.encode(value)
         except (EncodeTypeError, EncodeValueError) as error:
             # Do not chain the plain codec's error: its message shows the value, which is secret.
             raise type(error)(
-                f"{place_of(column)} is encrypted and takes {plain.cql_name}: this "
+                f"{place_of(column)} is encrypted and takes {plain_codec.cql_name}: this "
                 f"{type(value).__name__} does not fit (values of encrypted columns are not shown)"
             ) from None
         return policy.encrypt(column, data)
@@ -107,7 +111,7 @@ def _encoder(policy: Encryption, column: ColDesc, plain: Codec) -> Callable[[Any
     return encode
 
 
-def _decryptor(policy: Encryption, column: ColDesc) -> Callable[[bytes], bytes]:
+def _make_decryptor(policy: Encryption, column: ColDesc) -> Callable[[bytes], bytes]:
     """Return a function that decrypts a value of `column`; its errors are `DecodeError`s."""
 
     def decrypt(data: bytes) -> bytes:
@@ -123,18 +127,21 @@ def _decryptor(policy: Encryption, column: ColDesc) -> Callable[[bytes], bytes]:
     return decrypt
 
 
-def _decoder(policy: Encryption, column: ColDesc, plain: Codec) -> Callable[[bytes], Any]:
-    decrypt = _decryptor(policy, column)
+def _make_decoder(
+    policy: Encryption, column: ColDesc, plain_codec: Codec
+) -> Callable[[bytes], Any]:
+    """Return a function that decrypts and decodes a value of `column`."""
+    decrypt = _make_decryptor(policy, column)
 
     def decode(data: bytes) -> Any:
         decrypted = decrypt(data)
         try:
-            return plain.decode_nullable(decrypted)
+            return plain_codec.decode_nullable(decrypted)
         except DecodeError:
             # Do not chain the plain codec's error: its message may show bytes of the secret value.
             raise DecodeError(
                 f"{place_of(column)} was decrypted to {len(decrypted)} bytes that are not a value "
-                f"of {plain.cql_name}: it was written with another type or another key"
+                f"of {plain_codec.cql_name}: it was written with another type or another key"
             ) from None
 
     return decode
@@ -145,8 +152,8 @@ def _decoder(policy: Encryption, column: ColDesc, plain: Codec) -> Callable[[byt
 _Build = Callable[[ModuleType, int, str], Any]
 
 
-def _subclass(plain: type[_CassandraType], build: _Build, **attributes: object) -> Any:
-    """Return a subclass of the type `plain` with `attributes`; `build` makes its codecs."""
+def _make_subtype(parent: type[_CassandraType], build: _Build, **attributes: object) -> Any:
+    """Return a subclass of the type `parent` with `attributes`; `build` makes its codecs."""
 
     def build_codec(
         cls: Any,
@@ -156,15 +163,15 @@ def _subclass(plain: type[_CassandraType], build: _Build, **attributes: object) 
     ) -> Any:
         return build(codecs, protocol_version, vectors)
 
-    metaclass: type[Any] = type(plain)
+    metaclass: type[Any] = type(parent)
     return metaclass(
-        plain.__name__,
-        (plain,),
+        parent.__name__,
+        (parent,),
         {
             # Do not register the subclass, or look-ups of the type by name would find it.
             "_registered": False,
-            "__module__": plain.__module__,
-            "cassname": plain.cassname,
+            "__module__": parent.__module__,
+            "cassname": parent.cassname,
             "build_codec": classmethod(build_codec),
             **attributes,
         },
@@ -172,36 +179,40 @@ def _subclass(plain: type[_CassandraType], build: _Build, **attributes: object) 
 
 
 def _encrypted_type(
-    policy: Encryption, column: ColDesc, plain: type[_CassandraType], server: type[_CassandraType]
+    policy: Encryption,
+    column: ColDesc,
+    plain_type: type[_CassandraType],
+    server_type: type[_CassandraType],
 ) -> Any:
     """Return the type by which values of an encrypted column are encoded and decoded.
 
-    :param plain: the type of the values in the application.
-    :param server: the type of the column on the server. If it is not a blob, the codec of the
+    :param plain_type: the type of the values in the application.
+    :param server_type: the type of the column on the server. If it is not a blob, the codec of the
         returned type raises an error for each value.
     """
 
     def build(codecs: ModuleType, version: int, vectors: str) -> Any:
-        inner = plain.build_codec(codecs, version, vectors)
-        if not issubclass(server, BytesType):
-            name = server.cql_parameterized_type()
-            why = f"{place_of(column)} is encrypted, so it has to be a blob on the server"
-            return _refusing(codecs, name, f"{why}, but it is {name}")
+        plain_codec = plain_type.build_codec(codecs, version, vectors)
+        if not issubclass(server_type, BytesType):
+            server_name = server_type.cql_parameterized_type()
+            reason = f"{place_of(column)} is encrypted, so it has to be a blob on the server"
+            return _failing_codec(codecs, server_name, f"{reason}, but it is {server_name}")
         return codecs.from_functions(
-            inner.cql_name,
-            _encoder(policy, column, inner),
-            _decoder(policy, column, inner),
+            plain_codec.cql_name,
+            _make_encoder(policy, column, plain_codec),
+            _make_decoder(policy, column, plain_codec),
             empty_is_value=True,
         )
 
-    def replace_plain(other: Any) -> Any:
-        return _encrypted_type(policy, column, other, server)
+    # For converters, which replace the type of the decrypted values.
+    def replace_plain(other_plain_type: Any) -> Any:
+        return _encrypted_type(policy, column, other_plain_type, server_type)
 
-    return _subclass(
-        plain,
+    return _make_subtype(
+        plain_type,
         build,
-        plain_type=plain,
-        decrypt=_decryptor(policy, column),
+        plain_type=plain_type,
+        decrypt=_make_decryptor(policy, column),
         with_plain=staticmethod(replace_plain),
     )
 
@@ -215,19 +226,19 @@ def with_plain(kind: CqlType, plain: CqlType) -> Any:
     return kind.__dict__["with_plain"].__func__(plain)
 
 
-def _refusing(codecs: ModuleType, name: str, why: str) -> Any:
-    """Return a codec that raises an error with the message `why` for every value."""
+def _failing_codec(codecs: ModuleType, cql_name: str, message: str) -> Any:
+    """Return a codec that raises an error with the message `message` for every value."""
 
     def encode(value: object) -> bytes:
-        raise EncodeTypeError(why)
+        raise EncodeTypeError(message)
 
     def decode(data: bytes) -> Any:
-        raise DecodeError(why)
+        raise DecodeError(message)
 
-    return codecs.from_functions(name, encode, decode, empty_is_value=True)
+    return codecs.from_functions(cql_name, encode, decode, empty_is_value=True)
 
 
-def _guarded_type(policy: Encryption, column: ColDesc, server: type[_CassandraType]) -> Any:
+def _guarded_type(policy: Encryption, column: ColDesc, server_type: type[_CassandraType]) -> Any:
     """Return a type for a bind marker whose column `policy` does not encrypt so far.
 
     An application may add the column to its policy after it prepared the statement. From then on,
@@ -235,41 +246,45 @@ def _guarded_type(policy: Encryption, column: ColDesc, server: type[_CassandraTy
     """
 
     def build(codecs: ModuleType, version: int, vectors: str) -> Any:
-        plain = server.build_codec(codecs, version, vectors)
+        plain_codec = server_type.build_codec(codecs, version, vectors)
 
         def encode(value: object) -> bytes:
-            codec = plain
+            codec = plain_codec
             if policy.contains_column(column):
-                late = _encrypted_type(policy, column, policy.column_type(column), server)
-                codec = late.build_codec(codecs, version, vectors)
+                encrypted_type = _encrypted_type(
+                    policy, column, policy.column_type(column), server_type
+                )
+                codec = encrypted_type.build_codec(codecs, version, vectors)
             data: bytes = codec.encode(value)
             return data
 
         return codecs.from_functions(
-            plain.cql_name,
+            plain_codec.cql_name,
             encode,
-            plain.decode,
-            fixed_size=plain.fixed_size,
-            empty_is_value=plain.empty_is_value,
-            empty=plain.legacy_empty,
+            plain_codec.decode,
+            fixed_size=plain_codec.fixed_size,
+            empty_is_value=plain_codec.empty_is_value,
+            empty=plain_codec.legacy_empty,
         )
 
-    return _subclass(server, build)
+    return _make_subtype(server_type, build)
 
 
-def _type_in(policy: Encryption, column: ColDesc, server: type[_CassandraType]) -> Any:
+def _encrypted_type_of(
+    policy: Encryption, column: ColDesc, server_type: type[_CassandraType]
+) -> Any:
     """Return the type of an encrypted column, or None if `policy` does not encrypt the column.
 
     The types are cached on the policy, because each result of an unprepared statement needs them.
     """
     if not policy.contains_column(column):
         return None
-    plain = policy.column_type(column)
-    types = objects_of_policy(policy)
-    key = (column, plain, server)
-    cql_type = types.get(key)
+    plain_type = policy.column_type(column)
+    cached_types = objects_of_policy(policy)
+    key = (column, plain_type, server_type)
+    cql_type = cached_types.get(key)
     if cql_type is None:
-        cql_type = types[key] = _encrypted_type(policy, column, plain, server)
+        cql_type = cached_types[key] = _encrypted_type(policy, column, plain_type, server_type)
     return cql_type
 
 
@@ -298,38 +313,42 @@ def bound_columns(
     bound = [_bound_column(column, policy, is_complete) for column in columns]
     if getattr(policy, "deterministic", True):
         return bound
+    # Encryption is not deterministic, so an encrypted column of the primary key cannot be searched.
     return [
-        column._replace(type=_unfindable_type(column, policy))
+        column._replace(type=_type_that_refuses_values(column, policy))
         if column.name in key_names and is_encrypted(column.type)
         else column
         for column in bound
     ]
 
 
-def _unfindable_type(column: ColumnMetadata, policy: Encryption) -> Any:
+def _type_that_refuses_values(column: ColumnMetadata, policy: Encryption) -> Any:
     """Return a type that raises an error for each value, because no row could be found by it."""
-    why = (
+    message = (
         f"{place_of(column[:3])} is a column of the primary key, and {type(policy).__name__} "
         "encrypts the same value to other bytes each time: its row would never be found again"
     )
 
     def build(codecs: ModuleType, version: int, vectors: str) -> Any:
-        return _refusing(codecs, column.type.cql_parameterized_type(), why)
+        return _failing_codec(codecs, column.type.cql_parameterized_type(), message)
 
-    return _subclass(column.type, build)
+    return _make_subtype(column.type, build)
 
 
 def _bound_column(column: ColumnMetadata, policy: Encryption, is_complete: bool) -> ColumnMetadata:
-    description = ColDesc(*column[:3])
-    kind = _type_in(policy, description, column.type)
-    if kind is not None:
-        return column._replace(type=kind)
+    """Return the marker `column` with the type that encrypts; see `bound_columns`."""
+    description = ColDesc(*column[:3])  # keyspace, table and name
+    encrypted_type = _encrypted_type_of(policy, description, column.type)
+    if encrypted_type is not None:
+        return column._replace(type=encrypted_type)
     # The marker of ``column IN ?`` is named ``in(column)``, and its type is a list.
     in_marker = _IN_MARKER.match(column.name)
     if in_marker is not None and issubclass(column.type, ListType) and column.type.subtypes:
-        element = _type_in(policy, description._replace(col=in_marker[1]), column.type.subtypes[0])
-        if element is not None:
-            list_type = list_of(column.type, element)
+        element_type = _encrypted_type_of(
+            policy, description._replace(col=in_marker[1]), column.type.subtypes[0]
+        )
+        if element_type is not None:
+            list_type = list_of(column.type, element_type)
             return column._replace(type=list_type)
     return (
         column
@@ -338,20 +357,20 @@ def _bound_column(column: ColumnMetadata, policy: Encryption, is_complete: bool)
     )
 
 
-def list_of(server: type[_CassandraType], element: type[_CassandraType]) -> Any:
+def list_of(server_type: type[_CassandraType], element_type: type[_CassandraType]) -> Any:
     """Return the type for the marker of ``column IN ?`` if the column is encrypted.
 
     Each element of the list is encrypted by itself.
 
-    :param server: the marker's type on the server, a list.
-    :param element: the type of the encrypted column.
+    :param server_type: the marker's type on the server, a list.
+    :param element_type: the type of the encrypted column.
     """
 
     def build(codecs: ModuleType, version: int, vectors: str) -> Any:
-        inner = element.build_codec(codecs, version, vectors)
-        return codecs.list_of(inner)
+        element_codec = element_type.build_codec(codecs, version, vectors)
+        return codecs.list_of(element_codec)
 
-    return _subclass(server, build, subtypes=(element,), plain_type=server)
+    return _make_subtype(server_type, build, subtypes=(element_type,), plain_type=server_type)
 
 
 # -- results ---------------------------------------------------------------------------------------
@@ -463,8 +482,8 @@ def decrypting(metadata: ResultMetadata, policy: Encryption | None) -> ResultMet
     source = metadata.source if isinstance(metadata, DecryptingMetadata) else metadata
     columns = []
     for column in source.columns:
-        kind = _type_in(policy, ColDesc(*column[:3]), column.type)
-        columns.append(column if kind is None else column._replace(type=kind))
+        decrypting_type = _encrypted_type_of(policy, ColDesc(*column[:3]), column.type)
+        columns.append(column if decrypting_type is None else column._replace(type=decrypting_type))
     if all(new is old for new, old in zip(columns, source.columns, strict=True)):
         return source
     return DecryptingMetadata(source, columns, policy)
@@ -494,39 +513,43 @@ class DecryptedPages:
 
     def read(self, body: bytes, offset: int, row_count: int) -> ColumnArray:
         """See `ColumnPlan.read`."""
-        page = self._decrypted(body, offset, row_count)
+        page = self._decrypted_rows(body, offset, row_count)
         columns: ColumnArray = self._column_plan.read(page, 0, row_count)
         return columns
 
-    def _decrypted(self, body: bytes, offset: int, row_count: int) -> bytes:
+    def _decrypted_rows(self, body: bytes, offset: int, row_count: int) -> bytes:
         """Return a copy of the rows at `offset` in which the encrypted values are decrypted."""
         implementations.rows.check_row_count(len(body), offset, row_count, len(self._columns))
         parts: list[bytes] = []
-        copied = pos = offset
+        copied_until = pos = offset
         end = len(body)
         for row in range(row_count):
             for index, decrypt in enumerate(self._decrypt):
                 start = pos + 4
+                # If even the length is missing, take an impossible size, which fails the check
+                # below.
                 size = _int32.unpack_from(body, pos)[0] if start <= end else end
                 pos = start + max(size, 0)
                 if pos > end:
                     # The page is truncated. Return the rest unchanged: the column plan will raise
                     # an error that says what is wrong.
-                    return b"".join((*parts, body[copied:]))
+                    return b"".join((*parts, body[copied_until:]))
                 # Nulls are never encrypted, because the server must know that there is no value.
                 if decrypt is None or size < 0:
                     continue
                 try:
-                    plain = decrypt(body[start:pos])
+                    plain_bytes = decrypt(body[start:pos])
                 except DecodeError as error:
-                    raise self._located(row, index, error) from error
+                    raise self._with_location(row, index, error) from error
                 # Copy everything since the last encrypted value in one piece, then the new value.
-                parts.extend((body[copied : start - 4], _int32.pack(len(plain)), plain))
-                copied = pos
-        parts.append(body[copied:])
+                parts.extend(
+                    (body[copied_until : start - 4], _int32.pack(len(plain_bytes)), plain_bytes)
+                )
+                copied_until = pos
+        parts.append(body[copied_until:])
         return b"".join(parts)
 
-    def _located(self, row: int, index: int, error: DecodeError) -> DecodeError:
+    def _with_location(self, row: int, index: int, error: DecodeError) -> DecodeError:
         column = self._columns[index]
         kind = column.type.codec().cql_name
         return DecodeError(f'row {row}, column "{column.name}" ({kind}): {error}')

@@ -90,12 +90,13 @@ def is_allowed(request: int, text: str | None, opcode: int, kind: int | None) ->
     """
     if opcode == ERROR:
         return True
-    answer: Answer = (opcode, kind)
-    if answer not in ALLOWED.get(request, ()):
+    response: Answer = (opcode, kind)
+    if response not in ALLOWED.get(request, ()):
         return False
     if text is None or request not in (opcodes.QUERY, opcodes.EXECUTE):
         return True
-    return answer in _STATEMENTS.get(first_word(text), _SCHEMA)
+    # The first word of a statement says what it may return; an unknown word may change the schema.
+    return response in _STATEMENTS.get(first_word(text), _SCHEMA)
 
 
 def check_answer(
@@ -114,9 +115,10 @@ def check_answer(
     request_name = OPCODE_NAMES.get(request, str(request))
     if text is not None and (word := first_word(text)):
         request_name += f" ({word[:20]})"
-    answer = OPCODE_NAMES.get(opcode, str(opcode))
+    response_name = OPCODE_NAMES.get(opcode, str(opcode))
     if kind is not None:
-        answer += f" ({_RESULT_KINDS.get(kind, kind)})"
+        response_name += f" ({_RESULT_KINDS.get(kind, kind)})"
     raise ProtocolError(
-        f"{endpoint} answered {request_name} with {answer}, which the protocol does not allow"
+        f"{endpoint} answered {request_name} with {response_name}, "
+        "which the protocol does not allow"
     )

@@ -16,8 +16,8 @@ from cassandra.versions import ProtocolVersion
 __all__ = ["Payload", "bytes_map", "check_payload", "request_extras", "standing_flags"]
 
 # The limit for the entries of a map, and for the bytes of a key: both are counted by a [short].
-MOST = 0xFFFF
-LONGEST_VALUE = 0x7FFFFFFF  # bytes; the length of a value is an [int]
+MAX_SHORT = 0xFFFF
+MAX_VALUE_SIZE = 0x7FFFFFFF  # bytes; the length of a value is an [int]
 
 Payload = Mapping[str, bytes | bytearray | memoryview | None]
 
@@ -39,15 +39,15 @@ def bytes_map(payload: Payload) -> bytes:
     :raises ValueError: for more than 65,535 entries, a key of more than 65,535 bytes or a value of
         more than 2 GiB.
     """
-    _check_size(payload)
+    _check_mapping(payload)
     parts = [uint16_pack(len(payload))]
     for key, value in payload.items():
-        name = _key(key)
+        name = _encoded_key(key)
         parts += (uint16_pack(len(name)), name)
         if value is None:
             parts.append(NULL_VALUE)
         else:
-            size = _value_size(key, value)
+            size = _checked_value_size(key, value)
             parts += (int32_pack(size), value if isinstance(value, bytes) else bytes(value))
     return b"".join(parts)
 
@@ -57,11 +57,11 @@ def check_payload(payload: Payload) -> None:
 
     This is called in the application's thread, so the traceback shows where the payload came from.
     """
-    _check_size(payload)
+    _check_mapping(payload)
     for key, value in payload.items():
-        _key(key)
+        _encoded_key(key)
         if value is not None:
-            _value_size(key, value)
+            _checked_value_size(key, value)
 
 
 def request_extras(
@@ -89,30 +89,30 @@ def request_extras(
     return flags | CUSTOM_PAYLOAD_FLAG, bytes_map(payload)
 
 
-def _check_size(payload: object) -> None:
+def _check_mapping(payload: object) -> None:
     if not isinstance(payload, Mapping):
         raise TypeError(
             f"a custom payload is a mapping of str to bytes, not {type(payload).__name__}"
         )
-    if len(payload) > MOST:
+    if len(payload) > MAX_SHORT:
         raise ValueError(
-            f"a custom payload of {len(payload)} entries; the protocol has room for {MOST}"
+            f"a custom payload of {len(payload)} entries; the protocol has room for {MAX_SHORT}"
         )
 
 
-def _key(key: object) -> bytes:
+def _encoded_key(key: object) -> bytes:
     if not isinstance(key, (str, bytes)):
         raise TypeError(f"a custom payload's keys are str, not {type(key).__name__}: {key!r}")
     name = key if isinstance(key, bytes) else key.encode()
-    if len(name) > MOST:
+    if len(name) > MAX_SHORT:
         raise ValueError(
-            f"a custom payload key of {len(name)} bytes; the protocol has room for {MOST}: "
+            f"a custom payload key of {len(name)} bytes; the protocol has room for {MAX_SHORT}: "
             f"{key[:40]!r}..."
         )
     return name
 
 
-def _value_size(key: str, value: object) -> int:
+def _checked_value_size(key: str, value: object) -> int:
     if not isinstance(value, (bytes, bytearray, memoryview)):
         raise TypeError(
             f"custom payload {key[:40]!r} has a value of type {type(value).__name__}; "
@@ -120,9 +120,9 @@ def _value_size(key: str, value: object) -> int:
         )
     # len() of a memoryview counts items, which may have more than one byte each.
     size = value.nbytes if isinstance(value, memoryview) else len(value)
-    if size > LONGEST_VALUE:
+    if size > MAX_VALUE_SIZE:
         raise ValueError(
             f"custom payload {key[:40]!r} has {size} bytes; "
-            f"the protocol has room for {LONGEST_VALUE}"
+            f"the protocol has room for {MAX_VALUE_SIZE}"
         )
     return size

@@ -19,7 +19,7 @@ USE_METADATA_ID = "SCYLLA_USE_METADATA_ID"
 GRACEFUL_DISCONNECT = "GRACEFUL_DISCONNECT"
 
 # The names of ScyllaDB's own options begin with these prefixes.
-_OF_SCYLLA = ("SCYLLA_", "TABLETS_ROUTING_")
+_SCYLLA_PREFIXES = ("SCYLLA_", "TABLETS_ROUTING_")
 
 _HOST_ID = "SCYLLA_HOST_ID"
 _SHARD = "SCYLLA_SHARD"
@@ -58,6 +58,7 @@ class ShardingInfo(NamedTuple):
         :param token: an int, or an object whose attribute `value` is the number.
         """
         number = int(getattr(token, "value", token))
+        # Make the token unsigned, drop the ignored highest bits, and scale the rest to the shards.
         biased = (number + (1 << 63) << self.sharding_ignore_msb) & (1 << 64) - 1
         return biased * self.shards_count >> 64
 
@@ -130,6 +131,7 @@ class ProtocolFeatures:
         self.use_metadata_id = use_metadata_id
         self.host_id = host_id
         self.graceful_disconnect = graceful_disconnect
+        # If the caller does not say so, a node with shards is a ScyllaDB node.
         self.is_scylla = sharding_info is not None if is_scylla is None else is_scylla
 
     def __repr__(self) -> str:
@@ -144,19 +146,19 @@ class ProtocolFeatures:
 
         :param supported: the values of each option, by the option's name.
         """
-        shard_id, sharding_info = _sharding(supported)
+        shard_id, sharding_info = _parse_sharding(supported)
         return ProtocolFeatures(
-            rate_limit_error=_number(
-                _settings(supported, RATE_LIMIT_ERROR_EXTENSION).get("ERROR_CODE")
+            rate_limit_error=_parse_int(
+                _named_settings(supported, RATE_LIMIT_ERROR_EXTENSION).get("ERROR_CODE")
             ),
             shard_id=shard_id,
             sharding_info=sharding_info,
             tablets_routing_v1=TABLETS_ROUTING_V1 in supported,
             tablets_routing_v2=TABLETS_ROUTING_V2 in supported,
-            lwt_info=_lwt(supported),
+            lwt_info=_parse_lwt_info(supported),
             use_metadata_id=USE_METADATA_ID in supported,
-            host_id=_uuid(_first(supported, _HOST_ID)),
-            graceful_disconnect=_first(supported, GRACEFUL_DISCONNECT) == "true",
+            host_id=_parse_uuid(_first_value(supported, _HOST_ID)),
+            graceful_disconnect=_first_value(supported, GRACEFUL_DISCONNECT) == "true",
             is_scylla=is_scylla(supported),
         )
 
@@ -186,57 +188,60 @@ def is_scylla(supported: Options) -> bool:
 
     :param supported: the values of each option, by the option's name.
     """
-    return any(name.startswith(_OF_SCYLLA) for name in supported)
+    return any(name.startswith(_SCYLLA_PREFIXES) for name in supported)
 
 
 ProtocolFeatures.__module__ = "cassandra.protocol_features"
 
 
-def _first(supported: Options, name: str) -> str | None:
+def _first_value(supported: Options, name: str) -> str | None:
     values = supported.get(name)
     return values[0] if values else None
 
 
-def _number(text: str | None) -> int | None:
+def _parse_int(text: str | None) -> int | None:
     try:
         return None if text is None else int(text)
     except ValueError:
         return None
 
 
-def _uuid(text: str | None) -> uuid.UUID | None:
+def _parse_uuid(text: str | None) -> uuid.UUID | None:
     try:
         return None if text is None else uuid.UUID(text)
     except ValueError:
         return None
 
 
-def _settings(supported: Options, name: str) -> dict[str, str]:
+def _named_settings(supported: Options, name: str) -> dict[str, str]:
     """Return the NAME=value items of an option."""
     return dict(item.split("=", 1) for item in supported.get(name, ()) if "=" in item)
 
 
-def _lwt(supported: Options) -> LwtInfo | None:
-    mask = _number(_settings(supported, LWT_ADD_METADATA_MARK).get(LWT_OPTIMIZATION_META_BIT_MASK))
+def _parse_lwt_info(supported: Options) -> LwtInfo | None:
+    mask = _parse_int(
+        _named_settings(supported, LWT_ADD_METADATA_MARK).get(LWT_OPTIMIZATION_META_BIT_MASK)
+    )
     if mask is None:
         return None
     # The mask may be a negative number in SUPPORTED. Make it unsigned, as the flags are.
     return LwtInfo(mask & 0xFFFFFFFF) if mask else None
 
 
-def _sharding(supported: Options) -> tuple[int, ShardingInfo | None]:
-    shard = _number(_first(supported, _SHARD))
-    count = _number(_first(supported, _NR_SHARDS))
-    algorithm: Any = _first(supported, _SHARDING_ALGORITHM)
+def _parse_sharding(supported: Options) -> tuple[int, ShardingInfo | None]:
+    """Return the shard of this connection and how the node is sharded; (0, None) if it is not."""
+    shard = _parse_int(_first_value(supported, _SHARD))
+    count = _parse_int(_first_value(supported, _NR_SHARDS))
+    algorithm: Any = _first_value(supported, _SHARDING_ALGORITHM)
     # Without all three, the shard of a token cannot be computed, so treat the node as one without
     # shards.
     if shard is None or not count or count < 0 or algorithm is None:
         return 0, None
     return shard, ShardingInfo(
         count,
-        _first(supported, _PARTITIONER) or "",
+        _first_value(supported, _PARTITIONER) or "",
         algorithm,
-        _number(_first(supported, _IGNORE_MSB)) or 0,
-        _number(_first(supported, _SHARD_AWARE_PORT)),
-        _number(_first(supported, _SHARD_AWARE_PORT_SSL)),
+        _parse_int(_first_value(supported, _IGNORE_MSB)) or 0,
+        _parse_int(_first_value(supported, _SHARD_AWARE_PORT)),
+        _parse_int(_first_value(supported, _SHARD_AWARE_PORT_SSL)),
     )

@@ -281,9 +281,8 @@ def write_value(f: BinaryIO, v: Any) -> None:
     """
     if v is None:
         f.write(NULL_VALUE)
-    # UNSET_MARK is the length -2. Servers understand it from protocol version 4 on.
     elif v is UNSET_VALUE:
-        f.write(UNSET_MARK)
+        f.write(UNSET_MARK)  # the length -2, which servers understand from version 4 on
     else:
         write_int(f, len(v))
         f.write(v)

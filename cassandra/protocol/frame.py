@@ -2,13 +2,13 @@
 
 See native_protocol_v5.spec, section 2: an envelope is a header and a body, that is, one message.
 
-Theory of operation. `FrameReader` has two layers. The upper layer, `_envelopes`, accepts any piece
-of the stream and consumes all of it. It returns the complete envelopes, and keeps an incomplete
-header or body for the next call. With protocol versions 3 and 4, and with version 5 until the end
-of the handshake, it gets the bytes as they come from the network. After that, version 5 uses
-segments. The lower layer, `_segments`, splits the stream into segments, checks both checksums of
-each, decompresses the payload and passes it to the upper layer. An incomplete segment stays in the
-receive buffer (`_block`) until the rest arrives.
+Theory of operation. `FrameReader` has two layers. The upper layer, `_read_envelopes`, accepts any
+piece of the stream and consumes all of it. It returns the complete envelopes, and keeps an
+incomplete header or body for the next call. With protocol versions 3 and 4, and with version 5
+until the end of the handshake, it gets the bytes as they come from the network. After that, version
+5 uses segments. The lower layer, `_read_segments`, splits the stream into segments, checks both
+checksums of each, decompresses the payload and passes it to the upper layer. An incomplete segment
+stays in the receive buffer (`_block`) until the rest arrives.
 
 Each body is copied once: from the receive buffer to the bytes object that `FrameReader` returns.
 But if a large body is incomplete, `get_buffer` returns the free part of that body's own memory, so
@@ -55,8 +55,8 @@ _LARGE_BLOCK_SIZE = MAX_PAYLOAD + LZ4_HEADER_SIZE + TRAILER_SIZE + BLOCK_SIZE
 _IN_PLACE_FROM = 32 * 1024
 
 _READABLE_VERSIONS = (3, 4, 5, 6)
-_unpack = envelope_header.unpack_from
-_pack = envelope_header.pack
+_unpack_header = envelope_header.unpack_from
+_pack_header = envelope_header.pack
 
 
 class FrameReader:
@@ -74,20 +74,20 @@ class FrameReader:
     __slots__ = (
         "_block",
         "_body",
+        "_body_filled",
+        "_body_size",
         "_compression",
         "_direction",
-        "_end",
         "_error",
-        "_filled",
-        "_head",
-        "_in_place",
-        "_length",
-        "_lz4",
         "_max_body",
-        "_need",
-        "_opened",
+        "_open_header",
+        "_partial_header",
+        "_pending_end",
+        "_pending_start",
+        "_segment_size",
         "_segmented",
-        "_start",
+        "_transport_fills_body",
+        "_uses_lz4_segments",
         "_version",
     )
 
@@ -97,22 +97,23 @@ class FrameReader:
         self._direction = 0 if requests else HEADER_DIRECTION_TO_CLIENT
         self._compression: BodyCompression | None = None
         self._segmented = False
-        self._lz4 = False
+        self._uses_lz4_segments = False
         self._error: ProtocolError | None = None
-        # The upper layer: either `_head` has the first bytes of an incomplete header, or `_body` is
-        # an incomplete body, of which `_filled` bytes have arrived.
-        self._head = b""
+        # The upper layer: either `_partial_header` has the first bytes of an incomplete header, or
+        # `_body` is an incomplete body, of which `_body_filled` bytes have arrived.
+        self._partial_header = b""
         self._body: bytearray | None = None
-        self._length = 0  # of the whole body, as its header says; `_body` may be shorter so far
-        self._filled = 0
-        self._opened = (0, 0, 0, 0)  # stream, opcode, flags, version of `_body`
-        # The lower layer: `_block[_start:_end]` are the bytes that were received but not consumed.
-        # They are the beginning of a segment, which has `_need` bytes in all (0: not known yet).
+        self._body_size = 0  # of the whole body, as its header says; `_body` may be shorter so far
+        self._body_filled = 0
+        self._open_header = (0, 0, 0, 0)  # stream, opcode, flags, version of `_body`
+        # The lower layer: `_block[_pending_start:_pending_end]` are the bytes that were received
+        # but not consumed. They are the beginning of a segment, which has `_segment_size` bytes in
+        # all (0: not known yet).
         self._block: bytearray | None = None
-        self._start = 0
-        self._end = 0
-        self._need = 0
-        self._in_place = False
+        self._pending_start = 0
+        self._pending_end = 0
+        self._segment_size = 0
+        self._transport_fills_body = False
 
     def set_compression(self, algorithm: str | None) -> None:
         """Expect bodies (version 3 and 4) or segments (5) compressed with "lz4" or "snappy".
@@ -136,13 +137,15 @@ class FrameReader:
         self._use_segment_compression()
 
     def _use_segment_compression(self) -> None:
+        """Use the chosen compression for segments; ValueError if it is not for segments."""
         if self._compression is not None and self._compression.decompress_segment is None:
             raise ValueError(
                 f"segments cannot be compressed with {self._compression.name}; "
                 "protocol 5 has lz4 only"
             )
-        self._lz4 = self._compression is not None
-        self._need = 0
+        self._uses_lz4_segments = self._compression is not None
+        # The format of segment headers may have changed, so the size must be read again.
+        self._segment_size = 0
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Envelope]:
         """Read the next bytes of the stream; returns the envelopes that they complete.
@@ -155,16 +158,16 @@ class FrameReader:
             self._raise_if_dead()
             # Memory that `get_buffer` returned before is no longer valid: `data` may complete the
             # body that it belongs to.
-            self._in_place = False
+            self._transport_fills_body = False
             if not self._segmented:
-                self._envelopes(view, out)
-            elif self._start == self._end:
+                self._read_envelopes(view, out)
+            elif self._pending_start == self._pending_end:
                 # No bytes are left over from before. So read the segments in `data` itself, and
                 # copy only an incomplete one at its end.
-                self._keep(view[self._segments(view, out) :])
+                self._keep_pending(view[self._read_segments(view, out) :])
             else:
-                self._keep(view)
-                self._take_segments(out)
+                self._keep_pending(view)
+                self._read_pending_segments(out)
         except ProtocolError as error:
             # We do not know where the next envelope begins, so all later calls must fail too.
             self._error = error
@@ -180,13 +183,13 @@ class FrameReader:
         body = self._body
         if not self._segmented:
             # Let the transport write the rest of a large body to that body's memory.
-            if body is not None and self._length - self._filled >= _IN_PLACE_FROM:
-                self._in_place = True
-                return memoryview(self._reserve_body(_IN_PLACE_FROM))[self._filled :]
+            if body is not None and self._body_size - self._body_filled >= _IN_PLACE_FROM:
+                self._transport_fills_body = True
+                return memoryview(self._reserve_body(_IN_PLACE_FROM))[self._body_filled :]
             if self._block is None:
                 self._block = bytearray(BLOCK_SIZE)
             return memoryview(self._block)
-        return memoryview(self._reserve(1))[self._end :]
+        return memoryview(self._reserve(1))[self._pending_end :]
 
     def buffer_updated(self, nbytes: int) -> list[Envelope]:
         """Read the `nbytes` bytes that the transport has written to the memory of `get_buffer`.
@@ -197,27 +200,29 @@ class FrameReader:
         try:
             self._raise_if_dead()
             # With a wrong count, bytes of an earlier read would be taken for new ones.
-            if not 0 <= nbytes <= self._offered():
+            if not 0 <= nbytes <= self._offered_size():
                 raise ValueError(f"{nbytes} bytes cannot have been written to the buffer")
-            if self._in_place:
-                self._in_place = False
-                self._filled += nbytes
-                self._finish_body(out)
+            # The bytes are part of a body, whole envelopes or segments, by what `get_buffer`
+            # returned.
+            if self._transport_fills_body:
+                self._transport_fills_body = False
+                self._body_filled += nbytes
+                self._finish_body_if_complete(out)
             elif self._block is not None and not self._segmented:
-                self._envelopes(memoryview(self._block)[:nbytes], out)
+                self._read_envelopes(memoryview(self._block)[:nbytes], out)
             else:
-                self._end += nbytes
-                self._take_segments(out)
+                self._pending_end += nbytes
+                self._read_pending_segments(out)
         except ProtocolError as error:
             self._error = error
             raise
         return out
 
-    def _offered(self) -> int:
+    def _offered_size(self) -> int:
         """Return the size in bytes of the memory that the last `get_buffer` returned."""
-        if self._in_place and self._body is not None:
-            return len(self._body) - self._filled
-        return len(self._block) - self._end if self._block is not None else 0
+        if self._transport_fills_body and self._body is not None:
+            return len(self._body) - self._body_filled
+        return len(self._block) - self._pending_end if self._block is not None else 0
 
     def _raise_if_dead(self) -> None:
         if self._error is not None:
@@ -226,59 +231,64 @@ class FrameReader:
     # -- segments ----------------------------------------------------------------------------------
 
     def _reserve(self, size: int) -> bytearray:
-        """Return `_block`; make room after `_end` for `size` bytes and for the whole segment."""
+        """Return `_block`, with room for `size` more bytes and for the whole pending segment."""
         block = self._block
         if block is None:
             block = self._block = bytearray(BLOCK_SIZE)
-        pending = self._end - self._start
-        if self._end + size <= len(block) and self._start + self._need <= len(block):
+        start, end = self._pending_start, self._pending_end
+        pending = end - start
+        if end + size <= len(block) and start + self._segment_size <= len(block):
             return block
         # The bytes of a segment must be contiguous, because its checksum is computed over one view.
         # So move the pending bytes to the start of the block, or to a larger block.
-        needed = max(pending + size, self._need)
+        needed = max(pending + size, self._segment_size)
         if needed <= len(block):
-            block[:pending] = block[self._start : self._end]
+            block[:pending] = block[start:end]
         else:
             larger = bytearray(max(needed, _LARGE_BLOCK_SIZE))
-            larger[:pending] = memoryview(block)[self._start : self._end]
+            larger[:pending] = memoryview(block)[start:end]
             block = self._block = larger
-        self._start, self._end = 0, pending
+        self._pending_start, self._pending_end = 0, pending
         return block
 
-    def _keep(self, view: memoryview) -> None:
+    def _keep_pending(self, view: memoryview) -> None:
         """Append the bytes of an incomplete segment to `_block`."""
         if view:
             block = self._reserve(len(view))
-            block[self._end : self._end + len(view)] = view
-            self._end += len(view)
+            block[self._pending_end : self._pending_end + len(view)] = view
+            self._pending_end += len(view)
 
-    def _take_segments(self, out: list[Envelope]) -> None:
+    def _read_pending_segments(self, out: list[Envelope]) -> None:
         """Read the complete segments in `_block`, if there are any."""
         block = self._block
         assert block is not None
-        if self._end - self._start < self._need:
+        if self._pending_end - self._pending_start < self._segment_size:
             return
-        self._start += self._segments(memoryview(block)[self._start : self._end], out)
-        if self._start == self._end:
-            self._start = self._end = 0
+        self._pending_start += self._read_segments(
+            memoryview(block)[self._pending_start : self._pending_end], out
+        )
+        if self._pending_start == self._pending_end:
+            self._pending_start = self._pending_end = 0
             # Free a large block (about 200 KiB), so that idle connections do not keep it.
             if len(block) > BLOCK_SIZE:
                 self._block = None
 
-    def _segments(self, view: memoryview, out: list[Envelope]) -> int:
+    def _read_segments(self, view: memoryview, out: list[Envelope]) -> int:
         """Pass the payloads of all complete segments in `view` to the upper layer.
 
-        Returns the size of these segments. If an incomplete one follows, sets `_need` to its size.
+        Returns the size of these segments. If an incomplete segment follows, its size is stored in
+        `_segment_size`.
         """
-        lz4 = self._lz4
+        lz4 = self._uses_lz4_segments
         header_size = LZ4_HEADER_SIZE if lz4 else HEADER_SIZE
         pos, end = 0, len(view)
-        self._need = 0
+        self._segment_size = 0
         while end - pos >= header_size:
+            # `plain_size` is the size after decompression; 0 if the segment is not compressed.
             size, plain_size, self_contained = decode_header(view, pos, lz4)
             stop = pos + header_size + size
             if stop + TRAILER_SIZE > end:
-                self._need = stop + TRAILER_SIZE - pos
+                self._segment_size = stop + TRAILER_SIZE - pos
                 break
             payload = view[pos + header_size : stop]
             check_payload(payload, int.from_bytes(view[stop : stop + TRAILER_SIZE], "little"))
@@ -286,10 +296,10 @@ class FrameReader:
                 payload = self._inflate(payload, plain_size)
             # A self-contained segment consists of whole envelopes. If an envelope begins before it
             # or ends after it, client and server disagree about the stream.
-            if self_contained and (self._body is not None or self._head):
+            if self_contained and (self._body is not None or self._partial_header):
                 raise ProtocolError("a self-contained segment came in the middle of an envelope")
-            self._envelopes(payload, out)
-            if self_contained and (self._body is not None or self._head):
+            self._read_envelopes(payload, out)
+            if self_contained and (self._body is not None or self._partial_header):
                 raise ProtocolError("a self-contained segment ends in the middle of an envelope")
             pos = stop + TRAILER_SIZE
         return pos
@@ -302,18 +312,19 @@ class FrameReader:
 
     # -- envelopes ---------------------------------------------------------------------------------
 
-    def _envelopes(self, view: memoryview, out: list[Envelope]) -> None:
+    def _read_envelopes(self, view: memoryview, out: list[Envelope]) -> None:
         """Read all of `view`: append complete envelopes to `out`, and keep an incomplete one."""
-        if self._body is not None or self._head:
-            view = self._continue(view, out)
+        if self._body is not None or self._partial_header:
+            view = self._continue_envelope(view, out)
         pos, end = 0, len(view)
         while end - pos >= ENVELOPE_HEADER_SIZE:
-            first, flags, stream, opcode, length = _unpack(view, pos)
-            version = first & 0x7F
+            first, flags, stream, opcode, length = _unpack_header(view, pos)
+            version = first & 0x7F  # the highest bit of the first byte is the direction
             if (
                 # A quick check that almost every header passes. For the others, `_check_header`
                 # decides, and its error says what is wrong.
-                # The first line is for a reader with version 0 (any): version 0 itself is invalid.
+                # The first line matters if this reader accepts any version (its own is 0): 0 in a
+                # header is invalid, but would equal the reader's.
                 not version
                 or version != self._version
                 or first != version | self._direction
@@ -323,9 +334,9 @@ class FrameReader:
             start = pos + ENVELOPE_HEADER_SIZE
             pos = start + length
             if pos > end:
-                self._opened = (stream, opcode, flags, version)
-                self._open(length)
-                self._fill(view[start:])
+                self._open_header = (stream, opcode, flags, version)
+                self._start_body(length)
+                self._append_to_body(view[start:])
                 return
             body = bytes(view[start:pos])
             # From version 5 on, segments are compressed instead, and the flag has no meaning.
@@ -334,59 +345,61 @@ class FrameReader:
                 flags &= ~COMPRESSED_FLAG
             out.append((stream, opcode, flags, body, version))
         if pos < end:
-            self._head = bytes(view[pos:])
+            self._partial_header = bytes(view[pos:])
 
-    def _continue(self, view: memoryview, out: list[Envelope]) -> memoryview:
+    def _continue_envelope(self, view: memoryview, out: list[Envelope]) -> memoryview:
         """Complete the header or body of which a part came earlier; returns the rest of `view`."""
-        if self._head:
-            missing = ENVELOPE_HEADER_SIZE - len(self._head)
-            self._head += view[:missing]
+        if self._partial_header:
+            missing = ENVELOPE_HEADER_SIZE - len(self._partial_header)
+            self._partial_header += view[:missing]
             view = view[missing:]
-            if len(self._head) < ENVELOPE_HEADER_SIZE:
+            if len(self._partial_header) < ENVELOPE_HEADER_SIZE:
                 return view
-            head, self._head = self._head, b""
-            first, flags, stream, opcode, length = _unpack(head)
+            head, self._partial_header = self._partial_header, b""
+            first, flags, stream, opcode, length = _unpack_header(head)
             self._check_header(head)
-            self._opened = (stream, opcode, flags, first & 0x7F)
-            self._open(length)
-        size = min(self._length - self._filled, len(view))
-        self._fill(view[:size])
-        self._finish_body(out)
+            self._open_header = (stream, opcode, flags, first & 0x7F)
+            self._start_body(length)
+        size = min(self._body_size - self._body_filled, len(view))
+        self._append_to_body(view[:size])
+        self._finish_body_if_complete(out)
         return view[size:]
 
-    def _open(self, length: int) -> None:
+    def _start_body(self, length: int) -> None:
         """Start a body of `length` bytes.
 
         The length is only the peer's claim. So allocate at most one block now, and more memory only
         as bytes arrive.
         """
         self._body = bytearray(min(length, BLOCK_SIZE))
-        self._length = length
-        self._filled = 0
+        self._body_size = length
+        self._body_filled = 0
 
-    def _fill(self, view: memoryview) -> None:
+    def _append_to_body(self, view: memoryview) -> None:
         size = len(view)
-        self._reserve_body(size)[self._filled : self._filled + size] = view
-        self._filled += size
+        self._reserve_body(size)[self._body_filled : self._body_filled + size] = view
+        self._body_filled += size
 
     def _reserve_body(self, size: int) -> bytearray:
         """Return `_body`; enlarge it first if it has no space for `size` more bytes."""
         body = self._body
         assert body is not None
-        if len(body) - self._filled < size:
-            needed = max(self._filled + size, 2 * len(body))
+        if len(body) - self._body_filled < size:
+            needed = max(self._body_filled + size, 2 * len(body))
             # Allocate a new object: the old one cannot grow while the transport has a view of it.
-            larger = bytearray(min(needed, self._length))
-            larger[: self._filled] = memoryview(body)[: self._filled]
+            larger = bytearray(min(needed, self._body_size))
+            larger[: self._body_filled] = memoryview(body)[: self._body_filled]
             body = self._body = larger
         return body
 
-    def _finish_body(self, out: list[Envelope]) -> None:
-        if self._body is None or self._filled < self._length:
+    def _finish_body_if_complete(self, out: list[Envelope]) -> None:
+        """Append the envelope of `_body` to `out` if the body is complete."""
+        if self._body is None or self._body_filled < self._body_size:
             return
         body = bytes(self._body)
         self._body = None
-        stream, opcode, flags, version = self._opened
+        stream, opcode, flags, version = self._open_header
+        # From version 5 on, segments are compressed instead, and the flag has no meaning.
         if flags & COMPRESSED_FLAG and version < 5:
             body = self._decompress(body)
             flags &= ~COMPRESSED_FLAG
@@ -401,8 +414,8 @@ class FrameReader:
 
     def _check_header(self, head: bytes) -> None:
         """Raise `ProtocolError` if an envelope's header is not valid on this connection."""
-        first, _flags, _stream, opcode, length = _unpack(head)
-        version = first & 0x7F
+        first, _flags, _stream, opcode, length = _unpack_header(head)
+        version = first & 0x7F  # the highest bit of the first byte is the direction
         if (
             first & HEADER_DIRECTION_TO_CLIENT != self._direction
             or version not in _READABLE_VERSIONS
@@ -437,8 +450,15 @@ class FrameWriter:
     """
 
     __slots__ = (
-        "_compression", "_direction", "_done", "_max_body", "_parts", "_segmented", "_standing",
-        "_version", "pending",
+        "_compression",
+        "_direction",
+        "_flags_of_version",
+        "_max_body",
+        "_parts",
+        "_segmented",
+        "_unsegmented_parts",
+        "_version",
+        "pending",
     )  # fmt: skip
 
     pending: int
@@ -446,12 +466,14 @@ class FrameWriter:
     def __init__(self, version: int, max_body: int = MAX_BODY, *, responses: bool = False) -> None:
         self._version = version
         self._direction = HEADER_DIRECTION_TO_CLIENT if responses else 0
-        self._standing = 0 if responses else standing_flags(version)
+        self._flags_of_version = 0 if responses else standing_flags(version)
         self._max_body = max_body
         self._compression: BodyCompression | None = None
         self._segmented = False
         self._parts: list[bytes] = []
-        self._done: list[bytes] = []  # queued before `enable_segments`, so not put into segments
+        self._unsegmented_parts: list[
+            bytes
+        ] = []  # queued before `enable_segments`, so not put into segments
         self.pending = 0
 
     def set_compression(self, algorithm: str | None) -> None:
@@ -468,7 +490,7 @@ class FrameWriter:
         self._segmented = True
         self._check_compression()
         # Envelopes that are already queued are sent before the first segment, unchanged.
-        self._done.extend(self._parts)
+        self._unsegmented_parts.extend(self._parts)
         self._parts = []
 
     def _check_compression(self) -> None:
@@ -498,11 +520,11 @@ class FrameWriter:
             raise ValueError(f"opcode {opcode} and flags {flags} are not numbers of 8 bits")
         # With a beta version, servers require USE_BETA in every envelope. Set it here, so that no
         # caller can forget it.
-        flags |= self._standing
+        flags |= self._flags_of_version
         if self._segmented:
             # One item for header and body: `encode_envelopes` puts whole items into segments.
-            head = _pack(self._version | self._direction, flags, stream, opcode, size)
-            self._parts.append(head + body)
+            header = _pack_header(self._version | self._direction, flags, stream, opcode, size)
+            self._parts.append(header + body)
         else:
             algorithm = self._compression
             # STARTUP must not be compressed (native_protocol_v5.spec, section 2.3.2). Nor may
@@ -513,11 +535,13 @@ class FrameWriter:
                 and opcode not in (STARTUP, OPTIONS)
                 and self._version < 5
             ):
-                packed = algorithm.compress_body(body)
+                compressed = algorithm.compress_body(body)
                 # Each envelope has its own flag. So send a body that does not shrink uncompressed.
-                if len(packed) < size:
-                    body, size, flags = packed, len(packed), flags | COMPRESSED_FLAG
-            self._parts.append(_pack(self._version | self._direction, flags, stream, opcode, size))
+                if len(compressed) < size:
+                    body, size, flags = compressed, len(compressed), flags | COMPRESSED_FLAG
+            self._parts.append(
+                _pack_header(self._version | self._direction, flags, stream, opcode, size)
+            )
             self._parts.append(body)
         self.pending += ENVELOPE_HEADER_SIZE + size
 
@@ -530,8 +554,9 @@ class FrameWriter:
         self.pending = 0
         if not self._segmented:
             return b"".join(parts)
-        framed = encode_envelopes(parts, self._compression)
-        if self._done:
-            framed = b"".join([*self._done, framed])
-            self._done = []
-        return framed
+        segments = encode_envelopes(parts, self._compression)
+        # Envelopes that were queued before `enable_segments` go first, as they are.
+        if self._unsegmented_parts:
+            segments = b"".join([*self._unsegmented_parts, segments])
+            self._unsegmented_parts = []
+        return segments

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 _NOT_GIVEN: Any = object()
 # The driver's own message classes. (An application may replace those in `message_types_by_opcode`
 # with `register_class`.)
-_STOCK = dict(message_types_by_opcode)
+_STOCK_MESSAGE_TYPES = dict(message_types_by_opcode)
 _COLUMN_BYTES = 500  # estimated memory of a cached column, for the cache's limit
 # A cache: the `ResultMetadata` of each list of columns that an application passed.
-_of_columns: Bounded[tuple[ColumnMetadata, ...], ResultMetadata] = Bounded(256, 1 << 22)
+_metadata_by_columns: Bounded[tuple[ColumnMetadata, ...], ResultMetadata] = Bounded(256, 1 << 22)
 
 
 class ProtocolHandlerBase:
@@ -58,13 +58,13 @@ class ProtocolHandlerBase:
     """
 
     # True if the class overrides `_adapt`, so that its results differ from the engine's own.
-    _adapts: ClassVar[bool] = False
+    _overrides_adapt: ClassVar[bool] = False
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
         adapt: Any = cls._adapt
         stock: Any = ProtocolHandlerBase._adapt
-        cls._adapts = adapt.__func__ is not stock.__func__
+        cls._overrides_adapt = adapt.__func__ is not stock.__func__
 
     @classmethod
     def encode_message(
@@ -126,7 +126,8 @@ class ProtocolHandlerBase:
         :raises ProtocolError: for malformed bytes.
         """
         if result_metadata is _NOT_GIVEN:
-            # Called without `protocol_features`: each argument is in the parameter before its own.
+            # The last parameter got no argument: this is a call without `protocol_features`, in
+            # which each argument is in the parameter before its own.
             shifted: tuple[Any, ...] = (
                 *(protocol_features, user_type_map, stream_id, flags, opcode, body),
                 decompressor,
@@ -134,12 +135,17 @@ class ProtocolHandlerBase:
             user_type_map, stream_id, flags, opcode, body, decompressor, result_metadata = shifted
             protocol_features = None
         if flags & COMPRESSED_FLAG:
-            flags, body = _decompressed(flags, body, protocol_version, decompressor)
+            flags, body = _decompress(flags, body, protocol_version, decompressor)
         custom = cls.message_types_by_opcode.get(opcode)
-        if (custom is not None and custom is not _STOCK.get(opcode)) or cls._adapts:
+        if (
+            custom is not None and custom is not _STOCK_MESSAGE_TYPES.get(opcode)
+        ) or cls._overrides_adapt:
             context = (protocol_version, protocol_features, user_type_map)
-            return cls._decode(custom, context, stream_id, flags, opcode, body, result_metadata)
-        # The usual case. It is here and not in `_decode` to save a call for each response.
+            return cls._decode_with_own_class(
+                custom, context, stream_id, flags, opcode, body, result_metadata
+            )
+        # The usual case. It is here and not in `_decode_with_own_class` to save a call for each
+        # response.
         if result_metadata is not None:
             result_metadata = _as_metadata(result_metadata)
         message = decode_response(
@@ -158,28 +164,32 @@ class ProtocolHandlerBase:
         return message
 
     @classmethod
-    def _decode(
+    def _decode_with_own_class(
         cls,
-        custom: type[Any] | None,
+        own_type: type[Any] | None,
         context: tuple[int, ProtocolFeatures | None, Any],
         stream_id: int,
         flags: int,
         opcode: int,
         body: bytes,
-        cached: ResultMetadata | Sequence[ColumnMetadata] | None,
+        result_metadata: ResultMetadata | Sequence[ColumnMetadata] | None,
     ) -> Any:
         """Decode the envelope for a handler with its own message class or its own `_adapt`.
 
-        :param custom: the handler's message class for the opcode, or None.
+        :param own_type: the handler's message class for the opcode, or None.
         :param context: (protocol version, extensions, classes registered for UDTs).
-        :param cached: the result metadata that the client has for the prepared statement.
+        :param result_metadata: the result metadata that the client has for the prepared statement.
         """
         message: Any
-        if custom is not None and custom is not _STOCK.get(opcode) and reads_by_itself(custom):
-            rest = (cached, cls.column_encryption_policy)
-            message = _read_by(custom, flags, body, context, rest)
+        if (
+            own_type is not None
+            and own_type is not _STOCK_MESSAGE_TYPES.get(opcode)
+            and reads_by_itself(own_type)
+        ):
+            metadata_and_encryption = (result_metadata, cls.column_encryption_policy)
+            message = _read_with_own_class(own_type, flags, body, context, metadata_and_encryption)
         else:
-            message = decode_response(opcode, flags, body, *context, _as_metadata(cached))
+            message = decode_response(opcode, flags, body, *context, _as_metadata(result_metadata))
             _decrypt(message, cls.column_encryption_policy)
         message.stream_id = stream_id
         return cls._adapt(message) if isinstance(message, MessageType) else message
@@ -190,7 +200,7 @@ class ProtocolHandlerBase:
         custom = cls.message_types_by_opcode.get(message.opcode)
         if (
             custom is not None
-            and custom is not _STOCK.get(message.opcode)
+            and custom is not _STOCK_MESSAGE_TYPES.get(message.opcode)
             and not isinstance(message, custom)
         ):
             # An application's class for this opcode. The message keeps its attributes.
@@ -274,7 +284,7 @@ class TypedNumpyResultMessage(NumpyResultMessage):
     typed = True
 
 
-def _decompressed(
+def _decompress(
     flags: int, body: bytes, version: int, decompressor: Callable[[bytes], bytes] | None
 ) -> tuple[int, bytes]:
     """Return (flags, body) with the body decompressed, for an envelope with COMPRESSED_FLAG."""
@@ -300,13 +310,13 @@ def _as_metadata(
     # plan is made only once.
     key = tuple(columns)
     try:
-        metadata = _of_columns.get(key)
+        metadata = _metadata_by_columns.get(key)
     except TypeError:  # not hashable, for example because a column is a list
         return ResultMetadata(columns)
     if metadata is None:
         names = tuple(column.name for column in key)
         cost = _COLUMN_BYTES * len(key) + text_size(names)
-        metadata = _of_columns.keep(key, ResultMetadata(key), cost)
+        metadata = _metadata_by_columns.keep(key, ResultMetadata(key), cost)
     return metadata
 
 
@@ -318,27 +328,30 @@ def _decrypt(message: Any, policy: Encryption | None) -> None:
         message.metadata = decrypting(message.metadata, policy)
 
 
-def _read_by(
-    kind: type[Any],
+def _read_with_own_class(
+    message_type: type[Any],
     flags: int,
     body: bytes,
     context: tuple[int, ProtocolFeatures | None, Any],
-    rest: tuple[ResultMetadata | Sequence[ColumnMetadata] | None, Encryption | None],
+    metadata_and_encryption: tuple[
+        ResultMetadata | Sequence[ColumnMetadata] | None, Encryption | None
+    ],
 ) -> Any:
-    """Decode `body` with the `recv_body` of `kind`, an application's message class.
+    """Decode `body` with the `recv_body` of `message_type`, an application's message class.
 
     :param context: (protocol version, extensions, classes registered for UDTs).
-    :param rest: (result metadata of the prepared statement, column encryption policy).
+    :param metadata_and_encryption: (result metadata of the prepared statement, column encryption
+        policy).
     """
     trace_id, warnings, payload, pos = read_extras(flags, body)
-    metadata, encryption = rest
+    metadata, encryption = metadata_and_encryption
     if isinstance(metadata, ResultMetadata):
         metadata = list(metadata.server_columns)
     stream = BytesIO(body)
     stream.seek(pos)
     version, features, user_types = context
     message = call_reader(
-        kind.recv_body, stream, version, features, user_types or {}, metadata, encryption
+        message_type.recv_body, stream, version, features, user_types or {}, metadata, encryption
     )
     message.trace_id, message.warnings, message.custom_payload = trace_id, warnings, payload
     return message

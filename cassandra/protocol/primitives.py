@@ -124,7 +124,7 @@ class Cursor:
 
     def name_list(self) -> list[str]:
         """Read a [string list] of names (see `name`), or of types that contain names."""
-        return self._many(self.name)
+        return self._read_list(self.name)
 
     def long_string(self) -> str:
         return self._text(self.take(self.int32()))
@@ -137,27 +137,27 @@ class Cursor:
     def short_bytes(self) -> bytes:
         return self.take(self.short())
 
-    def _many(self, item: Callable[[], Any]) -> list[Any]:
-        """Read a [short] count and as many items with the method `item`."""
+    def _read_list(self, read_item: Callable[[], Any]) -> list[Any]:
+        """Read a [short] count and as many items with the method `read_item`."""
         # Each item has at least two bytes. So reject an impossible count before we allocate memory.
         count = self.short()
         if count * 2 > len(self.data) - self.pos:
             raise ProtocolError(
                 f"{count} items are to follow at offset {self.pos} of {len(self.data)} bytes"
             )
-        return [item() for _ in range(count)]
+        return [read_item() for _ in range(count)]
 
     def string_list(self) -> list[str]:
-        return self._many(self.string)
+        return self._read_list(self.string)
 
     def string_map(self) -> dict[str, str]:
-        return dict(self._many(lambda: (self.string(), self.string())))
+        return dict(self._read_list(lambda: (self.string(), self.string())))
 
     def string_multimap(self) -> dict[str, list[str]]:
-        return dict(self._many(lambda: (self.string(), self.string_list())))
+        return dict(self._read_list(lambda: (self.string(), self.string_list())))
 
     def bytes_map(self) -> dict[str, Any]:
-        return dict(self._many(lambda: (self.string(), self.blob())))
+        return dict(self._read_list(lambda: (self.string(), self.blob())))
 
     def inet_address(self) -> str:
         return address_text(self.take(self.byte()))

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 # The classes of errors whose message `locate_row` can change.
-_OUR_OWN = frozenset({TypeError, ValueError, MissingParameter, UnsetUnsupported})
+_CHANGEABLE_ERRORS = frozenset({TypeError, ValueError, MissingParameter, UnsetUnsupported})
 # An instance of a class from these modules is a single value, never a row. If an application
 # passes, for example, a UUID instead of a row, it gets an error.
 _SCALAR_MODULES = frozenset({"builtins", "datetime", "decimal", "uuid", "ipaddress"})
@@ -40,15 +40,15 @@ log = logging.getLogger("cassandra.query")
 
 
 @lru_cache(maxsize=256)
-def declared_fields(kind: type[Any]) -> tuple[str, ...] | None:
+def declared_fields(cls: type[Any]) -> tuple[str, ...] | None:
     """Return the field names of a dataclass or an attrs class; None for other classes."""
-    fields: Any = getattr(kind, "__dataclass_fields__", None)
+    fields: Any = getattr(cls, "__dataclass_fields__", None)
     if fields is not None:
         # Unlike __dataclass_fields__, dataclasses.fields() leaves out pseudo-fields (ClassVar,
         # InitVar). If there is a dataclass, its module is already imported. For applications
         # without one, we save the import.
-        return tuple(field.name for field in sys.modules["dataclasses"].fields(kind))
-    fields = getattr(kind, "__attrs_attrs__", None)
+        return tuple(field.name for field in sys.modules["dataclasses"].fields(cls))
+    fields = getattr(cls, "__attrs_attrs__", None)
     return None if fields is None else tuple(field.name for field in fields)
 
 
@@ -57,12 +57,13 @@ def is_record(values: object) -> bool:
 
     False means that it is a sequence or mapping of values, or a single value.
     """
-    kind: Any = type(values)
-    if declared_fields(kind) is not None:
+    cls: Any = type(values)
+    if declared_fields(cls) is not None:
         return True
+    # Sequences and mappings have a length; a class is passed only by mistake.
     return (
-        not hasattr(kind, "__len__")
-        and kind.__module__ not in _SCALAR_MODULES
+        not hasattr(cls, "__len__")
+        and cls.__module__ not in _SCALAR_MODULES
         and not isinstance(values, type)
     )
 
@@ -76,7 +77,7 @@ def is_lone_text(values: object, marker_count: int) -> bool:
     return marker_count == 1 and isinstance(values, str) and len(values) == 1
 
 
-def _by_name(row: Mapping[str, Any], name: str) -> Any:
+def _value_by_name(row: Mapping[str, Any], name: str) -> Any:
     try:
         # get() would not call `__missing__`, with which a defaultdict makes missing values.
         return row[name]
@@ -115,33 +116,33 @@ def values_of(
     :raises KeyError: if a value is missing before version 4.
     :raises TypeError: if `row` is none of the above, or a set with several items.
     """
-    kind: Any = type(row)
+    cls: Any = type(row)
     # Strings are iterable, but no rows: each character would be bound to a marker.
     if isinstance(row, (str, bytes, bytearray)):
         if is_lone_text(row, len(names)):
             return (row,)
         _refuse(row)
-    fields = declared_fields(kind)
+    fields = declared_fields(cls)
     if fields is not None:
-        values = _of_fields(row, fields, names)
+        values = _values_of_fields(row, fields, names)
     elif isinstance(row, Mapping):
         if strict:
             check_names(row, names, "values for", "")
-        values = [_by_name(row, name) for name in names]
+        values = [_value_by_name(row, name) for name in names]
         if not strict and len(row) != len(values):
-            _warn_of_unknown(row, names)
+            _warn_of_unknown_names(row, names)
     elif is_record(row):
-        aliases = attributes_by_alias(kind)
+        aliases = attributes_by_alias(cls)
         attributes = [aliases.get(name, name) for name in names] if aliases else names
         values = [getattr(row, name, _ABSENT) for name in attributes]
         # If the object has none of the attributes, it is an iterator of values, or a mistake.
         if all(value is _ABSENT for value in values):
             if isinstance(row, Iterable):
-                return _in_order(row)
+                return _values_in_order(row)
             _refuse(row, f"; it has none of the attributes {', '.join(names)}")
         values = [UNSET_VALUE if value is _ABSENT else value for value in values]
     elif isinstance(row, Iterable):
-        return _in_order(row)
+        return _values_in_order(row)
     else:
         _refuse(row)
     # A missing value may be an error: see `refuse_missing`. A misspelt key of the mapping is a
@@ -149,12 +150,12 @@ def values_of(
     for index, value in enumerate(values):
         if value is UNSET_VALUE:
             if isinstance(row, Mapping) and not strict:
-                _warn_of_unknown(row, names)
+                _warn_of_unknown_names(row, names)
             refuse_missing(names, index, key, version)
     return tuple(values)
 
 
-def _in_order(row: Iterable[Any]) -> tuple[Any, ...]:
+def _values_in_order(row: Iterable[Any]) -> tuple[Any, ...]:
     """Return the values of an iterable. Raises TypeError for a set, as it has no order."""
     if isinstance(row, Set) and len(row) > 1:
         raise TypeError(
@@ -164,7 +165,7 @@ def _in_order(row: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(row)
 
 
-def _warn_of_unknown(row: Mapping[Any, Any], names: Sequence[str]) -> None:
+def _warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
     """Log a warning if `row` has keys without a marker; at most once for each statement.
 
     As in cassandra-driver, the values of these keys are ignored. But such keys are often misspelt.
@@ -175,27 +176,29 @@ def _warn_of_unknown(row: Mapping[Any, Any], names: Sequence[str]) -> None:
     unknown = [key for key in row if key not in markers]
     if not unknown:
         return
+    # Forget all when the set is full: a repeated warning is better than a set that grows for ever.
     if len(_warned) >= _MAX_WARNED:
         _warned.clear()
     _warned.add(markers)
-    near = import_module("difflib").get_close_matches(str(unknown[0]), markers, 1)
+    suggestions = import_module("difflib").get_close_matches(str(unknown[0]), markers, 1)
     log.warning(
         "a mapping has values for %s, but the bind markers of its statement are %s: they are not "
         "used%s",
         ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else ""),
         ", ".join(markers) or "none",
-        f". Did you mean {near[0]!r} by {unknown[0]!r}?" if near else "",
+        f". Did you mean {suggestions[0]!r} by {unknown[0]!r}?" if suggestions else "",
     )
 
 
-def _of_fields(row: object, fields: Sequence[str], names: Sequence[str]) -> list[Any]:
+def _values_of_fields(row: object, fields: Sequence[str], names: Sequence[str]) -> list[Any]:
     """Return the values of an instance of a dataclass or attrs class."""
-    kind: Any = type(row)
-    aliases = attributes_by_alias(kind)
+    cls: Any = type(row)
+    aliases = attributes_by_alias(cls)
+    # A field that supplies a marker under its alias is used, although its own name has no marker.
     if aliases:
         attribute_names = {aliases.get(name, name) for name in names}
         fields = tuple(name for name in fields if name not in attribute_names or name in names)
-    check_names(fields, names, f"{kind.__name__} has the field", "s")
+    check_names(fields, names, f"{cls.__name__} has the field", "s")
     attributes = [aliases.get(name, name) for name in names] if aliases else names
     return [getattr(row, name, UNSET_VALUE) for name in attributes]
 
@@ -246,7 +249,10 @@ def _refuse(row: object, why: str = "") -> NoReturn:
 
 def locate_row(error: Exception, index: int) -> None:
     """Put the row's number before the message of `error`. The caller then raises `error` again."""
-    if isinstance(error, (EncodeTypeError, EncodeValueError)) or type(error) not in _OUR_OWN:
+    if (
+        isinstance(error, (EncodeTypeError, EncodeValueError))
+        or type(error) not in _CHANGEABLE_ERRORS
+    ):
         locate(error, f"row {index}")
     else:
         error.args = (f"row {index}: {error.args[0] if error.args else ''}", *error.args[1:])

@@ -40,19 +40,19 @@ def clean_column_name(name: str) -> str:
 def field_names(names: Sequence[str]) -> list[str]:
     """Return a unique attribute name for each column: see `row_class`."""
     fields = []
-    # For each repeated name: how many underscores it needed last. Without this, a name that is
+    # How many underscores the last field of each repeated name needed. Without this, a name that is
     # repeated many times would take quadratic time.
-    added: dict[str, int] = {}
-    taken = set()
+    underscores: dict[str, int] = {}
+    used_names = set()
     for index, name in enumerate(names):
         base = clean_column_name(name)
         if not base.isidentifier() or iskeyword(base):
             base = f"field_{index}_"
-        field = base + "_" * added.get(base, 0)
-        while field in taken:
-            added[base] = added.get(base, 0) + 1
-            field = base + "_" * added[base]
-        taken.add(field)
+        field = base + "_" * underscores.get(base, 0)
+        while field in used_names:
+            underscores[base] = underscores.get(base, 0) + 1
+            field = base + "_" * underscores[base]
+        used_names.add(field)
         fields.append(field)
     return fields
 
@@ -73,7 +73,7 @@ def row_class(names: Sequence[str]) -> type[Any]:
     cached = _classes.get(key)
     if cached is not None:
         return cached
-    named = namedtuple("Row", field_names(key))  # type: ignore[misc]
+    named_tuple = namedtuple("Row", field_names(key))  # type: ignore[misc]
 
     def reduce(row: Any) -> tuple[Any, ...]:
         # Pickle the names and values, because pickle cannot find a class that was made at run time.
@@ -88,7 +88,7 @@ def row_class(names: Sequence[str]) -> type[Any]:
 
     members = {
         **_ROW_HABITS,
-        **vars(named),
+        **vars(named_tuple),
         "__dir__": names_of,
         # This cannot clash with a field, since no field begins with an underscore.
         "_column_names": key,

@@ -29,7 +29,7 @@ _head_at = struct.Struct(">iii").unpack_from
 _KIND_ROWS = 2
 _GLOBAL_TABLES_SPEC = 1
 _CUSTOM, _LAST_SIMPLE, _LIST, _MAP, _SET, _TUPLE = 0, 0x15, 0x20, 0x21, 0x22, 0x31
-_ELEMENTS = {_LIST: 1, _MAP: 2, _SET: 1}  # the number of types that follow each id
+_INNER_TYPES = {_LIST: 1, _MAP: 2, _SET: 1}  # the number of types that follow each id
 
 
 class RowBase(tuple[Any, ...]):
@@ -60,34 +60,34 @@ class RowPlan:
         self._codecs = tuple(codecs)
         # For each column: (decode function, value for zero bytes). The second is _EMPTY_IS_VALUE if
         # zero bytes must be decoded like any others.
-        self._columns = tuple((codec.decode, _empty_of(codec)) for codec in codecs)
+        self._columns = tuple((codec.decode, _value_of_no_bytes(codec)) for codec in codecs)
         self._row_class: type[Any] | None = None
 
     def tuples(self, body: bytes, offset: int, row_count: int) -> list[Any]:
         """Decode the rows at `offset` into tuples; a `DecodeError` names the row and column."""
-        return self._rows(body, offset, row_count, tuple)
+        return self._decode_rows(body, offset, row_count, tuple)
 
     def named_tuples(self, body: bytes, offset: int, row_count: int) -> list[Any]:
         """Decode the rows into named tuples, whose fields are named after the columns."""
         cls = self._row_class
         if cls is None:
             cls = self._row_class = row_class(self.names)
-        return self._rows(body, offset, row_count, cls._make)
+        return self._decode_rows(body, offset, row_count, cls._make)
 
     def dicts(self, body: bytes, offset: int, row_count: int) -> list[Any]:
         """Decode the rows into dicts by column name, in the order of the columns."""
-        return _by_name(self.names, self._rows(body, offset, row_count, tuple))
+        return _dicts_by_name(self.names, self._decode_rows(body, offset, row_count, tuple))
 
     def ordered_dicts(self, body: bytes, offset: int, row_count: int) -> list[Any]:
         """Decode the rows into `OrderedDict`s by column name."""
         names = self.names
-        return self._rows(
+        return self._decode_rows(
             body, offset, row_count, lambda row: OrderedDict(zip(names, row, strict=True))
         )
 
     def columns(self, body: bytes, offset: int, row_count: int) -> list[list[Any]]:
         """Decode the page into columns; returns a list of values for each column."""
-        rows = self._rows(body, offset, row_count, tuple)
+        rows = self._decode_rows(body, offset, row_count, tuple)
         if not rows:
             return [[] for _ in self.names]
         return [list(column) for column in zip(*rows, strict=True)]
@@ -102,15 +102,15 @@ class RowPlan:
     def _iterate(self, body: bytes, offset: int, row_count: int) -> Iterator[Any]:
         for row in range(row_count):
             begin_page()  # each row counts by itself for `limits.null_cells`
-            values, offset = self._row(body, offset, row)
+            values, offset = self._decode_row(body, offset, row)
             yield tuple(values)
 
-    def _row(self, body: bytes, pos: int, row: int) -> tuple[list[Any], int]:
+    def _decode_row(self, body: bytes, pos: int, row: int) -> tuple[list[Any], int]:
         """Decode the row at `pos`; returns its values and the offset of the next row."""
         values: list[Any] = []
         try:
             for decode, empty in self._columns:
-                size, data, pos = _field(body, pos)
+                size, data, pos = _read_field(body, pos)
                 values.append(
                     None
                     if size < 0
@@ -119,17 +119,17 @@ class RowPlan:
                     else empty
                 )
         except Exception as error:
-            raise self._error(row, len(values), error) from error
+            raise self._decode_error(row, len(values), error) from error
         return values, pos
 
-    def _rows(
-        self, body: bytes, offset: int, row_count: int, make: Callable[[list[Any]], Any]
+    def _decode_rows(
+        self, body: bytes, offset: int, row_count: int, make_row: Callable[[list[Any]], Any]
     ) -> list[Any]:
-        """Decode all rows; `make` turns the list of a row's values into the row."""
+        """Decode all rows; `make_row` turns the list of a row's values into the row."""
         columns = self._columns
         check_row_count(len(body), offset, row_count, len(columns))
         begin_page()
-        # The code of `_field` is repeated here, because a call for each value would be slower.
+        # The code of `_read_field` is repeated here, because a call for each value would be slower.
         read_size = _int32_at
         end = len(body)
         pos = offset
@@ -151,15 +151,17 @@ class RowPlan:
                         row.append(
                             None if size < 0 else decode(b"") if empty is _EMPTY_IS_VALUE else empty
                         )
-                rows.append(make(row))
+                rows.append(make_row(row))
         except Exception as error:
             # The lengths of the two lists tell which value failed.
-            raise self._error(len(rows), len(row), error) from error
+            raise self._decode_error(len(rows), len(row), error) from error
         return rows
 
-    def _error(self, row: int, column: int, error: Exception) -> DecodeError:
+    def _decode_error(self, row: int, column: int, error: Exception) -> DecodeError:
+        """Return an error that names the row and column at which `error` was raised."""
         if isinstance(error, struct.error):
             error = DecodeError("its length goes past the end of the page")
+        # All values were decoded: making the row failed.
         if column >= len(self.names):
             return DecodeError(f"row {row}: {error}")
         return DecodeError(
@@ -167,7 +169,7 @@ class RowPlan:
         )
 
 
-def _by_name(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+def _dicts_by_name(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
     """Return rows as dicts; each row must have as many values as there are names."""
     # map() runs no Python code for each row. A loop with a check would take twice as long.
     return list(map(dict, map(zip, repeat(names), rows)))
@@ -184,15 +186,16 @@ def dicts_of(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[dict[s
     if not row_list:  # a result without columns may have no names at all
         return []
     keys = tuple(names)
+    # A faster way for tuples of the right length, which almost all rows are.
     if all(type(row) is tuple for row in row_list) and {*map(len, row_list)} == {len(keys)}:
-        return _by_name(keys, row_list)
+        return _dicts_by_name(keys, row_list)
     return [dict(zip(keys, row, strict=True)) for row in row_list]
 
 
 _EMPTY_IS_VALUE = object()
 
 
-def _field(body: bytes, pos: int) -> tuple[int, bytes, int]:
+def _read_field(body: bytes, pos: int) -> tuple[int, bytes, int]:
     """Read the [bytes] at `pos`; returns (size, bytes, offset of the next field).
 
     If it is null, the size is negative.
@@ -222,22 +225,22 @@ def shared_columns(
     check_row_count(len(body), offset, row_count, len(readers))
     columns: list[list[Any]] = [[] for _ in readers]
     # The cells of the row before. For the first row, these are nulls.
-    before: list[tuple[int, bytes]] = [(-1, b"")] * len(readers)
+    previous_cells: list[tuple[int, bytes]] = [(-1, b"")] * len(readers)
     values: list[Any] = [None] * len(readers)
     for row in range(row_count):
         for index, read in enumerate(readers):
             try:
-                size, data, offset = _field(body, offset)
+                size, data, offset = _read_field(body, offset)
             except struct.error:
                 raise DecodeError(
                     f"row {row}, column {index}: its length goes past the end of the page"
                 ) from None
             except DecodeError as error:
                 raise DecodeError(f"row {row}, column {index}: {error}") from None
-            cell = (max(size, -1), data)
-            if cell != before[index]:
+            cell = (max(size, -1), data)  # every negative size is null
+            if cell != previous_cells[index]:
                 values[index] = read(data) if size >= 0 else None
-                before[index] = cell
+                previous_cells[index] = cell
             columns[index].append(values[index])
     return columns
 
@@ -259,39 +262,39 @@ def columns_end(body: bytes, pos: int) -> int:
         kind, flags, count = _head_at(body, pos)
         if kind != _KIND_ROWS or flags & ~_GLOBAL_TABLES_SPEC:
             return 0
-        pos += 12
-        if flags:
-            pos = _behind_string(body, _behind_string(body, pos))
+        pos += 12  # the kind, the flags and the count: an [int] each
+        if flags:  # the keyspace and table come once, before all columns
+            pos = _end_of_string(body, _end_of_string(body, pos))
         for _ in range(count):
             if not flags:
-                pos = _behind_string(body, _behind_string(body, pos))
-            pos = _behind_string(body, pos)
-            # `types` is how many types are still to come for this column: a composed type is
+                pos = _end_of_string(body, _end_of_string(body, pos))
+            pos = _end_of_string(body, pos)
+            # `types_left` is how many types are still to come for this column: a composed type is
             # followed by those inside it.
-            types = 1
-            while types:
+            types_left = 1
+            while types_left:
                 code = _uint16_at(body, pos)[0]
                 pos += 2
-                types -= 1
+                types_left -= 1
                 if code == _CUSTOM:
-                    pos = _behind_string(body, pos)
+                    pos = _end_of_string(body, pos)
                 elif code == _TUPLE:
-                    types += _uint16_at(body, pos)[0]
+                    types_left += _uint16_at(body, pos)[0]
                     pos += 2
                 elif code > _LAST_SIMPLE:
-                    types += _ELEMENTS[code]
+                    types_left += _INNER_TYPES[code]
     except (struct.error, LookupError):
         return 0
     return pos if pos <= len(body) else 0
 
 
-def _behind_string(body: bytes, pos: int) -> int:
+def _end_of_string(body: bytes, pos: int) -> int:
     """Return the offset after the [string] at `pos`."""
     size: int = _uint16_at(body, pos)[0]
     return pos + 2 + size
 
 
-def _empty_of(codec: Codec) -> object:
+def _value_of_no_bytes(codec: Codec) -> object:
     """Return the value that a row plan uses for zero bytes, or _EMPTY_IS_VALUE to decode them."""
     if codec.empty_is_value:
         return _EMPTY_IS_VALUE

@@ -30,12 +30,13 @@ _LZ4_SELF_CONTAINED = 1 << 34
 
 
 def _crc24_table() -> tuple[int, ...]:
+    """Return the CRC24 remainder of each byte, so that `crc24` can process whole bytes."""
     table = []
     for value in range(256):
         crc = value << 16
         for _ in range(8):
             crc <<= 1
-            if crc & 0x1000000:
+            if crc & 0x1000000:  # a bit went beyond the 24 bits
                 crc ^= CRC24_POLY
         table.append(crc & 0xFFFFFF)
     return tuple(table)
@@ -65,11 +66,11 @@ def encode_segment(payload: bytes, self_contained: bool) -> bytes:
 
     :param self_contained: True if the payload consists of whole envelopes.
     """
-    head = len(payload) | (_SELF_CONTAINED if self_contained else 0)
+    header = len(payload) | (_SELF_CONTAINED if self_contained else 0)
     return b"".join(
         (
-            head.to_bytes(3, "little"),
-            crc24(head, 3).to_bytes(3, "little"),
+            header.to_bytes(3, "little"),
+            crc24(header, 3).to_bytes(3, "little"),
             payload,
             zlib.crc32(payload, CRC32_INITIAL).to_bytes(4, "little"),
         )
@@ -82,21 +83,25 @@ def encode_lz4_segment(payload: bytes, self_contained: bool, algorithm: BodyComp
     If the payload does not shrink, it is stored uncompressed, and the header's uncompressed length
     is 0.
     """
-    size = 0
-    stored = payload
+    uncompressed_size = 0
+    segment_payload = payload
     if len(payload) >= WORTH_COMPRESSING and algorithm.compress_segment is not None:
-        packed = algorithm.compress_segment(payload)
+        compressed = algorithm.compress_segment(payload)
         # An uncompressed length of 0 means that the payload is not compressed (section 2.2). We
         # need this, because compression could make the largest payload too long for a segment.
-        if len(packed) < len(payload):
-            stored, size = packed, len(payload)
-    head = len(stored) | (size << 17) | (_LZ4_SELF_CONTAINED if self_contained else 0)
+        if len(compressed) < len(payload):
+            segment_payload, uncompressed_size = compressed, len(payload)
+    header = (
+        len(segment_payload)
+        | (uncompressed_size << 17)
+        | (_LZ4_SELF_CONTAINED if self_contained else 0)
+    )
     return b"".join(
         (
-            head.to_bytes(5, "little"),
-            crc24(head, 5).to_bytes(3, "little"),
-            stored,
-            zlib.crc32(stored, CRC32_INITIAL).to_bytes(4, "little"),
+            header.to_bytes(5, "little"),
+            crc24(header, 5).to_bytes(3, "little"),
+            segment_payload,
+            zlib.crc32(segment_payload, CRC32_INITIAL).to_bytes(4, "little"),
         )
     )
 
@@ -111,17 +116,21 @@ def decode_header(
     :raises CrcException: if the header's checksum is wrong.
     """
     length = 5 if lz4 else 3
-    head = int.from_bytes(data[offset : offset + length], "little")
+    header = int.from_bytes(data[offset : offset + length], "little")
     expected = int.from_bytes(data[offset + length : offset + length + 3], "little")
     # Check this before anybody uses the length, which says where the next segment begins.
-    actual = crc24(head, length)
+    actual = crc24(header, length)
     if actual != expected:
         raise CrcException(
             f"the header of a segment has the CRC24 {actual:06x}, its checksum says {expected:06x}"
         )
     if lz4:
-        return head & MAX_PAYLOAD, (head >> 17) & MAX_PAYLOAD, bool(head & _LZ4_SELF_CONTAINED)
-    return head & MAX_PAYLOAD, 0, bool(head & _SELF_CONTAINED)
+        return (
+            header & MAX_PAYLOAD,
+            (header >> 17) & MAX_PAYLOAD,
+            bool(header & _LZ4_SELF_CONTAINED),
+        )
+    return header & MAX_PAYLOAD, 0, bool(header & _SELF_CONTAINED)
 
 
 def check_payload(payload: bytes | bytearray | memoryview, expected: int) -> None:
@@ -140,27 +149,27 @@ def encode_envelopes(envelopes: Sequence[bytes], algorithm: BodyCompression | No
     Small envelopes share a self-contained segment. An envelope that is larger than a payload is cut
     into several segments, which are not self-contained and have no other envelopes (section 1).
     """
-    parts: list[bytes] = []
-    waiting: list[bytes] = []
-    size = 0
+    segments: list[bytes] = []
+    next_segment: list[bytes] = []
+    next_size = 0
     for envelope in envelopes:
-        # The envelope does not fit into this segment any more, so start a new one.
-        if size + len(envelope) > MAX_PAYLOAD and waiting:
-            parts.append(_encode(b"".join(waiting), True, algorithm))
-            waiting, size = [], 0
-        # The last part is not self-contained either, even if it is small: only the flag tells the
-        # reader that the segment continues an envelope.
+        # If the envelope does not fit into the next segment any more, finish that segment.
+        if next_size + len(envelope) > MAX_PAYLOAD and next_segment:
+            segments.append(_encode(b"".join(next_segment), True, algorithm))
+            next_segment, next_size = [], 0
         if len(envelope) > MAX_PAYLOAD:
+            # The last part is not self-contained either, even if it is small: only the flag tells
+            # the reader that the segment continues an envelope.
             starts = range(0, len(envelope), MAX_PAYLOAD)
-            parts.extend(
+            segments.extend(
                 _encode(envelope[start : start + MAX_PAYLOAD], False, algorithm) for start in starts
             )
         else:
-            waiting.append(envelope)
-            size += len(envelope)
-    if waiting:
-        parts.append(_encode(b"".join(waiting), True, algorithm))
-    return b"".join(parts)
+            next_segment.append(envelope)
+            next_size += len(envelope)
+    if next_segment:
+        segments.append(_encode(b"".join(next_segment), True, algorithm))
+    return b"".join(segments)
 
 
 def _encode(payload: bytes, self_contained: bool, algorithm: BodyCompression | None) -> bytes:

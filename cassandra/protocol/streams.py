@@ -27,6 +27,7 @@ class StreamIds:
 
     def take(self) -> int:
         """Allocate and return the lowest free id; returns -1 if all are in use."""
+        # Use ids that were released before new ones, so that the numbers stay small.
         if self._free:
             return heappop(self._free)
         if self._next >= self.limit:

@@ -33,6 +33,7 @@ else:
             return sorted((*base_names, *containers.__all__, *scalars.__all__))
         for module in (containers, scalars) if not name.startswith("_") else ():
             if name in module.__all__:
+                # Store it, so that the next access does not call this function again.
                 factory = globals()[name] = getattr(module, name)
                 return factory
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

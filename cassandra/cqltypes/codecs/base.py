@@ -181,11 +181,11 @@ class FunctionCodec(Codec):
     def decode(self, data: Data) -> Any:
         """Call the decoding function."""
         # The function may decode other values, which must not count for the page that we are in.
-        spent = begin_page()
+        outer_count = begin_page()
         try:
             return self._decode(bytes(data))
         finally:
-            missing_fields.resume(spent)
+            missing_fields.resume(outer_count)
 
 
 def from_functions(

@@ -29,10 +29,10 @@ WIDE_CONTEXT = decimal.Context(
 _LEAF_BITS = 1024
 _LEAF_DIGITS = 512
 # Powers of two and of five are cached up to this exponent. They need half a megabyte at most.
-_KEPT = 1 << 19
+_MAX_CACHED = 1 << 19
 
-_twos: dict[int, decimal.Decimal] = {}
-_fives: dict[int, int] = {}
+_powers_of_two: dict[int, decimal.Decimal] = {}
+_powers_of_five: dict[int, int] = {}
 
 
 def check_size(size: int) -> str:
@@ -57,34 +57,39 @@ def to_decimal(number: int) -> decimal.Decimal:
     size = number.bit_length()
     if size <= _LEAF_BITS:
         return decimal.Decimal(number)
-    # `_halves` splits the absolute value with shifts and masks. Set the sign at the end.
-    magnitude = _halves(abs(number), size)
+    # `_decimal_of_halves` splits the absolute value with shifts and masks. Set the sign at the end.
+    magnitude = _decimal_of_halves(abs(number), size)
     return magnitude if number >= 0 else magnitude.copy_negate()
 
 
-def _halves(number: int, size: int) -> decimal.Decimal:
-    """Return `number`, which is not negative and has at most `size` bits, as a Decimal."""
+def _decimal_of_halves(number: int, size: int) -> decimal.Decimal:
+    """Return `number`, which is not negative and has at most `size` bits, as a Decimal.
+
+    The conversion of a large int takes quadratic time. So split the number, convert both parts, and
+    join them by decimal arithmetic, which is faster.
+    """
     if size <= _LEAF_BITS:
         return decimal.Decimal(number)
+    # Split at _LEAF_BITS times a power of two, so that few powers are needed.
     bits = _LEAF_BITS
     while bits * 2 < size:
         bits *= 2
-    upper = _halves(number >> bits, size - bits)
-    lower = _halves(number & ((1 << bits) - 1), bits)
-    return WIDE_CONTEXT.add(WIDE_CONTEXT.multiply(upper, _two_to(bits)), lower)
+    upper = _decimal_of_halves(number >> bits, size - bits)
+    lower = _decimal_of_halves(number & ((1 << bits) - 1), bits)
+    return WIDE_CONTEXT.add(WIDE_CONTEXT.multiply(upper, _power_of_two(bits)), lower)
 
 
-def _two_to(bits: int) -> decimal.Decimal:
+def _power_of_two(bits: int) -> decimal.Decimal:
     """Return 2 ** bits as a Decimal; `bits` is _LEAF_BITS times a power of two."""
-    power = _twos.get(bits)
+    power = _powers_of_two.get(bits)
     if power is None:
         if bits <= _LEAF_BITS:
             power = decimal.Decimal(1 << bits)
         else:
-            half = _two_to(bits // 2)
+            half = _power_of_two(bits // 2)
             power = WIDE_CONTEXT.multiply(half, half)
-        if bits <= _KEPT:
-            _twos[bits] = power
+        if bits <= _MAX_CACHED:
+            _powers_of_two[bits] = power
     return power
 
 
@@ -93,19 +98,20 @@ def int_of_digits(digits: str) -> int:
     size = len(digits)
     if size <= _LEAF_DIGITS:
         return int(digits)
+    # int() takes quadratic time. Convert the upper and lower digits by themselves, and join them.
     count = _LEAF_DIGITS
     while count * 2 < size:
         count *= 2
     upper = int_of_digits(digits[:-count])
     # Multiply by 10 ** n as by 5 ** n and a shift by n bits, which is almost free.
-    return ((upper * _five_to(count)) << count) + int_of_digits(digits[-count:])
+    return ((upper * _power_of_five(count)) << count) + int_of_digits(digits[-count:])
 
 
-def _five_to(count: int) -> int:
+def _power_of_five(count: int) -> int:
     """Return 5 ** count; `count` is _LEAF_DIGITS times a power of two."""
-    power = _fives.get(count)
+    power = _powers_of_five.get(count)
     if power is None:
-        power = 5**_LEAF_DIGITS if count <= _LEAF_DIGITS else _five_to(count // 2) ** 2
-        if count <= _KEPT:
-            _fives[count] = power
+        power = 5**_LEAF_DIGITS if count <= _LEAF_DIGITS else _power_of_five(count // 2) ** 2
+        if count <= _MAX_CACHED:
+            _powers_of_five[count] = power
     return power

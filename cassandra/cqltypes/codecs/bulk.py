@@ -52,32 +52,39 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
     :returns: None if the view's items are not numbers, or if one of them does not fit. The caller
         then encodes the elements one by one, and its error names the first that does not fit.
     """
-    form = view.format
-    order, letter = (form[0], form[1:]) if form[:1] in "<>=!@" and form else ("@", form)
-    if view.ndim != 1 or len(letter) != 1 or letter not in _INTEGERS | _FLOATS:
+    item_format = view.format
+    # A format is an optional byte order and a letter; without a byte order, it is "@".
+    order, item_code = (
+        (item_format[0], item_format[1:])
+        if item_format[:1] in "<>=!@" and item_format
+        else ("@", item_format)
+    )
+    if view.ndim != 1 or len(item_code) != 1 or item_code not in _INTEGERS | _FLOATS:
         return None
     if order in "@=":
         # "@" has the machine's own sizes, "=" has standard sizes in the machine's order.
-        order, native = _NATIVE_ORDER, order == "@"
+        order, has_native_sizes = _NATIVE_ORDER, order == "@"
     else:
-        order, native = (">" if order == "!" else order), False
+        order, has_native_sizes = (">" if order == "!" else order), False
     size = view.itemsize
     # If the items already have the right kind and size, copy them and fix the byte order.
-    same_kind = (letter in "bhilqn" and code in "bhiq") or (letter == code and code in "fd")
+    is_same_kind = (item_code in "bhilqn" and code in "bhiq") or (
+        item_code == code and code in "fd"
+    )
     data = view.tobytes()
-    if same_kind and size == struct.calcsize(">" + code):
+    if is_same_kind and size == struct.calcsize(">" + code):
         if order == ">" or size == 1:
             return data
         swapped = array(_ARRAY_CODES[code], data)
         swapped.byteswap()
         return swapped.tobytes()
     # Floats cannot become integers. The caller's error will name the first of them.
-    if letter in _FLOATS and code not in "fd":
+    if item_code in _FLOATS and code not in "fd":
         return None
     count = len(data) // size
     try:
         # Another kind or size: struct converts the numbers, and fails if one does not fit.
-        numbers = struct.unpack(f"{'@' if native else order}{count}{letter}", data)
+        numbers = struct.unpack(f"{'@' if has_native_sizes else order}{count}{item_code}", data)
         return struct.pack(f">{count}{code}", *numbers)
     except (struct.error, OverflowError):
         return None
@@ -87,11 +94,11 @@ def values_of(view: memoryview) -> list[Any]:
     """Return the elements of a one-dimensional buffer as Python numbers."""
     # memoryview.tolist() supports only native formats, and half-precision floats ("e") only since
     # Python 3.12. Decode the others with struct.
-    form = view.format
-    if form in ("e", "@e"):
-        form = "=e"
-    if form[:1] in "<>=!" and len(form) == 2:
-        return list(struct.unpack(f"{form[0]}{len(view)}{form[1]}", view.tobytes()))
+    item_format = view.format
+    if item_format in ("e", "@e"):
+        item_format = "=e"
+    if item_format[:1] in "<>=!" and len(item_format) == 2:
+        return list(struct.unpack(f"{item_format[0]}{len(view)}{item_format[1]}", view.tobytes()))
     return view.tolist()
 
 
@@ -125,14 +132,15 @@ def with_lengths(packed: bytes, width: int) -> bytes:
     """
     count = len(packed) // width
     stride = width + 4
-    out = bytearray(4 + count * stride)
-    out[0:4] = count.to_bytes(4, "big")
+    encoded = bytearray(4 + count * stride)
+    encoded[0:4] = count.to_bytes(4, "big")
     if count:
         # Set the last byte of each length. The other bytes stay 0, as a number has at most 8 bytes.
-        out[7::stride] = bytes((width,)) * count
+        encoded[7::stride] = bytes((width,)) * count
         for byte_index in range(width):
-            out[8 + byte_index :: stride] = packed[byte_index::width]
-    return bytes(out)
+            # Place byte number `byte_index` of all elements at once.
+            encoded[8 + byte_index :: stride] = packed[byte_index::width]
+    return bytes(encoded)
 
 
 def without_lengths(data: bytes, count: int, width: int) -> bytearray | None:
@@ -143,6 +151,7 @@ def without_lengths(data: bytes, count: int, width: int) -> bytearray | None:
     stride = width + 4
     if len(data) != 4 + count * stride:
         return None
+    # All lengths must equal `width`: check each of their four bytes for all elements at once.
     if count and (
         data[7::stride] != bytes((width,)) * count
         or any(data[4::stride])
@@ -176,28 +185,38 @@ def store(packed: bytes | bytearray, code: str, out: Buffer, name: str) -> int:
     """
     view = memoryview(out)
     width = struct.calcsize(">" + code)
-    form = view.format
-    order, letter = (form[0], form[1:]) if form[:1] in "<>=!@" and form else ("@", form)
-    kind = "f" if letter in ("f", "d") else "i"
-    alike = len(letter) == 1 and letter in "bhilqnfd" and kind == ("f" if code in "fd" else "i")
+    item_format = view.format
+    # A format is an optional byte order and a letter; without a byte order, it is "@".
+    order, item_code = (
+        (item_format[0], item_format[1:])
+        if item_format[:1] in "<>=!@" and item_format
+        else ("@", item_format)
+    )
+    item_kind = "f" if item_code in ("f", "d") else "i"
+    is_same_kind = (
+        len(item_code) == 1
+        and item_code in "bhilqnfd"
+        and item_kind == ("f" if code in "fd" else "i")
+    )
     if (
         view.readonly
         or view.ndim != 1
         or not view.c_contiguous
         or view.itemsize != width
-        or not alike
+        or not is_same_kind
     ):
         raise TypeError(
             f"{name}: the buffer to decode into must be writable, contiguous, of one dimension "
-            f"and of the format {code!r}; it has the format {form!r}, {view.ndim} dimensions"
+            f"and of the format {code!r}; it has the format {item_format!r}, {view.ndim} dimensions"
         )
     count = len(packed) // width
     if len(view) < count:
         raise ValueError(f"{name}: {count} elements do not fit a buffer of {len(view)}")
     # The buffer's byte order may differ from this machine's.
-    foreign = order in "<>!" and (">" if order == "!" else order) != _NATIVE_ORDER
+    is_other_order = order in "<>!" and (">" if order == "!" else order) != _NATIVE_ORDER
     raw = bytes(packed)
-    if ("<" if not foreign else ">") == _NATIVE_ORDER:
+    is_little_endian = ("<" if not is_other_order else ">") == _NATIVE_ORDER
+    if is_little_endian:  # `packed` is big-endian
         raw = native_swapped(raw, code)
     view.cast("B")[: len(raw)] = raw
     return count

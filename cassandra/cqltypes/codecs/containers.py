@@ -48,10 +48,10 @@ __all__ = ["list_of", "map_of", "set_of", "tuple_of", "udt", "vector_of"]
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-_length = struct.Struct(">i").unpack_from
+_int32_at = struct.Struct(">i").unpack_from
 
 
-def _packed(value: object, code: str) -> bytes | None:
+def _pack_numbers(value: object, code: str) -> bytes | None:
     """Encode a sequence of numbers as big-endian bytes, without lengths.
 
     :param code: the `struct` letter of the numbers.
@@ -63,7 +63,7 @@ def _packed(value: object, code: str) -> bytes | None:
         if value and value[0] is None:
             return None
         if without_missing(value) is not value:
-            return None
+            return None  # an element is NA or the like, and becomes null
         try:
             return struct.pack(f">{len(value)}{code}", *value)
         except Exception:
@@ -76,7 +76,7 @@ def _packed(value: object, code: str) -> bytes | None:
         return wire_form(view, code)
 
 
-def _count(name: str, data: bytes, smallest: int) -> int:
+def _read_count(name: str, data: bytes, smallest: int) -> int:
     """Read the [int] count of elements with which a collection begins.
 
     Raises `DecodeError` if the bytes cannot hold so many elements.
@@ -103,7 +103,7 @@ def _append(parts: list[bytes], encode: Callable[[Any], bytes], value: object) -
         parts.append(body)
 
 
-def _bodies(data: bytes, count: int) -> list[bytes] | None:
+def _slice_elements(data: bytes, count: int) -> list[bytes] | None:
     """Slice a collection into the bytes of its elements (for a map: of its keys and values).
 
     Returns None if an element is null or empty, or if the elements do not fill `data` exactly.
@@ -111,19 +111,19 @@ def _bodies(data: bytes, count: int) -> list[bytes] | None:
     :param data: the bytes of the collection, with the [int] count at the beginning.
     :param count: the number of elements.
     """
-    bodies = []
-    length, total, start = _length, len(data), 8
+    elements = []
+    read_int32, end_of_data, start = _int32_at, len(data), 8
     for _ in range(count):
-        if start > total:
+        if start > end_of_data:
             return None
-        end = start + length(data, start - 4)[0]
+        end = start + read_int32(data, start - 4)[0]
         # The element is null or empty, or goes past the end of `data`.
-        if end <= start or end > total:
+        if end <= start or end > end_of_data:
             return None
-        bodies.append(data[start:end])
+        elements.append(data[start:end])
         start = end + 4
     # If bytes are left over, return None: the slow path raises the error.
-    return bodies if start - 4 == total else None
+    return elements if start - 4 == end_of_data else None
 
 
 class ListCodec(Codec):
@@ -134,14 +134,14 @@ class ListCodec(Codec):
     :param finish: makes the result of `decode` from the list of elements; None returns the list.
     """
 
-    __slots__ = ("_element", "_finish")
+    __slots__ = ("_element", "_finish_items")
 
     def __init__(
         self, name: str, element: Codec, finish: Callable[[list[Any]], Any] | None, empty: object
     ) -> None:
         super().__init__(name, empty=empty)
         self._element = element
-        self._finish = finish
+        self._finish_items = finish
 
     def encode(self, value: object) -> bytes:
         """Encode any iterable."""
@@ -151,7 +151,7 @@ class ListCodec(Codec):
             value = value.copy()
         # The fast path for numbers: one call of struct.
         if element.struct_code:
-            packed = _packed(value, element.struct_code)
+            packed = _pack_numbers(value, element.struct_code)
             if packed is not None:
                 return with_lengths(packed, element.width)
         if value is EMPTY:
@@ -188,21 +188,22 @@ class ListCodec(Codec):
         """Return a list or, for the type set, a SortedSet."""
         data = bytes(data)
         name, element = self.cql_name, self._element
-        count = _count(name, data, 4)
+        count = _read_count(name, data, 4)
         items: list[Any]
         if element.struct_code:
             packed = without_lengths(data, count, element.width)
             if packed is not None:
                 items = list(struct.unpack(f">{count}{element.struct_code}", packed))
-                return items if self._finish is None else self._finish(items)
-            # A list of only nulls needs no slow path.
+                return items if self._finish_items is None else self._finish_items(items)
+            # Some element is null, or the data are malformed. For nulls only, no loop is needed.
             if data[4:] == NULL * count:
                 items = [None] * count
-                return items if self._finish is None else self._finish(items)
-        bodies = _bodies(data, count) if isinstance(element, Leaf) else None
-        items = [] if bodies is None else element._decode_many(bodies) or []
+                return items if self._finish_items is None else self._finish_items(items)
+        element_bytes = _slice_elements(data, count) if isinstance(element, Leaf) else None
+        # No list, or an empty one: use the slow path.
+        items = [] if element_bytes is None else element._decode_many(element_bytes) or []
         if items:
-            return items if self._finish is None else self._finish(items)
+            return items if self._finish_items is None else self._finish_items(items)
         # The slow path, element by element.
         offset = 4
         decode, total = element.decode, len(data)
@@ -210,7 +211,8 @@ class ListCodec(Codec):
             for _ in range(count):
                 # Most elements are decoded here, which saves a call of `take` for each of them.
                 start = offset + 4
-                size = _length(data, offset)[0] if start <= total else -2
+                # A truncated length counts as -2, for which `take` raises the error below.
+                size = _int32_at(data, offset)[0] if start <= total else -2
                 offset = start + size
                 if size > 0 and offset <= total:
                     items.append(decode(data[start:offset]))
@@ -224,7 +226,7 @@ class ListCodec(Codec):
             raise
         if offset != len(data):
             malformed(name, f"{len(data) - offset} bytes left over after {count} elements")
-        return items if self._finish is None else self._finish(items)
+        return items if self._finish_items is None else self._finish_items(items)
 
     def deserialize_into(self, data: Data, out: Buffer) -> int:
         """See `Codec.deserialize_into`."""
@@ -232,7 +234,7 @@ class ListCodec(Codec):
         if not element.struct_code:
             return super().deserialize_into(data, out)
         data = bytes(data)
-        count = _count(self.cql_name, data, 4)
+        count = _read_count(self.cql_name, data, 4)
         packed = without_lengths(data, count, element.width)
         if packed is None:
             # If the data are malformed, this raises an error that says where. Otherwise there are
@@ -307,18 +309,18 @@ class MapCodec(Codec):
         data = bytes(data)
         name = self.cql_name
         # An entry has at least 8 bytes: the lengths of its key and value.
-        count = _count(name, data, 8)
+        count = _read_count(name, data, 8)
         keys: list[Any] = []
         values: list[Any] = []
         # The fast path: decode all keys at once, and all values.
-        bodies = _bodies(data, 2 * count) if self._leaves else None
-        if bodies:
-            many_keys, many_values = (
-                self._key._decode_many(bodies[::2]),
-                self._value._decode_many(bodies[1::2]),
+        entry_bytes = _slice_elements(data, 2 * count) if self._leaves else None
+        if entry_bytes:
+            all_keys, all_values = (
+                self._key._decode_many(entry_bytes[::2]),
+                self._value._decode_many(entry_bytes[1::2]),
             )
-            if many_keys is not None and many_values is not None:
-                return OrderedMapSerializedKey._of(many_keys, many_values, self._key.encode)
+            if all_keys is not None and all_values is not None:
+                return OrderedMapSerializedKey._of(all_keys, all_values, self._key.encode)
         # The slow path, entry by entry.
         offset = 4
         total = len(data)
@@ -330,7 +332,8 @@ class MapCodec(Codec):
             for _ in range(count):
                 for codec, decode, append in sides:
                     start = offset + 4
-                    size = _length(data, offset)[0] if start <= total else -2
+                    # A truncated length counts as -2, for which `take` raises the error below.
+                    size = _int32_at(data, offset)[0] if start <= total else -2
                     offset = start + size
                     if size > 0 and offset <= total:
                         append(decode(data[start:offset]))
@@ -362,7 +365,7 @@ class TupleCodec(Codec):
         self._fields = tuple(fields)
         self._encoders = tuple(field.encode for field in self._fields)
 
-    def _where(self, index: int) -> str:
+    def _position_of(self, index: int) -> str:
         return f"item {index} of {self.cql_name}"
 
     def _items(self, value: object) -> Sequence[Any]:
@@ -388,7 +391,7 @@ class TupleCodec(Codec):
                     parts.append(body)
                 index += 1
         except Exception as error:
-            locate(error, self._where(index))
+            locate(error, self._position_of(index))
             raise
         return b"".join(parts)
 
@@ -407,7 +410,8 @@ class TupleCodec(Codec):
                     values.extend([None] * (len(self._fields) - len(values)))
                     break
                 start = offset + 4
-                size = _length(data, offset)[0] if start <= total else -2
+                # A truncated length counts as -2, for which `take` raises the error below.
+                size = _int32_at(data, offset)[0] if start <= total else -2
                 if size == -1:
                     offset = start
                     values.append(None)
@@ -421,7 +425,7 @@ class TupleCodec(Codec):
                 offset = start
                 values.append(read_element(codec, b"", size))
         except Exception as error:
-            locate(error, self._where(len(values)))
+            locate(error, self._position_of(len(values)))
             raise
         if offset != len(data):
             malformed(
@@ -455,7 +459,7 @@ class UdtCodec(TupleCodec):
         self._names = tuple(names)
         self._make = make
 
-    def _where(self, index: int) -> str:
+    def _position_of(self, index: int) -> str:
         return f'field "{self._names[index]}" of {self.cql_name}'
 
     def _items(self, value: object) -> Sequence[Any]:
@@ -475,7 +479,7 @@ class VectorCodec(Codec):
     :param as_: how vectors of numbers are decoded: "list", "array" (array.array) or "numpy".
     """
 
-    __slots__ = ("_as", "_dimension", "_element")
+    __slots__ = ("_dimension", "_element", "_vector_class")
 
     def __init__(self, name: str, element: Codec, dimension: int, as_: str, empty: object) -> None:
         size = element.fixed_size * dimension if element.fixed_size >= 0 else -1
@@ -483,7 +487,7 @@ class VectorCodec(Codec):
         self._element = element
         self._dimension = dimension
         # Only numbers can be decoded as an array. All other elements become a list.
-        self._as = as_ if element.struct_code and element.fixed_size >= 0 else "list"
+        self._vector_class = as_ if element.struct_code and element.fixed_size >= 0 else "list"
 
     def _wrong_length(self, value: object, count: int) -> None:
         refuse_value(value, f"has {count} elements, {self.cql_name} takes {self._dimension}")
@@ -495,7 +499,7 @@ class VectorCodec(Codec):
             value = value.copy()  # as in `ListCodec.encode`
         # The fast path for numbers: one call of struct.
         if element.struct_code and element.fixed_size >= 0:
-            packed = _packed(value, element.struct_code)
+            packed = _pack_numbers(value, element.struct_code)
             if packed is not None:
                 if len(packed) != self.fixed_size:
                     self._wrong_length(value, len(packed) // element.fixed_size)
@@ -538,20 +542,20 @@ class VectorCodec(Codec):
             check_multiple(self.cql_name, len(data), width, dimension)
             code = element.struct_code
             if code:
-                if self._as == "list":
+                if self._vector_class == "list":
                     return list(struct.unpack(f">{dimension}{code}", data))
                 return (
                     native_array(bytes(data), code)
-                    if self._as == "array"
+                    if self._vector_class == "array"
                     else numpy_array(bytearray(data), code)
                 )
         data = bytes(data)
         if width > 0:
-            many = element._decode_many(
+            decoded = element._decode_many(
                 [data[start : start + width] for start in range(0, len(data), width)]
             )
-            if many is not None:
-                return many
+            if decoded is not None:
+                return decoded
         # The slow path, element by element.
         items: list[Any] = []
         offset = 0
@@ -562,8 +566,8 @@ class VectorCodec(Codec):
             for _ in range(dimension):
                 size = width
                 if width < 0:
-                    size, taken = self._length(data, offset)
-                    offset += taken
+                    size, size_of_length = self._read_element_size(data, offset)
+                    offset += size_of_length
                 items.append(element.decode_nullable(data[offset : offset + size]))
                 offset += size
         except Exception as error:
@@ -575,16 +579,16 @@ class VectorCodec(Codec):
             )
         return items
 
-    def _length(self, data: bytes, offset: int) -> tuple[int, int]:
+    def _read_element_size(self, data: bytes, offset: int) -> tuple[int, int]:
         """Read an element's length at `offset`; returns (length, size of the length itself)."""
         try:
-            size, taken = uvint_unpack(data[offset : offset + 9])
+            size, size_of_length = uvint_unpack(data[offset : offset + 9])
         except ValueError:
             coerce.truncated("truncated within the length of an element")
-        left = len(data) - offset - taken
+        left = len(data) - offset - size_of_length
         if size > left:
             coerce.truncated(f"truncated: an element claims {size} bytes, {left} are left")
-        return size, taken
+        return size, size_of_length
 
     def deserialize_into(self, data: Data, out: Buffer) -> int:
         """See `Codec.deserialize_into`."""

@@ -56,7 +56,7 @@ _uint32 = Struct(">I")
 _int64 = Struct(">q")
 _int32 = Struct(">i")
 _DAY_NANOS = Time.DAY
-_FAILURES = (struct_error, OverflowError, TypeError)
+_PACK_ERRORS = (struct_error, OverflowError, TypeError)
 
 
 class _Number(Leaf):
@@ -76,13 +76,13 @@ class _Number(Leaf):
         self._pack = form.pack
         self._unpack = form.unpack
 
-    def _refuse_failed(self, value: object, error: Exception) -> bytes:
+    def _handle_failed_pack(self, value: object, error: Exception) -> bytes:
         """Called if `_pack` failed: raise a helpful error, or encode a special value."""
         # struct calls the value's `__index__` or `__float__`. If that raised the TypeError, raise
         # it again, except for NumPy arrays, whose error does not say what is wrong.
         if type(error) is TypeError and _converts(value) and not hasattr(type(value), "ndim"):
             raise error
-        return self._refuse(value)
+        return self._encode_unusual(value)
 
     def decode(self, data: Data) -> Any:
         """Return the number in `data`."""
@@ -105,7 +105,7 @@ class _Number(Leaf):
             return None
         return list(unpack(f">{len(bodies)}{self.struct_code}", b"".join(bodies)))
 
-    def _refuse(self, value: object) -> bytes:
+    def _encode_unusual(self, value: object) -> bytes:
         """Raise the error for an unsuitable value, or encode EMPTY or an enum member."""
         raise NotImplementedError
 
@@ -121,15 +121,17 @@ class Integer(_Number):
 
     def encode(self, value: object) -> bytes:
         """Return the big-endian bytes of `value`."""
-        # Masked values are errors here; struct would encode the number that the mask hides.
+        # Masked values are errors here; struct would encode the number that the mask hides. (Values
+        # of usual classes are never masked.)
         if type(value) is not int and type(value) not in USUAL:
             coerce.refuse_missing(value, "an integer")
         try:
             return self._pack(value)
-        except _FAILURES as error:
-            return self._refuse_failed(value, error)
+        except _PACK_ERRORS as error:
+            return self._handle_failed_pack(value, error)
 
-    def _refuse(self, value: Any) -> bytes:
+    def _encode_unusual(self, value: Any) -> bytes:
+        """Encode EMPTY or the value of an enum member; raise the error for anything else."""
         if value is EMPTY:
             return b""
         if coerce.is_member(value):
@@ -157,13 +159,14 @@ class Float(_Number):
             # element.
             coerce.refuse_missing(value, "a number")
             if getattr(value, "ndim", False):
-                return self._refuse(value)
+                return self._encode_unusual(value)
         try:
             return self._pack(value)
-        except _FAILURES as error:
-            return self._refuse_failed(value, error)
+        except _PACK_ERRORS as error:
+            return self._handle_failed_pack(value, error)
 
-    def _refuse(self, value: object) -> bytes:
+    def _encode_unusual(self, value: object) -> bytes:
+        """Encode EMPTY or another kind of number; raise the error for anything else."""
         if value is EMPTY:
             return b""
         # struct hides errors of the value's own `__float__`. Call it again, to raise its error.
@@ -289,7 +292,7 @@ class Uuid(Leaf):
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
         """See `Codec._encode_many`."""
-        # Not for subclasses of UUID, which may override `bytes`.
+        # Only if all are UUIDs: a subclass may override `bytes`.
         if {*map(type, values)} != {UUID}:
             return super()._encode_many(values)
         try:
@@ -301,6 +304,7 @@ class Uuid(Leaf):
         """See `Codec._decode_many`."""
         if {*map(len, bodies)} - {16}:
             return None
+        # Create the UUIDs without their constructor, as in `decode`, and without a loop in Python.
         uuids = [*map(_new, repeat(UUID, len(bodies)))]
         # any() runs the whole map, because the setters return None.
         any(map(_set_uuid_int, uuids, map(_from_bytes, bodies, repeat("big"))))

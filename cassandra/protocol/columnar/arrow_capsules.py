@@ -127,7 +127,7 @@ def _hold(*things: Any) -> int:
     return number
 
 
-def _text(text: bytes) -> Any:
+def _c_string(text: bytes) -> Any:
     return ctypes.create_string_buffer(text)
 
 
@@ -137,40 +137,45 @@ def _metadata(layout: Layout) -> bytes:
     return struct.pack("=i", 2) + b"".join(struct.pack("=i", len(item)) + item for item in pairs)
 
 
-def _children(kind: type[ctypes.Structure], count: int) -> tuple[Any, Any]:
+def _child_structs(struct_type: type[ctypes.Structure], count: int) -> tuple[Any, Any]:
     """Return an array of `count` structs, and an array of pointers to these structs."""
-    children = (kind * count)()
+    children = (struct_type * count)()
     # The interface requires the array of pointers. The structs themselves may be in one array.
-    size = ctypes.sizeof(kind)
+    size = ctypes.sizeof(struct_type)
     first = ctypes.addressof(children)
     return children, (_pointer * count)(*[first + index * size for index in range(count)])
 
 
 def _fill_schema(schema: _Schema, layout: Layout, name: str) -> None:
-    children, addresses = _children(_Schema, len(layout.children))
+    """Fill an ArrowSchema struct for `layout` and, below it, those of the child layouts."""
+    children, child_pointers = _child_structs(_Schema, len(layout.children))
     for child, child_layout, child_name in zip(
         children, layout.children, layout.names, strict=True
     ):
         _fill_schema(child, child_layout, child_name)
-    form, title = _text(layout.format.encode()), _text(name.encode())
-    metadata = _text(_metadata(layout)) if layout.extension else None
-    schema.format = ctypes.addressof(form)
-    schema.name = ctypes.addressof(title)
-    schema.metadata = ctypes.addressof(metadata) if metadata is not None else None
+    format_string, name_string = _c_string(layout.format.encode()), _c_string(name.encode())
+    metadata_string = _c_string(_metadata(layout)) if layout.extension else None
+    schema.format = ctypes.addressof(format_string)
+    schema.name = ctypes.addressof(name_string)
+    schema.metadata = ctypes.addressof(metadata_string) if metadata_string is not None else None
     schema.flags = _NULLABLE if layout.nullable else 0
     schema.n_children = len(children)
-    schema.children = ctypes.addressof(addresses)
+    schema.children = ctypes.addressof(child_pointers)
     schema.dictionary = None
-    schema.private_data = _hold(form, title, metadata, children, addresses)
+    # The struct has only addresses, so keep the objects themselves until it is released.
+    schema.private_data = _hold(
+        format_string, name_string, metadata_string, children, child_pointers
+    )
     schema.release = _release_schema_address
 
 
 def _fill_array(array: _Array, column: ColumnArray) -> None:
-    children, addresses = _children(_Array, len(column.children))
+    """Fill an ArrowArray struct with the buffers of `column`, which are not copied."""
+    children, child_pointers = _child_structs(_Array, len(column.children))
     # A column of the type null has no buffers at all.
     buffers = () if column.layout.format == "n" else column.buffers
     buffer_pointers = (_pointer * len(buffers))()
-    views: list[Any] = []
+    buffer_views: list[Any] = []
     array.length = column.length
     array.null_count = column.null_count if buffers else column.length
     array.offset = 0
@@ -179,16 +184,16 @@ def _fill_array(array: _Array, column: ColumnArray) -> None:
     # children that were started.
     array.n_children = 0
     array.buffers = ctypes.addressof(buffer_pointers)
-    array.children = ctypes.addressof(addresses)
+    array.children = ctypes.addressof(child_pointers)
     array.dictionary = None
-    array.private_data = _hold(views, buffer_pointers, children, addresses)
+    array.private_data = _hold(buffer_views, buffer_pointers, children, child_pointers)
     # Set before anything can fail: after an error, `_release_array` cleans up.
     array.release = _release_array_address
     try:
         for index, buffer in enumerate(buffers):
             if buffer is not None:
-                views.append(_view_of(buffer))
-                buffer_pointers[index] = views[-1].buf
+                buffer_views.append(_buffer_view(buffer))
+                buffer_pointers[index] = buffer_views[-1].buf  # the address of the buffer
         for child, child_column in zip(children, column.children, strict=True):
             array.n_children += 1
             _fill_array(child, child_column)
@@ -197,14 +202,14 @@ def _fill_array(array: _Array, column: ColumnArray) -> None:
         raise
 
 
-def _view_of(buffer: object) -> _View:
+def _buffer_view(buffer: object) -> _View:
     view = _View()
     _get_buffer(buffer, ctypes.addressof(view), 0)
     return view
 
 
-def _releaser(kind: type[ctypes.Structure]) -> Callable[[int], None]:
-    """Return the release callback for structs of the class `kind`.
+def _make_release_callback(struct_type: type[ctypes.Structure]) -> Callable[[int], None]:
+    """Return the release callback for structs of the class `struct_type`.
 
     The interpreter may destroy a consumer's objects after it has cleared this module's globals. So
     the callback refers to everything that it needs by local variables.
@@ -216,31 +221,34 @@ def _releaser(kind: type[ctypes.Structure]) -> Callable[[int], None]:
         _release_buffer,
         ctypes.addressof,
     )
-    has_children = kind is not _Stream
+    has_children = struct_type is not _Stream
 
     def release(address: int) -> None:
-        released = kind.from_address(address)
+        released_struct = struct_type.from_address(address)
         # In this interface, release == NULL means that the struct was released or moved.
-        if not released.release:
+        if not released_struct.release:
             return
-        if has_children and released.n_children:
-            for child in (pointer * released.n_children).from_address(released.children):
+        if has_children and released_struct.n_children:
+            for child_address in (pointer * released_struct.n_children).from_address(
+                released_struct.children
+            ):
                 # If it is NULL, a consumer has moved the child, and the new owner releases it.
-                child_release = kind.from_address(child).release
+                child_release = struct_type.from_address(child_address).release
                 if child_release:
-                    prototype(child_release)(child)
-        released.release = None
-        # The first held object of an array is the list of its Py_buffers; others hold no list.
-        for views in held.pop(released.private_data, ((),))[:1]:
+                    prototype(child_release)(child_address)
+        released_struct.release = None
+        # Of what `_hold` keeps for an array, the first object is the list of its Py_buffers. For
+        # schemas and streams, it is not a list, and there are no buffers to release.
+        for views in held.pop(released_struct.private_data, ((),))[:1]:
             for view in views if type(views) is list else ():
                 release_buffer(address_of(view))
 
     return release
 
 
-_release_schema = _releaser(_Schema)
-_release_array = _releaser(_Array)
-_release_stream = _releaser(_Stream)
+_release_schema = _make_release_callback(_Schema)
+_release_array = _make_release_callback(_Array)
+_release_stream = _make_release_callback(_Stream)
 
 
 class _Source:
@@ -252,11 +260,11 @@ class _Source:
     def __init__(self, layout: Layout, following: Callable[[], ColumnArray | None]) -> None:
         self.layout = layout
         self.following = following
-        self.error = _text(b"")
+        self.error = _c_string(b"")
 
     def failed(self, error: BaseException) -> int:
         """Keep the error's message for get_last_error, and return an errno."""
-        self.error = _text((str(error) or type(error).__name__).encode("utf-8", "replace"))
+        self.error = _c_string((str(error) or type(error).__name__).encode("utf-8", "replace"))
         return _EIO
 
 
@@ -275,6 +283,10 @@ def _get_schema(stream: int, out: int) -> int:
 
 
 def _get_next(stream: int, out: int) -> int:
+    """Callback get_next of the stream at the address `stream`; fills the ArrowArray at `out`.
+
+    Returns 0, or an errno if there was an error.
+    """
     source = _source_of(stream)
     try:
         column = source.following()
@@ -298,15 +310,15 @@ def _address(function: CFuncPtr) -> int:
     return address
 
 
-def _for_ever(callback: _Callback) -> _Callback:
+def _keep_for_ever(callback: _Callback) -> _Callback:
     """Never free `callback`, since it may be called after this module was destroyed."""
     _keep(callback)
     return callback
 
 
-_release_schema_callback = _for_ever(_Release(_release_schema))
-_release_array_callback = _for_ever(_Release(_release_array))
-_release_stream_callback = _for_ever(_Release(_release_stream))
+_release_schema_callback = _keep_for_ever(_Release(_release_schema))
+_release_array_callback = _keep_for_ever(_Release(_release_array))
+_release_stream_callback = _keep_for_ever(_Release(_release_stream))
 _get_schema_callback = _Fill(_get_schema)
 _get_next_callback = _Fill(_get_next)
 _get_last_error_callback = _Text(_get_last_error)
@@ -315,26 +327,26 @@ _release_array_address = _address(_release_array_callback)
 _release_stream_address = _address(_release_stream_callback)
 
 
-def _destructor(name: bytes, kind: type[ctypes.Structure]) -> Any:
-    """Return the destructor of capsules with the name `name` and a struct of the class `kind`."""
-    # Local variables, because this module's globals may be gone: see `_releaser`.
+def _make_destructor(name: bytes, struct_type: type[ctypes.Structure]) -> Any:
+    """Return the destructor of capsules named `name` whose struct has the class `struct_type`."""
+    # Local variables, because this module's globals may be gone: see `_make_release_callback`.
     held, prototype, pointer_of = _held, _Release, _capsule_pointer
 
     def destroy(capsule: int) -> None:
         address = pointer_of(capsule, name)
-        release = kind.from_address(address).release
+        release = struct_type.from_address(address).release
         # It is NULL if a consumer has moved the struct out; then the consumer releases it.
         if release:
             prototype(release)(address)
         held.pop(address, None)
 
-    return _for_ever(ctypes.PYFUNCTYPE(None, _pointer)(destroy))
+    return _keep_for_ever(ctypes.PYFUNCTYPE(None, _pointer)(destroy))
 
 
 _KINDS: dict[Any, tuple[bytes, Any]] = {
-    _Schema: (b"arrow_schema", _destructor(b"arrow_schema", _Schema)),
-    _Array: (b"arrow_array", _destructor(b"arrow_array", _Array)),
-    _Stream: (b"arrow_array_stream", _destructor(b"arrow_array_stream", _Stream)),
+    _Schema: (b"arrow_schema", _make_destructor(b"arrow_schema", _Schema)),
+    _Array: (b"arrow_array", _make_destructor(b"arrow_array", _Array)),
+    _Stream: (b"arrow_array_stream", _make_destructor(b"arrow_array_stream", _Stream)),
 }
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["bounds", "cells", "is_ours", "with_nulls"]
 
 # The kinds of layouts that this module converts, if they are inside another value.
-_OURS = frozenset({"time", "bytes", "decimal", "varint"})
+_CONVERTED_INSIDE = frozenset({"time", "bytes", "decimal", "varint"})
 
 
 def _varint(text: str) -> int:
@@ -49,9 +49,12 @@ def is_ours(layout: Layout) -> bool:
     """Return True if this module must convert values of `layout`, because pyarrow cannot."""
     if layout.kind in _NUMBERS:
         return True
+    # Dates and timestamps: pyarrow's objects are unsuitable only inside structs and map entries.
     is_struct = layout.format == "+s"
     return any(
-        child.kind in _OURS or (is_struct and child.format in _MOMENTS) or is_ours(child)
+        child.kind in _CONVERTED_INSIDE
+        or (is_struct and child.format in _MOMENTS)
+        or is_ours(child)
         for child in layout.children
     )
 
@@ -85,13 +88,13 @@ def cells(array: pyarrow.Array, layout: Layout) -> list[Any]:
 
     :param layout: the layout of the array.
     """
-    if layout.kind == "bytes":
+    if layout.kind == "bytes":  # UUIDs
         return [
             None if value is None else uuid.UUID(bytes=value) for value in array.storage.to_pylist()
         ]
-    number = _NUMBERS.get(layout.kind)
-    if number is not None:
-        return [None if value is None else number(value) for value in array.to_pylist()]
+    to_number = _NUMBERS.get(layout.kind)
+    if to_number is not None:
+        return [None if value is None else to_number(value) for value in array.to_pylist()]
     if layout.kind == "time":
         return [None if value is None else Time(value) for value in array.cast("int64").to_pylist()]
     # pyarrow converts everything else, except containers of the types above.

@@ -1,12 +1,12 @@
 """Column plans. A `ColumnPlan` decodes pages of rows into columns, for one list of columns.
 
 Theory of operation. The rows of a page are sequences of [bytes] (native_protocol_v5.spec, section
-4.2.5.2). `_cut` slices the page into cells: the encoded bytes of one value each, or None for a
-null. Then `build` decodes each column from the list of its cells, all at once, without a Python
-object for each value. If the type contains other types (list, map, UDT, ...), `build` slices each
-cell into the cells of the inner types, and builds the child columns from these in the same way, at
-any depth. A cell of zero bytes is a value for some types, such as text. For all other types it
-becomes a null, because Arrow has nothing else for it.
+4.2.5.2). `_split_cells` slices the page into cells: the encoded bytes of one value each, or None
+for a null. Then `build` decodes each column from the list of its cells, all at once, without a
+Python object for each value. If the type contains other types (list, map, UDT, ...), `build` slices
+each cell into the cells of the inner types, and builds the child columns from these in the same
+way, at any depth. A cell of zero bytes is a value for some types, such as text. For all other types
+it becomes a null, because Arrow has nothing else for it.
 
 If a column cannot be decoded, the row plan decodes the same bytes and raises its own error, which
 names the row, the column and the position in the value. So applications get the same error whether
@@ -85,20 +85,23 @@ class ColumnPlan:
         check_row_count(len(body), offset, row_count, len(layouts))
         arrays: list[ColumnArray] = []
         columns: list[Cells] = []
-        spent = _nulls.begin()
+        # User code may read this page while the thread reads another one, whose count must go on.
+        outer_null_count = _nulls.begin()
         begin_page()
         try:
-            columns = _cut(body, offset, row_count, len(layouts))
+            columns = _split_cells(body, offset, row_count, len(layouts))
             # Not a comprehension, because `len(arrays)` tells below which column failed.
             for index in range(len(layouts)):
                 arrays.append(self._build(index, columns[index]))  # noqa: PERF401
-        # The data are not to blame, and `_refusal` would need even more memory.
+        # The data are not to blame, and `_error_to_raise` would need even more memory.
         except MemoryError:
             raise
         except Exception as error:
-            raise self._refusal(body, offset, row_count, columns, len(arrays), error) from error
+            raise self._error_to_raise(
+                body, offset, row_count, columns, len(arrays), error
+            ) from error
         finally:
-            _nulls.resume(spent)
+            _nulls.resume(outer_null_count)
         return ColumnArray(self.layout, row_count, 0, (None,), tuple(arrays))
 
     def _build(self, column: int, cells: Cells) -> ColumnArray:
@@ -109,7 +112,7 @@ class ColumnPlan:
             layout, len(cells), 0, ([*map(self._codecs[column].decode_nullable, cells)],), ()
         )
 
-    def _refusal(
+    def _error_to_raise(
         self,
         body: bytes,
         offset: int,
@@ -122,6 +125,7 @@ class ColumnPlan:
 
         If the row plan cannot decode the page either, this raises the row plan's error instead.
         """
+        # Called only for its error, which names the row, the column and the position in the value.
         self._rows.tuples(body, offset, row_count)
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
         # A builder decodes all cells of a column together, so its error does not name the row.
@@ -136,7 +140,7 @@ class ColumnPlan:
         return DecodeError(f"{where}: {error}")
 
 
-def _cut(body: bytes, offset: int, row_count: int, column_count: int) -> list[Cells]:
+def _split_cells(body: bytes, offset: int, row_count: int, column_count: int) -> list[Cells]:
     """Slice the page into cells; returns the list of cells of each column."""
     cells: Cells = []
     append = cells.append
@@ -158,6 +162,7 @@ def _cut(body: bytes, offset: int, row_count: int, column_count: int) -> list[Ce
 
 def build(layout: Layout, cells: Cells) -> ColumnArray:
     """Decode `cells` into a column of `layout`."""
+    # Zero bytes are no value of most types. Make them nulls, since Arrow has nothing else for them.
     if not layout.empty_is_value:
         cells = [cell or None for cell in cells]
     null_count = cells.count(None)
@@ -185,7 +190,7 @@ def _native(data: bytes, width: int) -> Any:
     return numbers
 
 
-def _fixed(cells: Cells, width: int, null_count: int) -> bytes:
+def _join_fixed(cells: Cells, width: int, null_count: int) -> bytes:
     """Join `cells`, each of `width` bytes; a null becomes zeros.
 
     Raises DecodeError if a cell does not have `width` bytes.
@@ -213,32 +218,32 @@ def _sparse(cells: Cells, step: int, width: int) -> Any:
     return memory
 
 
-def _number(layout: Layout, cells: Cells, null_count: int) -> Built:
-    return (_native(_fixed(cells, layout.width, null_count), layout.width),), ()
+def _build_number(layout: Layout, cells: Cells, null_count: int) -> Built:
+    return (_native(_join_fixed(cells, layout.width, null_count), layout.width),), ()
 
 
-def _bytes(layout: Layout, cells: Cells, null_count: int) -> Built:
-    return (_fixed(cells, layout.width, null_count),), ()
+def _build_bytes(layout: Layout, cells: Cells, null_count: int) -> Built:
+    return (_join_fixed(cells, layout.width, null_count),), ()
 
 
-def _date(layout: Layout, cells: Cells, null_count: int) -> Built:
+def _build_date(layout: Layout, cells: Cells, null_count: int) -> Built:
     # native_protocol_v5.spec, section 5: a date is an unsigned number of days; 2^31 is 1970-01-01.
-    days = struct.unpack(f">{len(cells)}I", _fixed(cells, 4, null_count))
+    days = struct.unpack(f">{len(cells)}I", _join_fixed(cells, 4, null_count))
     return (array("i", [day - coerce.DATE_OFFSET for day in days]),), ()
 
 
-def _time(layout: Layout, cells: Cells, null_count: int) -> Built:
-    nanos = _native(_fixed(cells, 8, null_count), 8)
+def _build_time(layout: Layout, cells: Cells, null_count: int) -> Built:
+    nanos = _native(_join_fixed(cells, 8, null_count), 8)
     if nanos and not (min(nanos) >= 0 and max(nanos) < Time.DAY):
         raise DecodeError("not within one day")
     return (nanos,), ()
 
 
-def _boolean(layout: Layout, cells: Cells, null_count: int) -> Built:
-    return (_bits([byte != 0 for byte in _fixed(cells, 1, null_count)]),), ()
+def _build_boolean(layout: Layout, cells: Cells, null_count: int) -> Built:
+    return (_bits([byte != 0 for byte in _join_fixed(cells, 1, null_count)]),), ()
 
 
-def _variable(cells: Cells, null_count: int) -> tuple[list[bytes], Any, bytes]:
+def _join_cells(cells: Cells, null_count: int) -> tuple[list[bytes], Any, bytes]:
     """Return (cells, offsets, data) for a column of strings or bytes.
 
     In `cells`, b"" replaces each null. `data` has all cells joined, and `offsets` where each
@@ -249,30 +254,31 @@ def _variable(cells: Cells, null_count: int) -> tuple[list[bytes], Any, bytes]:
     return cells, array("i", accumulate(map(len, cells), initial=0)), b"".join(cells)
 
 
-def _blob(layout: Layout, cells: Cells, null_count: int) -> Built:
-    return _variable(cells, null_count)[1:], ()
+def _build_blob(layout: Layout, cells: Cells, null_count: int) -> Built:
+    _, offsets, data = _join_cells(cells, null_count)
+    return (offsets, data), ()
 
 
-def _text(layout: Layout, cells: Cells, null_count: int) -> Built:
-    cells, offsets, data = _variable(cells, null_count)
+def _build_text(layout: Layout, cells: Cells, null_count: int) -> Built:
+    cells, offsets, data = _join_cells(cells, null_count)
     # Most texts are ASCII. If all bytes are, then each cell is valid UTF-8 and need not be decoded.
     if not data.isascii():
         if layout.kind == "ascii":
             raise DecodeError("not ASCII")
         for cell in cells:
-            cell.decode()
+            cell.decode()  # raises UnicodeDecodeError for bytes that are not UTF-8
     return (offsets, data), ()
 
 
-def _shown(show: Callable[[bytes], bytes]) -> Callable[[Layout, Cells, int], Built]:
-    """Return a builder of text columns that calls `show` to turn each cell into text."""
+def _text_builder(to_text: Callable[[bytes], bytes]) -> Callable[[Layout, Cells, int], Built]:
+    """Return a builder of text columns that calls `to_text` to turn each cell into text."""
 
-    def make(layout: Layout, cells: Cells, null_count: int) -> Built:
-        return _variable([None if cell is None else show(cell) for cell in cells], null_count)[
-            1:
-        ], ()
+    def build_text(layout: Layout, cells: Cells, null_count: int) -> Built:
+        texts = [None if cell is None else to_text(cell) for cell in cells]
+        _, offsets, data = _join_cells(texts, null_count)
+        return (offsets, data), ()
 
-    return make
+    return build_text
 
 
 def _show_inet(cell: bytes) -> bytes:
@@ -293,11 +299,11 @@ def show_decimal(cell: bytes) -> bytes:
     return WIDE_CONTEXT.to_sci_string(number).encode()
 
 
-def _varint64(layout: Layout, cells: Cells, null_count: int) -> Built:
+def _build_varint64(layout: Layout, cells: Cells, null_count: int) -> Built:
     return (array("q", [0 if cell is None else fixed_varint(cell) for cell in cells]),), ()
 
 
-def _decimal_fixed(layout: Layout, cells: Cells, null_count: int) -> Built:
+def _build_decimal_fixed(layout: Layout, cells: Cells, null_count: int) -> Built:
     zeros = bytes(layout.width)
     if any(cell is not None and len(cell) < 5 for cell in cells):
         raise DecodeError("takes at least 5 bytes")
@@ -322,11 +328,11 @@ def _durations(cells: Cells) -> list[tuple[int, int, int]]:
     return durations
 
 
-def _duration(layout: Layout, cells: Cells, null_count: int) -> Built:
+def _build_duration(layout: Layout, cells: Cells, null_count: int) -> Built:
     return (b"".join([_interval(*parts) for parts in _durations(cells)]),), ()
 
 
-def _duration_parts(layout: Layout, cells: Cells, null_count: int) -> Built:
+def _build_duration_parts(layout: Layout, cells: Cells, null_count: int) -> Built:
     columns = [*zip(*_durations(cells), strict=True)] or [(), (), ()]
     arrays = [
         ColumnArray(part, len(cells), 0, (None, array(_CODES[part.width], column)), ())
@@ -335,13 +341,13 @@ def _duration_parts(layout: Layout, cells: Cells, null_count: int) -> Built:
     return (), tuple(arrays)
 
 
-def _nothing(layout: Layout, cells: Cells, null_count: int) -> Built:
+def _build_nothing(layout: Layout, cells: Cells, null_count: int) -> Built:
     if any(cells):
         raise DecodeError("takes 0 bytes")
     return (), ()
 
 
-def _items(cell: bytes, offset: int, count: int) -> Cells:
+def _read_items(cell: bytes, offset: int, count: int) -> Cells:
     """Return the `count` [bytes] of `cell` from `offset` on; DecodeError if others follow them."""
     items: Cells = []
     for _ in range(count):
@@ -353,7 +359,7 @@ def _items(cell: bytes, offset: int, count: int) -> Cells:
     return items
 
 
-def _collection(cell: bytes, per_element: int) -> Cells:
+def _collection_items(cell: bytes, per_element: int) -> Cells:
     """Return the cells in a list, set or map.
 
     :param per_element: 1, or 2 for a map, whose elements are a key and a value.
@@ -364,26 +370,29 @@ def _collection(cell: bytes, per_element: int) -> Cells:
     # Each inner cell has at least four bytes. Reject an impossible count before allocating memory.
     if not 0 <= count * 4 <= len(cell) - 4:
         raise DecodeError("a count that the bytes cannot hold")
-    return _items(cell, 4, count)
+    return _read_items(cell, 4, count)
 
 
-def _list(layout: Layout, cells: Cells, null_count: int) -> Built:
+def _build_list(layout: Layout, cells: Cells, null_count: int) -> Built:
+    """Build a column of lists or sets: one child column with the elements of all cells."""
     items: Cells = []
     offsets = array("i", [0])
     for cell in cells:
         if cell is not None:
-            items += _collection(cell, 1)
+            items += _collection_items(cell, 1)
         offsets.append(len(items))
     return (offsets,), (build(layout.children[0], items),)
 
 
-def _map(layout: Layout, cells: Cells, null_count: int) -> Built:
+def _build_map(layout: Layout, cells: Cells, null_count: int) -> Built:
+    """Build a column of maps: one child column of (key, value) structs for all cells."""
     items: Cells = []
     offsets = array("i", [0])
     for cell in cells:
         if cell is not None:
-            items += _collection(cell, 2)
+            items += _collection_items(cell, 2)
         offsets.append(len(items) // 2)
+    # `items` has the keys and values of all maps by turns.
     entries = layout.children[0]
     keys = build(entries.children[0], items[::2])
     if keys.null_count:
@@ -392,7 +401,7 @@ def _map(layout: Layout, cells: Cells, null_count: int) -> Built:
     return (offsets,), (ColumnArray(entries, len(items) // 2, 0, (None,), (keys, values)),)
 
 
-def _struct(layout: Layout, cells: Cells, null_count: int) -> Built:
+def _build_struct(layout: Layout, cells: Cells, null_count: int) -> Built:
     """Build a column of tuples or UDTs: one child column for each field."""
     count = len(layout.children)
     fields: list[Cells] = [[] for _ in range(count)]
@@ -417,23 +426,26 @@ def _struct(layout: Layout, cells: Cells, null_count: int) -> Built:
     )
 
 
-def _vector(layout: Layout, cells: Cells, null_count: int) -> Built:
+def _build_vector(layout: Layout, cells: Cells, null_count: int) -> Built:
     """Build a column of vectors: one child column with all elements of all vectors."""
     child, dimension = layout.children[0], layout.dimension
-    size = child.wire_size
+    element_size = child.wire_size
     # Check the size before we allocate memory: a null has four bytes in the page, but takes as much
     # memory in the column as a whole vector.
     if len(cells) * dimension * (child.width or 8) > COLUMN_LIMIT:
         raise too_large(layout)
+    holds_numbers = element_size >= 0 and child.kind == "number"
     if null_count:
-        numbers = size >= 0 and child.kind == "number"
-        _nulls.charge(null_count * dimension // (8 if numbers else 1), layout.cql_name)
+        # Eight numbers count as one cell, because the memory of null vectors is never written.
+        _nulls.charge(null_count * dimension // (8 if holds_numbers else 1), layout.cql_name)
     # Vectors of numbers: swap the bytes of all elements at once.
-    if size >= 0 and child.kind == "number":
-        if null_count and len(cells) * dimension * size > _SPARSE_FROM:
-            numbers = _sparse(cells, size * dimension, size)
+    if holds_numbers:
+        if null_count and len(cells) * dimension * element_size > _SPARSE_FROM:
+            numbers = _sparse(cells, element_size * dimension, element_size)
         else:
-            numbers = _native(_fixed(cells, size * dimension, null_count), size)
+            numbers = _native(
+                _join_fixed(cells, element_size * dimension, null_count), element_size
+            )
         return (), (ColumnArray(child, len(cells) * dimension, 0, (None, numbers), ()),)
     # Other vectors: slice them into cells for the child column. A null vector gets `dimension` null
     # elements, as Arrow requires.
@@ -442,14 +454,16 @@ def _vector(layout: Layout, cells: Cells, null_count: int) -> Built:
     for cell in cells:
         if cell is None:
             items += nulls
-        elif size < 0:  # each element has a length before it
+        elif element_size < 0:  # each element has a length before it
             items += _vector_items(cell, dimension)
-        elif len(cell) != size * dimension:
-            raise DecodeError(f"takes {size * dimension} bytes")
-        elif size:
-            items += [cell[start : start + size] for start in range(0, len(cell), size)]
+        elif len(cell) != element_size * dimension:
+            raise DecodeError(f"takes {element_size * dimension} bytes")
+        elif element_size:
+            items += [
+                cell[start : start + element_size] for start in range(0, len(cell), element_size)
+            ]
         else:
-            items += [b""] * dimension
+            items += [b""] * dimension  # elements of a size of 0
     return (), (build(child, items),)
 
 
@@ -460,8 +474,8 @@ def _vector_items(cell: bytes, dimension: int) -> Cells:
     items: Cells = []
     offset = 0
     for _ in range(dimension):
-        size, taken = uvint_unpack(cell[offset : offset + 9])
-        start = offset + taken
+        size, vint_size = uvint_unpack(cell[offset : offset + 9])  # a vint has 9 bytes at most
+        start = offset + vint_size
         offset = start + size
         items.append(cell[start:offset])
     if offset != len(cell):
@@ -470,26 +484,26 @@ def _vector_items(cell: bytes, dimension: int) -> Cells:
 
 
 _BUILDERS: dict[str, Callable[[Layout, Cells, int], Built]] = {
-    "number": _number,
-    "bytes": _bytes,
-    "date": _date,
-    "time": _time,
-    "boolean": _boolean,
-    "blob": _blob,
-    "text": _text,
-    "ascii": _text,
-    "inet": _shown(_show_inet),
-    "varint": _shown(show_varint),
-    "decimal": _shown(show_decimal),
-    "varint64": _varint64,
-    "decimal_fixed": _decimal_fixed,
-    "duration": _duration,
-    "duration_parts": _duration_parts,
-    "nothing": _nothing,
-    "list": _list,
-    "map": _map,
-    "struct": _struct,
-    "vector": _vector,
+    "number": _build_number,
+    "bytes": _build_bytes,
+    "date": _build_date,
+    "time": _build_time,
+    "boolean": _build_boolean,
+    "blob": _build_blob,
+    "text": _build_text,
+    "ascii": _build_text,
+    "inet": _text_builder(_show_inet),
+    "varint": _text_builder(show_varint),
+    "decimal": _text_builder(show_decimal),
+    "varint64": _build_varint64,
+    "decimal_fixed": _build_decimal_fixed,
+    "duration": _build_duration,
+    "duration_parts": _build_duration_parts,
+    "nothing": _build_nothing,
+    "list": _build_list,
+    "map": _build_map,
+    "struct": _build_struct,
+    "vector": _build_vector,
 }
 
 __all__ = ["ColumnPlan"]

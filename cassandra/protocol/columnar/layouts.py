@@ -146,6 +146,7 @@ def layout_of(cqltype: CqlType, options: ColumnOptions = DEFAULT_OPTIONS) -> Lay
     If we do not know how the values are encoded, they become a binary column of their bytes. This
     is so for custom types, composites, and classes that override the serialization methods.
     """
+    # Frozen and reversed types have the layout of the type that they wrap.
     while issubclass(cqltype, _Wrapper):
         cqltype = cqltype.subtypes[0]
     codec = cqltype.codec()
@@ -155,13 +156,13 @@ def layout_of(cqltype: CqlType, options: ColumnOptions = DEFAULT_OPTIONS) -> Lay
         "empty_is_value": bool(codec.empty_is_value),
     }
     if not cqltype._overridden():
-        for base, make in _CONTAINERS:
+        for base, layout_of_container in _CONTAINERS:
             if issubclass(cqltype, base):
-                return make(cqltype, options, common)
+                return layout_of_container(cqltype, options, common)
         # A type that inherits this `_build` is a scalar: its codec depends only on `_factory`.
-        build: Any = cqltype._build
-        if build.__func__ is _CassandraType.__dict__["_build"].__func__:
-            return _scalar(cqltype, options, common)
+        build_method: Any = cqltype._build
+        if build_method.__func__ is _CassandraType.__dict__["_build"].__func__:
+            return _layout_of_scalar(cqltype, options, common)
     return Layout("blob", format="z", **common)
 
 
@@ -177,7 +178,7 @@ def row_layout(names: Sequence[str], layouts: Sequence[Layout]) -> Layout:
     )
 
 
-def _scalar(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+def _layout_of_scalar(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
     kind, form, width = cqltype._column
     if kind == "decimal" and options.decimals != "text":
         precision, scale = options.decimals
@@ -203,7 +204,7 @@ def _scalar(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) ->
     return Layout(kind, format=form, width=width, extension=extension, **common)
 
 
-def _list(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+def _layout_of_list(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
     return Layout(
         "list",
         format="+l",
@@ -213,7 +214,7 @@ def _list(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> L
     )
 
 
-def _map(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+def _layout_of_map(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
     key, value = (layout_of(subtype, options) for subtype in cqltype.subtypes)
     entries = Layout(
         "entries",
@@ -233,7 +234,9 @@ def _struct(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) ->
     return Layout("struct", format="+s", names=names, children=fields, **common)
 
 
-def _vector(cqltype: type[VectorType], options: ColumnOptions, common: dict[str, Any]) -> Layout:
+def _layout_of_vector(
+    cqltype: type[VectorType], options: ColumnOptions, common: dict[str, Any]
+) -> Layout:
     dimension = cqltype.vector_size
     return Layout(
         "vector",
@@ -246,11 +249,11 @@ def _vector(cqltype: type[VectorType], options: ColumnOptions, common: dict[str,
 
 
 _CONTAINERS: tuple[tuple[type[Any], Callable[..., Layout]], ...] = (
-    (ListType, _list),
-    (SetType, _list),
-    (MapType, _map),
+    (ListType, _layout_of_list),
+    (SetType, _layout_of_list),
+    (MapType, _layout_of_map),
     (TupleType, _struct),
-    (VectorType, _vector),
+    (VectorType, _layout_of_vector),
 )
 
 # The largest size of a buffer in bytes: Arrow's offsets are signed 32-bit numbers. A page of the
@@ -274,26 +277,30 @@ def fixed_decimal(data: bytes, layout: Layout) -> bytes:
     """
     precision, scale = layout.decimal
     unscaled = int.from_bytes(data[4:], "big", signed=True)
-    shift = scale - int.from_bytes(data[:4], "big", signed=True)
-    rest = 0
-    if unscaled and shift > 0:
+    # How many zeros to append to the number to get the Arrow scale; if negative, to remove.
+    missing_digits = scale - int.from_bytes(data[:4], "big", signed=True)
+    remainder = 0
+    if unscaled and missing_digits > 0:
         # The server's scale may be huge, and 10**shift could exhaust the memory. It is enough to
         # multiply by 10**precision: then the number is too large in any case.
-        unscaled *= 10 ** min(shift, precision)
-    elif unscaled and shift < 0:
+        unscaled *= 10 ** min(missing_digits, precision)
+    elif unscaled and missing_digits < 0:
         # The division below must leave no remainder. Detect most failures without it, since the
         # power of ten may be huge. A multiple of 10**n ends with at least n zero bits; and the size
         # in bits tells whether the quotient would have no digits or more than the precision.
+        # A decimal digit has log2(10) = 3.322 bits.
         bits = unscaled.bit_length()
-        if (unscaled & -unscaled).bit_length() <= -shift or not -shift * 3.32 < bits < (
-            precision - shift
+        if (
+            unscaled & -unscaled
+        ).bit_length() <= -missing_digits or not -missing_digits * 3.32 < bits < (
+            precision - missing_digits
         ) * 3.33 + 1:
             raise _inexact(layout)
-        why = check_size(len(data) - 4)
-        if why:
-            raise DecodeError(why)
-        unscaled, rest = divmod(unscaled, 10**-shift)
-    if rest or abs(unscaled) >= 10**precision:
+        size_error = check_size(len(data) - 4)  # 4 bytes are the scale
+        if size_error:
+            raise DecodeError(size_error)
+        unscaled, remainder = divmod(unscaled, 10**-missing_digits)
+    if remainder or abs(unscaled) >= 10**precision:
         raise _inexact(layout)
     return unscaled.to_bytes(layout.width, sys.byteorder, signed=True)
 

@@ -73,7 +73,7 @@ def _is_matrix(layout: Layout) -> bool:
 
 def column_plan(metadata: ResultMetadata, options: ColumnOptions = DEFAULT_OPTIONS) -> Any:
     """Return the `ColumnPlan` for Arrow. The metadata caches one for each choice of options."""
-    return _column_plan(
+    return _cached_column_plan(
         metadata,
         options,
         lambda: [layout_of(column.type, options) for column in metadata.page_columns],
@@ -89,25 +89,25 @@ def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = Tr
     :param typed: True makes buffers of booleans, tinyints, dates, times and timestamps too.
     """
 
-    def layouts() -> list[Layout]:
+    def make_layouts() -> list[Layout]:
         pairs = [(layout_of(column.type), column.type) for column in metadata.page_columns]
         return [
             layout
             if (_is_numeric(layout) and (typed or layout.format in _PLAIN_NUMBERS))
             or (matrices and _is_matrix(layout))
-            else object_layout(kind)
-            for layout, kind in pairs
+            else object_layout(cql_type)
+            for layout, cql_type in pairs
         ]
 
-    return _column_plan(metadata, ("arrays", matrices, typed), layouts)
+    return _cached_column_plan(metadata, ("arrays", matrices, typed), make_layouts)
 
 
 # The formats of smallint, int, bigint, counter, float and double.
 _PLAIN_NUMBERS = frozenset("silfg")
 
 
-def _column_plan(
-    metadata: ResultMetadata, key: Hashable, layouts: Callable[[], Sequence[Layout]]
+def _cached_column_plan(
+    metadata: ResultMetadata, key: Hashable, make_layouts: Callable[[], Sequence[Layout]]
 ) -> Any:
     """Return the plan that is cached in the metadata under `key`; create it if there is none."""
     plans = metadata.column_plans
@@ -116,7 +116,7 @@ def _column_plan(
         # Two threads may both create a plan. The plans are equal, so either may stay in the cache.
         codecs = [column.type.codec(vectors=metadata.vectors) for column in metadata.page_columns]
         plan = plans[key] = metadata.page_reader(
-            implementations.column_buffers.ColumnPlan(metadata.names, codecs, layouts())
+            implementations.column_buffers.ColumnPlan(metadata.names, codecs, make_layouts())
         )
     return plan
 
@@ -215,37 +215,38 @@ def arrow_batch(pyarrow: ModuleType, schema: pa.Schema, page: ColumnArray) -> An
     if implementations.arrow_capsules.RELEASES_SAFELY:
         return pyarrow.record_batch(ArrowPage(page))
     arrays = [
-        arrow_array(pyarrow, kind, column)
-        for kind, column in zip(schema.types, page.children, strict=True)
+        arrow_array(pyarrow, arrow_type, column)
+        for arrow_type, column in zip(schema.types, page.children, strict=True)
     ]
     return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def arrow_array(pyarrow: ModuleType, kind: pa.DataType, column: ColumnArray) -> Any:
+def arrow_array(pyarrow: ModuleType, arrow_type: pa.DataType, column: ColumnArray) -> Any:
     """Return `column` as a pyarrow array, which keeps the buffers alive.
 
-    :param kind: the pyarrow type of the array.
+    :param arrow_type: the pyarrow type of the array.
     """
     if column.layout.format == "n":
         return pyarrow.nulls(column.length)
-    if isinstance(kind, pyarrow.BaseExtensionType):
+    if isinstance(arrow_type, pyarrow.BaseExtensionType):
         return pyarrow.ExtensionArray.from_storage(
-            kind, arrow_array(pyarrow, kind.storage_type, column)
+            arrow_type, arrow_array(pyarrow, arrow_type.storage_type, column)
         )
+    # The type of each child array. For pyarrow, the entries of a map are a struct.
     if column.layout.kind == "map":
-        kinds = [pyarrow.struct([kind.key_field, kind.item_field])]
+        child_types = [pyarrow.struct([arrow_type.key_field, arrow_type.item_field])]
     elif column.layout.format == "+s":
-        kinds = [kind.field(index).type for index in range(len(column.children))]
+        child_types = [arrow_type.field(index).type for index in range(len(column.children))]
     else:
-        kinds = [kind.value_type for _ in column.children]
+        child_types = [arrow_type.value_type for _ in column.children]
     return pyarrow.Array.from_buffers(
-        kind,
+        arrow_type,
         column.length,
         [None if buffer is None else pyarrow.py_buffer(buffer) for buffer in column.buffers],
         column.null_count,
         children=[
-            arrow_array(pyarrow, inner, child)
-            for inner, child in zip(kinds, column.children, strict=True)
+            arrow_array(pyarrow, child_type, child)
+            for child_type, child in zip(child_types, column.children, strict=True)
         ],
     )
 
@@ -343,11 +344,11 @@ def pandas_of_arrow(
     return frame
 
 
-def _nullable_integer(kind: pa.DataType) -> Any:
+def _nullable_integer(arrow_type: pa.DataType) -> Any:
     """Return the nullable pandas type for a pyarrow integer, for example Int32 for int32."""
     import pandas
 
-    return pandas.api.types.pandas_dtype(f"Int{kind.bit_width}")
+    return pandas.api.types.pandas_dtype(f"Int{arrow_type.bit_width}")
 
 
 def pandas_of_arrays(pandas: ModuleType, arrays: dict[str, Any]) -> Any:
@@ -360,24 +361,30 @@ def pandas_of_arrays(pandas: ModuleType, arrays: dict[str, Any]) -> Any:
     numpy = numpy_module("to_pandas")
     columns = {}
     for name, array in arrays.items():
-        mask = getattr(array, "mask", None)
-        kind = array.dtype.kind
+        mask = getattr(array, "mask", None)  # only masked arrays, which have nulls, have one
+        dtype_kind = array.dtype.kind
         if array.ndim > 1:
             # Vectors: pandas takes one-dimensional columns only, so each cell is an array.
             rows = [*array.data] if mask is not None else [*array]
             columns[name] = object_array(
                 rows
                 if mask is None
-                else [None if m.any() else r for r, m in zip(rows, mask, strict=True)]
+                else [
+                    None if cell_mask.any() else row
+                    for row, cell_mask in zip(rows, mask, strict=True)
+                ]
             )
         elif mask is None:
             columns[name] = array
-        elif kind == "b":
+        elif dtype_kind == "b":
             columns[name] = pandas.arrays.BooleanArray(array.data, mask)
-        elif kind == "i":
+        elif dtype_kind == "i":
             columns[name] = pandas.arrays.IntegerArray(array.data, mask)
         else:
-            missing = numpy.array("NaT", dtype=array.dtype)[()] if kind in "mM" else float("nan")
+            # Datetimes (M) and timedeltas (m) have NaT for nulls.
+            missing = (
+                numpy.array("NaT", dtype=array.dtype)[()] if dtype_kind in "mM" else float("nan")
+            )
             columns[name] = array.filled(missing)
     return pandas.DataFrame(columns)
 
@@ -430,6 +437,7 @@ def page_arrays(
     arrays = arrays_of_page(numpy, column_plan.read(body, offset, row_count))
     if typed:
         return arrays
+    # Arrays of numbers are always masked arrays here, with an empty mask if there are no nulls.
     return {
         name: array
         if array.dtype == object or isinstance(array, numpy.ma.MaskedArray)
@@ -455,12 +463,13 @@ def joined_arrays(
     joined = {}
     for name in layout.names:
         parts = [page[name] for page in pages]
-        masked = any(isinstance(part, numpy.ma.MaskedArray) for part in parts)
-        joined[name] = numpy.ma.concatenate(parts) if masked else numpy.concatenate(parts)
+        is_masked = any(isinstance(part, numpy.ma.MaskedArray) for part in parts)
+        joined[name] = numpy.ma.concatenate(parts) if is_masked else numpy.concatenate(parts)
     return joined
 
 
 def _array(numpy: ModuleType, column: ColumnArray) -> Any:
+    """Return `column` as a NumPy array; a masked array if it has nulls."""
     layout = column.layout
     if layout.kind == "object":
         return object_array(column.buffers[0])
@@ -480,8 +489,10 @@ def _array(numpy: ModuleType, column: ColumnArray) -> Any:
         )
     if not column.null_count:
         return values
+    # In the first buffer, a bit is set for each value that is not null.
     nulls = ~_flags(numpy, column.buffers[0], column.length)
     if layout.kind == "vector":
+        # A null vector: all its elements are masked.
         nulls = numpy.repeat(nulls[:, None], layout.dimension, axis=1)
     return numpy.ma.array(values, mask=nulls)
 

@@ -71,7 +71,7 @@ def decode_response(
                 message.kind = RESULT_KIND_VOID
                 return message
             return read_result(body, 0, version, features, user_types, cached)
-        return _decode(opcode, flags, body, version, features, user_types, cached)
+        return _decode_with_extras(opcode, flags, body, version, features, user_types, cached)
     # ProtocolError is a DriverException too, but needs no class name in the message.
     except ProtocolError as error:
         raise ProtocolError(
@@ -113,7 +113,7 @@ def read_extras(
     return trace_id, warnings, payload, cursor.pos
 
 
-def _decode(
+def _decode_with_extras(
     opcode: int,
     flags: int,
     body: bytes,
@@ -122,6 +122,7 @@ def _decode(
     user_types: UserTypes | None,
     cached: ResultMetadata | None,
 ) -> Any:
+    """Decode a message that is not a RESULT, or that has a trace id, warnings or a payload."""
     trace_id, warnings, payload, pos = read_extras(flags, body)
     message: Any
     if opcode == RESULT:

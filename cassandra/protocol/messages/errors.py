@@ -196,7 +196,7 @@ class TruncateError(RequestExecutionException):
     error_code = 0x1003
 
 
-def _read_responses(cursor: Cursor) -> dict[str, Any]:
+def _read_response_counts(cursor: Cursor) -> dict[str, Any]:
     """Read the fields with which timeouts and failures begin."""
     # The keys must be the parameters of the public exceptions, to which `to_exception` passes them.
     return {
@@ -212,7 +212,7 @@ def _read_failures(cursor: Cursor, protocol_version: int) -> dict[str, Any]:
     Before version 5, they end with the number of failed replicas. Since version 5, the address of
     each failed replica and the reason follow (native_protocol_v5.spec, section 9).
     """
-    info = _read_responses(cursor)
+    info = _read_response_counts(cursor)
     info["failures"] = cursor.int32()
     if protocol_version >= 5:
         count = info["failures"]
@@ -240,13 +240,13 @@ class WriteTimeoutErrorMessage(RequestExecutionException):
 
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> dict[str, Any]:
-        info = _read_responses(cursor)
+        info = _read_response_counts(cursor)
         info["write_type"] = _write_type(cursor.string())
         if (
             protocol_version >= 5
             and info["write_type"] == WriteType.CAS
             # Some servers may leave out this field. That must not become a protocol error.
-            and len(cursor.data) - cursor.pos >= 2
+            and len(cursor.data) - cursor.pos >= 2  # bytes of a [short]
         ):
             info["contentions"] = cursor.short()
         return info
@@ -263,7 +263,7 @@ class ReadTimeoutErrorMessage(RequestExecutionException):
 
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> dict[str, Any]:
-        return {**_read_responses(cursor), "data_retrieved": bool(cursor.byte())}
+        return {**_read_response_counts(cursor), "data_retrieved": bool(cursor.byte())}
 
     def to_exception(self) -> Exception:
         return errors.ReadTimeout(self.summary_msg(), **self.info)
@@ -337,7 +337,7 @@ class CASWriteUnknownMessage(RequestExecutionException):
 
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> dict[str, Any]:
-        return _read_responses(cursor)
+        return _read_response_counts(cursor)
 
 
 class SyntaxException(RequestValidationException):

@@ -43,9 +43,9 @@ def read_schema_change(cursor: Cursor) -> dict[str, Any]:
         event["function"] = UserFunctionDescriptor(cursor.name(), cursor.name_list())
     elif target == SchemaTargetType.AGGREGATE:
         event["aggregate"] = UserAggregateDescriptor(cursor.name(), cursor.name_list())
-    # Raise an error for an unknown target. If we ignored the change, the driver's schema metadata
-    # would be wrong without notice.
     elif target != SchemaTargetType.KEYSPACE:
+        # If we ignored an unknown target, the driver's schema metadata would be wrong without
+        # notice.
         raise ProtocolError(f"a schema change of the unknown kind {target!r}")
     return event
 

@@ -30,7 +30,7 @@ class Numbered(Protocol):
     value: int
 
 
-def _batch_kind(batch_type: Numbered | int) -> int:
+def _batch_type_number(batch_type: Numbered | int) -> int:
     # Do not check the class: applications pass enums of their own with the same values.
     number: Any = getattr(batch_type, "value", batch_type)
     return int(number)
@@ -81,7 +81,7 @@ class _QueryMessage(MessageType):
         """Write <query_parameters> to `f`. Subclasses may override this."""
         f.write(bodies.query_params_body(params_of(self), protocol_version))
 
-    def _through_override(self, head: bytes, protocol_version: int) -> bytes:
+    def _body_by_override(self, head: bytes, protocol_version: int) -> bytes:
         """Return `head` and the query parameters that a subclass's `_write_query_params` writes."""
         target = BytesIO()
         target.write(head)
@@ -145,8 +145,9 @@ class QueryMessage(_QueryMessage):
     def body(
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
     ) -> bytes:
+        # An application's subclass may write the query parameters itself.
         if type(self)._write_query_params is not _stock_write_query_params:
-            return self._through_override(bodies.long_string(self.query), protocol_version)
+            return self._body_by_override(bodies.long_string(self.query), protocol_version)
         return bodies.query_of_message(self.query, self, protocol_version)
 
 
@@ -245,8 +246,9 @@ class ExecuteMessage(_QueryMessage):
         if protocol_features is not None and protocol_features.tablets_routing_v2:
             # With this extension the byte is required, even if the client knows no version yet.
             block = self.tablet_version_block or 0
+        # An application's subclass may write the query parameters itself.
         if type(self)._write_query_params is not _stock_write_query_params:
-            body = self._through_override(
+            body = self._body_by_override(
                 bodies.execute_head(self.query_id, metadata_id), protocol_version
             )
             # The byte comes after the query parameters.
@@ -306,7 +308,7 @@ class BatchMessage(MessageType):
         params.keyspace = self.keyspace
         params.now_in_seconds = self.now_in_seconds
         return bodies.batch_body(
-            _batch_kind(self.batch_type), self.queries, params, protocol_version
+            _batch_type_number(self.batch_type), self.queries, params, protocol_version
         )
 
 

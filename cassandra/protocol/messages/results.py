@@ -51,14 +51,14 @@ else:
 
     columns_end = rows.columns_end
 
-_one_int = struct.Struct(">i").unpack_from
+_int32_at = struct.Struct(">i").unpack_from
 VOID_BODY = struct.pack(">i", RESULT_KIND_VOID)
 _new = object.__new__
 
 # A cache for results of statements that were not prepared: the metadata for the bytes of their
 # column specs.
 _COLUMN_BYTES = 500  # estimated memory of a column, for the cache's limit
-_of_specs: Bounded[tuple[int, int, bytes], ResultMetadata] = Bounded(256, 1 << 22)
+_metadata_by_specs: Bounded[tuple[int, int, bytes], ResultMetadata] = Bounded(256, 1 << 22)
 
 
 @public
@@ -114,7 +114,7 @@ class ResultMessage(StreamedResult):
         # A subclass may override `parsed_rows`, so its rows must come from there. `decode` is
         # replaced here, so that `ResultMessage.decode` need not check for subclasses.
         if cls.decode is ResultMessage.decode:
-            cls.decode = _decode_own  # type: ignore[method-assign]
+            cls.decode = _decode_parsed_rows  # type: ignore[method-assign]
 
     @property
     def column_names(self) -> list[str] | None:
@@ -141,6 +141,7 @@ class ResultMessage(StreamedResult):
     @property
     def column_metadata(self) -> list[ColumnMetadata] | None:
         """The columns of a ROWS result or, for PREPARED, those that an execution will return."""
+        # An application's subclass may have set the attribute itself.
         if "column_metadata" in self.__dict__:
             return self.__dict__["column_metadata"]  # type: ignore[no-any-return]
         if self.kind == RESULT_KIND_PREPARED:
@@ -163,11 +164,12 @@ class ResultMessage(StreamedResult):
 
         :raises DecodeError: at each access, if a value cannot be decoded.
         """
+        # An application's subclass may have set the attribute itself.
         if "parsed_rows" in self.__dict__:
             return self.__dict__["parsed_rows"]  # type: ignore[no-any-return]
         if self.kind != RESULT_KIND_ROWS:
             return None
-        rows: list[tuple[Any, ...]] = self._decoded("tuples")
+        rows: list[tuple[Any, ...]] = self._decode_rows("tuples")
         return rows
 
     @parsed_rows.setter
@@ -192,7 +194,7 @@ class ResultMessage(StreamedResult):
         user_types: UserTypes | None,
     ) -> None:
         """See `StreamedResult.read_other`."""
-        _read_kind(self, Cursor(body), version, features, user_types)
+        _read_fields_of_kind(self, Cursor(body), version, features, user_types)
 
     @property
     def rows_body(self) -> tuple[bytes, int, int]:
@@ -213,15 +215,15 @@ class ResultMessage(StreamedResult):
         """
         if self.kind != RESULT_KIND_ROWS:
             return []
-        method = getattr(row_factory, "row_plan_method", None)
+        method_of_factory = getattr(row_factory, "row_plan_method", None)
         # functools.wraps copies the attribute to a wrapper of a factory, but the wrapper must be
         # called. So check that the attribute belongs to this function.
-        if method is not None and method[1] is row_factory:
-            return self._decoded(method[0])
-        typed = getattr(row_factory, "rows_of", None)
-        if typed is not None:  # see cassandra.query.typed_rows
-            return typed(self.metadata, self._decoded("tuples"))
-        return row_factory(self.column_names, self._decoded("tuples"))
+        if method_of_factory is not None and method_of_factory[1] is row_factory:
+            return self._decode_rows(method_of_factory[0])
+        make_typed_rows = getattr(row_factory, "rows_of", None)
+        if make_typed_rows is not None:  # see cassandra.query.typed_rows
+            return make_typed_rows(self.metadata, self._decode_rows("tuples"))
+        return row_factory(self.column_names, self._decode_rows("tuples"))
 
     def columns(self, column_plan: ColumnPlan) -> ColumnArray:
         """Decode the page into columns; each call decodes it again.
@@ -231,11 +233,13 @@ class ResultMessage(StreamedResult):
         :param column_plan: a `ColumnPlan` of this metadata.
         """
         page = self._page
+        # (None, error): an earlier access failed. Reset the traceback, or each access would add to
+        # it.
         if page is not None and page[0] is None:
             raise page[1].with_traceback(None)
         return column_plan.read(self._body, self._offset, self.row_count)
 
-    def _decoded(self, method: str) -> Any:
+    def _decode_rows(self, method: str) -> Any:
         """Return the rows that the row plan's method `method` decodes.
 
         The last rows are kept, with the name of the method. A call for the same method returns
@@ -262,13 +266,13 @@ class ResultMessage(StreamedResult):
             guard.release()
 
 
-def _decode_own(self: ResultMessage, row_factory: Callable[..., Any]) -> Any:
+def _decode_parsed_rows(self: ResultMessage, row_factory: Callable[..., Any]) -> Any:
     """Replaces `ResultMessage.decode` in subclasses: passes `parsed_rows` to the row factory."""
     if self.kind != RESULT_KIND_ROWS:
         return []
-    typed = getattr(row_factory, "rows_of", None)
-    if typed is not None:
-        return typed(self.metadata, self.parsed_rows)
+    make_typed_rows = getattr(row_factory, "rows_of", None)
+    if make_typed_rows is not None:
+        return make_typed_rows(self.metadata, self.parsed_rows)
     rows = row_factory(self.column_names, self.parsed_rows)
     # If the factory returns a dict of columns instead of rows, it becomes the only item of a list.
     return [rows] if isinstance(rows, dict) else rows
@@ -301,32 +305,33 @@ def read_result(
     if cached is not None:
         # The usual response to a prepared statement: rows with the metadata that we already have,
         # or without metadata.
-        rows = cached.rows_at(body, pos, user_types)
-        if rows:
-            return rows_result(cached, body, rows)
+        rows_pos = cached.rows_at(body, pos, user_types)
+        if rows_pos:  # 0 means that the response has other metadata
+            return rows_result(cached, body, rows_pos)
     # Create the message without calling __init__, to save time in each request.
     message = _new(ResultMessage)
-    message.kind = kind = _one_int(body, pos)[0]
+    message.kind = kind = _int32_at(body, pos)[0]
     if kind == RESULT_KIND_ROWS:
-        end = columns_end(body, pos) if cached is None else 0
-        if end:
+        specs_end = columns_end(body, pos) if cached is None else 0
+        if specs_end:
             # Look up the bytes of the metadata in the cache. The other parts of the key are
             # settings on which the result of parsing depends.
-            key = (rules_of_types(), limits.columns, body[pos:end])
-            metadata = _of_specs.get(key)
+            key = (rules_of_types(), limits.columns, body[pos:specs_end])
+            metadata = _metadata_by_specs.get(key)
             if metadata is not None:
                 message.metadata = metadata
-                return _at_rows(message, body, end)
+                return _set_rows(message, body, specs_end)
         cursor = Cursor(body, pos + 4)
         message.metadata = metadata = read_result_metadata(message, cursor, user_types, cached)
-        if end == cursor.pos and not metadata.has_user_types:
-            _of_specs.keep(key, metadata, _COLUMN_BYTES * len(metadata) + len(key[2]))
-        return _at_rows(message, body, cursor.pos)
-    _read_kind(message, Cursor(body, pos + 4), version, features, user_types)
+        # Cache the metadata if these bytes alone determine them: classes of UDTs may change.
+        if specs_end == cursor.pos and not metadata.has_user_types:
+            _metadata_by_specs.keep(key, metadata, _COLUMN_BYTES * len(metadata) + len(key[2]))
+        return _set_rows(message, body, cursor.pos)
+    _read_fields_of_kind(message, Cursor(body, pos + 4), version, features, user_types)
     return message
 
 
-def _read_kind(
+def _read_fields_of_kind(
     message: ResultMessage,
     cursor: Cursor,
     version: int,
@@ -350,14 +355,14 @@ def rows_result(metadata: ResultMetadata, body: bytes, pos: int) -> ResultMessag
     message = _new(ResultMessage)
     message.kind = RESULT_KIND_ROWS
     message.metadata = metadata
-    return _at_rows(message, body, pos)
+    return _set_rows(message, body, pos)
 
 
-def _at_rows(message: ResultMessage, body: bytes, pos: int) -> ResultMessage:
+def _set_rows(message: ResultMessage, body: bytes, pos: int) -> ResultMessage:
     """Set the rows of `message` to <rows_count><rows_content> at `pos` of `body`; returns it."""
     # Read only the count now. The rows are decoded later, in the thread that accesses them, so that
     # they do not keep the event loop busy.
-    (row_count,) = _one_int(body, pos)
+    (row_count,) = _int32_at(body, pos)
     if row_count < 0:
         raise ProtocolError(f"a result of {row_count} rows")
     message.row_count = row_count
@@ -443,15 +448,15 @@ def _read_prepared(
         message.pk_indexes = [cursor.short() for _ in range(pk_count)]
     if features is not None and features.lwt_info is not None:
         message.is_lwt = features.lwt_info.get_lwt_flag(flags & 0xFFFFFFFF)
-    bound = read_columns(cursor, count, bool(flags & ROWS_GLOBAL_TABLES_SPEC), user_types)
-    message.bind_metadata = list(bound.columns)
-    result = (
+    bind_markers = read_columns(cursor, count, bool(flags & ROWS_GLOBAL_TABLES_SPEC), user_types)
+    message.bind_metadata = list(bind_markers.columns)
+    result_metadata = (
         read_result_metadata(message, cursor, user_types, None)
         if _has_result_metadata(cursor)
         else NO_COLUMNS
     )
     message.result_metadata_id = metadata_id
-    message.result_metadata = result.with_id(metadata_id)
+    message.result_metadata = result_metadata.with_id(metadata_id)
 
 
 def _has_result_metadata(cursor: Cursor) -> bool:

@@ -44,7 +44,7 @@ __all__ = ["StreamedResult", "call_reader", "reads_by_itself"]
 _VAR_POSITIONAL = 0x04  # inspect.CO_VARARGS; the import of inspect would slow down every start
 
 # A subclass that overrides one of these must read its results itself.
-_READERS = frozenset(
+_READING_METHODS = frozenset(
     {
         "read_type",
         "recv",
@@ -60,15 +60,15 @@ _READERS = frozenset(
 )
 
 
-def reads_by_itself(kind: type[Any]) -> bool:
-    """Return True if the message class `kind` overrides a method that reads from a file."""
-    if issubclass(kind, StreamedResult):
-        return kind.reads_streams
-    if not issubclass(kind, MessageType):
+def reads_by_itself(message_type: type[Any]) -> bool:
+    """Return True if the message class `message_type` overrides a method that reads from a file."""
+    if issubclass(message_type, StreamedResult):
+        return message_type.reads_streams
+    if not issubclass(message_type, MessageType):
         return True
-    reader: Any = kind.recv_body
-    stock: Any = MessageType.recv_body
-    return reader.__func__ is not stock.__func__
+    reading_method: Any = message_type.recv_body
+    stock_method: Any = MessageType.recv_body
+    return reading_method.__func__ is not stock_method.__func__
 
 
 def call_reader(
@@ -93,12 +93,13 @@ def call_reader(
         (f, version, features, *rest) if "protocol_features" in names else (f, version, *rest)
     )
     if not code.co_flags & _VAR_POSITIONAL:
-        taken = len(names) - (1 if hasattr(reader, "__self__") else 0)
-        arguments = arguments[:taken]
+        # A bound method already has its first argument: `self` or `cls`.
+        accepted_count = len(names) - (1 if hasattr(reader, "__self__") else 0)
+        arguments = arguments[:accepted_count]
     return reader(*arguments)
 
 
-def _given(rest: Sequence[Any]) -> tuple[ProtocolFeatures | None, Any, Any, Any]:
+def _parse_arguments(rest: Sequence[Any]) -> tuple[ProtocolFeatures | None, Any, Any, Any]:
     """Interpret the arguments that came after the version in a call; see `call_reader`.
 
     :returns: (features, user types, result metadata, column encryption policy); an argument that
@@ -120,7 +121,7 @@ class StreamedResult(MessageType):
     type_codes: ClassVar[Mapping[int, Any]] = MappingProxyType(TYPE_CODES)
     """The `cassandra.cqltypes` class of each option id. A subclass may set another mapping."""
 
-    # True if a subclass overrides one of _READERS.
+    # True if a subclass overrides one of _READING_METHODS.
     reads_streams: ClassVar[bool] = False
 
     kind: int
@@ -132,7 +133,7 @@ class StreamedResult(MessageType):
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
-        if not _READERS.isdisjoint(vars(cls)):
+        if not _READING_METHODS.isdisjoint(vars(cls)):
             cls.reads_streams = True
 
     def __init__(self, kind: int) -> None:
@@ -147,8 +148,8 @@ class StreamedResult(MessageType):
             or None.
         """
         message = cls(read_int(f))
-        features, *others = _given(rest)
-        call_reader(message.recv, f, protocol_version, features, *others)
+        features, *user_types_and_more = _parse_arguments(rest)
+        call_reader(message.recv, f, protocol_version, features, *user_types_and_more)
         return message
 
     def recv(self, f: BinaryIO, protocol_version: int, *rest: Any) -> None:
@@ -158,10 +159,12 @@ class StreamedResult(MessageType):
         :param protocol_version: the version of the connection.
         :param rest: further arguments of `recv_body`.
         """
-        features, user_types, *others = _given(rest)
+        features, user_types, *metadata_and_encryption = _parse_arguments(rest)
         if self.kind == RESULT_KIND_ROWS:
-            rows = self.recv_results_rows
-            call_reader(rows, f, protocol_version, features, user_types, *others)
+            read_rows = self.recv_results_rows
+            call_reader(
+                read_rows, f, protocol_version, features, user_types, *metadata_and_encryption
+            )
         else:
             self.read_other(f.read(), protocol_version, features, user_types)
 
@@ -188,11 +191,12 @@ class StreamedResult(MessageType):
         :param protocol_version: the version of the connection.
         :param rest: further arguments of `recv_body`.
         """
-        _, user_types, cached, encryption = _given(rest)
+        _, user_types, cached, encryption = _parse_arguments(rest)
         self.recv_results_metadata(f, user_types)
         columns = self.column_metadata or cached or ()
-        read = ResultMetadata([ColumnMetadata(*column[:4]) for column in columns])
-        self.metadata = decrypting(read, encryption)
+        # The columns may be an application's own tuples, of which we need the first four items.
+        plain_metadata = ResultMetadata([ColumnMetadata(*column[:4]) for column in columns])
+        self.metadata = decrypting(plain_metadata, encryption)
         count = read_int(f)
         if count < 0:
             raise ProtocolError(f"a result of {count} rows")
@@ -208,7 +212,7 @@ class StreamedResult(MessageType):
                 for _ in range(count)
             ]
         else:
-            self.take_rows(f.read(), count)
+            self.take_rows(f.read(), count)  # decoded later, when they are accessed
 
     def take_rows(self, body: bytes, count: int) -> None:
         """Store the encoded rows, so that they are decoded when they are accessed.
@@ -237,7 +241,7 @@ class StreamedResult(MessageType):
         is_global = bool(flags & ROWS_GLOBAL_TABLES_SPEC)
         # Unless the subclass overrides read_type, read all columns at once.
         if _function(type(self).read_type) is _READ_TYPE:
-            with _Rest(f) as cursor:
+            with _RestOfFile(f) as cursor:
                 metadata = read_columns(
                     cursor, count, is_global, user_type_map, codes=self.type_codes
                 )
@@ -260,7 +264,7 @@ class StreamedResult(MessageType):
         :param f: a file-like reader.
         :param user_type_map: classes registered for UDTs, by keyspace and name.
         """
-        with _Rest(f) as cursor:
+        with _RestOfFile(f) as cursor:
             return type_from(cursor, user_type_map, cls.type_codes)
 
     @staticmethod
@@ -273,7 +277,7 @@ class StreamedResult(MessageType):
         return [read_value(f) for _ in range(colcount)]
 
 
-class _Rest:
+class _RestOfFile:
     """Context manager that returns the rest of a file-like object as a `Cursor`.
 
     On exit, it moves the file's position to the first byte that the cursor did not read.

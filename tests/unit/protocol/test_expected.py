@@ -6,7 +6,7 @@ import pytest
 
 from cassandra.errors import ProtocolError
 from cassandra.protocol import opcodes
-from cassandra.protocol.connection import _TABLE, State
+from cassandra.protocol.connection import _STEPS, State
 from cassandra.protocol.expected import ALLOWED, check_answer, first_word, is_allowed
 
 RESPONSES = [
@@ -67,7 +67,7 @@ def test_the_handshake_expects_the_allowed_responses() -> None:
         State.STARTUP_SENT: opcodes.STARTUP,
         State.AUTH_SENT: opcodes.AUTH_RESPONSE,
     }
-    table = {(requests[state], (opcode, None)) for state, opcode in _TABLE}
+    table = {(requests[state], (opcode, None)) for state, opcode in _STEPS}
     assert table == {
         (request, answer) for request in requests.values() for answer in ALLOWED[request]
     }
