@@ -75,44 +75,44 @@ def name_of(function: Any) -> str:
     return name if isinstance(name, str) else repr(function)
 
 
-def to_native(to_cql: Callable[[Any], Any], value: object, kind: str) -> Any:
+def to_native(to_cql: Callable[[Any], Any], value: object, cql_name: str) -> Any:
     """Convert a bound value to a CQL value.
 
     :param to_cql: the function of the converter.
     :param value: the bound value, which must not be None.
-    :param kind: the CQL type of the result, for the error message: ``text``, for example.
+    :param cql_name: the CQL type of the result, for the error message: ``text``, for example.
     :raises EncodeTypeError: if the function raises a TypeError.
     :raises EncodeValueError: if it raises another error, or returns None or `UNSET_VALUE`.
     """
     try:
         converted = to_cql(value)
     except Exception as error:
-        cls = EncodeTypeError if isinstance(error, TypeError) else EncodeValueError
-        raise cls(
-            f"{name_of(to_cql)} cannot convert {shown(value)} to {kind}: "
+        error_class = EncodeTypeError if isinstance(error, TypeError) else EncodeValueError
+        raise error_class(
+            f"{name_of(to_cql)} cannot convert {shown(value)} to {cql_name}: "
             f"{type(error).__name__}: {error}"
         ) from error
     if converted is None or converted is UNSET_VALUE:
         raise EncodeValueError(
             f"{name_of(to_cql)} made {converted!r} of {shown(value)}: a converter has to return a "
-            f"value of {kind}; bind {converted!r} itself instead"
+            f"value of {cql_name}; bind {converted!r} itself instead"
         )
     return converted
 
 
-def from_native(from_cql: Callable[[Any], Any], value: object, kind: str) -> Any:
+def from_native(from_cql: Callable[[Any], Any], value: object, cql_name: str) -> Any:
     """Convert a CQL value to an application value.
 
     :param from_cql: the function of the converter.
     :param value: the CQL value, which must not be None.
-    :param kind: the CQL type of the value, for the error message.
+    :param cql_name: the CQL type of the value, for the error message.
     :raises DecodeError: if the function raises an error.
     """
     try:
         return from_cql(value)
     except Exception as error:
         raise DecodeError(
-            f"{name_of(from_cql)} cannot convert {shown(value)} from {kind}: "
+            f"{name_of(from_cql)} cannot convert {shown(value)} from {cql_name}: "
             f"{type(error).__name__}: {error}"
         ) from error
 

@@ -75,6 +75,7 @@ class Converters:
         columns: Mapping[ColumnKey, AnyConverter],
         classes: Mapping[type, ToCql],
     ) -> None:
+        # The most precise pattern first, because the first one that matches is used.
         self.types = sorted(types.items(), key=lambda item: -item[0].precision)
         self.columns = columns
         self.classes = classes
@@ -240,14 +241,15 @@ class CodecRegistry:
             return
         with _changing:
             unchecked, self._unchecked = self._unchecked, set()
-        for name in unchecked:
-            if isinstance(name, TypePattern):
-                missing = missing_type(name, keyspaces)
+        for registered in unchecked:
+            # What is registered is either the pattern of a type, or the key of a column.
+            if isinstance(registered, TypePattern):
+                missing_message = missing_type(registered, keyspaces)
             else:
-                missing = missing_column(name, keyspaces)
-            if missing is not None:
+                missing_message = missing_column(registered, keyspaces)
+            if missing_message is not None:
                 warnings.warn(
-                    f"a converter has no effect until its name is there: {missing}",
+                    f"a converter has no effect until its name is there: {missing_message}",
                     RuntimeWarning,
                     stacklevel=stack_level(),
                 )
@@ -308,8 +310,8 @@ class CodecRegistry:
             yield
             followers = self._publish()
         # After releasing the lock, because building a plan acquires other locks.
-        for prepared in followers:
-            prepared.renew_codecs()
+        for follower in followers:
+            follower.renew_codecs()
 
     def _publish(self) -> list[Follower]:
         """Replace the snapshots of this registry and its children.
@@ -324,6 +326,10 @@ class CodecRegistry:
         return followers
 
     def _take_snapshot(self) -> None:
+        """Set `converters` to the parent's converters and, with precedence, those of this registry.
+
+        It is None if there are none at all.
+        """
         inherited = self._parent.converters if self._parent is not None else None
         types, columns, classes = self._types, self._columns, self._classes
         if inherited is not None:

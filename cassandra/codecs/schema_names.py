@@ -22,14 +22,16 @@ def missing_column(key: tuple[str, str, str], keyspaces: Mapping[str, Any]) -> s
     keyspace_name, table_name, column_name = key
     keyspace = keyspaces.get(keyspace_name)
     if keyspace is None:
-        return _lack(f"keyspace {keyspace_name!r}", keyspace_name, keyspaces)
+        return _missing_message(f"keyspace {keyspace_name!r}", keyspace_name, keyspaces)
     table = keyspace.tables.get(table_name) or keyspace.views.get(table_name)
     if table is None:
         names = [*keyspace.tables, *keyspace.views]
-        return _lack(f"table {table_name!r} in keyspace {keyspace_name!r}", table_name, names)
+        return _missing_message(
+            f"table {table_name!r} in keyspace {keyspace_name!r}", table_name, names
+        )
     if column_name not in table.columns:
         where = f"column {column_name!r} in table {keyspace_name}.{table_name}"
-        return _lack(where, column_name, table.columns)
+        return _missing_message(where, column_name, table.columns)
     return None
 
 
@@ -50,7 +52,7 @@ def missing_type(pattern: TypePattern, keyspaces: Mapping[str, Any]) -> str | No
     if pattern.keyspace is not None:
         keyspace = keyspaces.get(pattern.keyspace)
         if keyspace is None:
-            return _lack(f"keyspace {pattern.keyspace!r}", pattern.keyspace, keyspaces)
+            return _missing_message(f"keyspace {pattern.keyspace!r}", pattern.keyspace, keyspaces)
         names = [*keyspace.user_types]
         where = f" in keyspace {pattern.keyspace!r}"
     else:
@@ -58,9 +60,9 @@ def missing_type(pattern: TypePattern, keyspaces: Mapping[str, Any]) -> str | No
         where = ""
     if pattern.name in names:
         return None
-    return _lack(f"user-defined type {pattern.name!r}{where}", pattern.name, names)
+    return _missing_message(f"user-defined type {pattern.name!r}{where}", pattern.name, names)
 
 
-def _lack(what: str, name: str, names: Iterable[str]) -> str:
+def _missing_message(what: str, name: str, names: Iterable[str]) -> str:
     near = nearest(name, names, 0.6)
     return f"there is no {what}" + (f"; did you mean {near!r}?" if near else "")

@@ -20,7 +20,13 @@ __all__ = ["TypePattern", "bare", "column_key", "pattern_of"]
 
 _ALIASES = {"varchar": "text"}
 # The number of parameters in angle brackets; None for any number.
-_PARAMETERS: dict[str, int | None] = {"list": 1, "set": 1, "map": 2, "tuple": None, "vector": 2}
+_PARAMETER_COUNTS: dict[str, int | None] = {
+    "list": 1,
+    "set": 1,
+    "map": 2,
+    "tuple": None,
+    "vector": 2,
+}
 _COUNTED = {1: "one type", 2: "two types", None: "its types"}
 _WRAPPERS = frozenset({"frozen", "reversed"})
 
@@ -112,7 +118,7 @@ def pattern_of(cql_type: object) -> TypePattern:
             f"cassandra.cqltypes, not by {cql_type!r} ({type(cql_type).__name__})"
         )
     try:
-        patterns = _patterns(cqltype_to_python(cql_type), cql_type)
+        patterns = _make_patterns(cqltype_to_python(cql_type), cql_type)
     except ValueError as error:
         raise ValueError(f"{cql_type!r} is not a CQL type: {error}") from None
     if len(patterns) != 1:
@@ -121,19 +127,20 @@ def pattern_of(cql_type: object) -> TypePattern:
 
 
 def _pattern_of_class(cql_type: Any) -> TypePattern:
+    """Return the pattern for a class of `cassandra.cqltypes`."""
     cql_type = bare(cql_type)
     if issubclass(cql_type, UserType):
         return TypePattern(cql_type.typename, cql_type.keyspace or None, is_user_type=True)
     parameters = tuple(map(_pattern_of_class, cql_type.subtypes))
     name = _name_of(cql_type)
-    expected = _PARAMETERS.get(name, 0)
-    if name in _PARAMETERS and not parameters and expected != 0:
+    parameter_count = _PARAMETER_COUNTS.get(name, 0)
+    if name in _PARAMETER_COUNTS and not parameters and parameter_count != 0:
         raise ValueError(f"{name} has no parameters: write 'list<text>', for example")
     dimension = cql_type.vector_size if issubclass(cql_type, VectorType) else 0
     return TypePattern(name, None, parameters, dimension)
 
 
-def _patterns(parsed: list[Any], text: str) -> list[TypePattern]:
+def _make_patterns(parsed: list[Any], text: str) -> list[TypePattern]:
     """Return the patterns for parsed types.
 
     :param parsed: names, each followed by the list of its parameters if it has any: ``map<text,
@@ -153,32 +160,34 @@ def _patterns(parsed: list[Any], text: str) -> list[TypePattern]:
             if index == 0 or isinstance(items[index - 1], list):
                 raise ValueError("it has brackets without a name before them")
             continue
-        follower = items[index + 1] if index + 1 < len(items) else None
-        patterns.append(_pattern(item, follower if isinstance(follower, list) else None, text))
+        next_item = items[index + 1] if index + 1 < len(items) else None
+        patterns.append(
+            _make_pattern(item, next_item if isinstance(next_item, list) else None, text)
+        )
     return patterns
 
 
-def _pattern(name: str, parameters: list[Any] | None, text: str) -> TypePattern:
+def _make_pattern(name: str, parameters: list[Any] | None, text: str) -> TypePattern:
     """Return the pattern for a parsed type.
 
     :param parameters: what is in brackets after the name; None if there are no brackets.
     :param text: the CQL, for errors.
     """
-    lower = name.lower()
-    if lower in _WRAPPERS:
+    lower_name = name.lower()
+    if lower_name in _WRAPPERS:
         # ``frozen<list<int>>`` has the same values as ``list<int>``.
-        inner = _patterns(parameters or [], text)
-        if len(inner) != 1:
-            raise ValueError(f"{lower} takes one type")
-        return inner[0]
-    if lower == "vector":
-        return _vector(parameters or [], text)
-    if lower in _PARAMETERS:
-        inner = _patterns(parameters or [], text)
-        expected = _PARAMETERS[lower]
-        if not inner or (expected is not None and len(inner) != expected):
-            raise ValueError(f"{lower} takes {_COUNTED[expected]} in brackets")
-        return TypePattern(lower, None, tuple(inner))
+        inner_patterns = _make_patterns(parameters or [], text)
+        if len(inner_patterns) != 1:
+            raise ValueError(f"{lower_name} takes one type")
+        return inner_patterns[0]
+    if lower_name == "vector":
+        return _vector_pattern(parameters or [], text)
+    if lower_name in _PARAMETER_COUNTS:
+        inner_patterns = _make_patterns(parameters or [], text)
+        expected = _PARAMETER_COUNTS[lower_name]
+        if not inner_patterns or (expected is not None and len(inner_patterns) != expected):
+            raise ValueError(f"{lower_name} takes {_COUNTED[expected]} in brackets")
+        return TypePattern(lower_name, None, tuple(inner_patterns))
     if parameters is not None:
         raise ValueError(f"{name} takes no types in brackets")
     if name.startswith("'"):  # the Java class of a server plug-in
@@ -186,9 +195,9 @@ def _pattern(name: str, parameters: list[Any] | None, text: str) -> TypePattern:
     return _scalar_or_user_type(name)
 
 
-def _vector(parameters: list[Any], text: str) -> TypePattern:
+def _vector_pattern(parameters: list[Any], text: str) -> TypePattern:
     *element, size = parameters or [None]
-    inner = _patterns(element, text)
+    inner = _make_patterns(element, text)
     if len(inner) != 1 or not isinstance(size, str) or not size.isdecimal() or int(size) < 1:
         raise ValueError("vector takes a type and a dimension, as in vector<float, 3>")
     return TypePattern("vector", None, tuple(inner), int(size))
@@ -196,23 +205,24 @@ def _vector(parameters: list[Any], text: str) -> TypePattern:
 
 def _scalar_or_user_type(name: str) -> TypePattern:
     """Return the pattern for a type without parameters."""
-    lower = _ALIASES.get(name.lower(), name.lower())
+    scalar_name = _ALIASES.get(name.lower(), name.lower())
     try:
-        lookup_cqltype(lower)
+        lookup_cqltype(scalar_name)
     except KeyError:
         pass
     else:
-        return TypePattern(lower)
-    parts = _names(name)
+        return TypePattern(scalar_name)
+    # It is no built-in type, so it is a user-defined type.
+    parts = _split_into_names(name)
     if len(parts) > 2:
         raise ValueError(f"{name} has more parts than a keyspace and a name")
     keyspace = parts[0] if len(parts) == 2 else None
     # A name that resembles that of a built-in type is probably misspelt.
     if keyspace is None and '"' not in name:
-        near = nearest(lower, [*_SCALARS, *_PARAMETERS], 0.85)
-        if near is not None:
+        suggestion = nearest(scalar_name, [*_SCALARS, *_PARAMETER_COUNTS], 0.85)
+        if suggestion is not None:
             raise ValueError(
-                f"there is no type {name}; did you mean {near}? (A user-defined type of this "
+                f"there is no type {name}; did you mean {suggestion}? (A user-defined type of this "
                 f"name is written with its keyspace, or as '\"{name}\"')"
             )
     return TypePattern(parts[-1], keyspace, is_user_type=True)
@@ -221,7 +231,7 @@ def _scalar_or_user_type(name: str) -> TypePattern:
 _SCALARS = sorted({cls.typename for cls in SCALARS} - {"empty"})
 
 
-def _names(text: str) -> list[str]:
+def _split_into_names(text: str) -> list[str]:
     """Split CQL at its dots into names: 'ks."My Type"' -> ["ks", "My Type"]."""
     parts: list[str] = []
     rest = text
@@ -240,7 +250,7 @@ def _names(text: str) -> list[str]:
             if part and not part.replace("_", "a").isalnum():
                 raise ValueError(f"{part!r} is not a name without quotes")
             parts.append(part.lower())
-            rest = dot + tail
+            rest = dot + tail  # begins with the dot, as after a quoted name
         if rest and (not rest.startswith(".") or rest == "."):
             raise ValueError(f"{text!r} is not a name")
         rest = rest[1:]
@@ -259,7 +269,7 @@ def column_key(column: object) -> tuple[str, str, str]:
     """
     if isinstance(column, str):
         try:
-            names = _names(column)
+            names = _split_into_names(column)
         except ValueError as error:
             raise ValueError(f"{column!r} is not a column: {error}") from None
     elif isinstance(column, tuple) and all(isinstance(name, str) for name in column):

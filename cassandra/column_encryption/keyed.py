@@ -123,17 +123,19 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         data = self._columns.get(column)
         if data is not None:
             return data
-        names = sorted(other[2] for other in self._columns if other[:2] == tuple(column[:2]))
-        why = (
-            f"of table {place_of(column[:2])} it knows {', '.join(names)}"
-            if names
+        known_columns = sorted(
+            other[2] for other in self._columns if other[:2] == tuple(column[:2])
+        )
+        hint = (
+            f"of table {place_of(column[:2])} it knows {', '.join(known_columns)}"
+            if known_columns
             else f"it knows no column of table {place_of(column[:2])}"
         )
         raise UnknownColumn(
-            f"Could not find column {place_of(column)} in {type(self).__name__}: {why}"
+            f"Could not find column {place_of(column)} in {type(self).__name__}: {hint}"
         )
 
-    def _keep(self, column: ColDesc, key: object, type_argument: object) -> None:
+    def _set_column(self, column: ColDesc, key: object, type_argument: object) -> None:
         """Encrypt `column` from now on, also in statements that are already prepared.
 
         :param type_argument: the CQL name of the type, or a class of `cassandra.cqltypes`.
@@ -146,7 +148,7 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         for prepared in followers:
             prepared.renew_encryption()
 
-    def _refusal(self, column: ColDesc, why: str) -> DecodeError:
+    def _make_decode_error(self, column: ColDesc, why: str) -> DecodeError:
         return DecodeError(f"{place_of(column)} cannot be decrypted: {why}")
 
 
@@ -195,7 +197,7 @@ def _type_named(argument: object, column: ColDesc) -> Any:
     try:
         if not isinstance(argument, str):
             raise ValueError("it is not a text")
-        (cql_type,) = _types_of(cqltype_to_python(argument))
+        (cql_type,) = _types_of_nodes(cqltype_to_python(argument))
         cql_type.codec()  # a list without an element type has no codec
     except (KeyError, ValueError, TypeError) as error:
         raise ValueError(
@@ -205,7 +207,7 @@ def _type_named(argument: object, column: ColDesc) -> Any:
     return cql_type
 
 
-def _types_of(nodes: Sequence[Any]) -> list[Any]:
+def _types_of_nodes(nodes: Sequence[Any]) -> list[Any]:
     """Return the types for names in the format of `cqltype_to_python`.
 
     There, the parameters of a type follow its name as a list: ``["map", ["text", "int"]]``.
@@ -218,18 +220,18 @@ def _types_of(nodes: Sequence[Any]) -> list[Any]:
             parameters = nodes[index + 1]
             index += 1
         index += 1
-        types.append(_type_of(name, parameters))
+        types.append(_type_of_name(name, parameters))
     return types
 
 
-def _type_of(name: str, parameters: list[Any] | None) -> Any:
+def _type_of_name(name: str, parameters: list[Any] | None) -> Any:
     """Return the type for one name with its parameters."""
     if parameters is None:
         return lookup_cqltype(name)
     if name == "frozen":
-        (cql_type,) = _types_of(parameters)
+        (cql_type,) = _types_of_nodes(parameters)
         return cql_type
     if name == "vector":
         *element, dimension = parameters
-        return lookup_cqltype(name).apply_parameters([*_types_of(element), dimension])
-    return lookup_cqltype(name).apply_parameters(_types_of(parameters))
+        return lookup_cqltype(name).apply_parameters([*_types_of_nodes(element), dimension])
+    return lookup_cqltype(name).apply_parameters(_types_of_nodes(parameters))

@@ -87,7 +87,7 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         # Hide the key in both variables, because error reports may show the variables of functions.
         secret = key = None if key is None else SecretKey(key)  # type: ignore[assignment]
         check_key(secret, coldesc)
-        self._keep(coldesc, secret, type)
+        self._set_column(coldesc, secret, type)
 
     def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
         """Return the initialization vector and the encrypted bytes.
@@ -113,7 +113,7 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         data = self._data_of(coldesc)
         size = len(encrypted_bytes) - AES256_BLOCK_SIZE_BYTES
         if size < AES256_BLOCK_SIZE_BYTES or size % AES256_BLOCK_SIZE_BYTES:
-            raise self._refusal(
+            raise self._make_decode_error(
                 coldesc,
                 f"{len(encrypted_bytes)} bytes are not an initialization vector and blocks of "
                 f"{AES256_BLOCK_SIZE_BYTES}, so they are damaged or were not encrypted",
@@ -121,11 +121,11 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         iv = bytes(encrypted_bytes[:AES256_BLOCK_SIZE_BYTES])
         decryptor = self._cipher(data.key, iv).decryptor()
         padded = decryptor.update(encrypted_bytes[AES256_BLOCK_SIZE_BYTES:]) + decryptor.finalize()
-        padding = padded[-1]
+        padding = padded[-1]  # each byte of the padding is its size
         if not 1 <= padding <= AES256_BLOCK_SIZE_BYTES or not padded.endswith(
             bytes((padding,)) * padding
         ):
-            raise self._refusal(
+            raise self._make_decode_error(
                 coldesc, "the key is not the one that it was written with, or it is damaged"
             )
         return padded[:-padding]  # type: ignore[no-any-return]
@@ -133,9 +133,9 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
     def follow(self, prepared: PreparedStatement) -> bool:
         """See `ColumnEncryptionPolicy.follow`."""
         columns = prepared.column_metadata
-        keys = {ColDesc(*columns[index][:3]) for index in prepared.routing_key_indexes or ()}
+        key_columns = {ColDesc(*columns[index][:3]) for index in prepared.routing_key_indexes or ()}
         # With a random `iv`, another policy object cannot find the rows by their keys.
-        for column in sorted(keys & self._columns.keys() if self._has_random_iv else ()):
+        for column in sorted(key_columns & self._columns.keys() if self._has_random_iv else ()):
             log.warning(
                 "%s is encrypted and a column of the partition key, but the policy was made "
                 "without iv=: another program, or this one when it runs again, will not find "
@@ -167,14 +167,14 @@ class _Sealing(NamedTuple):
     """What is needed to encrypt and decrypt values of one column with one key.
 
     :param cipher: the AESGCM object of the key.
-    :param head: the bytes of a value before the nonce: the format, then the size of the key's id,
+    :param prefix: the bytes of a value before the nonce: the format, then the size of the key's id,
         then the id.
-    :param bound: the associated data, which is authenticated but not stored in the value.
+    :param associated_data: bytes that are authenticated but not stored in the value.
     """
 
     cipher: Any
-    head: bytes
-    bound: bytes
+    prefix: bytes
+    associated_data: bytes
 
 
 class AESGCMColumnEncryptionPolicy(KeyedPolicy):
@@ -209,9 +209,10 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
         :raises ValueError: if the key or its id has a wrong size, or there is no such type.
         :raises TypeError: if the key is not bytes.
         """
+        # Hide the key in both variables, because error reports may show the variables of functions.
         secret = key = None if key is None else SecretKey(key)  # type: ignore[assignment]
         check_key(secret, coldesc)
-        self._keep(coldesc, {key_id: _sealing(secret, coldesc, key_id)}, type)
+        self._set_column(coldesc, {key_id: _make_sealing(secret, coldesc, key_id)}, type)
 
     def add_key(self, coldesc: ColDesc, key: bytes, key_id: str) -> None:
         """Use a new key to write values of a column from now on. Existing keys still read values.
@@ -221,6 +222,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
         :param key_id: the name of the key, which is stored with each value.
         :raises ValueError: if the column was not added, or already has another key with this id.
         """
+        # Hide the key in both variables, because error reports may show the variables of functions.
         secret = key = None if key is None else SecretKey(key)  # type: ignore[assignment]
         check_key(secret, coldesc)
         with self._lock:
@@ -228,7 +230,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
             if key_id in data.key:
                 raise ValueError(f"{place_of(coldesc)} has a key of the id {key_id!r} already")
             # Create a new dict, because other threads may be reading the old one.
-            keys = {**data.key, key_id: _sealing(secret, coldesc, key_id)}
+            keys = {**data.key, key_id: _make_sealing(secret, coldesc, key_id)}
             self._columns = {**self._columns, ColDesc(*coldesc): data._replace(key=keys)}
 
     def remove_key(self, coldesc: ColDesc, key_id: str) -> None:
@@ -264,7 +266,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
         :param encrypted_bytes: a value as stored by the server.
         :raises DecodeError: if the bytes were not written by this type of policy.
         """
-        return self._parse_head(coldesc, encrypted_bytes)[0]
+        return self._parse_prefix(coldesc, encrypted_bytes)[0]
 
     def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
         """Return the encrypted form of `obj_bytes`, which differs at each call.
@@ -275,8 +277,8 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
         # Use the newest key: a dict keeps the order in which keys were added.
         sealing: _Sealing = keys[next(reversed(keys))]
         nonce = os.urandom(_NONCE_SIZE)
-        sealed: bytes = sealing.cipher.encrypt(nonce, obj_bytes, sealing.bound)
-        return b"".join((sealing.head, nonce, sealed))
+        sealed: bytes = sealing.cipher.encrypt(nonce, obj_bytes, sealing.associated_data)
+        return b"".join((sealing.prefix, nonce, sealed))
 
     def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
         """Return the original bytes of an encrypted value.
@@ -287,12 +289,12 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
         """
         from cryptography.exceptions import InvalidTag
 
-        key_id, offset = self._parse_head(coldesc, encrypted_bytes)
+        key_id, offset = self._parse_prefix(coldesc, encrypted_bytes)
         keys = self._data_of(coldesc).key
         sealing: _Sealing | None = keys.get(key_id)
         if sealing is None:
             existing = ", ".join(map(repr, keys))
-            raise self._refusal(
+            raise self._make_decode_error(
                 coldesc, f"it was written with the key {key_id!r}, and known are {existing}"
             )
         # `sealed` is the encrypted bytes with the tag, which the cipher checks.
@@ -301,16 +303,16 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
             encrypted_bytes[offset + _NONCE_SIZE :],
         )
         try:
-            plain: bytes = sealing.cipher.decrypt(nonce, sealed, sealing.bound)
+            plain: bytes = sealing.cipher.decrypt(nonce, sealed, sealing.associated_data)
         except InvalidTag:
-            raise self._refusal(
+            raise self._make_decode_error(
                 coldesc,
                 f"the key {key_id!r} is not the one that it was written with, it was written for "
                 "another column, or it is damaged",
             ) from None
         return plain
 
-    def _parse_head(self, column: ColDesc, data: bytes) -> tuple[str, int]:
+    def _parse_prefix(self, column: ColDesc, data: bytes) -> tuple[str, int]:
         """Return (key id, offset of the nonce) for an encrypted value.
 
         :raises DecodeError: if the value does not have the format of this policy.
@@ -323,12 +325,12 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
                     return bytes(data[2:offset]).decode(), offset
                 except UnicodeDecodeError:
                     pass
-        raise self._refusal(
+        raise self._make_decode_error(
             column, f"{len(data)} bytes are not a value that {type(self).__name__} has written"
         )
 
 
-def _sealing(key: SecretKey | None, column: ColDesc, key_id: str) -> _Sealing:
+def _make_sealing(key: SecretKey | None, column: ColDesc, key_id: str) -> _Sealing:
     """Prepare to encrypt and decrypt values of a column with a key."""
     AESGCM = import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM
 
@@ -340,9 +342,9 @@ def _sealing(key: SecretKey | None, column: ColDesc, key_id: str) -> _Sealing:
         )
     # Put the size in front of each name, so that no two columns have the same associated data.
     parts = [part.encode() for part in column] + [name]
-    bound = b"turbocql column" + _FORMAT
-    bound += b"".join(len(part).to_bytes(4, "big") + part for part in parts)
-    return _Sealing(AESGCM(key.reveal()), _FORMAT + bytes((len(name),)) + name, bound)
+    associated_data = b"turbocql column" + _FORMAT
+    associated_data += b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+    return _Sealing(AESGCM(key.reveal()), _FORMAT + bytes((len(name),)) + name, associated_data)
 
 
 __getattr__ = lazy_names(__name__)

@@ -137,7 +137,7 @@ class AdaptivePolicy(TokenAwarePolicy):
             self._metadata,
             self._routers,
             self._child_policy,
-            True,
+            True,  # shuffle
             self._in_flight,
             self._router_over,
         )
@@ -147,44 +147,45 @@ class AdaptivePolicy(TokenAwarePolicy):
         child = self._child_policy
         key = getattr(query, "routing_key", None)
         if query is None or key is None:
-            return self._balanced(child.make_query_plan(working_keyspace, query))
+            return self._swap_first_if_better(child.make_query_plan(working_keyspace, query))
         keyspace = query.keyspace or working_keyspace
         router = self._router_of(keyspace)
         # If all clients should try the replicas in the same order, neither shuffle nor compare
         # them.
         is_fixed = keeps_order(query)
         if self._has_tablets(keyspace):
+            # With tablets, the replicas depend on the table, and a router is for a whole keyspace.
             router = None
             is_fixed = is_fixed or self._metadata.tablets.has_leaders(keyspace)
         if router is not None and not self._demoted:
             in_flight = None if is_fixed else self._in_flight
             return router.plan(key, not is_fixed, child, working_keyspace, query, in_flight)
-        replicas, nearest = (
+        replicas, nearest_count = (
             router.route(key, not is_fixed)
             if router is not None
             else self._ranked_replicas(keyspace, key, query)
         )
-        if nearest > 1 and not is_fixed:
-            replicas = self._best_first(replicas, nearest)
+        if nearest_count > 1 and not is_fixed:
+            replicas = self._best_first(replicas, nearest_count)
         return plans.replica_plan(replicas, child, working_keyspace, query)
 
-    def _best_first(self, replicas: tuple[Host, ...], nearest: int) -> tuple[Host, ...]:
+    def _best_first(self, replicas: tuple[Host, ...], nearest_count: int) -> tuple[Host, ...]:
         """Put the less loaded of the first two replicas first, and demoted replicas later.
 
-        :param nearest: how many replicas at the beginning are at the shortest distance.
+        :param nearest_count: how many replicas at the beginning are at the shortest distance.
         """
         if self._demoted:
-            replicas, nearest = self._move_demoted(replicas, nearest)
+            replicas, nearest_count = self._move_demoted(replicas, nearest_count)
         first, second = replicas[0], replicas[1]
         # The plan omits hosts that are down, so their load does not matter.
-        if nearest < 2 or first.is_up is False or second.is_up is False:
+        if nearest_count < 2 or first.is_up is False or second.is_up is False:
             return replicas
         if self._in_flight(second) < self._in_flight(first):
             return (second, first, *replicas[2:])
         return replicas
 
     def _move_demoted(
-        self, replicas: tuple[Host, ...], nearest: int
+        self, replicas: tuple[Host, ...], nearest_count: int
     ) -> tuple[tuple[Host, ...], int]:
         """Move demoted replicas behind the other replicas at the shortest distance.
 
@@ -195,15 +196,17 @@ class AdaptivePolicy(TokenAwarePolicy):
             self._judge(now)
         demoted = self._demoted
         preferred = [
-            host for host in replicas[:nearest] if host not in demoted and host.is_up is not False
+            host
+            for host in replicas[:nearest_count]
+            if host not in demoted and host.is_up is not False
         ]
         # If none is left, ignore the demotions: some replica has to respond.
-        if not preferred or len(preferred) == nearest:
-            return replicas, nearest
-        others = [host for host in replicas[:nearest] if host not in preferred]
-        return (*preferred, *others, *replicas[nearest:]), len(preferred)
+        if not preferred or len(preferred) == nearest_count:
+            return replicas, nearest_count
+        others = [host for host in replicas[:nearest_count] if host not in preferred]
+        return (*preferred, *others, *replicas[nearest_count:]), len(preferred)
 
-    def _balanced(self, plan: Iterator[Host]) -> Iterator[Host]:
+    def _swap_first_if_better(self, plan: Iterator[Host]) -> Iterator[Host]:
         """Swap the first two hosts of `plan` if the second is better; see `_is_better`."""
         plan = iter(plan)
         first, second = next(plan, None), next(plan, None)
@@ -243,8 +246,8 @@ class AdaptivePolicy(TokenAwarePolicy):
         """End the demotions that are over, and demote hosts that are slow for their distance."""
         self._next_judgement = now + JUDGE_INTERVAL
         demoted_before = list(self._demoted)
-        for host, until in list(self._demoted.items()):
-            if until <= now:
+        for host, demotion_end in list(self._demoted.items()):
+            if demotion_end <= now:
                 del self._demoted[host]
                 # Start a new average: the slow responses before the demotion must not demote the
                 # host again.
@@ -256,7 +259,7 @@ class AdaptivePolicy(TokenAwarePolicy):
             if latencies.count >= ENOUGH_ANSWERS:
                 by_distance.setdefault(self._child_policy.distance(host), []).append(host)
         for distance, hosts in by_distance.items():
-            if distance != HostDistance.IGNORED:
+            if distance != HostDistance.IGNORED:  # these hosts get no requests anyway
                 self._demote_slow(hosts, now)
         # A planner may be used only if no host is demoted (see `_make_planner`).
         if demoted_before != list(self._demoted):
@@ -270,14 +273,14 @@ class AdaptivePolicy(TokenAwarePolicy):
         # A host must exceed both limits: on a fast network, four times the fastest is still fast.
         limit = max(fastest * self.slow_factor, fastest + self.slow_floor)
         # Never demote more than half of the hosts, because the others must take the load.
-        allowed = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
+        demotions_left = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
         for host in hosts:
             latencies = self._answers[host]
-            if allowed <= 0 or latencies.average <= limit:
+            if demotions_left <= 0 or latencies.average <= limit:
                 break
             if host not in self._demoted and latencies.spared_until <= now:
                 self._demoted[host] = now + self.demotion_time
-                allowed -= 1
+                demotions_left -= 1
 
     @property
     def demoted_hosts(self) -> list[Host]:

@@ -249,7 +249,7 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self._hosts = tuple(dict.fromkeys(hosts))
         self._tiers = None
 
-    def _by_tier(self) -> tuple[tuple[Host, ...], ...]:
+    def _hosts_by_tier(self) -> tuple[tuple[Host, ...], ...]:
         """Return the used hosts of each tier, then those of each remote data centre; cached."""
         if self._tiers is not None:
             return self._tiers
@@ -259,9 +259,9 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         for host in hosts:
             tier = self._tier(host)
             if tier is None:
-                chosen = remote.setdefault(host.datacenter, [])
-                if len(chosen) < self.used_hosts_per_remote_dc:
-                    chosen.append(host)
+                dc_hosts = remote.setdefault(host.datacenter, [])
+                if len(dc_hosts) < self.used_hosts_per_remote_dc:
+                    dc_hosts.append(host)
             else:
                 local.setdefault(tier, []).append(host)
         local_tiers = [tuple(local[tier]) for tier in sorted(local)]
@@ -281,13 +281,13 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         # A rack-aware policy handles hosts of the local rack before it calls this method.
         if self._tier(host) is not None:
             return HostDistance.LOCAL
-        is_used = any(host in tier_hosts for tier_hosts in self._by_tier())
+        is_used = any(host in tier_hosts for tier_hosts in self._hosts_by_tier())
         return HostDistance.REMOTE if is_used else HostDistance.IGNORED
 
     def make_query_plan(
         self, working_keyspace: str | None = None, query: Statement | None = None
     ) -> Iterator[Host]:
-        return plans.rotated(self._by_tier(), next(self._position))
+        return plans.rotated(self._hosts_by_tier(), next(self._position))
 
     def on_up(self, host: Host) -> None:
         # A host may come back in another rack or data centre, as a new object: replace the old one.
@@ -337,10 +337,10 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             # Only contact points decide which data centre is local, and not hosts that the client
             # learns from other nodes.
             self._contact_addresses = frozenset(str(endpoint.address) for endpoint in endpoints)
-            control = getattr(cluster, "get_control_connection_host", None)
-            first = control() if control is not None else None
-            if first is not None and first.datacenter:
-                self.local_dc = first.datacenter
+            get_control_host = getattr(cluster, "get_control_connection_host", None)
+            control_host = get_control_host() if get_control_host is not None else None
+            if control_host is not None and control_host.datacenter:
+                self.local_dc = control_host.datacenter
         super().populate(cluster, hosts)
         for host in self._hosts:
             self._adopt_datacenter(host)

@@ -41,7 +41,15 @@ class LatencyTracker:
     :raises ValueError: if `window` is not greater than 0.
     """
 
-    __slots__ = ("_clock", "_computed", "_counts", "_left", "_previous", "_rotate_at", "window")
+    __slots__ = (
+        "_clock",
+        "_computed",
+        "_counts",
+        "_previous",
+        "_responses_until_check",
+        "_rotate_at",
+        "window",
+    )
 
     def __init__(self, window: float = 30.0, clock: Callable[[], float] = time.monotonic) -> None:
         if not window > 0:
@@ -52,7 +60,7 @@ class LatencyTracker:
         self._previous: list[int] | None = None
         # How many responses to record before the next look at the clock: reading it for each
         # response would cost more than counting the response.
-        self._left = _CHECK_EVERY
+        self._responses_until_check = _CHECK_EVERY
         self._rotate_at = clock() + window
         # The results of `percentile` since the last look at the clock.
         self._computed: dict[tuple[float, int], float | None] = {}
@@ -72,13 +80,13 @@ class LatencyTracker:
         :param seconds: from sending the request to receiving the response.
         """
         self._counts[bucket_of(seconds)] += 1
-        self._left -= 1
-        if self._left <= 0:
+        self._responses_until_check -= 1
+        if self._responses_until_check <= 0:
             self._check_window()
 
     def _check_window(self) -> None:
         """Begin a new window if the current one is over, and forget the computed percentiles."""
-        self._left = _CHECK_EVERY
+        self._responses_until_check = _CHECK_EVERY
         self._computed = {}
         now = self._clock()
         if now < self._rotate_at:
@@ -138,17 +146,17 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
         self.max_attempts = max_attempts
         self.min_delay = min_delay
         self.tracker = tracker if tracker is not None else LatencyTracker()
-        # The clock of a tracker that you pass is left as it is.
-        self._has_clock = tracker is not None
+        # True if the tracker's clock must not be replaced: the tracker is the application's.
+        self._keeps_tracker_clock = tracker is not None
 
     def attach(self, engine: Engine) -> None:
         """Record the latency of every response in the tracker. Called when the cluster connects.
 
         :param engine: the cluster's engine.
         """
-        if not self._has_clock:
+        if not self._keeps_tracker_clock:
             # The policy's own tracker uses the clock of the cluster, which may be simulated.
-            self._has_clock = True
+            self._keeps_tracker_clock = True
             self.tracker.use_clock(engine.time)
         engine.observe_latencies(self.tracker.record)
 

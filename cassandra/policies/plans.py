@@ -26,7 +26,7 @@ __all__ = ["Planner", "Router", "make_query_plan", "replica_plan", "rotated"]
 # Keeps the lower 64 bits of a number. The compiled twin needs no mask: its numbers have 64 bits.
 _MASK = (1 << 64) - 1
 _TIERS = 8  # the number of tiers; see `Router`
-_FEW = 64  # the greatest number of hosts that `rotated` copies
+_MAX_COPIED_HOSTS = 64  # the greatest number of hosts that `rotated` copies
 _SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency])
 
 
@@ -56,19 +56,22 @@ class Router:
         """
         return self._route_row(self._map.row(self._map.position_of(key)), shuffle)
 
-    def _route_row(self, row: Sequence[int], shuffle: bool) -> tuple[tuple[Host, ...], int]:
-        """Return what `route` returns, for the hosts with the numbers in `row`."""
+    def _route_row(
+        self, host_numbers: Sequence[int], shuffle: bool
+    ) -> tuple[tuple[Host, ...], int]:
+        """Return what `route` returns, for the hosts with the numbers in `host_numbers`."""
         tiers, hosts = self._tiers, self._map.hosts()
         order: list[int] = []
-        nearest = 0
+        nearest_count = 0
         for tier in range(_TIERS):
-            tier_hosts = [host for host in row if tiers[host] == tier]
+            tier_hosts = [number for number in host_numbers if tiers[number] == tier]
             if tier_hosts:
                 if shuffle and len(tier_hosts) > 1:
                     self._shuffle(tier_hosts)
-                nearest = nearest or len(tier_hosts)
+                # Counts the first tier that has replicas; `or` keeps its number afterwards.
+                nearest_count = nearest_count or len(tier_hosts)
                 order += tier_hosts
-        return tuple([hosts[host] for host in order]), nearest
+        return tuple([hosts[number] for number in order]), nearest_count
 
     def plan(
         self,
@@ -84,8 +87,8 @@ class Router:
         :param in_flight: returns the number of requests in flight to a host. If it is not None, the
             less loaded of the first two hosts at the shortest distance comes first.
         """
-        row = self._map.row(self._map.position_of(key))
-        return self.plan_numbers(row, shuffle, child, working_keyspace, query, in_flight)
+        host_numbers = self._map.row(self._map.position_of(key))
+        return self.plan_numbers(host_numbers, shuffle, child, working_keyspace, query, in_flight)
 
     def plan_numbers(
         self,
@@ -100,8 +103,8 @@ class Router:
 
         :param numbers: indexes into the hosts of the replica map.
         """
-        replicas, nearest = self._route_row(numbers, shuffle)
-        if in_flight is not None and nearest > 1:
+        replicas, nearest_count = self._route_row(numbers, shuffle)
+        if in_flight is not None and nearest_count > 1:
             first, second = replicas[0], replicas[1]
             # A host whose state is still unknown (None) may be up, so it counts as up.
             both_up = first.is_up is not False and second.is_up is not False
@@ -212,11 +215,14 @@ class Planner:
             tablets.has_leaders(keyspace) or query.consistency_level in _SERIAL or query.is_lwt()
         )
         # One router serves all tablets, until the tuple of their hosts is replaced.
-        cached = self._tablet_router
-        if cached is None or cached[0] is not tablets.hosts:
+        hosts_and_router = self._tablet_router
+        if hosts_and_router is None or hosts_and_router[0] is not tablets.hosts:
             assert self._router_over is not None
-            cached = self._tablet_router = (tablets.hosts, self._router_over(tablets.hosts))
-        return cached[1].plan_numbers(
+            hosts_and_router = self._tablet_router = (
+                tablets.hosts,
+                self._router_over(tablets.hosts),
+            )
+        return hosts_and_router[1].plan_numbers(
             numbers,
             self._shuffle and not keeps_order,
             self._child,
@@ -250,11 +256,11 @@ def rotated(tiers: Sequence[Sequence[Host]], start: int) -> Iterator[Host]:
     ``([a, b, c],)`` and 1 give ``b, c, a``. `start` may be greater than the size of a tier, but is
     not negative.
     """
-    if len(tiers) == 1 and 0 < len(tiers[0]) <= _FEW:
+    if len(tiers) == 1 and 0 < len(tiers[0]) <= _MAX_COPIED_HOSTS:
         # For few hosts a copy is cheaper than a generator.
         (hosts,) = tiers
-        first = start % len(hosts)
-        return iter((*hosts[first:], *hosts[:first]) if first else hosts)
+        first_index = start % len(hosts)
+        return iter((*hosts[first_index:], *hosts[:first_index]) if first_index else hosts)
     return _rotated_tiers(tiers, start)
 
 

@@ -112,13 +112,13 @@ def check_number(name: str, value: object, kind: str = "a number of seconds") ->
     """
     if hasattr(value, "__float__"):
         return
-    instead = ""
+    advice = ""
     if hasattr(value, "total_seconds"):
-        instead = f": write {name}.total_seconds()"
+        advice = f": write {name}.total_seconds()"
     elif isinstance(value, str):
-        instead = f": write float({value!r})"
+        advice = f": write float({value!r})"
     raise TypeError(
-        f"{name} must be {kind}, but is {value!r} of type {type(value).__name__}{instead}"
+        f"{name} must be {kind}, but is {value!r} of type {type(value).__name__}{advice}"
     )
 
 

@@ -179,8 +179,10 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         data_retrieved: bool,
         retry_num: int,
     ) -> Decision:
+        # A weaker level would break the guarantees of a serial read.
         if retry_num or ConsistencyLevel.is_serial(consistency):
             return self.RETHROW, None
+        # Fewer replicas than required: retry at the level that they can reach.
         if received_responses < required_responses:
             return self._retry_with(received_responses)
         return (self.RETRY, consistency) if not data_retrieved else (self.RETHROW, None)
@@ -197,10 +199,11 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         if retry_num:
             return self.RETHROW, None
         if write_type in (WriteType.SIMPLE, WriteType.BATCH, WriteType.COUNTER):
-            # At least one replica has the write, and the others will get it by hints or repair.
+            # At least one replica has the write, and the others will get it by hints or repair, so
+            # report success.
             return (self.IGNORE, None) if received_responses > 0 else (self.RETHROW, None)
-        # Some statements of the batch may be applied. Only executing all of them again completes
-        # it.
+        # Some statements of the batch may be applied. To complete the batch, execute all of them
+        # again.
         if write_type == WriteType.UNLOGGED_BATCH:
             return self._retry_with(received_responses)
         return (
@@ -364,7 +367,8 @@ class LWTRetryPolicy(ExponentialBackoffRetryPolicy):
         data_retrieved: bool,
         retry_num: int,
     ) -> Decision:
-        # A read at a serial level takes part in the transactions of its partition.
+        # A serial read times out when transactions contend for its partition: retry after a delay,
+        # so that they can finish.
         if ConsistencyLevel.is_serial(consistency):
             return self._retry_later(self.RETRY, consistency, retry_num)
         return super().on_read_timeout(
@@ -382,7 +386,7 @@ class LWTRetryPolicy(ExponentialBackoffRetryPolicy):
     ) -> Decision:
         if write_type == WriteType.CAS:
             # `consistency` is the level of the phase that timed out, which may be a serial level.
-            # The request keeps its own level.
+            # So do not pass it on: None keeps the request's own level.
             return self._retry_later(self.RETRY, None, retry_num)
         return super().on_write_timeout(
             query, consistency, write_type, required_responses, received_responses, retry_num

@@ -244,8 +244,8 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
             tiers.setdefault(tier_of(host), []).append(host)
         tiers.pop(_LEFT_OUT, None)
         ordered = [tiers[tier] for tier in sorted(tiers)]
-        nearest = len(ordered[0]) if ordered else 0
-        return tuple(itertools.chain.from_iterable(ordered)), nearest
+        nearest_count = len(ordered[0]) if ordered else 0
+        return tuple(itertools.chain.from_iterable(ordered)), nearest_count
 
     def _find_replicas(self, keyspace: str, key: bytes, query: Statement | None) -> list[Host]:
         """Return the replicas of a partition, by table if the metadata can tell them by table."""

@@ -160,21 +160,21 @@ def _rounded(bound: DateRangeBound, *, up: bool) -> DateRangeBound:
     except OverflowError:  # years that the calendar does not have
         return bound
     if precision in _UNITS:
-        unit = _UNITS[precision]
-        first = millis - millis % unit
+        unit_millis = _UNITS[precision]
+        first_millis = millis - millis % unit_millis
     else:
         first_month, last_month = (1, 12) if precision == "YEAR" else (moment.month, moment.month)
-        begin = datetime.datetime(moment.year, first_month, 1)
-        first = ms_timestamp_from_datetime(begin)
+        first_day = datetime.datetime(moment.year, first_month, 1)
+        first_millis = ms_timestamp_from_datetime(first_day)
         # December has a constant last day, because there is no year after 9999.
-        last = (
+        last_day = (
             datetime.datetime(moment.year, 12, 31)
             if last_month == 12
             else datetime.datetime(moment.year, last_month + 1, 1) - datetime.timedelta(days=1)
         )
-        unit = ((last - begin).days + 1) * _UNITS["DAY"]
+        unit_millis = ((last_day - first_day).days + 1) * _UNITS["DAY"]
     # Return a new object, because user code may hold the passed bound.
-    return DateRangeBound(first + unit - 1 if up else first, precision)
+    return DateRangeBound(first_millis + unit_millis - 1 if up else first_millis, precision)
 
 
 class DateRange:

@@ -17,7 +17,8 @@ Coordinates = tuple[float, float]
 # Coordinates are compared and hashed exactly: the server keeps all bits of a double.
 
 
-def _loads_wkt(text: str, kind: str) -> dict[str, Any]:
+def _parse_wkt(text: str, expected_type: str) -> dict[str, Any]:
+    """Parse well-known text; ValueError if it is not a geometry of the expected type."""
     from geomet import wkt  # importing it takes longer than importing the whole driver
 
     try:
@@ -25,38 +26,40 @@ def _loads_wkt(text: str, kind: str) -> dict[str, Any]:
     # The exception of geomet for malformed text depends on where parsing fails.
     except (ValueError, IndexError, StopIteration) as error:
         raise ValueError(f"{text!r} is not well-known text: {error}") from None
-    return _of_kind(geometry, kind, text)
+    return _check_type(geometry, expected_type, text)
 
 
-def _of_kind(geometry: Mapping[str, Any], kind: str, source: object) -> dict[str, Any]:
+def _check_type(geometry: Mapping[str, Any], expected_type: str, source: object) -> dict[str, Any]:
     # Both formats name the geometry type. Without this check, a line could pass for a polygon's
     # only ring.
-    if geometry.get("type") != kind:
-        raise ValueError(f"{source!r} is a {geometry.get('type')}, not a {kind}")
+    if geometry.get("type") != expected_type:
+        raise ValueError(f"{source!r} is a {geometry.get('type')}, not a {expected_type}")
     return dict(geometry)
 
 
-def _loads_geojson(source: str | Mapping[str, Any], kind: str) -> dict[str, Any]:
+def _parse_geojson(source: str | Mapping[str, Any], expected_type: str) -> dict[str, Any]:
     if isinstance(source, str):
         # Few applications need it.
         source = import_module("json").loads(source)
     if not isinstance(source, Mapping):
         raise ValueError(f"{source!r} is not a GeoJSON object")
-    return _of_kind(source, kind, source)
+    return _check_type(source, expected_type, source)
 
 
 def _points(coordinates: Iterable[Sequence[float]]) -> tuple[Coordinates, ...]:
     return tuple((float(point[0]), float(point[1])) for point in coordinates)
 
 
-def _build(make: Callable[[Any], Any], geometry: Mapping[str, Any], source: object) -> Any:
+def _build_geometry(
+    make_geometry: Callable[[Any], Any], geometry: Mapping[str, Any], source: object
+) -> Any:
     """Build a geometry from the coordinates of a parsed one.
 
-    :raises ValueError: if there are no coordinates, or if they do not have the shape that `make`
-        needs.
+    :raises ValueError: if there are no coordinates, or if they do not have the shape that
+        `make_geometry` needs.
     """
     try:
-        return make(geometry["coordinates"])
+        return make_geometry(geometry["coordinates"])
     # geomet passes on the coordinates as they are in the text, with any nesting.
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ValueError(
@@ -113,7 +116,7 @@ class Point:
         :param s: the well-known text.
         :raises ValueError: if the text is not a point.
         """
-        point: Point = _build(Point._of, _loads_wkt(s, "Point"), s)
+        point: Point = _build_geometry(Point._of, _parse_wkt(s, "Point"), s)
         return point
 
     @staticmethod
@@ -123,7 +126,7 @@ class Point:
         :param source: a mapping, or a JSON string.
         :raises ValueError: if it is not a point.
         """
-        point: Point = _build(Point._of, _loads_geojson(source, "Point"), source)
+        point: Point = _build_geometry(Point._of, _parse_geojson(source, "Point"), source)
         return point
 
 
@@ -159,7 +162,7 @@ class LineString:
         :param s: the well-known text.
         :raises ValueError: if the text is not a line.
         """
-        return LineString(_build(_points, _loads_wkt(s, "LineString"), s))
+        return LineString(_build_geometry(_points, _parse_wkt(s, "LineString"), s))
 
     @staticmethod
     def from_geojson(source: str | Mapping[str, Any]) -> LineString:
@@ -168,7 +171,7 @@ class LineString:
         :param source: a mapping, or a JSON string.
         :raises ValueError: if it is not a line.
         """
-        return LineString(_build(_points, _loads_geojson(source, "LineString"), source))
+        return LineString(_build_geometry(_points, _parse_geojson(source, "LineString"), source))
 
 
 class _LinearRing:
@@ -245,7 +248,7 @@ class Polygon:
         :param s: the well-known text.
         :raises ValueError: if the text is not a polygon.
         """
-        polygon: Polygon = _build(Polygon._of, _loads_wkt(s, "Polygon"), s)
+        polygon: Polygon = _build_geometry(Polygon._of, _parse_wkt(s, "Polygon"), s)
         return polygon
 
     @staticmethod
@@ -255,7 +258,7 @@ class Polygon:
         :param source: a mapping, or a JSON string.
         :raises ValueError: if it is not a polygon.
         """
-        polygon: Polygon = _build(Polygon._of, _loads_geojson(source, "Polygon"), source)
+        polygon: Polygon = _build_geometry(Polygon._of, _parse_geojson(source, "Polygon"), source)
         return polygon
 
 

@@ -50,6 +50,7 @@ class Version:
         self.prerelease = match[5] or ""
         # Numbers in a prerelease are compared as numbers: beta2 is less than beta10.
         parts = tuple(
+            # Tuples of the same form can be compared: numbers sort before text.
             (0, int(part), "") if part.isdigit() else (1, 0, part)
             for part in re.findall(r"[0-9]+|[^0-9]+", self.prerelease)
         )

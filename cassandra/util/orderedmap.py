@@ -68,6 +68,7 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
         return _dumps()(key)
 
     def _positions(self) -> dict[Any, int]:
+        """Return the position of each key, by its serialized form; build the index if necessary."""
         index = self._index
         if index is None:
             serialize = self._serialize_key
@@ -82,11 +83,12 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
         return index
 
     def _insert(self, key: object, value: object) -> None:
+        """Set the value of `key`, and append the key if it is new."""
         index = self._positions()
-        flat = self._serialize_key(key)
-        position = index.get(flat)
+        serialized_key = self._serialize_key(key)
+        position = index.get(serialized_key)
         if position is None:
-            index[flat] = len(self._keys)
+            index[serialized_key] = len(self._keys)
             self._keys.append(key)
             self._values.append(value)
         else:
@@ -105,10 +107,10 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
 
     def __delitem__(self, key: object) -> None:
         index = self._positions()
-        flat = self._serialize_key(key)
-        if flat not in index:
+        serialized_key = self._serialize_key(key)
+        if serialized_key not in index:
             raise KeyError(str(key))
-        position = index[flat]
+        position = index[serialized_key]
         del self._keys[position], self._values[position]
         # The positions of all later keys have changed. The next look-up builds a new index.
         self._index = None
@@ -159,7 +161,7 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
         """
         if not self._keys:
             raise KeyError("popitem from an empty map")
-        self._index = None
+        self._index = None  # the next look-up builds it again
         return self._keys.pop(), self._values.pop()
 
 
@@ -206,13 +208,14 @@ class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
 
 
 def _rebuild(cls: type[OrderedMap], keys: list[Any], values: list[Any]) -> OrderedMap:
+    """Create a map of the class `cls`; unpickling calls this."""
     new_map = cls.__new__(cls)
     # Subclasses may have other constructors, so we call none.
     new_map._keys = list(keys)
     new_map._values = list(values)
     new_map._index = None
     if isinstance(new_map, OrderedMapSerializedKey):
-        new_map._encode_key = None
+        new_map._encode_key = None  # a method of a codec, which is not pickled
     return new_map
 
 

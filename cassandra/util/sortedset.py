@@ -29,13 +29,14 @@ def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
     :param distinct: True if duplicates are not expected. Elements without order and hash are then
         not compared with each other, which would take quadratic time.
     """
-    arrived = list(items)
+    elements = list(items)
     # A single element need not be comparable.
-    if len(arrived) < 2:
-        return arrived
+    if len(elements) < 2:
+        return elements
     try:
         # We can only find out whether the elements have an order if we sort them.
-        ordered = sorted(arrived)
+        ordered = sorted(elements)
+        # The usual case: each element is less than the next, so there are no duplicates.
         if all(map(lt, ordered, islice(ordered, 1, None))):
             return ordered
         previous = ordered[0]
@@ -47,13 +48,14 @@ def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
             elif item != previous:
                 # sorted() raised no error, but there is no order: sets compare as subsets, and NaN
                 # does not compare.
-                return _unique(arrived, distinct)
+                return _unordered_unique(elements, distinct)
     except TypeError:
-        return _unique(arrived, distinct)
+        return _unordered_unique(elements, distinct)
     return unique
 
 
-def _unique(items: list[Any], distinct: bool) -> _Unordered:
+def _unordered_unique(items: list[Any], distinct: bool) -> _Unordered:
+    """Return `items` in their order without duplicates; see `_ordered_unique`."""
     try:
         return _Unordered(dict.fromkeys(items))
     except TypeError:  # some items cannot be hashed
@@ -127,15 +129,17 @@ class SortedSet(bases.SetBase):
                 index = bisect_left(items, item)
                 if index < len(items) and items[index] == item:
                     return True, index
+                # Insert here only if the neighbours compare as expected: there may be no total
+                # order.
                 if (index == len(items) or item < items[index]) and (
                     index == 0 or items[index - 1] < item
                 ):
                     return False, index
             except TypeError:  # the item cannot be compared with the others: check each of them
                 pass
-        for position, other in enumerate(items):
-            if other is item or other == item:
-                return True, position
+        for element_index, element in enumerate(items):
+            if element is item or element == item:
+                return True, element_index
         return False, -1
 
     def _subset(self, items: list[Any]) -> SortedSet:
@@ -214,8 +218,8 @@ class SortedSet(bases.SetBase):
         is_member, index = self._find(item)
         if is_member:
             return
-        # The set loses its order, because `item` cannot be compared with the others.
         if index < 0:
+            # The set loses its order, because `item` cannot be compared with the others.
             self._items = _Unordered(self._items)
             self._items.append(item)
         else:

@@ -32,18 +32,18 @@ _timedelta = datetime.timedelta
 
 # A class, and the function that converts a value of this class to a number (of nanoseconds, or
 # days).
-_Forms = tuple[tuple[type, Callable[[Any], int]], ...]
+_Conversions = tuple[tuple[type, Callable[[Any], int]], ...]
 
 
-def _counted(value: object, forms: _Forms, made_of: str) -> int:
-    """Convert `value` to a number by the first entry of `forms` with its class.
+def _convert_by_class(value: object, conversions: _Conversions, message_start: str) -> int:
+    """Convert `value` to a number by the first entry of `conversions` with its class.
 
-    :raises TypeError: if no entry has the class. The message begins with `made_of`.
+    :raises TypeError: if no entry has the class. The message begins with `message_start`.
     """
-    for accepted, count in forms:
-        if isinstance(value, accepted):
-            return count(value)
-    raise TypeError(f"{made_of}, not of {value!r}")
+    for accepted_class, convert in conversions:
+        if isinstance(value, accepted_class):
+            return convert(value)
+    raise TypeError(f"{message_start}, not of {value!r}")
 
 
 class MillisTimestamp(int):
@@ -119,7 +119,8 @@ def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
     millis = ((days * 24 + dt.hour) * 60 + dt.minute) * 60_000 + dt.second * 1000
     if not offset:
         return millis + dt.microsecond // 1000
-    # Use integers: an offset may have microseconds, and a float would lose precision.
+    # Local time is UTC plus the offset, so subtract it. Use integers: an offset may have
+    # microseconds, and a float would lose precision.
     micros = (
         dt.microsecond
         - (offset.days * _DAY_SECONDS + offset.seconds) * 1_000_000
@@ -146,16 +147,18 @@ _TIME_PATTERN = pattern(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{0,9}
 
 
 def _nanos_of_text(text: str) -> int:
+    """Return the nanoseconds since midnight of a CQL time such as ``08:12:54.123456789``."""
     # ASCII digits only: int() accepts digits of all scripts, but CQL does not.
     match = _TIME_PATTERN.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a time of day of the form HH:MM:SS[.nnnnnnnnn]")
     hour, minute, second, fraction = match.groups("0")
     try:
-        moment = datetime.time(int(hour), int(minute), int(second))
+        whole_seconds = datetime.time(int(hour), int(minute), int(second))
     except ValueError as error:
         raise ValueError(f"{text!r} is not a time of day: {error}") from None
-    return _nanos_of_clock(moment) + int(fraction.ljust(9, "0"))
+    # Fill the fraction up to nine digits: nanoseconds.
+    return _nanos_of_clock(whole_seconds) + int(fraction.ljust(9, "0"))
 
 
 @total_ordering
@@ -181,7 +184,7 @@ class Time(bases.TimeBase):
         if type(value) is int and 0 <= value < _DAY_NANOS:
             self.nanosecond_time = value
         else:
-            self.nanosecond_time = _counted(
+            self.nanosecond_time = _convert_by_class(
                 value, _TIME_FORMS, "a Time is made of an int, a datetime.time or a str"
             )
 
@@ -241,7 +244,7 @@ class Time(bases.TimeBase):
         return "{:02d}:{:02d}:{:02d}.{:09d}".format(*self._clock())
 
 
-_TIME_FORMS: _Forms = (
+_TIME_FORMS: _Conversions = (
     (int, _nanos_of_number),
     (datetime.time, _nanos_of_clock),
     (str, _nanos_of_text),
@@ -257,6 +260,7 @@ _DATE_PATTERN = pattern(r"\+?([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
 
 
 def _days_of_text(text: str) -> int:
+    """Return the days since 1970 of a CQL date of the form YYYY-MM-DD."""
     match = _DATE_PATTERN.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a date of the form YYYY-MM-DD")
@@ -288,7 +292,7 @@ class Date(bases.DayBase):
         if type(value) is int:
             self.days_from_epoch = value
         else:
-            self.days_from_epoch = _counted(
+            self.days_from_epoch = _convert_by_class(
                 value, _DATE_FORMS, "a Date is made of an int, a datetime.date or a str"
             )
 
@@ -337,7 +341,7 @@ class Date(bases.DayBase):
             return str(self.days_from_epoch)
 
 
-_DATE_FORMS: _Forms = (
+_DATE_FORMS: _Conversions = (
     (int, int),
     (datetime.date, _days_of_date),
     (str, _days_of_text),

@@ -57,7 +57,8 @@ def datetime_from_uuid1(uuid_arg: uuid.UUID) -> datetime.datetime:
     return DATETIME_EPOC + datetime.timedelta(microseconds=(uuid_arg.time - _EPOCH_TICKS) // 10)
 
 
-def _ticks(time_arg: float | datetime.datetime | uuid.UUID) -> int:
+def _uuid_ticks(time_arg: float | datetime.datetime | uuid.UUID) -> int:
+    """Return a time as UUIDs have it: units of 100 ns since 1582."""
     if isinstance(time_arg, uuid.UUID):
         return time_arg.time
     if isinstance(time_arg, datetime.datetime):
@@ -81,7 +82,7 @@ def uuid_from_time(
     :param clock_seq: 14 bits, random by default.
     :raises ValueError: if an argument is out of range.
     """
-    ticks = _ticks(time_arg)
+    ticks = _uuid_ticks(time_arg)
     if not 0 <= ticks < 1 << 60:
         raise ValueError(f"{time_arg!r} lies outside the times that a version 1 UUID has")
     if clock_seq is None:
