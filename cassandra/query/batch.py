@@ -87,7 +87,7 @@ BatchType.UNLOGGED = BatchType("UNLOGGED", 1)
 BatchType.COUNTER = BatchType("COUNTER", 2)
 
 
-def _not_a_type(argument: object) -> str:
+def _batch_type_error(argument: object) -> str:
     """Return the message for a `batch_type` that is not a `BatchType`, with advice."""
     if isinstance(argument, str) and argument.upper() in ("LOGGED", "UNLOGGED", "COUNTER"):
         advice = f"BatchType.{argument.upper()}"
@@ -254,8 +254,9 @@ class BatchStatement(Statement):
             serial_consistency_level=serial_consistency_level,
             custom_payload=custom_payload,
         )
+        # A `BatchType` has the number of the protocol in `value`.
         if not hasattr(batch_type, "value"):
-            raise TypeError(_not_a_type(batch_type))
+            raise TypeError(_batch_type_error(batch_type))
         self.batch_type = batch_type
         self._session = session
         self._entries: list[Entry] = []
@@ -307,6 +308,7 @@ class BatchStatement(Statement):
         triples: list[tuple[bool, str | bytes, Any]] = []
         for entry in self._entries:
             if isinstance(entry, TextRows):
+                # The rows may be a table, whose values are bound only when the batch is executed.
                 rows = entry.rows if isinstance(entry.rows, list) else [()] * entry.count
                 triples += [(False, entry.text, row) for row in rows]
             elif isinstance(entry, str):
@@ -413,13 +415,13 @@ class BatchStatement(Statement):
                 f"a batch holds at most {MAX_STATEMENTS} statements: for many rows, write "
                 "session.load(table, rows), or session.execute_concurrent_with_args(prepared, rows)"
             )
-        rows = self._open
+        open_rows = self._open
         # The usual case, and a hot path: another row of the statement of the open entry. Compare by
         # identity: another statement of the same query may have another id or other columns.
-        if rows is not None and rows.prepared is statement:
+        if open_rows is not None and open_rows.prepared is statement:
             try:
                 statement.bind_plan.bind_into(
-                    rows.block,
+                    open_rows.block,
                     () if parameters is None else parameters,
                     statement.protocol_version,
                 )
@@ -427,13 +429,13 @@ class BatchStatement(Statement):
                 name_statement(error, statement.query_string)
                 raise
         elif type(statement) is PreparedStatement:
-            self._add_first(statement, parameters)
+            self._add_first_row(statement, parameters)
         else:
-            self._add_other(statement, parameters)
+            self._add_other_statement(statement, parameters)
         self._count = count + 1
         return self
 
-    def _add_first(self, statement: PreparedStatement, parameters: object) -> None:
+    def _add_first_row(self, statement: PreparedStatement, parameters: object) -> None:
         """Start a new entry with the first row of `statement`."""
         rows = BoundRows(statement, bind.RowsBlock(len(statement.bind_plan.columns)))
         # Reserve memory only for the rows still to come: earlier entries have their own blocks.
@@ -448,7 +450,7 @@ class BatchStatement(Statement):
             raise
         self._append_rows(rows)
 
-    def _add_other(self, statement: object, parameters: Any) -> None:
+    def _add_other_statement(self, statement: object, parameters: Any) -> None:
         """Append a statement that is not exactly a `PreparedStatement`."""
         if isinstance(statement, PreparedStatement):  # a subclass may override `bind`
             statement = statement.bind(() if parameters is None else parameters)
@@ -461,10 +463,11 @@ class BatchStatement(Statement):
             self._entries.append(BoundRow(statement))
         elif isinstance(statement, (str, SimpleStatement)):
             text = statement if isinstance(statement, str) else statement.query_string
+            # Empty parameters mean none, as in `Session.execute`.
             if are_empty(parameters):
                 parameters = None
             if parameters is not None and parameters_of(text) is MarkerKind.MARKERS:
-                self._add_to_text(statement, text, parameters)
+                self._add_row_to_text(statement, text, parameters)
                 return
             if parameters is not None:
                 # Write the literals now: the application may change the parameters before it
@@ -480,19 +483,25 @@ class BatchStatement(Statement):
         # Close the open entry. Statements are sent in the order of `add`, so only rows that were
         # added one after the other may share an entry.
         self._open = None
-        self._adopt(statement)
+        self._adopt_route_and_payload(statement)
 
-    def _add_to_text(self, statement: str | SimpleStatement, text: str, parameters: object) -> None:
+    def _add_row_to_text(
+        self, statement: str | SimpleStatement, text: str, parameters: object
+    ) -> None:
         """Append one row of parameters for a query string with bind markers."""
         # The row is bound only when the batch is executed. Copy it, because the application may
         # change its own object until then.
         parameters = snapshot(parameters)
-        last = self._open
+        open_entry = self._open
         keyspace = None if isinstance(statement, str) else statement.keyspace
-        if isinstance(last, TextRows) and last.text == text and last.keyspace == keyspace:
-            last.rows.append(parameters)
-            last.count += 1
-            self._adopt(statement)
+        if (
+            isinstance(open_entry, TextRows)
+            and open_entry.text == text
+            and open_entry.keyspace == keyspace
+        ):
+            open_entry.rows.append(parameters)
+            open_entry.count += 1
+            self._adopt_route_and_payload(statement)
         else:
             self._open = self._append_text(statement, text, [parameters], 1)
 
@@ -514,7 +523,7 @@ class BatchStatement(Statement):
         )
         self._entries.append(entry)
         self._open = None
-        self._adopt(statement)
+        self._adopt_route_and_payload(statement)
         return entry
 
     @property
@@ -576,7 +585,7 @@ class BatchStatement(Statement):
             bound = BoundRows(statement, bind_rows(statement, rows))
             # Check after binding, because `rows` may be an iterator without a length. No row is
             # added to the batch yet, so the batch stays as it was.
-            self._check_size(bound.block.count)
+            self._check_room_for(bound.block.count)
             if bound.block.count:
                 self._append_rows(bound)
                 self._count += bound.block.count
@@ -593,7 +602,7 @@ class BatchStatement(Statement):
             )
         # Count the rows now, to refuse too many of them here and not when the batch is executed.
         rows, count = snapshot_and_count(rows)
-        self._check_size(count)
+        self._check_room_for(count)
         if count:
             self._append_text(statement, text, rows, count)
             self._count += count
@@ -616,7 +625,7 @@ class BatchStatement(Statement):
         self._reserved = n
         return self
 
-    def _check_size(self, count: int) -> None:
+    def _check_room_for(self, count: int) -> None:
         """Raise ValueError if `count` more statements do not fit into the batch."""
         if self._count + count > MAX_STATEMENTS:
             raise ValueError(
@@ -636,7 +645,7 @@ class BatchStatement(Statement):
         self.custom_payload = None
         return self
 
-    def _adopt(self, statement: str | Statement) -> None:
+    def _adopt_route_and_payload(self, statement: str | Statement) -> None:
         """Take over the route of `statement`, if the batch has none yet, and its payload."""
         if isinstance(statement, str):
             return
@@ -647,6 +656,8 @@ class BatchStatement(Statement):
         ):
             self._routing_key = statement.routing_key
             if self.keyspace is None:
+                # Remember whether the keyspace is only that of a prepared statement's table: see
+                # `own_keyspace`.
                 self.keyspace = statement.keyspace
                 self._borrowed_keyspace = (
                     statement.keyspace if isinstance(statement, BoundStatement) else None

@@ -29,17 +29,19 @@ def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
     bound.prepared_statement = prepared
     bound.block = None
     bound._routing_key = None
-    # Set every slot: reading an unset slot would raise AttributeError.
+    # The object was created without __init__. Set every slot: reading an unset slot would raise
+    # AttributeError.
     bound.take_settings(prepared)
     bound._serial_consistency_level = None
     if prepared.serial_consistency_level is not None:
         bound.serial_consistency_level = prepared.serial_consistency_level
     bound.keyspace = prepared.table_keyspace
     bound.table = prepared.table
-    cls = type(values)
+    values_type = type(values)
     # Exact classes only: a subclass may have a __len__ of its own, so `BoundStatement.bind` checks
     # it.
-    if (cls is tuple or cls is list) and len(values) >= prepared.needed_values:
+    # The fast path: the row has all columns of the partition key.
+    if (values_type is tuple or values_type is list) and len(values) >= prepared.needed_values:
         try:
             bound.block = prepared.bind_plan.bind(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:

@@ -106,7 +106,7 @@ class BoundStatement(Statement, bases.BoundBase):
             name_statement(error, prepared.query_string)
             raise
         if self._routing_key is not None:
-            self._forget_computed_key()
+            self._forget_computed_key()  # it belongs to the values that were bound before
         self.block = block
         return self
 
@@ -211,7 +211,7 @@ def name_statement(error: BaseException, query: str) -> None:
 
 
 # What to write for a value that is not a vector, by its type.
-_INSTEAD_OF_VECTORS = {
+_REPLACEMENTS_FOR_VECTORS = {
     "bytes": "numpy.frombuffer(value, 'float32') for the bytes of an array",
     "str": "json.loads(value) for numbers in a text",
     "dict": "the list that the dict has",
@@ -219,7 +219,7 @@ _INSTEAD_OF_VECTORS = {
 
 
 # Errors for an array of two dimensions in the place of a vector.
-_OF_A_MATRIX = pattern(
+_MATRIX_ERRORS = pattern(
     r"(?:array\(\[\[.*|of shape \d+x\S+ )\(ndarray\) has \d+ elements, vector<"
     r"|elements for vector<[^:]*: it has \d+ dimensions",
     re.DOTALL,
@@ -227,11 +227,12 @@ _OF_A_MATRIX = pattern(
 
 
 def _advice_for(message: str, query: str) -> str:
-    """Return advice for two common mistakes that `message` does not explain; "" for any other.
+    """Return advice for a common mistake that `message` does not explain; "" for any other.
 
-    One is a list of rows in place of one row, the other is a dict inside a list.
+    For example a list of rows in place of one row, or a dict inside a list.
     """
     if re.search(r"\((?:list|tuple|set)\) is not (?!a mapping|a collection|a tuple)", message):
+        # A list was bound to a marker of another type: see what the query has in place of it.
         if re.search(r"\bIN\s*\(\s*(\?|:\w+)\s*\)", query, re.IGNORECASE):
             return "; write IN ?, without parentheses, to bind a list of values"
         return (
@@ -239,10 +240,10 @@ def _advice_for(message: str, query: str) -> str:
             "session.execute_concurrent_with_args(prepared, rows) or batch.add_many(prepared, rows)"
         )
     if " is not a collection of elements for vector<" in message:
-        for kind, instead in _INSTEAD_OF_VECTORS.items():
-            if f"({kind}) is not" in message:
-                return f"; write {instead}"
-    if _OF_A_MATRIX.search(message):
+        for class_name, replacement in _REPLACEMENTS_FOR_VECTORS.items():
+            if f"({class_name}) is not" in message:
+                return f"; write {replacement}"
+    if _MATRIX_ERRORS.search(message):
         return "; its rows are vectors themselves: write array[0] for the first one"
     if re.match(r"Too many values .* given, 1 wanted ", message):
         return "; the list for a single marker is written (value,)"

@@ -31,7 +31,7 @@ class _Unreadable(Exception):
     """
 
 
-def _tokens(text: str) -> Iterator[str]:
+def _read_tokens(text: str) -> Iterator[str]:
     """Yield the tokens of `text` in lower case, without white space and comments.
 
     A quoted name that contains quotes is split at them: ``"a""b"`` gives ``"a"`` and ``"b"``.
@@ -47,9 +47,9 @@ def _tokens(text: str) -> Iterator[str]:
         position = match.end()
         if token == "/*":
             position = text.find("*/", position) + 2
-            if position < 2:
+            if position < 2:  # find() returned -1: the comment has no end
                 raise _Unreadable
-        elif token == "$":
+        elif token == "$":  # a string in $$, which may contain anything
             raise _Unreadable
         elif not token.isspace() and not token.startswith(("--", "//")):
             yield token.lower()
@@ -65,7 +65,7 @@ def is_use(text: str) -> bool:
     if text[:1] not in FIRST_OF_USE:
         return False
     try:
-        return next(_tokens(text), "") == "use"
+        return next(_read_tokens(text), "") == "use"
     except _Unreadable:
         return False
 
@@ -78,7 +78,7 @@ def names_its_keyspace(text: str) -> bool:
 
     :param text: the query string.
     """
-    tokens = _tokens(text)
+    tokens = _read_tokens(text)
     try:
         verb = next(tokens, "")
         if verb in ("select", "delete"):
@@ -91,12 +91,13 @@ def names_its_keyspace(text: str) -> bool:
             return _is_qualified(tokens, skipped=frozenset({"table", "columnfamily"}))
         if verb in ("create", "alter", "drop"):
             object_type = next(tokens, "")
+            # Roles, keyspaces and the like are in no keyspace.
             if object_type in _GLOBAL:
                 return True
             return (
                 object_type in _IN_KEYSPACES
                 and _is_qualified(tokens, skipped=frozenset({"if", "not", "exists"}))
-                and _copies_qualified(tokens)
+                and _source_is_qualified(tokens)
             )
         return verb in ("list", "grant", "revoke") and next(tokens, "") in ("roles", "users")
     except _Unreadable:
@@ -118,20 +119,21 @@ def _is_qualified(tokens: Iterator[str], skipped: frozenset[str] = frozenset()) 
         name = next(tokens, "")
     if not name or _WORD.match(name) is None:
         return False
-    # If the keyspace's name contains quotes, `_tokens` has split it: skip its further tokens.
-    token = next(tokens, "")
-    while name.startswith('"') and token.startswith('"'):
-        token = next(tokens, "")
-    following = next(tokens, "")
-    return token == "." and bool(following) and _WORD.match(following) is not None
+    # If the keyspace's name contains quotes, `_read_tokens` has split it: skip its further tokens.
+    dot = next(tokens, "")
+    while name.startswith('"') and dot.startswith('"'):
+        dot = next(tokens, "")
+    table = next(tokens, "")
+    return dot == "." and bool(table) and _WORD.match(table) is not None
 
 
-def _copies_qualified(tokens: Iterator[str]) -> bool:
+def _source_is_qualified(tokens: Iterator[str]) -> bool:
     """Return False if the rest of a statement is ``LIKE name``, without the name's keyspace.
 
     Cassandra creates a table like another one by ``CREATE TABLE keyspace.name LIKE keyspace.name``.
     """
-    # If the name of the new table contains quotes, `_tokens` has split it: skip its further tokens.
+    # If the name of the new table contains quotes, `_read_tokens` has split it: skip its further
+    # tokens.
     token = next(tokens, "")
     while token.startswith('"'):
         token = next(tokens, "")

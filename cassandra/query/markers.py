@@ -37,7 +37,7 @@ def _scanner() -> re.Pattern[str]:
 
 
 # After one of these tokens inside braces, a colon separates a key from its value.
-_ENDS_A_KEY = frozenset({"string", "word", "close", "question", "marker", "placeholder"})
+_KEY_ENDS = frozenset({"string", "word", "close", "question", "marker", "placeholder"})
 
 
 class Parameters(enum.Enum):
@@ -48,11 +48,11 @@ class Parameters(enum.Enum):
     PLACEHOLDERS = "placeholders"
 
 
-# Numbers of characters. The results for many query strings up to _SHORT are cached, and for a few
-# up to _LONG, which are usually generated. A longer query string is scanned each time, because its
-# cache would hold too much memory.
-_SHORT = 1 << 13
-_LONG = 1 << 20
+# Numbers of characters. The results for many query strings up to _MAX_SHORT are cached, and for a
+# few up to _MAX_LONG, which are usually generated. A longer query string is scanned each time,
+# because its cache would hold too much memory.
+_MAX_SHORT = 1 << 13
+_MAX_LONG = 1 << 20
 
 
 def parameters_of(query: str) -> Parameters:
@@ -61,53 +61,53 @@ def parameters_of(query: str) -> Parameters:
     :raises ValueError: if it has both kinds.
     """
     size = len(query)
-    if size <= _SHORT:
-        return _of_short(query)
-    if size <= _LONG:
-        return _of_long(query)
+    if size <= _MAX_SHORT:
+        return _cached_for_short(query)
+    if size <= _MAX_LONG:
+        return _cached_for_long(query)
     return _scan(query)
 
 
 def _scan(query: str) -> Parameters:
     """Return the kind of `query`'s parameters, without a cache."""
-    markers = placeholders = False
-    braces = 0  # how many braces are open
-    previous = ""  # the kind of the token before
+    has_markers = has_placeholders = False
+    open_braces = 0
+    previous_kind = ""
     for match in _scanner().finditer(query):
-        kind = match.lastgroup or "other"
-        if kind == "skip":
+        token_kind = match.lastgroup or "other"
+        if token_kind == "skip":  # white space or a comment
             continue
-        if kind == "open":
-            braces += 1
-        elif kind == "close":
-            braces -= match[0] == "}"
-        elif kind == "question":
-            markers = True
-        elif kind == "placeholder":
-            placeholders = True
-        # A name or a quoted name after a colon: the bind marker ``:name``.
-        elif (kind == "word" and previous == "colon") or (
-            kind == "string" and previous == "colon" and match[0].startswith('"')
+        if token_kind == "open":
+            open_braces += 1
+        elif token_kind == "close":
+            open_braces -= match[0] == "}"  # the kind includes other brackets
+        elif token_kind == "question":
+            has_markers = True
+        elif token_kind == "placeholder":
+            has_placeholders = True
+        elif (token_kind == "word" and previous_kind == "colon") or (
+            token_kind == "string" and previous_kind == "colon" and match[0].startswith('"')
         ):
-            markers = True
-            kind = "marker"
-        # A colon after a key of a map literal: what comes next is a value, not a marker.
-        elif kind == "colon" and braces > 0 and previous in _ENDS_A_KEY:
-            kind = "separator"
-        previous = kind
-    if markers and placeholders:
+            # A name or a quoted name after a colon: the bind marker ``:name``.
+            has_markers = True
+            token_kind = "marker"
+        elif token_kind == "colon" and open_braces > 0 and previous_kind in _KEY_ENDS:
+            # A colon after a key of a map literal: what comes next is a value, not a marker.
+            token_kind = "separator"
+        previous_kind = token_kind
+    if has_markers and has_placeholders:
         text = " ".join(query.split())
         raise ValueError(
             "the query has bind markers (? or :name) and placeholders (%s) at once; "
             f"use one kind: {text[:80]!r}"
         )
-    if markers:
+    if has_markers:
         return Parameters.MARKERS
-    return Parameters.PLACEHOLDERS if placeholders else Parameters.NONE
+    return Parameters.PLACEHOLDERS if has_placeholders else Parameters.NONE
 
 
-_of_short = lru_cache(maxsize=1024)(_scan)
-_of_long = lru_cache(maxsize=8)(_scan)
+_cached_for_short = lru_cache(maxsize=1024)(_scan)
+_cached_for_long = lru_cache(maxsize=8)(_scan)
 
 
 # A placeholder of str's operator %, or "%%", which stands for one percent sign.
@@ -124,13 +124,13 @@ def separate_minus_signs(template: str, literals: Any) -> str:
     """
     # Find the placeholders that follow a minus sign and get a literal that begins with one.
     positions = []
-    count = 0
+    literal_index = 0
     for match in _CONVERSION.finditer(template):
-        if match[0] == "%%":
+        if match[0] == "%%":  # a percent sign, not a placeholder
             continue
         if isinstance(literals, tuple):
-            literal = literals[count] if count < len(literals) else ""
-            count += 1
+            literal = literals[literal_index] if literal_index < len(literals) else ""
+            literal_index += 1
         else:
             literal = literals.get(match[1], "")
         position = match.start()
@@ -144,5 +144,6 @@ def separate_minus_signs(template: str, literals: Any) -> str:
             positions = [
                 position for position in positions if not match.start() <= position < match.end()
             ]
+    # Split the template at these positions, and join the parts by spaces.
     edges = [0, *positions, len(template)]
     return " ".join([template[edges[index] : edges[index + 1]] for index in range(len(edges) - 1)])

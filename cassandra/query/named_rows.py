@@ -56,12 +56,12 @@ class NamedRow:
                 f"a batch names a prepared statement by the id {self.query_id.hex()}, "
                 "which this cluster has not prepared, or not any more"
             )
-        row = b"".join(map(_framed, self.values))
+        row = b"".join(map(_with_length, self.values))
         has_unset = any(value is UNSET_VALUE for value in self.values)
         return prepared, bind.RowsBlock(len(self.values), [row], has_unset)
 
 
-def _framed(value: Any) -> bytes:
+def _with_length(value: Any) -> bytes:
     """Return a serialized value with its length in front: a [value] of the protocol."""
     # native_protocol_v5.spec, section 3
     if value is None:

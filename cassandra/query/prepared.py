@@ -159,11 +159,11 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                 # Subscribe before reading the converters, so that no change is missed: the registry
                 # calls `renew_codecs` after each change.
                 self.codecs.follow(self)
-            # Likewise, a policy calls `renew_encryption` after a change. A policy without `follow`
-            # may encrypt further columns at any time without calling anything.
-            follow = getattr(policy, "follow", None)  # also None without a policy
-            self._is_followed = follow is not None and follow(self)
-            self.bind_plan = self._build_plan(False)
+            # Likewise, a policy calls `renew_encryption` after a change. A policy without
+            # `subscribe` may encrypt further columns at any time without calling anything.
+            subscribe = getattr(policy, "follow", None)  # also None without a policy
+            self._is_followed = subscribe is not None and subscribe(self)
+            self.bind_plan = self._build_plan(strict=False)
             self.update_result_metadata(metadata, metadata_id)
 
     def _build_plan(self, strict: bool, is_plain: bool = False) -> BindPlan:
@@ -188,11 +188,14 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         if self.codecs is None or self.codecs.converters is None:
             plan: BindPlan = self.bind_plan
             return plan
-        plain = self._plain_plan
-        if plain is None or plain.strict != self.strict_names:
+        plain_plan = self._plain_plan
+        # The application may have set `strict_names` since the plan was built.
+        if plain_plan is None or plain_plan.strict != self.strict_names:
             with _planning:
-                plain = self._plain_plan = self._build_plan(self.bind_plan.strict, is_plain=True)
-        return plain
+                plain_plan = self._plain_plan = self._build_plan(
+                    self.bind_plan.strict, is_plain=True
+                )
+        return plain_plan
 
     def renew_codecs(self) -> None:
         """Use the session's current converters from now on, to bind values and to read rows.
@@ -224,7 +227,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         column.
         """
         metadata = self.result_metadata_and_id[0]
-        # An application's own protocol handler may have made metadata of any class.
+        # An application's own protocol handler may have made metadata of any class, without
+        # `columns`.
         return None if isinstance(metadata, ResultMetadata) and not metadata.columns else metadata
 
     @property
@@ -326,6 +330,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         for name, value in settings.items():
             setattr(duplicate, name, value)
         if self.codecs is not None:
+            # The copy takes part in the session's changes of converters, as this statement does.
             duplicate.codecs = self.codecs
             self.codecs.follow(duplicate)
             duplicate.renew_codecs()

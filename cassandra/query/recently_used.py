@@ -34,7 +34,7 @@ class RecentlyUsed(Generic[K, V]):
         self.held = 0
         self._entries: OrderedDict[K, V] = OrderedDict()
         self._lock = Lock()
-        renewed(self)
+        renewed(self)  # replaces the lock in the child process after a fork
 
     def _renew_locks(self) -> None:
         """Replace the lock in a forked child, where the thread that held the lock does not

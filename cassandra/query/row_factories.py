@@ -54,8 +54,8 @@ def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
     :param colnames: the names of the columns, in order.
     :param rows: an iterable of tuples of values.
     """
-    make = row_class(tuple(colnames))._make
-    return [make(row) for row in rows]
+    make_row = row_class(tuple(colnames))._make
+    return [make_row(row) for row in rows]
 
 
 @_decoded_by("dicts")

@@ -49,16 +49,16 @@ def block_of(values: Iterable[Any]) -> ValuesBlock:
     return bind.ValuesBlock(count, b"".join(parts), has_unset)
 
 
-def _writing(name: str) -> Callable[..., Any]:
+def _method_with_update(name: str) -> Callable[..., Any]:
     """Return a method that calls the method `name` of `list` and then updates the statement."""
-    method = getattr(list, name)
+    list_method = getattr(list, name)
 
-    @wraps(method)
+    @wraps(list_method)
     def change_and_write(self: SentValues, *arguments: Any, **named: Any) -> Any:
         # Begin with the statement's current values: they may have been changed through another
         # list.
         list.__setitem__(self, slice(None), self._statement._block_values())
-        result = method(self, *arguments, **named)
+        result = list_method(self, *arguments, **named)
         self._statement.values = self
         return result
 
@@ -80,15 +80,15 @@ class SentValues(list[Any]):
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         return list, (list(self),)  # a copy is a plain list, which changes no statement
 
-    __setitem__ = _writing("__setitem__")
-    __delitem__ = _writing("__delitem__")
-    __iadd__ = _writing("__iadd__")
-    __imul__ = _writing("__imul__")
-    append = _writing("append")
-    clear = _writing("clear")
-    extend = _writing("extend")
-    insert = _writing("insert")
-    pop = _writing("pop")
-    remove = _writing("remove")
-    reverse = _writing("reverse")
-    sort = _writing("sort")
+    __setitem__ = _method_with_update("__setitem__")
+    __delitem__ = _method_with_update("__delitem__")
+    __iadd__ = _method_with_update("__iadd__")
+    __imul__ = _method_with_update("__imul__")
+    append = _method_with_update("append")
+    clear = _method_with_update("clear")
+    extend = _method_with_update("extend")
+    insert = _method_with_update("insert")
+    pop = _method_with_update("pop")
+    remove = _method_with_update("remove")
+    reverse = _method_with_update("reverse")
+    sort = _method_with_update("sort")

@@ -117,6 +117,7 @@ class _Copier:
             return value.copy()
         elif isinstance(value, _NEVER_CHANGE):
             return value
+        # The same object may occur twice, or contain itself.
         copied = self._copies.get(id(value), _MISSING)
         if copied is not _MISSING:
             return copied
@@ -124,22 +125,22 @@ class _Copier:
             return value
         self._depth += 1
         try:
-            copied = self._copy(value, is_row)
+            copied = self._make_copy(value, is_row)
         except RecursionError:  # the caller's stack is full: every further copy would fail too
             raise
         except Exception:  # raised by the application's class: use the object itself
             copied = value
         finally:
             self._depth -= 1
-        return self._keep(value, copied)
+        return self._remember_copy(value, copied)
 
-    def _keep(self, value: Any, copied: Any) -> Any:
+    def _remember_copy(self, value: Any, copied: Any) -> Any:
         """Remember that `copied` is the copy of `value`, and return it."""
         self._copies[id(value)] = copied
         self._originals.append(value)
         return copied
 
-    def _copy(self, value: Any, is_row: bool) -> Any:
+    def _make_copy(self, value: Any, is_row: bool) -> Any:
         """Copy a value that is not a constant and was not copied yet."""
         if isinstance(value, tuple):
             return self._copy_tuple(value)
@@ -150,10 +151,10 @@ class _Copier:
         if isinstance(value, (bytearray, array, set)):
             return copy.copy(value)
         if isinstance(value, memoryview):
-            return _copy_of_view(value)
+            return _copy_view(value)
         if isinstance(value, deque):
             duplicate = copy.copy(value)
-            self._keep(value, duplicate)
+            self._remember_copy(value, duplicate)
             for index, item in enumerate(value):
                 duplicate[index] = self.copy(item)
             return duplicate
@@ -175,6 +176,7 @@ class _Copier:
         return value
 
     def _copy_tuple(self, value: Any) -> Any:
+        """Copy the items of a tuple; returns the tuple itself if none needed a copy."""
         items = [self.copy(item) for item in value]
         # The tuple may have been copied meanwhile, for a collection that holds it.
         copied = self._copies.get(id(value), _MISSING)
@@ -184,8 +186,9 @@ class _Copier:
             return value
         if type(value) is tuple:
             return tuple(items)
-        if hasattr(value, "_make"):
+        if hasattr(value, "_make"):  # a named tuple
             return value._make(items)
+        # Another subclass: do not call its constructor, whose parameters we do not know.
         duplicate = tuple.__new__(type(value), items)
         if hasattr(value, "__dict__"):
             duplicate.__dict__.update(value.__dict__)
@@ -194,10 +197,13 @@ class _Copier:
     # The items are read and written by the methods of `list` and `dict`, because those of a
     # subclass may do more.
     def _copy_list(self, value: Any) -> Any:
+        """Copy a list, also of a subclass, and its items."""
         duplicate = value.copy() if type(value) is list else copy.copy(value)
-        if duplicate is value:
+        if duplicate is value:  # the class's own __copy__ made no copy
             return value
-        self._keep(value, duplicate)
+        # Before the items are copied, because one of them may contain the list.
+        self._remember_copy(value, duplicate)
+        # The methods of `list` itself, since a subclass may override them.
         for index, item in enumerate(list.__iter__(value)):
             copied = self.copy(item)
             if copied is not item:
@@ -205,10 +211,13 @@ class _Copier:
         return duplicate
 
     def _copy_dict(self, value: Any) -> Any:
+        """Copy a dict, also of a subclass, and its values."""
         duplicate = value.copy() if type(value) is dict else copy.copy(value)
-        if duplicate is value:
+        if duplicate is value:  # the class's own __copy__ made no copy
             return value
-        self._keep(value, duplicate)
+        # Before the items are copied, because one of them may contain the dict.
+        self._remember_copy(value, duplicate)
+        # The methods of `dict` itself, since a subclass may override them.
         for key, item in dict.items(value):
             copied = self.copy(item)
             if copied is not item:
@@ -218,9 +227,9 @@ class _Copier:
     def _copy_object(self, value: Any, names: Iterable[str]) -> Any:
         """Copy an object and the values in its attributes."""
         duplicate = copy.copy(value)
-        if duplicate is value:
+        if duplicate is value:  # the class's own __copy__ made no copy
             return value
-        self._keep(value, duplicate)
+        self._remember_copy(value, duplicate)
         for name in names:
             attribute = getattr(value, name)
             copied = self.copy(attribute)
@@ -234,14 +243,14 @@ class _Copier:
         # Only types of NumPy have `hasobject`. pandas' own types hold no object that can change.
         if not getattr(value.dtype, "hasobject", False):
             return duplicate
-        self._keep(value, duplicate)
+        self._remember_copy(value, duplicate)
         numpy = sys.modules["numpy"]
         if isinstance(duplicate, numpy.ndarray):
             # Without a mask: an assignment to an element would reset it.
             self._copy_elements(numpy.asarray(duplicate))
         elif isinstance(duplicate, numpy.void):  # a row of a structured array
             self._copy_elements(duplicate)
-        elif hasattr(value, "index"):
+        elif hasattr(value, "index"):  # a Series of pandas
             items = value.tolist()
             if _are_constants(items):
                 return duplicate
@@ -257,14 +266,14 @@ class _Copier:
         dtype = elements.dtype
         if not dtype.hasobject:
             return
-        if dtype.names is not None and elements.ndim == 0:
+        if dtype.names is not None and elements.ndim == 0:  # a row of a structured array
             for name in dtype.names:
                 field = elements[name]
                 if hasattr(field, "dtype") and field.dtype.hasobject and field.ndim:
                     self._copy_elements(field)
                 elif dtype[name].hasobject:
                     elements[name] = self.copy(field)
-        elif dtype.names is not None:
+        elif dtype.names is not None:  # a structured array
             for name in dtype.names:
                 self._copy_elements(elements[name])
         elif elements.ndim > 1:
@@ -280,20 +289,22 @@ class _Copier:
                     flat[index] = copied
 
 
-def _copy_of_view(view: memoryview) -> memoryview:
+def _copy_view(view: memoryview) -> memoryview:
     """Return a view of the same elements in memory of its own."""
     data: Any = memoryview(view.tobytes())
-    form = view.format
-    letter = form.lstrip("@=<>!")
-    native = "<" if sys.byteorder == "little" else ">"
+    item_format = view.format
+    item_code = item_format.lstrip("@=<>!")
+    native_order = "<" if sys.byteorder == "little" else ">"
     # `cast` takes only formats of the machine's own order and sizes, which have one letter.
-    if form[:1] in ("=", native) and struct.calcsize(form) == struct.calcsize(letter):
-        form = letter
+    if item_format[:1] in ("=", native_order) and struct.calcsize(item_format) == struct.calcsize(
+        item_code
+    ):
+        item_format = item_code
     try:
         if view.ndim == 1:
-            return data.cast(form)  # type: ignore[no-any-return]
-        return data.cast(form, view.shape)  # type: ignore[no-any-return]
-    except (TypeError, ValueError):
+            return data.cast(item_format)  # type: ignore[no-any-return]
+        return data.cast(item_format, view.shape)  # type: ignore[no-any-return]
+    except (TypeError, ValueError):  # `cast` does not know the format, but NumPy may
         numpy = sys.modules.get("numpy")
         return memoryview(numpy.array(view)) if numpy is not None else view
 

@@ -367,23 +367,23 @@ def bind_params(
         description = f"{len(values)} parameter{'s' * (len(values) != 1)}"
     template = query
     if any(isinstance(value, tuple) for value in _values_of(params)):
-        template, values = _with_parentheses(query, params, values, encode)
+        template, values = _put_tuples_in_parentheses(query, params, values, encode)
     try:
         return InterpolatedText.of(template, values, query)
     except (TypeError, ValueError, KeyError) as error:
         # Explain the usual mistakes in the message.
-        missing = isinstance(error, KeyError)
-        reason = f"no parameter is named {error}" if missing else str(error)
-        text = query.replace("%%", "")
-        if re.search(r"%(?![(s%])", text):
+        is_missing_name = isinstance(error, KeyError)
+        reason = f"no parameter is named {error}" if is_missing_name else str(error)
+        query_without_percent_signs = query.replace("%%", "")
+        if re.search(r"%(?![(s%])", query_without_percent_signs):
             reason += "; a literal % is written %%"
-        elif isinstance(params, Mapping) and "%s" in text:
+        elif isinstance(params, Mapping) and "%s" in query_without_percent_signs:
             reason += "; %s is for a sequence, write %(name)s"
-        elif not isinstance(params, Mapping) and "%(" in text:
+        elif not isinstance(params, Mapping) and "%(" in query_without_percent_signs:
             reason += "; %(name)s is for a mapping, write %s"
-        elif "%s" not in text and "%(" not in text:
+        elif "%s" not in query_without_percent_signs and "%(" not in query_without_percent_signs:
             reason = "the text has no placeholder: write %s or ?, without quotes"
-        raise (MissingParameter if missing else type(error))(
+        raise (MissingParameter if is_missing_name else type(error))(
             f"the placeholders of {query_head(query)} do not fit the {description} given: {reason}"
         ) from error
 
@@ -395,50 +395,55 @@ def _values_of(params: Any) -> Iterable[object]:
 _PLACEHOLDER = r"%%|(?P<head>\bIN\s*)?%(?:\((?P<name>[^)]*)\))?s"
 
 
-def _with_parentheses(
+def _put_tuples_in_parentheses(
     query: str, params: Any, values: Any, encode: Callable[[object], str]
 ) -> tuple[str, Any]:
     """Return the query string and its literals, with tuples after ``IN`` written in parentheses.
 
     ``IN %s`` needs ``(1, 2)``. In any other position a tuple is written as a list, ``[1, 2]``.
     """
-    named = isinstance(params, Mapping)
-    values = dict(values) if named else list(values)
+    is_by_name = isinstance(params, Mapping)
+    values = dict(values) if is_by_name else list(values)
     position = 0
 
     def replace_placeholder(match: re.Match[str]) -> str:
         nonlocal position
         name, after_in = match["name"], match["head"] is not None
-        # ``%s`` with a mapping, or ``%(name)s`` with a sequence: the caller raises an error for it.
-        if match[0] == "%%" or named is (name is None):
+        # ``%%``; or ``%s`` with a mapping, or ``%(name)s`` with a sequence, for which the caller
+        # raises an error. Leave them as they are.
+        if match[0] == "%%" or is_by_name is (name is None):
             return match[0]
-        key: Any = name if named else position
+        name_or_position: Any = name if is_by_name else position
         position += 1
-        if not after_in or (key not in values if named else key >= len(values)):
+        # No tuple after IN, or no such parameter.
+        if not after_in or (
+            name_or_position not in values if is_by_name else name_or_position >= len(values)
+        ):
             return match[0]
-        value = params[key]
+        value = params[name_or_position]
         if not isinstance(value, tuple):
             return match[0]
-        literal = _in_literal(value, encode)
-        if not named:
-            values[key] = literal
+        literal = _literal_after_in(value, encode)
+        if not is_by_name:
+            values[name_or_position] = literal
             return match[0]
         # Use a new name for this literal: the same parameter may occur elsewhere without ``IN``.
-        values[f"IN {key}"] = literal
+        values[f"IN {name_or_position}"] = literal
         return f"{match['head']}%(IN {name})s"
 
     return re.sub(_PLACEHOLDER, replace_placeholder, query, flags=re.IGNORECASE), (
-        values if named else tuple(values)
+        values if is_by_name else tuple(values)
     )
 
 
-def _in_literal(value: tuple[Any, ...], encode: Callable[[object], str]) -> str:
+def _literal_after_in(value: tuple[Any, ...], encode: Callable[[object], str]) -> str:
     """Return the literal of a tuple after ``IN``, in parentheses."""
     literal = encode(value)
     if not literal.startswith("["):
         return literal  # the application has registered an encoder of its own for tuples
     items = [
-        _in_literal(item, encode) if isinstance(item, tuple) else encode(item) for item in value
+        _literal_after_in(item, encode) if isinstance(item, tuple) else encode(item)
+        for item in value
     ]
     return f"({', '.join(items)})"
 

@@ -29,10 +29,10 @@ _LONGEST_WAIT = 0.25
 # The events count as complete if they have stayed the same for this many seconds:
 _SETTLED = 0.0  # if the coordinator's events reach to the end of the request
 _UNSETTLED = 0.1  # if they do not
-_EMPTY = 0.5  # if there are no events
+_NO_EVENTS = 0.5  # if there are no events
 # The coordinator's events reach to the end if the last one is after this share of the duration.
-_END = 0.8
-_LEAST_TIMEOUT = 0.1  # minimum timeout of each read in seconds, even close to the deadline
+_END_SHARE = 0.8
+_MIN_TIMEOUT = 0.1  # minimum timeout of each read in seconds, even close to the deadline
 _SESSION_COLUMNS = "duration, request, started_at, coordinator, parameters, client"
 _EVENT_COLUMNS = "activity, event_id, source, source_elapsed, thread"
 
@@ -135,25 +135,25 @@ class QueryTrace:
 
         async def read(table: str, columns: str) -> Rows:
             rows: Rows = (
-                await self._read(execute, table, columns, level, deadline, clock)
+                await self._read_table(execute, table, columns, level, deadline, clock)
             ).all_tuples()
             return rows
 
-        wait = _FIRST_WAIT
+        interval = _FIRST_WAIT
         try:
             # Read the session's row until it is complete.
             while True:
                 rows = await read("sessions", _SESSION_COLUMNS)
-                is_last = deadline is not None and clock() + wait > deadline
-                if self._take_session(rows, wait_for_complete, is_last):
+                is_last = deadline is not None and clock() + interval > deadline
+                if self._set_session(rows, wait_for_complete, is_last):
                     break
                 if is_last:
                     raise TraceUnavailable(
                         f"trace {self.trace_id} was not complete within {max_wait} seconds"
                     )
                 # Double the interval, so that a slow coordinator is not queried all the time.
-                await sleep(wait)
-                wait *= 2
+                await sleep(interval)
+                interval *= 2
             # Then read the events.
             rows = await read("events", _EVENT_COLUMNS)
             if wait_for_complete:
@@ -181,30 +181,37 @@ class QueryTrace:
         The servers write each event by itself, and write nowhere how many there are. So the events
         count as complete if they stay the same for some time (`_time_to_settle`).
         """
-        wait = _FIRST_WAIT
-        unchanged = 0.0
-        while deadline is None or clock() + wait <= deadline:
-            await sleep(wait)
+        interval = _FIRST_WAIT
+        unchanged_for = 0.0
+        while deadline is None or clock() + interval <= deadline:
+            await sleep(interval)
             latest = await read()
             # -1 is less than any time to settle: new events have just arrived.
-            unchanged = unchanged + wait if len(latest) == len(rows) else -1.0
+            unchanged_for = unchanged_for + interval if len(latest) == len(rows) else -1.0
             rows = latest
-            if unchanged > self._time_to_settle(rows):
+            if unchanged_for > self._time_to_settle(rows):
                 break
-            unchanged = max(unchanged, 0.0)
-            wait = min(wait * 2, _LONGEST_WAIT)
+            unchanged_for = max(unchanged_for, 0.0)
+            interval = min(interval * 2, _LONGEST_WAIT)
         return rows
 
     def _time_to_settle(self, rows: Rows) -> float:
         """Return for how many seconds the events must stay the same to count as complete."""
         if not rows:
-            return _EMPTY
-        # The microseconds at which the coordinator's events happened (see `_EVENT_COLUMNS`).
-        elapsed = [row[3] for row in rows if row[2] == self.coordinator and row[3] is not None]
+            return _NO_EVENTS
+        # The microseconds at which the coordinator's events happened: the columns 2 and 3 of
+        # `_EVENT_COLUMNS` are source and source_elapsed.
+        coordinator_times = [
+            row[3] for row in rows if row[2] == self.coordinator and row[3] is not None
+        ]
         duration = self.duration / _MICROSECOND if self.duration is not None else 0.0
-        return _SETTLED if elapsed and max(elapsed) >= _END * duration else _UNSETTLED
+        return (
+            _SETTLED
+            if coordinator_times and max(coordinator_times) >= _END_SHARE * duration
+            else _UNSETTLED
+        )
 
-    async def _read(
+    async def _read_table(
         self,
         execute: _Execute,
         table: str,
@@ -221,20 +228,21 @@ class QueryTrace:
         # A profile may trace all requests: reading a trace must not create another trace.
         options: dict[str, Any] = {"trace": False}
         if deadline is not None:
-            options["timeout"] = max(deadline - clock(), _LEAST_TIMEOUT)
+            options["timeout"] = max(deadline - clock(), _MIN_TIMEOUT)
         return await execute(statement, (self.trace_id,), **options)
 
-    def _take_session(self, rows: Rows, wait_for_complete: bool, is_last: bool) -> bool:
+    def _set_session(self, rows: Rows, wait_for_complete: bool, is_last: bool) -> bool:
         """Set the attributes from the row of system_traces.sessions; False if it is not complete.
 
         :param is_last: True if there is no time to read the row again: a row that has only a
             duration will then do.
         """
-        # The coordinator writes the duration last: without it, events may still be missing.
+        # Without a duration (the first column), events may still be missing: the coordinator writes
+        # it last.
         if not rows or (wait_for_complete and rows[0][0] is None):
             return False
-        # The coordinator writes the rest of the row (started_at) by itself, and the replica may get
-        # that later than the duration.
+        # Without started_at (the third column), the rest of the row is missing: the coordinator
+        # writes it by itself, and the replica may get it later than the duration.
         if wait_for_complete and rows[0][2] is None and not is_last:
             return False
         (

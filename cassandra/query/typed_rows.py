@@ -40,7 +40,9 @@ _Args = tuple[Any, ...]
 _SHOWN_MEMBERS = 10  # maximum number of enum members in an error message
 MOST_MAKERS = 64  # maximum number of row makers, one per column list, that are cached for a class
 
-_ATTRIBUTE = "__rows_of_cassandra__"  # the attribute of an application's class with its factory
+_FACTORY_ATTRIBUTE = (
+    "__rows_of_cassandra__"  # the attribute of an application's class with its factory
+)
 _factories: dict[type[Any], TypedRows] = {}  # for classes on which no attribute can be set
 
 
@@ -67,13 +69,13 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
     """
     # The factory is an attribute of the class, so that both are garbage-collected together. Read it
     # from the class's own dict: an inherited factory would make instances of the base class.
-    factory: TypedRows | None = getattr(row_type, "__dict__", {}).get(_ATTRIBUTE)
+    factory: TypedRows | None = getattr(row_type, "__dict__", {}).get(_FACTORY_ATTRIBUTE)
     if factory is None:
         factory = _factories.get(row_type) if isinstance(row_type, type) else None
     if factory is None:
         factory = TypedRows(row_type)
         try:
-            setattr(row_type, _ATTRIBUTE, factory)
+            setattr(row_type, _FACTORY_ATTRIBUTE, factory)
         except (AttributeError, TypeError):
             # Strong references would keep classes made at run time alive, so their number is
             # bounded.
@@ -86,7 +88,7 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
 class _Misfit(ValueError):
     """A value does not fit its annotation.
 
-    `_converting` adds the column to the message, and `TypedRows.rows_of` adds the row.
+    `_row_converter` adds the column to the message, and `TypedRows.rows_of` adds the row.
     """
 
 
@@ -109,16 +111,17 @@ class TypedRows:
             of an enum has. The message names row and column.
         """
         key = metadata.columns_key
-        maker = self._makers.get(key)
-        if maker is None:
-            maker = self._maker_of([(column.name, column.type) for column in metadata.columns])
-            maker = self._makers.keep(
-                key, maker, 2000 + 500 * len(metadata.columns) + 3 * text_size(key)
+        make_rows = self._makers.get(key)
+        if make_rows is None:
+            make_rows = self._maker_of([(column.name, column.type) for column in metadata.columns])
+            # An estimate of the bytes that the function takes.
+            make_rows = self._makers.keep(
+                key, make_rows, 2000 + 500 * len(metadata.columns) + 3 * text_size(key)
             )
         # The iterator's position tells which row failed. Counting rows would cost time for each.
         iterator = iter(rows)
         try:
-            return maker(iterator)
+            return make_rows(iterator)
         except _Misfit as error:
             row = len(rows) - 1 - operator.length_hint(iterator)
             raise ValueError(f"row {row}, {error}") from error.__cause__
@@ -128,13 +131,13 @@ class TypedRows:
         return self._maker_of([(name, None) for name in names])(rows)
 
     def _maker_of(self, columns: Sequence[tuple[str, Any]]) -> Callable[[Iterable[Any]], list[Any]]:
-        return _row_maker(self.row_type, self._kind, self._fields, columns)
+        return _make_row_maker(self.row_type, self._kind, self._fields, columns)
 
     def __repr__(self) -> str:
         return f"<TypedRows of {self.row_type.__qualname__}>"
 
 
-def _row_maker(
+def _make_row_maker(
     row_type: type[Any],
     kind: Kind,
     fields: Sequence[Field],
@@ -148,69 +151,69 @@ def _row_maker(
     :param noun: what messages about values call a column.
     :raises TypeError: if the columns and the fields of the class do not fit each other.
     """
-    name_of_class = row_type.__qualname__
-    by_name = {field.name: field for field in fields}
+    class_name = row_type.__qualname__
+    fields_by_name = {field.name: field for field in fields}
     names = [name for name, _ in columns]
     # Match the columns with the fields by name.
     for name in names:
-        if name not in by_name:
-            field_names = ", ".join(by_name) or "none"
+        if name not in fields_by_name:
+            field_names = ", ".join(fields_by_name) or "none"
             advice = ""
             if name == "[applied]":
                 advice = "; write no row_type for a conditional statement, and use was_applied"
             raise TypeError(
-                f'column "{name}" has no field in {name_of_class}, whose fields are '
+                f'column "{name}" has no field in {class_name}, whose fields are '
                 f"{field_names}{advice}"
             )
         if names.count(name) > 1:
-            raise TypeError(f'two columns are named "{name}": {name_of_class} can take one')
-    missing = [field.name for field in fields if field.required and field.name not in names]
-    if missing:
+            raise TypeError(f'two columns are named "{name}": {class_name} can take one')
+    missing_names = [field.name for field in fields if field.required and field.name not in names]
+    if missing_names:
         raise TypeError(
-            f"the result has no column for {', '.join(map(repr, missing))} of {name_of_class}; "
+            f"the result has no column for {', '.join(map(repr, missing_names))} of {class_name}; "
             f"it has {', '.join(names)}"
         )
     # Find the columns whose values have to be converted.
-    converts: list[tuple[int, Convert, str]] = []
+    conversions: list[tuple[int, Convert, str]] = []
     for index, (name, cql_type) in enumerate(columns):
         if cql_type is None:
             continue
         try:
-            convert = _fit(
+            convert = _conversion_for(
                 cql_type,
-                by_name[name].annotation,
+                fields_by_name[name].annotation,
                 f'column "{name}"',
-                f"field {name!r} of {name_of_class}",
+                f"field {name!r} of {class_name}",
             )
         except TypeError:
             if kind.maker is not _model_maker:
                 raise
             continue  # the validators of a pydantic model convert or refuse the value
         if convert is not None:
-            converts.append((index, convert, f'{noun} "{name}"'))
-    make = kind.maker(row_type, fields, names)
-    if not converts:
-        return make
-    return lambda rows: make(map(_converting(converts), rows))
+            conversions.append((index, convert, f'{noun} "{name}"'))
+    make_rows = kind.maker(row_type, fields, names)
+    if not conversions:
+        return make_rows
+    return lambda rows: make_rows(map(_row_converter(conversions), rows))
 
 
-def _converting(
-    converts: Sequence[tuple[int, Convert, str]],
+def _row_converter(
+    conversions: Sequence[tuple[int, Convert, str]],
 ) -> Callable[[Sequence[Any]], list[Any]]:
     """Return a function that converts the values of one row.
 
-    :param converts: (position, conversion, description for messages) of the columns to convert.
+    :param conversions: (position, conversion, description for messages) of the columns to convert.
     """
 
     def convert_row(row: Sequence[Any]) -> list[Any]:
         values = list(row)
-        done = 0  # how many conversions have succeeded: the next one is the one that fails
+        done_count = 0  # how many conversions have succeeded: the next one is the one that fails
         try:
-            for index, convert, _ in converts:
+            for index, convert, _ in conversions:
                 values[index] = convert(values[index])
-                done += 1
+                done_count += 1
         except _Misfit as error:
-            raise _Misfit(f"{converts[done][2]}: {error}") from error.__cause__
+            raise _Misfit(f"{conversions[done_count][2]}: {error}") from error.__cause__
         return values
 
     return convert_row
@@ -231,14 +234,14 @@ class Kind(NamedTuple):
     maker: Callable[[Any, Sequence[Field], Sequence[str]], Callable[[Iterable[Any]], list[Any]]]
 
 
-def _hints(cls: type[Any]) -> dict[str, Any]:
+def _annotations_of(cls: type[Any]) -> dict[str, Any]:
     """Return the annotations of a class by name, with strings resolved to types.
 
     :raises TypeError: if an annotation names a type that does not exist.
     """
     try:
         if dataclasses.is_dataclass(cls):
-            return _hints_of_fields(cls)
+            return _annotations_of_fields(cls)
         return typing.get_type_hints(cls)
     except NameError as error:
         raise TypeError(
@@ -246,13 +249,14 @@ def _hints(cls: type[Any]) -> dict[str, Any]:
         ) from error
 
 
-def _hints_of_fields(cls: type[Any]) -> dict[str, Any]:
+def _annotations_of_fields(cls: type[Any]) -> dict[str, Any]:
     """Return the annotations of a dataclass's fields, without those of its `InitVar` parameters.
 
     On Python 3.10, `typing.get_type_hints` refuses an `InitVar` that is annotated as a string.
     """
     fields = {field.name for field in dataclasses.fields(cls)}
     hints: dict[str, Any] = {}
+    # From the furthest base class on, because a class may redefine fields of its bases.
     for base in reversed(cls.__mro__):
         # Resolve them in a new class of the same module that has only the fields' annotations.
         annotations = {
@@ -269,7 +273,7 @@ def _hints_of_fields(cls: type[Any]) -> dict[str, Any]:
     return hints
 
 
-def _by_call(
+def _maker_by_call(
     cls: type[Any], fields: Sequence[Field], names: Sequence[str]
 ) -> Callable[[Iterable[Any]], list[Any]]:
     """Return a row maker that calls the class with the values of each row.
@@ -277,17 +281,17 @@ def _by_call(
     It passes them by position if the columns are the first parameters of the class, in any order.
     Otherwise it passes them by name.
     """
-    leading = _positional(cls)[: len(names)]
+    leading_parameters = _positional_parameters(cls)[: len(names)]
     # `starmap` calls the class from C, without a Python frame for each row.
-    if list(names) == leading:
+    if list(names) == leading_parameters:
         return lambda rows: list(itertools.starmap(cls, rows))
-    if sorted(names) == sorted(leading):
-        order = [names.index(name) for name in leading]
+    if sorted(names) == sorted(leading_parameters):
+        order = [names.index(name) for name in leading_parameters]
         return lambda rows: [cls(*[row[index] for index in order]) for row in rows]
     return lambda rows: [cls(**dict(zip(names, row, strict=True))) for row in rows]
 
 
-def _positional(cls: type[Any]) -> list[str]:
+def _positional_parameters(cls: type[Any]) -> list[str]:
     """Return the parameters of `cls` that may be passed by position, in order."""
     try:
         parameters = inspect.signature(cls).parameters.values()
@@ -302,8 +306,8 @@ def _positional(cls: type[Any]) -> list[str]:
 
 def _dataclass_fields(cls: type[Any]) -> list[Field]:
     """Return the parameters of the dataclass's __init__, in order."""
-    hints = _hints(cls)
-    nothing = dataclasses.MISSING
+    hints = _annotations_of(cls)
+    no_default = dataclasses.MISSING
     # `dataclasses.fields` leaves out InitVar parameters, which __init__ takes too.
     fields = [
         field
@@ -314,7 +318,7 @@ def _dataclass_fields(cls: type[Any]) -> list[Field]:
         Field(
             field.name,
             hints.get(field.name, Any),
-            field.default is nothing and field.default_factory is nothing,
+            field.default is no_default and field.default_factory is no_default,
         )
         for field in fields
     ]
@@ -325,14 +329,17 @@ def _is_class_var(hint: object) -> bool:
 
 
 def _named_tuple_fields(cls: type[Any]) -> list[Field]:
-    hints = _hints(cls)
+    hints = _annotations_of(cls)
     return [
         Field(name, hints.get(name, Any), name not in cls._field_defaults) for name in cls._fields
     ]
 
 
 def _typed_dict_fields(cls: type[Any]) -> list[Field]:
-    return [Field(name, hint, name in cls.__required_keys__) for name, hint in _hints(cls).items()]
+    return [
+        Field(name, hint, name in cls.__required_keys__)
+        for name, hint in _annotations_of(cls).items()
+    ]
 
 
 def _dict_maker(
@@ -343,7 +350,7 @@ def _dict_maker(
 
 def _attrs_fields(cls: type[Any]) -> list[Field]:
     """Return the parameters of the attrs class's __init__, in order."""
-    hints = _hints(cls)
+    hints = _annotations_of(cls)
     return [
         Field(
             getattr(field, "alias", None) or field.name.lstrip("_"),
@@ -383,15 +390,15 @@ def _model_maker(
 
 
 _KINDS = (
-    Kind(dataclasses.is_dataclass, _dataclass_fields, _by_call),
+    Kind(dataclasses.is_dataclass, _dataclass_fields, _maker_by_call),
     Kind(
         lambda cls: issubclass(cls, tuple) and hasattr(cls, "_fields"),
         _named_tuple_fields,
-        _by_call,
+        _maker_by_call,
     ),
     Kind(typing.is_typeddict, _typed_dict_fields, _dict_maker),
-    Kind(lambda cls: hasattr(cls, "__attrs_attrs__"), _attrs_fields, _by_call),
-    Kind(lambda cls: hasattr(cls, "__struct_fields__"), _struct_fields, _by_call),
+    Kind(lambda cls: hasattr(cls, "__attrs_attrs__"), _attrs_fields, _maker_by_call),
+    Kind(lambda cls: hasattr(cls, "__struct_fields__"), _struct_fields, _maker_by_call),
     Kind(
         lambda cls: hasattr(cls, "model_validate") and hasattr(cls, "model_fields"),
         _model_fields,
@@ -453,7 +460,9 @@ def _mismatch(cql_type: CqlType, annotation: object, column: str, field: str) ->
     )
 
 
-def _fit(cql_type: CqlType, annotation: object, column: str, field: str) -> Convert | None:
+def _conversion_for(
+    cql_type: CqlType, annotation: object, column: str, field: str
+) -> Convert | None:
     """Return the conversion from `cql_type` to `annotation`; None if values fit as they are.
 
     :param column: what messages call the column.
@@ -463,19 +472,19 @@ def _fit(cql_type: CqlType, annotation: object, column: str, field: str) -> Conv
     # The type has a converter of the application. What the converter returns is used as it is.
     if "native_type" in getattr(cql_type, "__dict__", ()):
         return None
-    annotation, optional = _unwrapped(annotation)
+    annotation, allows_none = _unwrap_annotation(annotation)
     if annotation in (Any, object) or isinstance(annotation, typing.TypeVar):
         return None
     if typing.get_origin(annotation) in _UNIONS:
-        return _fit_any(cql_type, typing.get_args(annotation), column, field)
-    convert = _fit_one(cql_type, annotation, column, field)
+        return _conversion_for_union(cql_type, typing.get_args(annotation), column, field)
+    convert = _conversion_for_one(cql_type, annotation, column, field)
     if convert is None:
         return None
-    empty = _EMPTY.get(_bare(cql_type).typename) if not optional else None
-    if empty is not None:
+    make_empty = _EMPTY.get(_bare(cql_type).typename) if not allows_none else None
+    if make_empty is not None:
         # Servers store an empty collection as null. If the annotation does not allow None, make an
         # empty collection again.
-        return lambda value: convert(value if value is not None else empty())
+        return lambda value: convert(value if value is not None else make_empty())
     return lambda value: None if value is None else convert(value)
 
 
@@ -489,23 +498,23 @@ def _bare(cql_type: CqlType) -> CqlType:
     return cql_type
 
 
-def _unwrapped(annotation: Any) -> tuple[Any, bool]:
+def _unwrap_annotation(annotation: Any) -> tuple[Any, bool]:
     """Return the annotation without its wrappers, and whether it allows None.
 
     ``Annotated[int | None, ...]`` gives ``(int, True)``. The wrappers are Annotated, NewType,
     Required, NotRequired, InitVar, type aliases and the None of a union.
     """
-    optional = False
+    allows_none = False
     while True:
         origin = typing.get_origin(annotation)
         if origin in _UNIONS:
-            others = [
+            members = [
                 argument for argument in typing.get_args(annotation) if argument is not type(None)
             ]
-            optional = optional or len(others) < len(typing.get_args(annotation))
-            if len(others) != 1:
-                return typing.Union[tuple(others)], optional  # noqa: UP007
-            annotation = others[0]
+            allows_none = allows_none or len(members) < len(typing.get_args(annotation))
+            if len(members) != 1:
+                return typing.Union[tuple(members)], allows_none  # noqa: UP007
+            annotation = members[0]
         elif origin is typing.Annotated or str(origin) in (
             "typing.Required",
             "typing.NotRequired",
@@ -520,38 +529,40 @@ def _unwrapped(annotation: Any) -> tuple[Any, bool]:
         elif type(annotation).__name__ == "TypeAliasType":
             annotation = annotation.__value__
         else:
-            return annotation, optional
+            return annotation, allows_none
 
 
-def _fit_any(cql_type: CqlType, members: Sequence[Any], column: str, field: str) -> Convert | None:
+def _conversion_for_union(
+    cql_type: CqlType, members: Sequence[Any], column: str, field: str
+) -> Convert | None:
     """Return the conversion to a union: each value becomes the first member that it fits."""
-    converts: list[Convert] = []
+    conversions: list[Convert] = []
     last_error: TypeError | None = None
     for member in members:
         try:
-            convert = _fit(cql_type, member, column, field)
+            convert = _conversion_for(cql_type, member, column, field)
         except TypeError as error:
             last_error = error
             continue
-        # Every value fits this member as it is, so further members are never tried. If it is the
-        # first one, the union needs no conversion at all.
         if convert is None:
-            converts += [_unchanged] if converts else ()
+            # Every value fits this member as it is, so further members are never tried. If it is
+            # the first one, the union needs no conversion at all.
+            conversions += [_unchanged] if conversions else ()
             break
-        converts.append(convert)
-    else:
-        if not converts:
+        conversions.append(convert)
+    else:  # no member takes every value as it is
+        if not conversions:
             union: object = typing.Union[tuple(members)]  # noqa: UP007
             raise _mismatch(cql_type, union, column, field) from last_error
-    if len(converts) > 1:
-        return partial(_convert_to_first, converts)
-    return converts[0] if converts else None
+    if len(conversions) > 1:
+        return partial(_convert_to_first, conversions)
+    return conversions[0] if conversions else None
 
 
-def _convert_to_first(converts: Sequence[Convert], value: object) -> Any:
+def _convert_to_first(conversions: Sequence[Convert], value: object) -> Any:
     """Convert a value to the first member of a union that accepts it."""
     errors: list[Exception] = []
-    for convert in converts:
+    for convert in conversions:
         try:
             return convert(value)
         except (TypeError, ValueError) as error:
@@ -559,36 +570,38 @@ def _convert_to_first(converts: Sequence[Convert], value: object) -> Any:
     raise _Misfit("; ".join(map(str, errors))) from errors[-1]
 
 
-def _fit_one(cql_type: CqlType, annotation: object, column: str, field: str) -> Convert | None:
+def _conversion_for_one(
+    cql_type: CqlType, annotation: object, column: str, field: str
+) -> Convert | None:
     """Return the conversion to an annotation that is not a union; None if values fit as they are.
 
-    The conversion does not get None: `_fit` handles null.
+    The conversion does not get None: `_conversion_for` handles null.
     """
     if hasattr(cql_type, "mapped_class"):  # a user-defined type, which may have any name
-        return _fit_udt(cql_type, annotation, column, field)
+        return _conversion_of_udt(cql_type, annotation, column, field)
     name = cql_type.typename
     if name in ("frozen", "reversed"):
-        return _fit_one(_bare(cql_type), annotation, column, field)
+        return _conversion_for_one(_bare(cql_type), annotation, column, field)
     origin = typing.get_origin(annotation) or annotation
     arguments = typing.get_args(annotation)
     if origin is typing.Literal:
         return (
             None
             if all(isinstance(argument, _SCALARS.get(name, ())) for argument in arguments)
-            else _refuse(cql_type, annotation, column, field)
+            else _raise_mismatch(cql_type, annotation, column, field)
         )
-    handler = _HANDLERS.get(name)
-    if handler is not None:
-        return handler(cql_type, annotation, origin, arguments, column, field)
+    conversion_of_container = _CONTAINER_CONVERSIONS.get(name)
+    if conversion_of_container is not None:
+        return conversion_of_container(cql_type, annotation, origin, arguments, column, field)
     if (name, annotation) in _CONVERSIONS:
         return partial(_convert_by, _CONVERSIONS[name, annotation])
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
-        return partial(_member_of, annotation)
+        return partial(_convert_to_member, annotation)
     classes = _SCALARS.get(name)
     if classes is None:
         return None  # a custom type: use what its codec returns
     if not isinstance(annotation, type) or not any(issubclass(cls, annotation) for cls in classes):
-        return _refuse(cql_type, annotation, column, field)
+        return _raise_mismatch(cql_type, annotation, column, field)
     return None
 
 
@@ -600,7 +613,7 @@ def _convert_by(convert: Convert, value: object) -> Any:
         raise _Misfit(str(error)) from error
 
 
-def _member_of(enum_class: type[enum.Enum], value: object) -> enum.Enum:
+def _convert_to_member(enum_class: type[enum.Enum], value: object) -> enum.Enum:
     """Return the member of an enum whose value is `value`."""
     try:
         return enum_class(value)
@@ -614,84 +627,98 @@ def _member_of(enum_class: type[enum.Enum], value: object) -> enum.Enum:
         ) from error
 
 
-def _refuse(cql_type: CqlType, annotation: object, column: str, field: str) -> Convert | None:
+def _raise_mismatch(
+    cql_type: CqlType, annotation: object, column: str, field: str
+) -> Convert | None:
     raise _mismatch(cql_type, annotation, column, field)
 
 
-def _fit_list(
+def _conversion_of_list(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
     """Return the conversion of a list to a list or tuple, with its elements converted."""
     if origin is tuple and (not arguments or arguments[-1:] == (...,)):
-        element = _fit(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
-        return tuple if element is None else partial(_collect, tuple, element)
+        convert_element = (
+            _conversion_for(cql_type.subtypes[0], arguments[0], column, field)
+            if arguments
+            else None
+        )
+        return (
+            tuple if convert_element is None else partial(_convert_elements, tuple, convert_element)
+        )
     if origin not in _LISTS:
-        return _refuse(cql_type, annotation, column, field)
-    element = _fit(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
-    return list if element is None else partial(_collect, list, element)
+        return _raise_mismatch(cql_type, annotation, column, field)
+    convert_element = (
+        _conversion_for(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
+    )
+    return list if convert_element is None else partial(_convert_elements, list, convert_element)
 
 
-def _fit_set(
+def _conversion_of_set(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
     """Return the conversion of a set to a set or frozenset, with its elements converted."""
     if origin not in _SETS:
-        return _refuse(cql_type, annotation, column, field)
+        return _raise_mismatch(cql_type, annotation, column, field)
     make_set: Callable[[Any], Any] = frozenset if origin is frozenset else set
-    element = _fit(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
-    if element is None:
+    convert_element = (
+        _conversion_for(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
+    )
+    if convert_element is None:
         return make_set if origin in (set, frozenset) else _unchanged
-    return partial(_collect, make_set, element)
+    return partial(_convert_elements, make_set, convert_element)
 
 
-def _fit_map(
+def _conversion_of_map(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
     """Return the conversion of a map to a dict, with its keys and values converted."""
     if origin not in _MAPS:
-        return _refuse(cql_type, annotation, column, field)
-    key = value_of = None
+        return _raise_mismatch(cql_type, annotation, column, field)
+    convert_key = convert_value = None
     if len(arguments) == 2:
-        key = _fit(cql_type.subtypes[0], arguments[0], column, field)
-        value_of = _fit(cql_type.subtypes[1], arguments[1], column, field)
-    if key is None and value_of is None:
+        convert_key = _conversion_for(cql_type.subtypes[0], arguments[0], column, field)
+        convert_value = _conversion_for(cql_type.subtypes[1], arguments[1], column, field)
+    if convert_key is None and convert_value is None:
         # The decoder returns another Mapping class for keys that a dict cannot hold. An annotation
         # of dict asks for a dict all the same.
         return dict if origin is dict else _unchanged
-    first, second = key or _unchanged, value_of or _unchanged
-    return lambda items: {first(k): second(v) for k, v in items.items()}
+    key_converter, value_converter = convert_key or _unchanged, convert_value or _unchanged
+    return lambda items: {key_converter(k): value_converter(v) for k, v in items.items()}
 
 
-def _fit_tuple(
+def _conversion_of_tuple(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
     """Return the conversion of a tuple, with each element converted to its own annotation."""
     if origin is not tuple and origin not in _LISTS[1:]:
-        return _refuse(cql_type, annotation, column, field)
+        return _raise_mismatch(cql_type, annotation, column, field)
     subtypes = cql_type.subtypes
     # ``tuple`` and ``tuple[int, ...]`` allow any length.
     if not arguments or arguments[-1] is ...:
         arguments = (arguments[0] if arguments else Any,) * len(subtypes)
     if len(arguments) != len(subtypes):
-        return _refuse(cql_type, annotation, column, field)
-    converts = [
-        _fit(subtype, argument, column, field)
+        return _raise_mismatch(cql_type, annotation, column, field)
+    conversions = [
+        _conversion_for(subtype, argument, column, field)
         for subtype, argument in zip(subtypes, arguments, strict=True)
     ]
-    if not any(converts):
+    if not any(conversions):
         return None
-    each = [convert or _unchanged for convert in converts]
-    return lambda value: tuple(convert(item) for convert, item in zip(each, value, strict=True))
+    item_conversions = [convert or _unchanged for convert in conversions]
+    return lambda value: tuple(
+        convert(item) for convert, item in zip(item_conversions, value, strict=True)
+    )
 
 
-def _fit_vector(
+def _conversion_of_vector(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
     """Return the conversion of a vector; only an annotation of tuple needs one."""
     # The setting `vector_type` decides if vectors are lists or arrays, so accept both as they are.
     if origin is tuple or origin in _LISTS:
         return (
-            _fit_list(cql_type, annotation, origin, arguments, column, field)
+            _conversion_of_list(cql_type, annotation, origin, arguments, column, field)
             if origin is tuple
             else None
         )
@@ -702,10 +729,12 @@ def _fit_vector(
         "array",
     ):
         return None
-    return _refuse(cql_type, annotation, column, field)
+    return _raise_mismatch(cql_type, annotation, column, field)
 
 
-def _fit_udt(cql_type: CqlType, annotation: object, column: str, field: str) -> Convert | None:
+def _conversion_of_udt(
+    cql_type: CqlType, annotation: object, column: str, field: str
+) -> Convert | None:
     """Return the conversion of a user-defined type to a dict, a tuple or an application's class."""
     names = list(cql_type.fieldnames)
     if (
@@ -720,17 +749,17 @@ def _fit_udt(cql_type: CqlType, annotation: object, column: str, field: str) -> 
         return None
     if not _is_row_class(annotation):
         # The decoder returns instances of the class that is registered for the type.
-        registered = getattr(cql_type, "mapped_class", None)
+        registered_class = getattr(cql_type, "mapped_class", None)
         if (
-            registered is not None
+            registered_class is not None
             and isinstance(annotation, type)
-            and issubclass(registered, annotation)
+            and issubclass(registered_class, annotation)
         ):
             return None
-        return _refuse(cql_type, annotation, column, field)
+        return _raise_mismatch(cql_type, annotation, column, field)
     kind = _class_kind(annotation)
     # Compare the type's fields with the class once, and not for each value.
-    maker = _row_maker(
+    make_rows = _make_row_maker(
         annotation,
         kind,
         kind.fields(annotation),
@@ -748,12 +777,14 @@ def _fit_udt(cql_type: CqlType, annotation: object, column: str, field: str) -> 
             values: Any = [value.get(name) for name in names]
         else:
             values = value if isinstance(value, tuple) else [getattr(value, name) for name in names]
-        return maker((values,))[0]
+        return make_rows((values,))[0]
 
     return convert
 
 
-def _collect(collect: Callable[[Any], Any], element: Convert, values: Iterable[Any]) -> Any:
+def _convert_elements(
+    collect: Callable[[Any], Any], element: Convert, values: Iterable[Any]
+) -> Any:
     return collect(map(element, values))
 
 
@@ -761,10 +792,10 @@ def _unchanged(value: _T) -> _T:
     return value
 
 
-_HANDLERS: dict[str, Callable[..., Convert | None]] = {
-    "list": _fit_list,
-    "set": _fit_set,
-    "map": _fit_map,
-    "tuple": _fit_tuple,
-    "vector": _fit_vector,
+_CONTAINER_CONVERSIONS: dict[str, Callable[..., Convert | None]] = {
+    "list": _conversion_of_list,
+    "set": _conversion_of_set,
+    "map": _conversion_of_map,
+    "tuple": _conversion_of_tuple,
+    "vector": _conversion_of_vector,
 }

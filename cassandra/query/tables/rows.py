@@ -93,11 +93,11 @@ def rows_of(rows: object, columns: Columns) -> Iterable[Any]:
         return _array_rows(rows, columns)
     if is_frame(rows):
         reader = values_module().series_values
-        return _by_name(columns, list(rows.columns), rows.__getitem__, reader)
+        return _match_columns(columns, list(rows.columns), rows.__getitem__, reader)
     if is_arrow(rows):
         table = arrow_table(rows)
         reader = values_module().arrow_values
-        return _by_name(columns, table.schema.names, table.column, reader)
+        return _match_columns(columns, table.schema.names, table.column, reader)
     if not isinstance(rows, Iterable):
         raise TypeError(f"rows are a table or an iterable of rows, not {cls.__name__}: {rows!r}")
     return rows
@@ -141,17 +141,17 @@ class TableRows:
         return self._values(self.sources[index], self.columns[index].type)
 
 
-def _by_name(
+def _match_columns(
     columns: Columns,
     names: Sequence[Any],
-    source: Callable[[str], Any],
-    values: Callable[[Any, Any], Iterable[Any]],
+    column_of_name: Callable[[str], Any],
+    read_values: Callable[[Any, Any], Iterable[Any]],
 ) -> TableRows:
     """Match a table's columns with the bind markers by name.
 
     :param names: the names of the table's columns.
-    :param source: returns the column of a name.
-    :param values: returns the values of a column for a CQL type.
+    :param column_of_name: returns the column of a name.
+    :param read_values: returns the values of a column for a CQL type.
     :raises ValueError: if the names are not the same, or two columns have one name.
     """
     marker_names = [column.name for column in columns]
@@ -167,12 +167,12 @@ def _by_name(
             f"the table has the column{'s' * (len(extra) > 1)} {', '.join(map(repr, extra))}, "
             f"but the bind markers are {', '.join(marker_names) or 'none'}"
         )
-    # `source` would return the first column of a repeated name, or both columns.
+    # `column_of_name` would return the first column of a repeated name, or both columns.
     if len(set(names)) < len(names):
         raise ValueError(
             f"two columns of the table have the same name: {', '.join(map(str, names))}"
         )
-    return TableRows(columns, list(map(source, marker_names)), values)
+    return TableRows(columns, list(map(column_of_name, marker_names)), read_values)
 
 
 # -- NumPy -----------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
     if names is not None:
         if array.ndim != 1:
             raise ValueError(f"a structured array of rows has one dimension, not {array.ndim}")
-        return _by_name(columns, names, array.__getitem__, array_values)
+        return _match_columns(columns, names, array.__getitem__, array_values)
     if array.ndim != 2:
         raise ValueError(
             "an array of rows is structured, with one dimension, or has two; "

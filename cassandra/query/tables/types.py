@@ -107,7 +107,8 @@ def whole_number(value: object) -> object:
     """
     try:
         number = decimal.Decimal(value)  # type: ignore[arg-type]
-        # "1e1000000000" is short, but as an int it would fill the memory.
+        # "1e1000000000" is short, but as an int it would fill the memory. So leave numbers with
+        # more digits than the limit and than the string itself as they are.
         is_small = number.is_finite() and number.adjusted() <= max(
             _MOST_DIGITS, len(value) if isinstance(value, str) else 0
         )

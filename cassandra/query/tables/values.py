@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["array_values", "arrow_values", "series_values"]
 
 _FLOATS = frozenset({"float", "double"})
-_WHOLE = frozenset({"tinyint", "smallint", "int", "bigint", "varint", "counter"})
+_INTEGER_TYPES = frozenset({"tinyint", "smallint", "int", "bigint", "varint", "counter"})
 _NAT = -(1 << 63)  # the integer by which NumPy stores NaT, its missing date or duration
 # The length of NumPy's units in nanoseconds. Units that are shorter than a nanosecond are left out:
 # their numbers do not overflow, because converting makes them smaller.
@@ -65,7 +65,7 @@ def without_nan(values: Iterable[Any], name: str) -> list[Any]:
 
     :param name: the name of the CQL type.
     """
-    is_integer_type = name in _WHOLE
+    is_integer_type = name in _INTEGER_TYPES
     return [
         value
         if type(value) is not float
@@ -93,36 +93,37 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
         # arrays too, so their nulls are not lost.
         return list(array)
     cqltype = bare(cqltype)
-    name = cqltype.codec().cql_name
-    letter = array.dtype.kind
+    cql_name = cqltype.codec().cql_name
+    dtype_kind = array.dtype.kind
+    # M: datetime64, m: timedelta64, O: Python objects, f: floats.
     # Convert to numbers, because CQL has dates and times that Python's datetime cannot hold.
-    if letter == "M" and name == "date":
-        return _numbers(array, "datetime64[D]", lambda day: day + DATE_OFFSET)
-    if letter == "M" and name == "timestamp":
-        return _numbers(array, "datetime64[ms]", None)
-    if letter == "m" and name == "time":
-        return _numbers(array, "timedelta64[ns]", None)
-    if letter == "m" and name == "duration":
-        return _numbers(array, "timedelta64[ns]", lambda value: Duration(0, 0, value))
-    if letter == "O":
+    if dtype_kind == "M" and cql_name == "date":
+        return _convert_moments(array, "datetime64[D]", lambda day: day + DATE_OFFSET)
+    if dtype_kind == "M" and cql_name == "timestamp":
+        return _convert_moments(array, "datetime64[ms]", None)
+    if dtype_kind == "m" and cql_name == "time":
+        return _convert_moments(array, "timedelta64[ns]", None)
+    if dtype_kind == "m" and cql_name == "duration":
+        return _convert_moments(array, "timedelta64[ns]", lambda value: Duration(0, 0, value))
+    if dtype_kind == "O":
         return object_values(array.tolist(), cqltype)
     values: list[Any] = array.tolist()
-    return values if letter != "f" or name in _FLOATS else without_nan(values, name)
+    return values if dtype_kind != "f" or cql_name in _FLOATS else without_nan(values, cql_name)
 
 
-def _numbers(array: Array, unit: str, convert: Convert | None) -> list[Any]:
+def _convert_moments(array: Array, unit: str, convert: Convert | None) -> list[Any]:
     """Return an array of dates or durations as numbers of `unit`; None for NaT.
 
     :param convert: applied to each number that is not missing; None to leave the numbers as they
         are.
     """
-    numbers = _in_unit(array, unit)
+    numbers = _convert_unit(array, unit)
     if convert is None:
         return [None if number == _NAT else number for number in numbers]
     return [None if number is None or number == _NAT else convert(number) for number in numbers]
 
 
-def _in_unit(array: Array, unit: str) -> list[int | None]:
+def _convert_unit(array: Array, unit: str) -> list[int | None]:
     """Return an array of dates or durations as numbers of `unit`, also those beyond 64 bits.
 
     Missing values are None if the array is masked, and None or NaT's number otherwise.
@@ -131,28 +132,28 @@ def _in_unit(array: Array, unit: str) -> list[int | None]:
         converted = array.astype(unit)
     except OverflowError:  # raised by NumPy 2.5 and later
         return [
-            None if source is None else _number(value, unit)
+            None if source is None else _convert_scalar(value, unit)
             for source, value in zip(array.astype("int64").tolist(), array, strict=True)
         ]
     # `tolist` makes all Python ints in C; a loop over NumPy scalars is many times slower.
     numbers: list[int | None] = converted.astype("int64").tolist()
-    factor = _factor(array.dtype, unit)
-    if factor <= 1:
+    ratio = _unit_ratio(array.dtype, unit)
+    if ratio <= 1:
         return numbers
     # Older versions multiply without a check for overflow. A product that has overflowed does not
     # convert back to the same value: multiply such values as Python ints.
-    has_changed = converted.astype(array.dtype) != array
-    if not has_changed.any():
+    has_overflowed = converted.astype(array.dtype) != array
+    if not has_overflowed.any():
         return numbers
     return [
-        number if not is_other or source == _NAT else source * factor
-        for number, is_other, source in zip(
-            numbers, has_changed.tolist(), array.astype("int64").tolist(), strict=True
+        number if not is_overflow or source == _NAT else source * ratio
+        for number, is_overflow, source in zip(
+            numbers, has_overflowed.tolist(), array.astype("int64").tolist(), strict=True
         )
     ]
 
 
-def _factor(dtype: Any, unit: str) -> int:
+def _unit_ratio(dtype: Any, unit: str) -> int:
     """Return how many times longer the unit of a NumPy type is than `unit`.
 
     This is 0 or 1 if the unit is not longer. For years and months, which have no fixed length, we
@@ -165,18 +166,18 @@ def _factor(dtype: Any, unit: str) -> int:
     return count * _LENGTHS.get(name, 0) // _LENGTHS[unit.partition("[")[2].rstrip("]")]
 
 
-def _number(value: Any, unit: str) -> int | None:
+def _convert_scalar(value: Any, unit: str) -> int | None:
     """Return a NumPy scalar as a number of `unit`; None for NaT."""
     source = value.astype("int64").item()
     if source == _NAT:
         return None
-    factor = _factor(value.dtype, unit)
+    ratio = _unit_ratio(value.dtype, unit)
     try:
         converted = value.astype(unit)
     except OverflowError:  # raised by NumPy 2.5 and later
-        return int(source * factor)
-    if factor > 1 and converted.astype(value.dtype) != value:
-        return int(source * factor)
+        return int(source * ratio)
+    if ratio > 1 and converted.astype(value.dtype) != value:
+        return int(source * ratio)
     return int(converted.astype("int64").item())
 
 
@@ -187,7 +188,7 @@ def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
     return (
         values
         if str(array.type) not in ("halffloat", "float", "double")
-        else _without_nan_of(values, name)
+        else _without_nan_unless_float(values, name)
     )
 
 
@@ -214,11 +215,11 @@ def series_values(series: Series, cqltype: CqlType) -> list[Any]:
     return (
         object_values(values, cqltype)
         if series.dtype.kind == "O"
-        else _without_nan_of(values, name)
+        else _without_nan_unless_float(values, name)
     )
 
 
-def _without_nan_of(values: list[Any], name: str) -> list[Any]:
+def _without_nan_unless_float(values: list[Any], name: str) -> list[Any]:
     return values if name in _FLOATS else without_nan(values, name)
 
 
@@ -228,7 +229,7 @@ def object_values(values: list[Any], cqltype: CqlType) -> list[Any]:
     name = cqltype.codec().cql_name
     if convert is not None:
         values = [None if value is None else convert(value) for value in values]
-    return _without_nan_of(values, name)
+    return _without_nan_unless_float(values, name)
 
 
 # -- cells -----------------------------------------------------------------------------------------
@@ -248,7 +249,7 @@ def cell_reader(cqltype: CqlType) -> Convert | None:
     )
 
 
-def _or_none(convert: Convert | None) -> Convert:
+def _keep_none(convert: Convert | None) -> Convert:
     """Return a conversion that leaves None as it is and applies `convert` to other values.
 
     If `convert` is None, all values stay as they are.
@@ -261,26 +262,26 @@ def _or_none(convert: Convert | None) -> Convert:
 def _list_cells(cqltype: CqlType) -> Convert:
     """Return a function that converts a cell with a list, a set, a vector or an array."""
     element = element_of(cqltype)
-    each = cell_reader(element)
+    convert_element = cell_reader(element)
     # The letters of the NumPy types (durations, dates, objects, floats) whose values have to be
     # converted. Codecs read any other array in one step, and a float array if the elements are
     # floats.
-    letters = "mMO" if bare(element).codec().cql_name in _FLOATS else "mMOf"
+    converted_kinds = "mMO" if bare(element).codec().cql_name in _FLOATS else "mMOf"
 
     def read(cell: Any) -> object:
-        letter = getattr(getattr(cell, "dtype", None), "kind", "")
-        if letter and letter in letters:
+        dtype_kind = getattr(getattr(cell, "dtype", None), "kind", "")
+        if dtype_kind and dtype_kind in converted_kinds:
             return array_values(cell, element)
-        if each is None or not isinstance(cell, (list, tuple, set, frozenset)):
+        if convert_element is None or not isinstance(cell, (list, tuple, set, frozenset)):
             return cell
-        return [None if item is None else each(item) for item in cell]
+        return [None if item is None else convert_element(item) for item in cell]
 
     return read
 
 
 def _map_cells(cqltype: CqlType) -> Convert:
     """Return a function that converts a cell with a mapping or a list of pairs."""
-    key, item = (_or_none(cell_reader(subtype)) for subtype in cqltype.subtypes)
+    convert_key, convert_item = (_keep_none(cell_reader(subtype)) for subtype in cqltype.subtypes)
     make_map = map_maker(cqltype.subtypes[0])
 
     def read(cell: object) -> object:
@@ -291,28 +292,28 @@ def _map_cells(cqltype: CqlType) -> Convert:
             isinstance(pair, tuple) and len(pair) == 2 for pair in cell
         ):
             return cell
-        return make_map([(key(first), item(other)) for first, other in pairs])
+        return make_map([(convert_key(first), convert_item(other)) for first, other in pairs])
 
     return read
 
 
 def _tuple_cells(cqltype: CqlType) -> Convert:
     """Return a function that converts a cell with a tuple, a list or a mapping."""
-    each = [_or_none(cell_reader(subtype)) for subtype in cqltype.subtypes]
+    converts = [_keep_none(cell_reader(subtype)) for subtype in cqltype.subtypes]
 
     def read(cell: object) -> object:
         items = tuple(cell.values()) if isinstance(cell, Mapping) else cell
-        if not isinstance(items, (tuple, list)) or len(items) > len(each):
+        if not isinstance(items, (tuple, list)) or len(items) > len(converts):
             return cell
-        return tuple(convert(value) for convert, value in zip(each, items, strict=False))
+        return tuple(convert(value) for convert, value in zip(converts, items, strict=False))
 
     return read
 
 
 def _udt_cells(cqltype: CqlType) -> Convert:
     """Return a function that converts a cell with the fields by name or by position."""
-    each = {
-        name: _or_none(cell_reader(subtype))
+    converts_by_name = {
+        name: _keep_none(cell_reader(subtype))
         for name, subtype in zip(cqltype.fieldnames, cqltype.subtypes, strict=True)
     }
     by_position = _tuple_cells(cqltype)
@@ -320,7 +321,10 @@ def _udt_cells(cqltype: CqlType) -> Convert:
     def read(cell: object) -> object:
         if not isinstance(cell, Mapping):
             return by_position(cell) if type(cell) in (tuple, list) else cell
-        return {name: each[name](value) if name in each else value for name, value in cell.items()}
+        return {
+            name: converts_by_name[name](value) if name in converts_by_name else value
+            for name, value in cell.items()
+        }
 
     return read
 
@@ -351,7 +355,7 @@ def moment_of(value: object) -> Any:
     """
     if not hasattr(value, "asm8"):
         return value
-    return _number(value.asm8, "datetime64[ms]")
+    return _convert_scalar(value.asm8, "datetime64[ms]")
 
 
 def day_of(value: Any) -> Any:
@@ -364,7 +368,7 @@ def day_of(value: Any) -> Any:
         return value
     if value != value:  # NaT
         return None
-    day = _number(value.tz_localize(None).asm8, "datetime64[D]")
+    day = _convert_scalar(value.tz_localize(None).asm8, "datetime64[D]")
     return None if day is None else day + DATE_OFFSET
 
 
