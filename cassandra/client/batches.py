@@ -115,6 +115,7 @@ def partitions_of(request_body: AnyBody) -> int:
     keys = set()
     for prepared, values in getattr(request_body, "statements", ()):
         indexes = prepared.routing_key_indexes if prepared is not None else None
+        # Without indexes or values, the partition of this statement is not known.
         if not indexes or not values:
             return 0
         for block in values_of_rows(values):

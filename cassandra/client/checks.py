@@ -76,12 +76,16 @@ def check_pairs(pairs: object) -> None:
     """
     if not isinstance(pairs, (list, tuple)) or not pairs:
         return
-    first = pairs[0]
-    if isinstance(first, (str, bytes)) or not hasattr(first, "__len__") or len(first) != 2:
+    first_item = pairs[0]
+    if (
+        isinstance(first_item, (str, bytes))
+        or not hasattr(first_item, "__len__")
+        or len(first_item) != 2
+    ):
         raise TypeError(
             f"execute_concurrent takes (statement, parameters) pairs, but the first item is "
-            f"{first!r} of type {type(first).__name__}: write (statement, None) for a statement "
-            "without parameters; one statement with many rows is "
+            f"{first_item!r} of type {type(first_item).__name__}: write (statement, None) for a "
+            "statement without parameters; one statement with many rows is "
             "execute_concurrent_with_args(session, statement, rows)"
         )
 
@@ -102,7 +106,8 @@ def check_timeout(timeout: object) -> None:
         raise ValueError(f"timeout must be a number of seconds, but is {timeout!r}")
     if timeout == math.inf:
         raise ValueError("timeout must be finite, but is inf: None is for no limit")
-    if timeout >= 5000:  # most calls pay only for this comparison
+    # So many seconds are probably meant as milliseconds. Most calls pay only for this comparison.
+    if timeout >= 5000:
         warn_of_milliseconds("timeout", timeout)
 
 

@@ -100,7 +100,7 @@ class Cloud:
         """
         service_address = f"{self._service.host}:{self._service.port}"
         try:
-            ids, host, port = _nodes_of(self._get())
+            node_ids, proxy_host, proxy_port = _parse_nodes(self._get_metadata())
         except (OSError, ValueError, OverflowError, RecursionError, HTTPException) as error:
             raise DriverException(
                 f"the metadata service at {service_address} could not be asked: {error}"
@@ -110,18 +110,19 @@ class Cloud:
                 f"the metadata service at {service_address} does not say where the nodes are: "
                 f"{error!r:.200}"
             ) from error
-        if len(ids) > MOST_NODES:
+        if len(node_ids) > MOST_NODES:
             raise DriverException(
-                f"the metadata service at {service_address} names {len(ids)} nodes, more "
+                f"the metadata service at {service_address} names {len(node_ids)} nodes, more "
                 f"than {MOST_NODES}"
             )
-        if not ids:
+        if not node_ids:
             raise DriverException(f"the metadata service at {service_address} names no nodes")
         # Update the proxy first: it may have moved since the last answer.
-        self.factory.use_proxy(host, port)
-        return [self.factory.create_from_sni(node_id) for node_id in ids]
+        self.factory.use_proxy(proxy_host, proxy_port)
+        return [self.factory.create_from_sni(node_id) for node_id in node_ids]
 
-    def _get(self) -> Any:
+    def _get_metadata(self) -> Any:
+        """Return the metadata service's answer, parsed from JSON."""
         deadline = time.monotonic() + self._timeout
         connection = _TimedConnection(self._service, self.context, deadline)
         try:
@@ -130,7 +131,7 @@ class Cloud:
             with connection.getresponse() as answer:
                 if answer.status != 200:
                     raise ValueError(f"it answers {answer.status} {answer.reason:.100}")
-                return json.loads(_body_of(answer))
+                return json.loads(_read_body(answer))
         except HTTPException as error:
             raise ValueError(f"its answer cannot be read: {error!r:.200}") from error
         finally:
@@ -153,21 +154,23 @@ class _TimedConnection(HTTPSConnection):
         self._tls = context
 
     def connect(self) -> None:
-        sock = self._connected()
+        """Open the TLS connection; `http.client` calls this before it sends a request."""
+        sock = self._open_socket()
         try:
-            sock.settimeout(_left(self._deadline))  # applies to the whole handshake
+            sock.settimeout(_time_left(self._deadline))  # applies to the whole handshake
             encrypted = self._tls.wrap_socket(sock, server_hostname=self.host)
         except BaseException:
             sock.close()
             raise
         self.sock = _TimedSocket(encrypted, self._deadline)
 
-    def _connected(self) -> socket.socket:
+    def _open_socket(self) -> socket.socket:
+        """Connect to the first address of the host that accepts; else raise the last error."""
         address_infos = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         for family, socket_type, protocol, _, address in address_infos:
             sock = socket.socket(family, socket_type, protocol)
             try:
-                sock.settimeout(_left(self._deadline))
+                sock.settimeout(_time_left(self._deadline))
                 sock.connect(address)
                 return sock
             except OSError as error:
@@ -184,7 +187,7 @@ class _TimedSocket:
         self._deadline = deadline
 
     def sendall(self, data: bytes) -> None:
-        self._sock.settimeout(_left(self._deadline))  # `sendall` applies it to the whole data
+        self._sock.settimeout(_time_left(self._deadline))  # `sendall` applies it to the whole data
         self._sock.sendall(data)
 
     def makefile(self, mode: str) -> IO[bytes]:
@@ -207,7 +210,7 @@ class _TimedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        self._sock.settimeout(_left(self._deadline))
+        self._sock.settimeout(_time_left(self._deadline))
         return self._file.readinto(buffer) or 0
 
     def close(self) -> None:
@@ -215,7 +218,7 @@ class _TimedReader(io.RawIOBase):
         super().close()
 
 
-def _left(deadline: float) -> float:
+def _time_left(deadline: float) -> float:
     """Return the seconds until `deadline`; raise TimeoutError if it has passed."""
     remaining = deadline - time.monotonic()
     if remaining <= 0:
@@ -223,7 +226,7 @@ def _left(deadline: float) -> float:
     return remaining
 
 
-def _body_of(answer: HTTPResponse) -> bytes:
+def _read_body(answer: HTTPResponse) -> bytes:
     """Read an answer of at most `MOST_BYTES`."""
     body = bytearray()
     while part := answer.read1(MOST_BYTES + 1 - len(body)):
@@ -233,7 +236,7 @@ def _body_of(answer: HTTPResponse) -> bytes:
     return bytes(body)
 
 
-def _nodes_of(answer: Any) -> tuple[list[str], str, int]:
+def _parse_nodes(answer: Any) -> tuple[list[str], str, int]:
     """Return (ids of nodes, the proxy's host, its port).
 
     :raises ValueError: for an invalid id, host or port. An answer with another structure raises
@@ -244,9 +247,10 @@ def _nodes_of(answer: Any) -> tuple[list[str], str, int]:
         contact_info["contact_points"],
         contact_info["sni_proxy_address"].rpartition(":"),
     )
-    host = host[1:-1] if host[:1] == "[" else host
+    host = host[1:-1] if host[:1] == "[" else host  # an IPv6 address is in brackets
     if not isinstance(ids, list):
         raise TypeError(f"contact_points is a {type(ids).__name__}")
+    # `port[:6]`: int() of a huge number of digits would be slow.
     if not _HOST.fullmatch(host) or not port.isdecimal() or not 0 < int(port[:6]) < 65536:
         raise ValueError(f"the proxy's address is {contact_info['sni_proxy_address']!r:.100}")
     for node_id in ids[: MOST_NODES + 1]:
@@ -314,21 +318,22 @@ def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
     is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
     if not is_number or not 0 < timeout <= threading.TIMEOUT_MAX:
         raise ValueError(f"cloud's connect_timeout must be seconds above 0, but is {timeout!r}")
-    return _read(bundle, context, timeout)
+    return _read_bundle(bundle, context, timeout)
 
 
-def _read(bundle: Bundle, context: ssl.SSLContext | None, timeout: float) -> Cloud:
+def _read_bundle(bundle: Bundle, context: ssl.SSLContext | None, timeout: float) -> Cloud:
     try:
         with zipfile.ZipFile(bundle) as files:
             # The file may contain a password. Wrap it in a `Secret`, because tracebacks may show
             # local variables.
-            service = _service_of(Secret(_member(files, "config.json")))
-            return Cloud(service, context or _context_of(files), timeout)
+            service = _service_of(Secret(_read_member(files, "config.json")))
+            return Cloud(service, context or _make_context(files), timeout)
     except zipfile.BadZipFile as error:
         problem = f"is not a zip file: {error}"
     except _DAMAGE as error:
         problem = f"cannot be used: {error or type(error).__name__}"
     except OSError as error:
+        # zipfile seeks to a negative offset if the zip directory is damaged.
         if error.errno != errno.EINVAL:
             raise
         problem = "is damaged: it tells of a place before its beginning"
@@ -337,7 +342,7 @@ def _read(bundle: Bundle, context: ssl.SSLContext | None, timeout: float) -> Clo
     raise ValueError(f"the secure connect bundle {getattr(bundle, 'name', bundle)} {problem}")
 
 
-def _member(files: zipfile.ZipFile, name: str) -> bytes:
+def _read_member(files: zipfile.ZipFile, name: str) -> bytes:
     """Return a file of the bundle.
 
     :raises ValueError: if it does not exist, or is implausibly large.
@@ -348,7 +353,7 @@ def _member(files: zipfile.ZipFile, name: str) -> bytes:
         raise ValueError(f"it has no file {name}") from None
     if info.file_size > MOST_BYTES:
         raise ValueError(f"its file {name} has {info.file_size} bytes")
-    if info.flag_bits & 1:
+    if info.flag_bits & 1:  # bit 0 of the zip format: the file is encrypted
         raise ValueError(f"its file {name} is encrypted")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"its file {name} is compressed in an unusual way")
@@ -361,15 +366,15 @@ def _member(files: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _service_of(config: Secret[bytes]) -> _Service:
-    service, problem = _parsed(config)
-    # `_parsed` does not raise, because a JSON error would refer to the text, which may contain a
-    # password.
+    service, problem = _parse_config(config)
+    # `_parse_config` does not raise, because a JSON error would refer to the text, which may
+    # contain a password.
     if service is None:
         raise ValueError(f"its config.json is not as expected: {problem}")
     return service
 
 
-def _parsed(config: Secret[bytes]) -> tuple[_Service | None, str]:
+def _parse_config(config: Secret[bytes]) -> tuple[_Service | None, str]:
     """Parse config.json. Return (the service, ""), or (None, a description of what is wrong)."""
     try:
         content = Secret(json.loads(config.reveal()))
@@ -389,9 +394,9 @@ def _parsed(config: Secret[bytes]) -> tuple[_Service | None, str]:
         if not isinstance(content.reveal().get(name), (str, type(None))):
             return None, f"the {name} is not a text"
     password = content.reveal().get("password")
-    hidden = None if not password else Secret(password)
-    del password
-    return _Service(host, int(port), content.reveal().get("username"), hidden), ""
+    secret_password = None if not password else Secret(password)
+    del password  # tracebacks may show local variables
+    return _Service(host, int(port), content.reveal().get("username"), secret_password), ""
 
 
 def _check_validity(path: str) -> None:
@@ -411,13 +416,13 @@ def _no_password() -> str:
     raise ValueError("its key wants a password, which a bundle's key cannot have")
 
 
-def _context_of(files: zipfile.ZipFile) -> ssl.SSLContext:
+def _make_context(files: zipfile.ZipFile) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # The bundle's own CA verifies the servers. Host names are not checked: we connect with node ids
     # as server names, which no certificate contains.
     context.check_hostname = False
     try:
-        context.load_verify_locations(cadata=_member(files, "ca.crt").decode("ascii"))
+        context.load_verify_locations(cadata=_read_member(files, "ca.crt").decode("ascii"))
         # Python can load keys from files only. Other users cannot read these files, and they are
         # deleted at once.
         with tempfile.TemporaryDirectory(prefix="cassandra-") as directory:
@@ -426,7 +431,7 @@ def _context_of(files: zipfile.ZipFile) -> ssl.SSLContext:
                 path = os.path.join(directory, name)
                 paths.append(path)
                 with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-                    out.write(_member(files, name))
+                    out.write(_read_member(files, name))
             # Without this callback, OpenSSL would ask for a pass phrase on the terminal.
             context.load_cert_chain(paths[0], paths[1], password=_no_password)
             _check_validity(paths[0])

@@ -73,14 +73,18 @@ def check_option_names(call: str, options: Iterable[str], further: Iterable[str]
     :param further: the names of options that the method has in addition to `ColumnOptions`.
     :raises TypeError: if an option is unknown.
     """
-    own = columnar_module().ColumnOptions._fields
+    own_names = columnar_module().ColumnOptions._fields
     for name in options:
-        if name in own or name in further:
+        if name in own_names or name in further:
             continue
-        near = nearest(name, (*own, *further), 0.6)
-        hint = f"; did you mean {near!r}?" if near else f": it has {', '.join(own)}"
-        others = ", and the options of pyarrow.Table.to_pandas" if further and not near else ""
-        raise TypeError(f"{call}() has no option {name!r}{hint}{others}")
+        suggestion = nearest(name, (*own_names, *further), 0.6)
+        hint = (
+            f"; did you mean {suggestion!r}?" if suggestion else f": it has {', '.join(own_names)}"
+        )
+        other_options = (
+            ", and the options of pyarrow.Table.to_pandas" if further and not suggestion else ""
+        )
+        raise TypeError(f"{call}() has no option {name!r}{hint}{other_options}")
 
 
 def check_numpy_options(options: Iterable[str]) -> None:
@@ -90,8 +94,8 @@ def check_numpy_options(options: Iterable[str]) -> None:
     :raises TypeError: if there is one.
     """
     for name in options:
-        instead = "arrays['column'].astype(...)" if name == "dtype" else "to_numpy()"
-        raise TypeError(f"to_numpy() has no option {name!r}, nor others: write {instead}")
+        replacement = "arrays['column'].astype(...)" if name == "dtype" else "to_numpy()"
+        raise TypeError(f"to_numpy() has no option {name!r}, nor others: write {replacement}")
 
 
 def check_pandas_options(pyarrow: Any, options: Iterable[str]) -> None:
@@ -102,11 +106,11 @@ def check_pandas_options(pyarrow: Any, options: Iterable[str]) -> None:
     :raises TypeError: if one of them is unknown.
     """
     try:
-        further = tuple(import_module("inspect").signature(pyarrow.Table.to_pandas).parameters)
+        parameters = tuple(import_module("inspect").signature(pyarrow.Table.to_pandas).parameters)
     except (TypeError, ValueError):
         # This release of pyarrow does not have a signature; it checks its options itself.
         return
-    check_option_names("to_pandas", options, further[1:])
+    check_option_names("to_pandas", options, parameters[1:])  # the first one is `self`
 
 
 def column_plans(
@@ -185,27 +189,30 @@ class ColumnForms:
         return Form(plan, plan_of, partial(columnar.arrow_batch, pyarrow, schema), iter)
 
     def _polars_form(self, options: dict[str, Any]) -> Form:
+        """Return how to build a polars DataFrame."""
         columnar = columnar_module()
         polars = columnar.polars_module()
         plan, plan_of = self._column_plans({"durations": "struct", **options}, "to_polars")
 
-        def frame(pages: Iterable[Any]) -> Any:
+        def make_frame(pages: Iterable[Any]) -> Any:
             return columnar.polars_frame(polars, plan.layout, list(pages))
 
-        return Form(plan, plan_of, _as_is, frame)
+        return Form(plan, plan_of, _as_is, make_frame)
 
     def _pandas_form(self, options: dict[str, Any]) -> Form:
+        """Return how to build a pandas DataFrame, from Arrow data or from NumPy arrays."""
         columnar = columnar_module()
         pandas, pyarrow = columnar.pandas_module()
         if pyarrow is None:
             columnar.check_no_options(options)
-            form = self._numpy_form()
+            numpy_form = self._numpy_form()
 
-            def frame(pages: Iterable[Any]) -> Any:
-                return columnar.pandas_of_arrays(pandas, form.joined(pages))
+            def make_frame(pages: Iterable[Any]) -> Any:
+                return columnar.pandas_of_arrays(pandas, numpy_form.joined(pages))
 
-            return form._replace(joined=frame)
+            return numpy_form._replace(joined=make_frame)
         check_pandas_options(pyarrow, options)
+        # These options are ours; the others are for pyarrow.
         column_options: dict[str, Any] = {
             name: options.pop(name)
             for name in ("decimals", "varints", "durations")
@@ -213,12 +220,13 @@ class ColumnForms:
         }
         plan, plan_of = self._column_plans(column_options)
 
-        def frame_of_arrow(pages: Iterable[Any]) -> Any:
+        def make_frame_of_arrow(pages: Iterable[Any]) -> Any:
             return columnar.pandas_of_arrow(pyarrow, plan.layout, pages, options)
 
-        return Form(plan, plan_of, _as_is, frame_of_arrow)
+        return Form(plan, plan_of, _as_is, make_frame_of_arrow)
 
     def _numpy_form(self) -> Form:
+        """Return how to build a dict of NumPy arrays."""
         columnar = columnar_module()
         numpy = columnar.numpy_module("to_numpy")
         message = rows_message(self._message)
@@ -226,10 +234,10 @@ class ColumnForms:
         columnar.check_names(message.metadata.names)
         plan = columnar.array_plan(message.metadata)
 
-        def joined(pages: Iterable[Any]) -> Any:
+        def join_pages(pages: Iterable[Any]) -> Any:
             return columnar.joined_arrays(numpy, plan.layout, list(pages))
 
-        return Form(plan, columnar.array_plan, partial(columnar.arrays_of_page, numpy), joined)
+        return Form(plan, columnar.array_plan, partial(columnar.arrays_of_page, numpy), join_pages)
 
     def __arrow_c_schema__(self) -> object:
         """Return the schema of the columns, for the Arrow PyCapsule interface."""
@@ -330,14 +338,15 @@ class ColumnarResult(ColumnForms):
             raise RuntimeError(READ if isinstance(self._iterator, ReadByColumns) else BEGUN)
 
     def _pages(self, column_plan: ColumnPlan, column_plan_of: PlanOf) -> Iterator[ColumnArray]:
+        """Yield the columns of each remaining page; the first has the plan `column_plan`."""
         columnar = columnar_module()
         self._check_columns()
         message = rows_message(self._message)
         layout = column_plan.layout
         future = self.response_future
         while True:
-            more = bool(future.has_more_pages)
-            if more:
+            has_more_pages = bool(future.has_more_pages)
+            if has_more_pages:
                 # Pages are dropped from here on. Make an iteration over rows raise an error, or it
                 # would silently miss rows.
                 self._iterator = ReadByColumns()
@@ -345,7 +354,7 @@ class ColumnarResult(ColumnForms):
                 # more pages, which would need memory.
                 future.start_fetching_next_page()
             yield message.columns(column_plan)
-            if not more:
+            if not has_more_pages:
                 return
             message = rows_message(future.result()._message)
             self._message = message

@@ -21,7 +21,7 @@ from cassandra.client.implementation import warn_of_fallback
 from cassandra.client.metadata_switches import MetadataSwitches
 from cassandra.client.observing import ObservedByCluster
 from cassandra.client.pool_sizes import PoolSizes
-from cassandra.client.settings.checks import instance
+from cassandra.client.settings.checks import reject_class
 from cassandra.client.settings.names import instead_of
 from cassandra.client.settings.old_style import OldStyle
 from cassandra.client.settings.setting import ConstructorOnly
@@ -73,7 +73,7 @@ else:
 
 
 # Names of profiles that users probably mistake for EXEC_PROFILE_DEFAULT.
-_LIKE_DEFAULT = frozenset({"default", "exec_profile_default"})
+_NAMES_LIKE_DEFAULT = frozenset({"default", "exec_profile_default"})
 
 
 def engine_core() -> type[Core]:
@@ -162,17 +162,17 @@ class ClusterBase(
             weakref.WeakValueDictionary()
         )
         self.profile_manager = ProfileManager()
-        self.config_mode = self._choose_mode(profiles)
+        self.config_mode = self._choose_config_mode(profiles)
         self._check()
         has_contact_points = "contact_points" in settings
         self._open_bundle(has_contact_points)
-        self._take_routes(has_contact_points)
+        self._use_client_routes(has_contact_points)
         # Make other defaults after the bundle and the routes, which set their own end point
         # factory.
         for setting in self._table.values():
             setting.make_default(self)
         self._make_tls()
-        self._make_sizes(self.connections_per_host)
+        self._set_pool_sizes(self.connections_per_host)
         self._make_profiles(profiles)
         if self.metrics_enabled:
             self.metrics = metrics_of_cluster.Metrics(weakref.proxy(self))
@@ -299,7 +299,7 @@ class ClusterBase(
             credentials: Any = self._cloud.credentials
             self.auth_provider = PlainTextAuthProvider(*credentials)
 
-    def _take_routes(self, has_contact_points: bool) -> None:
+    def _use_client_routes(self, has_contact_points: bool) -> None:
         """If `client_routes_config` is set, connect to nodes by its routes."""
         config = self.client_routes_config
         if config is None:
@@ -318,23 +318,23 @@ class ClusterBase(
 
     # -- checks ------------------------------------------------------------------------------------
 
-    def _choose_mode(self, profiles: Mapping[Any, ExecutionProfile] | None) -> ConfigMode:
+    def _choose_config_mode(self, profiles: Mapping[Any, ExecutionProfile] | None) -> ConfigMode:
         """Return the mode for the constructor's settings; raise ValueError if they exclude each
         other.
         """
-        legacy = []
+        old_style_names = []
         for name in ("load_balancing_policy", "default_retry_policy"):
             if getattr(self, name) is not None:
-                instance(name, getattr(self, name))
-                legacy.append(name)
-        if profiles is not None and legacy:
+                reject_class(name, getattr(self, name))
+                old_style_names.append(name)
+        if profiles is not None and old_style_names:
             raise ValueError(
-                f"execution_profiles cannot be used together with {' and '.join(legacy)}: "
+                f"execution_profiles cannot be used together with {' and '.join(old_style_names)}: "
                 "put the policies into the profiles"
             )
         if profiles is not None:
             return ConfigMode.PROFILES
-        return ConfigMode.LEGACY if legacy else ConfigMode.UNCOMMITTED
+        return ConfigMode.LEGACY if old_style_names else ConfigMode.UNCOMMITTED
 
     def _make_profiles(self, profiles: Mapping[Any, ExecutionProfile] | None) -> None:
         """Check and store the execution profiles, and add a default profile if there is none."""
@@ -351,7 +351,7 @@ class ClusterBase(
                 )
         if EXEC_PROFILE_DEFAULT not in all_profiles:
             for name in all_profiles:
-                if isinstance(name, str) and name.lower() in _LIKE_DEFAULT:
+                if isinstance(name, str) and name.lower() in _NAMES_LIKE_DEFAULT:
                     warnings.warn(
                         f"the execution profile {name!r} serves only calls with execution_profile="
                         f"{name!r}: write execution_profiles={{EXEC_PROFILE_DEFAULT: profile}} for "
@@ -451,7 +451,9 @@ class ClusterBase(
         """Initialize the policies of a profile that was passed to `execute` itself and was not
         added to the cluster.
         """
-        unnamed = self.profile_manager.add_unnamed(profile, partial(_forget, weakref.ref(self)))
+        unnamed = self.profile_manager.add_unnamed(
+            profile, partial(_forget_policy, weakref.ref(self))
+        )
         if unnamed is not None:
             unnamed.policy.check_supported()
             self._adopt_policy(unnamed.policy)
@@ -473,12 +475,12 @@ class ClusterBase(
         self.config_mode = ConfigMode.PROFILES
         policy = profile.load_balancing_policy
         # Check this before the profile is added, or its own policies would be found.
-        is_known = any(policy is other for other in self.profile_manager.policies())
-        if not is_known:
+        is_initialized = any(policy is other for other in self.profile_manager.policies())
+        if not is_initialized:
             policy.check_supported()
         self.profile_manager.add(name, profile)
         self._attach_policy(profile.speculative_execution_policy)
-        return None if is_known else policy
+        return None if is_initialized else policy
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         """Make the engine report latencies to a speculative execution policy that was added after
@@ -488,6 +490,7 @@ class ClusterBase(
     def _add_user_type(
         self, keyspace: str, name: str, klass: type[Any], sessions: Iterable[SessionBase]
     ) -> None:
+        """Register a class for a user-defined type, for rows and for literals of `sessions`."""
         self._user_types.add(keyspace, name, klass)
         if self._core is not None:
             self._core.user_types = self._user_types.classes
@@ -560,12 +563,12 @@ def _call_if_open(method: weakref.WeakMethod[Callable[[Any], None]], argument: o
             adopt(argument)
 
 
-def _forget(
-    cluster: weakref.ref[ClusterBase], policy: LoadBalancingPolicy | SpeculativeExecutionPolicy
+def _forget_policy(
+    cluster_ref: weakref.ref[ClusterBase], policy: LoadBalancingPolicy | SpeculativeExecutionPolicy
 ) -> None:
     """Stop the engine from notifying `policy`. May be called from any thread."""
-    owner = cluster()
-    core = owner._core if owner is not None else None
+    cluster = cluster_ref()
+    core = cluster._core if cluster is not None else None
     if core is not None:
         with suppress(RuntimeError):  # the loop is closed
             core.loop.call_soon_threadsafe(core.policies.forget, policy)

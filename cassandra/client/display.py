@@ -92,14 +92,16 @@ class DisplayedResult:
         names, types, rows, note = self._display_parts()
         if not names:
             return repr(self)
-        cells = [[_cut(value) for value in row] for row in rows]
-        heads = [[*names], [*types]]
-        widths = [max(len(row[index]) for row in [*heads, *cells]) for index in range(len(names))]
-        if width is not None and not _fit(widths, width):
-            return "\n".join([*_upright(names, cells, width), note])
-        lines = [_line(row, widths) for row in heads]
+        cells = [[_short_text(value) for value in row] for row in rows]
+        header_rows = [[*names], [*types]]
+        widths = [
+            max(len(row[index]) for row in [*header_rows, *cells]) for index in range(len(names))
+        ]
+        if width is not None and not _narrow_columns(widths, width):
+            return "\n".join([*_lines_by_column(names, cells, width), note])
+        lines = [_format_line(row, widths) for row in header_rows]
         lines.append("-+-".join("-" * width_of_column for width_of_column in widths))
-        return "\n".join([*lines, *(_line(row, widths) for row in cells), note])
+        return "\n".join([*lines, *(_format_line(row, widths) for row in cells), note])
 
     def _repr_html_(self) -> str:
         """Return the table that notebooks show."""
@@ -114,7 +116,9 @@ class DisplayedResult:
             for name, type_name in zip(names, types, strict=True)
         )
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cut(value))}</td>" for value in row) + "</tr>"
+            "<tr>"
+            + "".join(f"<td>{html.escape(_short_text(value))}</td>" for value in row)
+            + "</tr>"
             for row in rows
         )
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -139,19 +143,20 @@ class DisplayedResult:
                     [],
                     f"({count} rows, which cannot be read: {first_rows})",
                 )
-            return list(metadata.names), types, first_rows, self._note(count)
+            return list(metadata.names), types, first_rows, self._note_below(count)
         page = self._page if isinstance(self._page, list) else []
-        rows: list[Any] = [list(_values(row)) for row in islice(page, MOST_ROWS)]
+        rows: list[Any] = [list(_values_of_row(row)) for row in islice(page, MOST_ROWS)]
         width = max(map(len, rows), default=0)
         if not width:
             return [], [], [], ""
-        names = _names(page[0], len(rows[0]))
+        # Rows of a user's factory may differ in length: fill names and rows up to the longest one.
+        names = _names_of_row(page[0], len(rows[0]))
         names += [str(index) for index in range(len(names), width)]
         for row in rows:
             row += [""] * (width - len(row))
-        return names, [""] * len(names), rows, self._note(len(page))
+        return names, [""] * len(names), rows, self._note_below(len(page))
 
-    def _note(self, count: int) -> str:
+    def _note_below(self, count: int) -> str:
         row_count = (
             f"the first {MOST_ROWS} of {count} rows"
             if count > MOST_ROWS
@@ -161,8 +166,9 @@ class DisplayedResult:
 
 
 def _first_rows(message: ResultMessage) -> list[Sequence[Any]] | DriverException:
+    """Return the first rows of a result, or the error if they cannot be decoded."""
     if message.has_own_rows:
-        return [list(_values(row)) for row in islice(message.parsed_rows or (), MOST_ROWS)]
+        return [list(_values_of_row(row)) for row in islice(message.parsed_rows or (), MOST_ROWS)]
     body, offset, count = message.rows_body
     try:
         return list(islice(message.metadata.row_plan.iterate(body, offset, count), MOST_ROWS))
@@ -180,25 +186,27 @@ def _terminal_width() -> int | None:
             columns = str(os.get_terminal_size(sys.stdout.fileno()).columns)
         except (OSError, ValueError):
             return MOST_WIDTH
-    return max(int(columns), 20)
+    return max(int(columns), 20)  # even a very narrow terminal gets a table
 
 
-def _fit(widths: list[int], line_width: int) -> bool:
+def _narrow_columns(widths: list[int], line_width: int) -> bool:
     """Narrow the widest columns until a line fits; return False if that is impossible."""
-    room = line_width - 3 * (len(widths) - 1)
-    if room < LEAST_WIDTH * len(widths):
+    width_of_cells = line_width - 3 * (len(widths) - 1)  # " | " between two columns
+    if width_of_cells < LEAST_WIDTH * len(widths):
         return False
-    while sum(widths) > room:
+    while sum(widths) > width_of_cells:
         index = widths.index(max(widths))
-        others = sorted(widths)[-2:-1]
+        second_widest = sorted(widths)[-2:-1]
         # Make the widest column one narrower than the second widest, but not narrower than needed.
         widths[index] = max(
-            widths[index] - (sum(widths) - room), *(width - 1 for width in others), 1
+            widths[index] - (sum(widths) - width_of_cells),
+            *(width - 1 for width in second_widest),
+            1,
         )
     return True
 
 
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+def _format_line(row: Sequence[str], widths: Sequence[int]) -> str:
     return " | ".join(map(_padded, row, widths)).rstrip()
 
 
@@ -206,7 +214,9 @@ def _padded(cell: str, width: int) -> str:
     return cell.ljust(width) if len(cell) <= width else cell[: width - 3] + "..."
 
 
-def _upright(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+def _lines_by_column(
+    names: Sequence[str], rows: Sequence[Sequence[str]], width: int
+) -> Iterator[str]:
     """Yield the lines of a table that shows each value on its own line, after its column's name."""
     widest = min(max(map(len, names)), width // 2)
     for number, row in enumerate(rows):
@@ -234,7 +244,8 @@ def _as_text(value: object) -> str:
     return repr(value)
 
 
-def _cut(value: object) -> str:
+def _short_text(value: object) -> str:
+    """Return a value as text for a table, cut to `MOST_CHARACTERS`."""
     if isinstance(value, (str, bytes)) and len(value) > MOST_CHARACTERS:
         value = value[: MOST_CHARACTERS - 3]  # do not format characters that are cut anyway
         text = value if isinstance(value, str) else repr(value)
@@ -255,7 +266,8 @@ def _printable(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def _values(row: object) -> Sequence[Any]:
+def _values_of_row(row: object) -> Sequence[Any]:
+    """Return the values of a row that a row factory has made: a mapping, tuple, object or value."""
     if isinstance(row, Mapping):
         return list(row.values())
     if isinstance(row, (tuple, list)):
@@ -265,7 +277,8 @@ def _values(row: object) -> Sequence[Any]:
     return [getattr(row, name, "") for name in _attributes(row)]
 
 
-def _names(row: object, width: int) -> list[str]:
+def _names_of_row(row: object, width: int) -> list[str]:
+    """Return the names of the values in a row of any kind; numbers if they have no names."""
     if isinstance(row, Mapping):
         return [str(name) for name in row]
     fields: Iterable[str] | None = getattr(row, "_fields", None)

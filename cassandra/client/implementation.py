@@ -10,7 +10,7 @@ __all__ = ["warn_of_fallback"]
 
 log = logging.getLogger("cassandra.cluster")
 
-_is_said = False
+_has_warned = False
 
 
 def warn_of_fallback() -> None:
@@ -18,10 +18,10 @@ def warn_of_fallback() -> None:
 
     There is no warning if ``CASS_DRIVER_IMPL=python`` is set, which is a deliberate choice.
     """
-    global _is_said
-    if _impl.fallback_reason is None or _is_said:
+    global _has_warned
+    if _impl.fallback_reason is None or _has_warned:
         return
-    _is_said = True
+    _has_warned = True
     log.warning(
         "turbocql runs in pure Python, at about a quarter of its speed (%s). Install a wheel for "
         "this platform, or where there is a C compiler (Debian: apt install build-essential "

@@ -24,7 +24,7 @@ def message_of(request_body: AnyBody) -> Any:
     """Return a message object with the same content as `request_body`."""
     if isinstance(request_body, MessageBody):
         return request_body.message
-    for body_class, make_message in _MAKERS:
+    for body_class, make_message in _MESSAGE_MAKERS:
         if isinstance(request_body, body_class):
             message = make_message(request_body)
             break
@@ -37,7 +37,7 @@ def message_of(request_body: AnyBody) -> Any:
     return message
 
 
-def _query(body: QueryBody) -> QueryMessage:
+def _make_query_message(body: QueryBody) -> QueryMessage:
     return QueryMessage(
         body.query,
         body.consistency,
@@ -49,7 +49,7 @@ def _query(body: QueryBody) -> QueryMessage:
     )
 
 
-def _execute(body: ExecuteBody) -> ExecuteMessage:
+def _make_execute_message(body: ExecuteBody) -> ExecuteMessage:
     # Use the metadata with which the answer will be decoded. The prepared statement itself may have
     # newer metadata by now.
     metadata, metadata_id = body.result
@@ -68,10 +68,10 @@ def _execute(body: ExecuteBody) -> ExecuteMessage:
     )
 
 
-def _batch(body: BatchBody) -> BatchMessage:
+def _make_batch_message(body: BatchBody) -> BatchMessage:
     queries: list[tuple[bool, Any, Any]] = []
     for statement, values in body.statements:
-        if statement is None:
+        if statement is None:  # `values` is a query string
             queries.append((False, values, ()))
         else:
             # Read the id once: it may change while the message is made.
@@ -87,8 +87,8 @@ def _batch(body: BatchBody) -> BatchMessage:
     )
 
 
-_MAKERS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
-    (QueryBody, _query),
-    (ExecuteBody, _execute),
-    (BatchBody, _batch),
+_MESSAGE_MAKERS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (QueryBody, _make_query_message),
+    (ExecuteBody, _make_execute_message),
+    (BatchBody, _make_batch_message),
 )

@@ -25,48 +25,51 @@ class NextPage:
     :param request: the request of the current page.
     :param paging_state: the paging state in the answer to `request`; None if there is no further
         page.
-    :param start: called with a request; starts it.
+    :param start_request: called with a request; starts it.
     :raises QueryExhausted: if `paging_state` is None.
     """
 
-    __slots__ = ("_lock", "_takers", "request")
+    __slots__ = ("_callbacks", "_lock", "request")
 
     def __init__(
-        self, request: Request, paging_state: bytes | None, start: Callable[[Request], object]
+        self,
+        request: Request,
+        paging_state: bytes | None,
+        start_request: Callable[[Request], object],
     ) -> None:
         if paging_state is None:
             raise QueryExhausted("there are no more pages")
         # The functions to call when the request is over; None if it is over already.
-        self._takers: list[Callable[[Request], object]] | None = []
-        # Protects `_takers`, since `_complete` and `take` may run in different threads.
+        self._callbacks: list[Callable[[Request], object]] | None = []
+        # Protects `_callbacks`, since `_complete` and `take` may run in different threads.
         self._lock = Lock()
         self.request = request.for_page(paging_state, self._complete)
-        start(self.request)
+        start_request(self.request)
 
     def _complete(self, request: Request) -> None:
         with self._lock:
-            takers, self._takers = self._takers, None
+            callbacks, self._callbacks = self._callbacks, None
         # Call these functions without the lock, because they may call the application's callbacks.
-        for taker in takers or ():
-            taker(request)
+        for callback in callbacks or ():
+            callback(request)
 
-    def take(self, taker: Callable[[Request], object]) -> None:
-        """Call `taker` with the request when the request is over. If it is over already, call it
+    def take(self, callback: Callable[[Request], object]) -> None:
+        """Call `callback` with the request when the request is over. If it is over already, call it
         at once.
         """
         with self._lock:
-            if self._takers is not None:
-                self._takers.append(taker)
+            if self._callbacks is not None:
+                self._callbacks.append(callback)
                 return
-        taker(self.request)
+        callback(self.request)
 
-    def leave(self, taker: Callable[[Request], object]) -> bool:
-        """Do not call `taker`, which was passed to `take`, any more.
+    def leave(self, callback: Callable[[Request], object]) -> bool:
+        """Do not call `callback`, which was passed to `take`, any more.
 
-        :returns: True if the request is not over, and no other taker waits for it.
+        :returns: True if the request is not over, and no other callback waits for it.
         """
         with self._lock:
-            if self._takers is None:
+            if self._callbacks is None:
                 return False
-            self._takers.remove(taker)
-            return not self._takers
+            self._callbacks.remove(callback)
+            return not self._callbacks

@@ -16,8 +16,8 @@ DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST = 8
 DEFAULT_MIN_CONNECTIONS_PER_REMOTE_HOST = 1
 DEFAULT_MAX_CONNECTIONS_PER_REMOTE_HOST = 2
 
-_LOCAL = (HostDistance.LOCAL_RACK, HostDistance.LOCAL)
-_CONNECTED = (*_LOCAL, HostDistance.REMOTE)
+_LOCAL_DISTANCES = (HostDistance.LOCAL_RACK, HostDistance.LOCAL)
+_DISTANCES = (*_LOCAL_DISTANCES, HostDistance.REMOTE)
 
 
 class PoolSizes:
@@ -31,29 +31,36 @@ class PoolSizes:
     _core_connections: dict[int, int]
     _max_connections: dict[int, int]
 
-    def _make_sizes(self, connections: int | Mapping[int, int]) -> None:
-        by_distance = (
+    def _set_pool_sizes(self, connections: int | Mapping[int, int]) -> None:
+        """Set the sizes of pools from the setting `connections_per_host`.
+
+        :param connections: the number of connections to each host, or the number by distance.
+        """
+        counts_by_distance = (
             connections
             if isinstance(connections, Mapping)
-            else dict.fromkeys(_CONNECTED, connections)
+            else dict.fromkeys(_DISTANCES, connections)
         )
-        for distance, number in by_distance.items():
-            _check("connections_per_host", distance, number)
-        local = by_distance.get(HostDistance.LOCAL, DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST)
+        for distance, number in counts_by_distance.items():
+            _check_count("connections_per_host", distance, number)
+        local_count = counts_by_distance.get(
+            HostDistance.LOCAL, DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST
+        )
         self._core_connections = {
-            HostDistance.LOCAL_RACK: local,
-            HostDistance.LOCAL: local,
+            # A number for LOCAL is also for the local rack.
+            HostDistance.LOCAL_RACK: local_count,
+            HostDistance.LOCAL: local_count,
             HostDistance.REMOTE: DEFAULT_MIN_CONNECTIONS_PER_REMOTE_HOST,
-            **by_distance,
+            **counts_by_distance,
         }
-        defaults = dict.fromkeys(_LOCAL, DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST)
-        defaults[HostDistance.REMOTE] = DEFAULT_MAX_CONNECTIONS_PER_REMOTE_HOST
+        default_maximums = dict.fromkeys(_LOCAL_DISTANCES, DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST)
+        default_maximums[HostDistance.REMOTE] = DEFAULT_MAX_CONNECTIONS_PER_REMOTE_HOST
         self._max_connections = {
-            distance: max(defaults[distance], count)
+            distance: max(default_maximums[distance], count)
             for distance, count in self._core_connections.items()
         }
-        self._min_requests = dict.fromkeys(_CONNECTED, DEFAULT_MIN_REQUESTS)
-        self._max_requests = dict.fromkeys(_CONNECTED, DEFAULT_MAX_REQUESTS)
+        self._min_requests = dict.fromkeys(_DISTANCES, DEFAULT_MIN_REQUESTS)
+        self._max_requests = dict.fromkeys(_DISTANCES, DEFAULT_MAX_REQUESTS)
 
     def _resize_pools(self) -> None:
         """Called after a change of the sizes, to resize open pools."""
@@ -76,7 +83,7 @@ class PoolSizes:
         :param core_connections: the number of connections, at least 1.
         :raises ValueError: if the number is below 1.
         """
-        _check("core_connections", host_distance, core_connections)
+        _check_count("core_connections", host_distance, core_connections)
         for distance in _distances_of(host_distance):
             self._core_connections[distance] = core_connections
             self._max_connections[distance] = max(self._max_connections[distance], core_connections)
@@ -97,7 +104,7 @@ class PoolSizes:
         :param host_distance: a value of `HostDistance`.
         :param max_connections: the maximum number of connections, at least 1.
         """
-        _check("max_connections", host_distance, max_connections)
+        _check_count("max_connections", host_distance, max_connections)
         for distance in _distances_of(host_distance):
             self._max_connections[distance] = max_connections
             # The number of connections to open must not exceed the maximum.
@@ -141,18 +148,19 @@ class PoolSizes:
 
 def _distances_of(distance: int) -> tuple[int, ...]:
     # Applications written for cassandra-driver use LOCAL for the whole local data center.
-    return _LOCAL if distance == HostDistance.LOCAL else (distance,)
+    return _LOCAL_DISTANCES if distance == HostDistance.LOCAL else (distance,)
 
 
 def _checked_distance(name: str, distance: int) -> int:
-    if distance not in _CONNECTED:
+    if distance not in _DISTANCES:
         raise ValueError(
             f"{name} must be HostDistance.LOCAL_RACK, LOCAL or REMOTE, but is {distance!r}"
         )
     return distance
 
 
-def _check(name: str, distance: int, number: object) -> None:
+def _check_count(name: str, distance: int, number: object) -> None:
+    """Raise TypeError or ValueError if a distance, or its number of connections, is invalid."""
     _checked_distance(f"the distance of {name}", distance)
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{name} must be a number of connections, but is {number!r}")

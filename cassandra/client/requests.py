@@ -120,7 +120,7 @@ _TEXTS = (str, SimpleStatement)
 _USUAL_PARAMETERS = frozenset({tuple, list, dict})
 
 
-def _warn_of_parameters(query: object) -> None:
+def _warn_of_ignored_parameters(query: object) -> None:
     """Warn that the parameters of a call are ignored, because the query has values already.
     cassandra-driver ignores them, too.
     """
@@ -140,7 +140,8 @@ def _advice_for(query: object) -> str:
     """Return advice for the error about an object that is not a query."""
     if hasattr(query, "__await__"):
         # Close the coroutine, or Python would also warn that it was never awaited.
-        query.close() if hasattr(query, "close") else None
+        if hasattr(query, "close"):
+            query.close()
         return "; write `await session.prepare(...)`"
     if isinstance(query, (list, tuple)):
         return "; execute one statement at a time, several together as a BatchStatement"
@@ -336,7 +337,7 @@ class RequestMaker:
             isinstance(query, _TEXTS) and are_empty(parameters)
         ):
             if parameters is not None and not are_empty(parameters):
-                _warn_of_parameters(query)
+                _warn_of_ignored_parameters(query)
             parameters = None
         if parameters is not None and type(parameters) not in _USUAL_PARAMETERS:
             check_parameters(parameters)
@@ -364,9 +365,9 @@ class RequestMaker:
             return request
         if isinstance(statement, BatchStatement):
             return self._batch_request(statement, options, on_done)
-        plain = self._body_of(statement, parameters)
-        body = self._resolve_and_render(plain, statement, options)
-        request_class = UseRequest if type(plain) is UseBody else Request
+        unresolved_body = self._body_of(statement, parameters)
+        body = self._resolve_and_render(unresolved_body, statement, options)
+        request_class = UseRequest if type(unresolved_body) is UseBody else Request
         return self._request_for(request_class, body, statement, statement, options, on_done)
 
     def _request_to_host(
@@ -382,20 +383,20 @@ class RequestMaker:
         host.
         """
 
-        def wrapped(statement: Any) -> HostTargetingStatement:
+        def wrap(statement: Any) -> HostTargetingStatement:
             if statement is query.inner_statement:
                 return query
             return HostTargetingStatement(statement, query.target_host)
 
         request = self._request(query.inner_statement, parameters, options, on_done)
-        request.statement = wrapped(request.statement)
+        request.statement = wrap(request.statement)
         # The first execution of CQL with bind markers sets the statement again after the PREPARE.
         if isinstance(request, PreparingRequest):
-            bind_to = request.bind_to
+            bind_inner = request.bind_to
 
             def bind_wrapped(prepared: list[PreparedStatement]) -> tuple[Any, AnyBody]:
-                statement, body = bind_to(prepared)
-                return wrapped(statement), body
+                statement, body = bind_inner(prepared)
+                return wrap(statement), body
 
             request.bind_to = bind_wrapped
         return request
@@ -409,6 +410,11 @@ class RequestMaker:
         options: CallOptions,
         on_done: Done,
     ) -> R:
+        """Make a request with a body that is ready to be sent.
+
+        :param statement: the statement with the settings.
+        :param target: the statement that is passed to policies.
+        """
         request: R = happy_path.request_for(
             request_class, body, self, self._engine, statement, target, options, on_done
         )
@@ -435,7 +441,7 @@ class RequestMaker:
             )
 
         # Until the statement is prepared, the request needs another body, for its settings and for
-        # messages.
+        # messages. `bind_to` copies these settings from `resolved`, which is set below.
         unprepared = self._body_of(statement, None)
         request = self._preparing_request(unprepared, statement, statement, options, on_done)
         resolved = request.request_body
@@ -479,16 +485,16 @@ class RequestMaker:
         texts = texts_of(entries)
         working_keyspace = batch.expected_keyspace or self.keyspace
         keyspace = self._keyspace_to_send(batch.own_keyspace)
-        expected = keyspace or working_keyspace
+        effective_keyspace = keyspace or working_keyspace
         # Prepare strings with bind markers in the same keyspace in which the batch's other strings
         # are executed.
         prepare_keyspace = self._keyspace_to_send(batch.keyspace) or working_keyspace
-        cached = [
+        cached_statements = [
             self._prepared_texts.get((keyspace_of_text or prepare_keyspace, text))
             for keyspace_of_text, text in texts
         ]
 
-        def target_and_body(
+        def make_target_and_body(
             prepared_statements: Sequence[PreparedStatement | None], resolved: AnyBody | None = None
         ) -> tuple[BatchStatement, AnyBody]:
             statements = batch_statements(
@@ -496,23 +502,23 @@ class RequestMaker:
                 dict(zip(texts, prepared_statements, strict=True)),
                 self._engine.core.preparer.prepared_by_id,
             )
-            batch_body = BatchBody(batch.batch_type.value, statements, keyspace, expected)
+            batch_body = BatchBody(batch.batch_type.value, statements, keyspace, effective_keyspace)
             body = self._warn_if_large(
                 self._resolve_and_render(batch_body, batch, options, resolved), batch
             )
             return (routed(batch, entries, statements) if texts else batch), body
 
-        if None not in cached:
-            target, body = target_and_body(cached)
+        if None not in cached_statements:
+            target, body = make_target_and_body(cached_statements)
             return self._request_for(Request, body, batch, target, options, on_done)
         # Until the statements are prepared, the request needs another body, for its settings and
         # for messages.
-        unprepared = BatchBody(batch.batch_type.value, (), keyspace, expected)
+        unprepared = BatchBody(batch.batch_type.value, (), keyspace, effective_keyspace)
         request = self._preparing_request(unprepared, batch, batch, options, on_done)
         resolved = request.request_body
         request.texts = texts
         request.working_keyspace = prepare_keyspace
-        request.bind_to = lambda prepared: target_and_body(prepared, resolved)
+        request.bind_to = lambda prepared: make_target_and_body(prepared, resolved)
         return request
 
     def _preparing_request(

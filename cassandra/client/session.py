@@ -145,6 +145,7 @@ class SessionBase(RequestMaker, ObservedBySession):
             self._engine.core.keep_time(value)
         super().__setattr__(name, value)
         if name == "encoder":
+            # The new encoder must convert values of registered classes, too.
             self._codecs.serve(self.encoder)
 
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
@@ -167,15 +168,17 @@ class SessionBase(RequestMaker, ObservedBySession):
         ] = []
 
     def __copy__(self) -> Self:
-        view = type(self).__new__(type(self))
-        vars(view).update(vars(self))
+        duplicate = type(self).__new__(type(self))
+        vars(duplicate).update(vars(self))
         # The settings of the copy must not affect the original's requests, or the other way round.
         profile = self._default_profile
-        view._default_options = CallOptions(profile.clone() if self._has_own_profile else profile)
-        view._path = view._new_path()
-        self.cluster._sessions_by_id[id(view)] = view
-        view._follow_default()
-        return view
+        duplicate._default_options = CallOptions(
+            profile.clone() if self._has_own_profile else profile
+        )
+        duplicate._path = duplicate._new_path()
+        self.cluster._sessions_by_id[id(duplicate)] = duplicate
+        duplicate._follow_default()
+        return duplicate
 
     def _new_path(self) -> HappyPath:
         """Make the object that executes the most common statements of this session."""
@@ -213,6 +216,11 @@ class SessionBase(RequestMaker, ObservedBySession):
     # -- old-style settings ------------------------------------------------------------------------
 
     def _set_default(self, name: str, setting: str, value: object) -> None:
+        """Set an old-style setting of this session: it changes the session's default profile.
+
+        :param name: the name of the session's attribute.
+        :param setting: the name of the profile's setting.
+        """
         if self.cluster.config_mode is ConfigMode.PROFILES:
             raise ValueError(
                 f"Session.{name} cannot be set if execution profiles are used: "
@@ -377,7 +385,8 @@ class SessionBase(RequestMaker, ObservedBySession):
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
 
 
-def _rows(name: str, size: object) -> Any:
+def _check_page_size(name: str, size: object) -> Any:
+    """Accept a page size, or None; warn of a negative one."""
     # Servers do not page if the size is 0 or negative, so accept such numbers.
     if size is not None and not hasattr(size, "__index__"):
         raise TypeError(
@@ -394,7 +403,7 @@ def _rows(name: str, size: object) -> Any:
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "default_fetch_size": _rows,
+    "default_fetch_size": _check_page_size,
     "default_serial_consistency_level": checked_serial,
     "default_timeout": checked_timeout,
     "row_factory": checked_row_factory,

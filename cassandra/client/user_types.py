@@ -73,8 +73,8 @@ class UserTypes:
             if schema is None:
                 advice = f": there is no keyspace {keyspace!r}"
             else:
-                near = nearest(name, schema.user_types, 0.6)
-                advice = f"; did you mean {near!r}?" if near else ""
+                suggestion = nearest(name, schema.user_types, 0.6)
+                advice = f"; did you mean {suggestion!r}?" if suggestion else ""
             raise UserTypeDoesNotExist(
                 f"there is no user-defined type {keyspace}.{name}{advice}"
             ) from None

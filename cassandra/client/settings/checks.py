@@ -117,7 +117,7 @@ def auth_provider(name: str, provider: object) -> Any:
 
     :raises TypeError: for anything else. The message does not show the value.
     """
-    instance(name, provider)
+    reject_class(name, provider)
     if provider is not None and not hasattr(provider, "new_authenticator"):
         type_name = provider.kind if isinstance(provider, Secret) else type(provider).__name__
         raise TypeError(
@@ -132,12 +132,17 @@ def instance(name: str, value: object) -> Any:
 
     :raises TypeError: for a class, which was probably meant to be instantiated.
     """
+    reject_class(name, value)
+    return value
+
+
+def reject_class(name: str, value: object) -> None:
+    """Raise TypeError for a class, which was probably meant to be instantiated."""
     if isinstance(value, type):
         raise TypeError(
             f"{name} must be an instance, but is the class {value.__name__}: "
             f"write {value.__name__}(...)"
         )
-    return value
 
 
 def instance_with(*methods: str) -> Callable[[str, object], Any]:
@@ -147,7 +152,7 @@ def instance_with(*methods: str) -> Callable[[str, object], Any]:
     """
 
     def check(name: str, value: object) -> Any:
-        instance(name, value)
+        reject_class(name, value)
         for method in methods:
             if value is not None and not hasattr(value, method):
                 raise TypeError(
@@ -233,7 +238,7 @@ def throttler(name: str, value: object) -> Any:
 
     :raises TypeError: for anything else.
     """
-    instance(name, value)
+    reject_class(name, value)
     if value is not None and not hasattr(value, "admit"):
         raise TypeError(f"{name} must be a cassandra.throttling.RequestThrottler, not {value!r}")
     return value

@@ -32,13 +32,13 @@ def settings_of(cluster: ClusterBase) -> Settings:
             values[name] = getattr(cluster, name)
     # Let the engine refer to this dict and not to the cluster, so that a cluster which the
     # application has dropped can be garbage collected.
-    sizes = cluster._core_connections
+    connection_counts = cluster._core_connections
     # None means the defaults.
     options = cluster.shard_aware_options or ShardAwareOptions()
     return Settings(
         values,
         cluster._live,
-        connections_to=lambda distance: sizes.get(distance, 1),
+        connections_to=lambda distance: connection_counts.get(distance, 1),
         endpoints=cluster.endpoints_resolved,
         named_endpoints=cluster._named_endpoints,
         find_endpoints=cluster._cloud.ask if cluster._cloud is not None else None,
@@ -53,6 +53,7 @@ def settings_of(cluster: ClusterBase) -> Settings:
 
 
 def _startup_options(cluster: ClusterBase) -> dict[str, str]:
+    """Return the options of STARTUP that describe the driver and the application."""
     options = {
         "DRIVER_NAME": DRIVER_NAME,
         "DRIVER_VERSION": f"{__version__} ({sys.implementation.name} {sys.version.split()[0]})",

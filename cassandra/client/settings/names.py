@@ -9,7 +9,7 @@ from cassandra._misspelt import nearest
 __all__ = ["instead_of"]
 
 # Settings of an execution profile, by the names under which users pass them to a cluster.
-_OF_PROFILES = {
+_PROFILE_SETTINGS = {
     "request_timeout": "request_timeout",
     "timeout": "request_timeout",
     "default_timeout": "request_timeout",
@@ -24,7 +24,7 @@ _LOGIN = "write auth_provider=PlainTextAuthProvider(username, password), from ca
 _KEYSPACE = "write cluster.connect(keyspace)"
 _TLS = "write ssl_context=ssl.create_default_context(cafile=...)"
 _HOSTS = "write contact_points=[...], a list of addresses"
-_ELSEWHERE = {
+_ADVICE = {
     **dict.fromkeys(("username", "user", "password", "credentials", "auth", "passwd"), _LOGIN),
     **dict.fromkeys(("keyspace", "database", "db", "dbname", "schema"), _KEYSPACE),
     **dict.fromkeys(("ssl", "tls", "use_ssl", "ssl_enabled", "secure", "ca_certs", "cafile"), _TLS),
@@ -57,13 +57,14 @@ def instead_of(name: str, names: Iterable[str]) -> str:
     :param name: the unknown name.
     :param names: the names of all settings.
     """
-    if name in _ELSEWHERE:
-        return f": {_ELSEWHERE[name]}"
+    if name in _ADVICE:
+        return f": {_ADVICE[name]}"
     # In drivers of other databases, these are settings of the connection.
-    if name in _OF_PROFILES:
+    if name in _PROFILE_SETTINGS:
+        setting = _PROFILE_SETTINGS[name]
         return (
-            f": it is one of an execution profile, ExecutionProfile({_OF_PROFILES[name]}=...), "
+            f": it is one of an execution profile, ExecutionProfile({setting}=...), "
             "which execution_profiles={EXEC_PROFILE_DEFAULT: profile} makes the default"
         )
-    near = nearest(name, names, 0.6)
-    return f"; did you mean {near!r}?" if near else ""
+    suggestion = nearest(name, names, 0.6)
+    return f"; did you mean {suggestion!r}?" if suggestion else ""

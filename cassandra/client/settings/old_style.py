@@ -59,6 +59,7 @@ class OldStyle(Setting[Settable, Stored]):
         return of_profile
 
     def _write(self, holder: object, value: Any) -> None:
+        """Set the policy `value` in the default profiles of the cluster and its sessions."""
         profile = self._profile(holder)
         # The constructor sets the value before it makes the profiles, which then use it.
         if profile is None:

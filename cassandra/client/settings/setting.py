@@ -104,7 +104,7 @@ class Setting(Generic[Settable, Stored]):
         self.is_live = is_live
         self.is_secret = is_secret
         self.kw_only = kw_only
-        self._then = then
+        self._method_after_change = then
         self._factory = factory
         if factory is not None:
             class_name = factory.name if isinstance(factory, Later) else factory.__name__
@@ -146,7 +146,7 @@ class Setting(Generic[Settable, Stored]):
     @property
     def may_change(self) -> bool:
         """True if a change after `connect` has an effect."""
-        return self.is_live or self._then is not None
+        return self.is_live or self._method_after_change is not None
 
     def hidden(self, value: object) -> Any:
         """Return `value`, wrapped in a `Secret` if it may contain a password.
@@ -172,6 +172,7 @@ class Setting(Generic[Settable, Stored]):
 
         :param holder: the cluster.
         """
+        # A subclass may have set the attribute before it called the constructor.
         if not self._may_precede:
             vars(holder).pop(self.name, None)
         default = self.hidden(getattr(holder, self.name))
@@ -201,6 +202,7 @@ class Setting(Generic[Settable, Stored]):
         return value.reveal() if isinstance(value, Secret) else value  # type: ignore[no-any-return]
 
     def _write(self, holder: object, value: object) -> None:
+        """Store a checked value in the cluster `holder`, and report the change."""
         # Store the value under the setting's name: an application that has replaced the class
         # attribute then still reads the value from the object.
         attributes = vars(holder)
@@ -224,8 +226,8 @@ class Setting(Generic[Settable, Stored]):
     def _follow(self, holder: object) -> None:
         """Called after a change: publish the value, and call the cluster's method `then`."""
         self._publish(holder)
-        if self._then is not None:
-            getattr(holder, self._then)()
+        if self._method_after_change is not None:
+            getattr(holder, self._method_after_change)()
 
     def _publish(self, holder: object) -> None:
         """Store the value where the engine reads live settings."""
@@ -268,7 +270,7 @@ def settings_table(table: T) -> T:
     """
     annotations = vars(table)["__annotations__"]
     settings = {name: vars(table)[name] for name in annotations if not name.startswith("_")}
-    constructor = _constructor(settings)
+    constructor = _make_constructor(settings)
     constructor.__qualname__ = f"{table.__qualname__}.__init__"
     constructor.__module__ = table.__module__
     constructor.__annotations__ = {name: _settable_type(annotations[name]) for name in settings}
@@ -302,7 +304,7 @@ class _SignatureOfTable:
         if holder is not None or owner.__init__ is not self._constructor:  # type: ignore[misc]
             raise AttributeError("__signature__")
         signature = inspect.signature(self._constructor)
-        _, *parameters = signature.parameters.values()
+        _, *parameters = signature.parameters.values()  # without `self`
         return signature.replace(
             parameters=[
                 parameter.replace(default=self._settings[parameter.name].default)
@@ -313,16 +315,16 @@ class _SignatureOfTable:
         )
 
 
-def _constructor(settings: Mapping[str, Setting[Any, Any]]) -> Any:
+def _make_constructor(settings: Mapping[str, Setting[Any, Any]]) -> Any:
     """Return a constructor with a parameter for each setting, made from source code as dataclasses
     do.
 
     Thus tools see its signature, and Python itself raises the error for a parameter that is passed
     twice.
     """
-    by_position = [name for name, setting in settings.items() if not setting.kw_only]
-    keywords = [name for name, setting in settings.items() if setting.kw_only]
-    secrets = [name for name, setting in settings.items() if setting.is_secret]
+    positional_names = [name for name, setting in settings.items() if not setting.kw_only]
+    keyword_names = [name for name, setting in settings.items() if setting.kw_only]
+    secret_names = [name for name, setting in settings.items() if setting.is_secret]
 
     def given_settings(values: dict[str, Any], unknown: Iterable[str]) -> dict[str, Any]:
         values_by_name = {
@@ -336,11 +338,11 @@ def _constructor(settings: Mapping[str, Setting[Any, Any]]) -> Any:
     # The first statement hides passwords in `Secret` objects. The second one drops the parameters
     # with passwords, because tracebacks of errors in `_configure` may show local variables.
     source = (
-        f"def __init__(self, {', '.join(f'{name}=NOT_SET' for name in by_position)}, *, "
-        f"{', '.join(f'{name}=NOT_SET' for name in keywords)}, **settings):\n"
+        f"def __init__(self, {', '.join(f'{name}=NOT_SET' for name in positional_names)}, *, "
+        f"{', '.join(f'{name}=NOT_SET' for name in keyword_names)}, **settings):\n"
         f"    given = given_settings({{{', '.join(f'{name!r}: {name}' for name in settings)}}}, "
         "settings)\n"
-        f"    {' = '.join(secrets)} = settings = None\n"
+        f"    {' = '.join(secret_names)} = settings = None\n"
         "    self._configure(given)\n"
     )
     # The name lets warnings point to the application's line, and not to this source.
@@ -357,11 +359,11 @@ def _settable_type(annotation: str) -> str:
     """Return the type that may be set, from the annotation of a setting. For example:
     ``Setting[int | None, int]`` -> ``int | None``.
     """
-    inside = annotation.partition("[")[2].removesuffix("]")
+    type_arguments = annotation.partition("[")[2].removesuffix("]")
     depth = 0
-    for index, character in enumerate(inside):
+    for index, character in enumerate(type_arguments):
         # Ignore commas inside brackets.
         depth += (character == "[") - (character == "]")
         if character == "," and not depth:
-            return inside[:index]
-    return inside
+            return type_arguments[:index]
+    return type_arguments

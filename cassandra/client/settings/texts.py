@@ -37,7 +37,7 @@ def texts() -> dict[str, str]:
     """Return the docstring of each setting, by its name. The dict is empty if the source code of
     the table is not installed.
     """
-    return {name: text for name, (text, _) in _source().items()}
+    return {name: text for name, (text, _) in _read_source().items()}
 
 
 @cache
@@ -45,14 +45,16 @@ def fields() -> str:
     """Return the field list (``:param ...:`` and ``:raises ...:``) for the docstrings of the
     `Cluster` classes.
     """
-    field_list = [_field(f"param {name}", _described(name)) for name in _source()]
-    field_list.append(_field("param settings", "other keywords, each of which is an error."))
-    field_list += [_field(f"raises {class_name}", condition) for class_name, condition in _ERRORS]
+    field_list = [_format_field(f"param {name}", _description_of(name)) for name in _read_source()]
+    field_list.append(_format_field("param settings", "other keywords, each of which is an error."))
+    field_list += [
+        _format_field(f"raises {class_name}", condition) for class_name, condition in _ERRORS
+    ]
     return "\n".join(field_list)
 
 
 @cache
-def _source() -> dict[str, tuple[str, ast.expr | None]]:
+def _read_source() -> dict[str, tuple[str, ast.expr | None]]:
     """Return (docstring, code of the default or None) for each setting, by its name."""
     try:
         tree = ast.parse(inspect.getsource(table))
@@ -63,6 +65,7 @@ def _source() -> dict[str, tuple[str, ast.expr | None]]:
     settings = {}
     for index, node in enumerate(table_class.body):
         next_node = table_class.body[index + 1] if index + 1 < len(table_class.body) else None
+        # A setting is an annotated attribute whose value is a call, with a docstring after it.
         if (
             isinstance(node, ast.AnnAssign)
             and isinstance(node.target, ast.Name)
@@ -76,21 +79,23 @@ def _source() -> dict[str, tuple[str, ast.expr | None]]:
     return settings
 
 
-def _described(name: str) -> str:
+def _description_of(name: str) -> str:
     """Return the description of a setting in the field list."""
-    text, code = _source()[name]
+    text, code = _read_source()[name]
     # Read everything except the docstring from the table itself.
     setting = table.ClusterSettings._table[name]
+    # The description follows a colon, so begin it with a small letter, unless it begins with a
+    # name.
     if text[1].islower() and not text.startswith(_NAMES):
         text = text[0].lower() + text[1:]
     # Add that the setting may be changed, unless its docstring says so already.
     if setting.may_change and "connect`" not in text and "any time" not in text:
         text += " It may be changed after `connect`."
-    default = _default(setting.default, code)
+    default = _default_text(setting.default, code)
     return f"{text} Default: {default}." if default else text
 
 
-def _default(value: object, code: ast.expr | None) -> str:
+def _default_text(value: object, code: ast.expr | None) -> str:
     """Return a setting's default as a string; empty if it has no short form, so that the setting's
     docstring must explain it.
     """
@@ -102,7 +107,8 @@ def _default(value: object, code: ast.expr | None) -> str:
     return ast.unparse(code) if isinstance(code, ast.Call) else ""
 
 
-def _field(head: str, text: str) -> str:
+def _format_field(head: str, text: str) -> str:
+    """Return one field of the list, wrapped and indented; `head` is for example ``param port``."""
     return textwrap.fill(
         f":{head}: {' '.join(text.split())}",
         _WIDTH,

@@ -23,7 +23,11 @@ __all__ = ["tls_client", "tls_of"]
 
 # Arguments of `ssl.SSLContext.wrap_socket` that applications may have in `ssl_options`, each with
 # the only value that is accepted.
-_FIXED = {"do_handshake_on_connect": True, "server_side": False, "suppress_ragged_eofs": True}
+_FIXED_OPTIONS = {
+    "do_handshake_on_connect": True,
+    "server_side": False,
+    "suppress_ragged_eofs": True,
+}
 
 # Old constants of Python's ssl module that stand for one version of TLS.
 _VERSIONS = {
@@ -74,13 +78,14 @@ def tls_client(
         raise TypeError(
             f"ssl_options['server_hostname'] must be a name, but is {server_hostname!r}"
         )
-    for name, value in _FIXED.items():
+    # These options may be given, but only with the values that the driver uses anyway.
+    for name, value in _FIXED_OPTIONS.items():
         if remaining.pop(name, value) != value:
             raise ValueError(f"ssl_options[{name!r}] can only be {value!r} here")
     if context is not None:
-        _refuse(remaining, "cannot be given beside ssl_context: set it on the context")
+        _refuse_options(remaining, "cannot be given beside ssl_context: set it on the context")
         return TlsClient(context, server_hostname, sessions)
-    return TlsClient(_context_of(remaining), server_hostname, sessions)
+    return TlsClient(_make_context(remaining), server_hostname, sessions)
 
 
 def _with_hidden_password(options: Secret[Mapping[str, Any] | None]) -> dict[str, Any]:
@@ -91,6 +96,7 @@ def _with_hidden_password(options: Secret[Mapping[str, Any] | None]) -> dict[str
 
 
 def _check_types(context: object, options: Secret[Any], sessions: object) -> None:
+    """Raise TypeError or ValueError for TLS settings that are not usable at all."""
     if not (context is None or isinstance(context, ssl.SSLContext) or callable(context)):
         raise TypeError(
             "ssl_context must be an ssl.SSLContext, or a function that gives one, "
@@ -109,25 +115,25 @@ def _check_types(context: object, options: Secret[Any], sessions: object) -> Non
         )
 
 
-def _refuse(options: Mapping[str, Any], why: str) -> None:
+def _refuse_options(options: Mapping[str, Any], why: str) -> None:
     for name in options:
         raise ValueError(f"ssl_options[{name!r}] {why}")
 
 
-def _context_of(options: dict[str, Any]) -> ssl.SSLContext:
+def _make_context(options: dict[str, Any]) -> ssl.SSLContext:
     """Make a context from old-style options, which are removed from `options`."""
     ca_certs = options.pop("ca_certs", None)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # Require TLS 1.2, whatever OpenSSL's configuration says. `ssl_version` may request an older
     # version.
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    _restrict(context, options.pop("ssl_version", None))
+    _restrict_version(context, options.pop("ssl_version", None))
     # Set this before `verify_mode`: Python refuses CERT_NONE while host names are checked.
     context.check_hostname = bool(options.pop("check_hostname", False))
     verify_mode = options.pop("cert_reqs", None)
     context.verify_mode = ssl.CERT_REQUIRED if verify_mode is None else verify_mode
     if ca_certs:
-        with _naming(ca_certs):
+        with _naming_files(ca_certs):
             context.load_verify_locations(ca_certs)
     elif context.verify_mode != ssl.CERT_NONE:
         context.load_default_certs()
@@ -138,27 +144,29 @@ def _context_of(options: dict[str, Any]) -> ssl.SSLContext:
     ciphers = options.pop("ciphers", None)
     if ciphers:
         context.set_ciphers(ciphers)
-    _refuse(options, "is unknown: use ssl_context instead")
+    _refuse_options(options, "is unknown: use ssl_context instead")
     return context
 
 
 def _load_key(
     context: ssl.SSLContext, certfile: Any, keyfile: Any, password: Secret[Any] | None
 ) -> None:
-    def missing() -> NoReturn:
+    """Load the client's certificate and its key, which may be in the same file."""
+
+    def raise_missing_password() -> NoReturn:
         raise ValueError(
             f"the key in {keyfile or certfile} has a pass phrase: ssl_options['password'] says it"
         )
 
-    # Without this callback, OpenSSL would ask for a pass phrase on the terminal.
+    # Without a password or this callback, OpenSSL would ask for a pass phrase on the terminal.
     if password is None or password.reveal() is None:
-        password = Secret(missing)
-    with _naming(*filter(None, (certfile, keyfile))):
+        password = Secret(raise_missing_password)
+    with _naming_files(*filter(None, (certfile, keyfile))):
         context.load_cert_chain(certfile, keyfile, password.reveal())
 
 
 @contextmanager
-def _naming(*paths: Any) -> Iterator[None]:
+def _naming_files(*paths: Any) -> Iterator[None]:
     """Add the names of the files to errors of OpenSSL and of the system in the `with` block."""
     try:
         yield
@@ -172,7 +180,7 @@ def _naming(*paths: Any) -> Iterator[None]:
         ) from error
 
 
-def _restrict(context: ssl.SSLContext, version: object) -> None:
+def _restrict_version(context: ssl.SSLContext, version: object) -> None:
     """Let `context` allow only the TLS version that an old constant of Python stands for."""
     if version is None:
         return

@@ -96,7 +96,7 @@ GOOD_PROXIES: list[tuple[str, str, int]] = [
 
 @pytest.mark.parametrize(("proxy", "host", "port"), GOOD_PROXIES)
 def test_a_valid_answer_has_ids_host_and_port(proxy: str, host: str, port: int) -> None:
-    assert cloud._nodes_of(service_answer(IDS, proxy)) == (IDS, host, port)
+    assert cloud._parse_nodes(service_answer(IDS, proxy)) == (IDS, host, port)
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,13 @@ def test_a_valid_answer_has_ids_host_and_port(proxy: str, host: str, port: int) 
 )
 def test_an_invalid_proxy_address_is_refused(proxy: str) -> None:
     with pytest.raises(ValueError, match="the proxy's address is"):
-        cloud._nodes_of(service_answer(IDS, proxy))
+        cloud._parse_nodes(service_answer(IDS, proxy))
 
 
 @pytest.mark.parametrize("name", ["", "a b", "-a", 5, None, "x" * 254, "a\n"])
 def test_an_invalid_node_id_is_refused(name: Any) -> None:
     with pytest.raises(ValueError, match="a node's id is"):
-        cloud._nodes_of(service_answer(["a", name], "a:1"))
+        cloud._parse_nodes(service_answer(["a", name], "a:1"))
 
 
 BAD_ANSWERS: list[tuple[int, Any, str]] = [
@@ -171,10 +171,10 @@ def test_a_service_with_another_ca_is_an_error(astra: Astra, tmp_path: Path) -> 
 
 def test_after_the_deadline_left_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
-    assert cloud._left(100.5) == 0.5
+    assert cloud._time_left(100.5) == 0.5
     for deadline in (100.0, 99.0):
         with pytest.raises(TimeoutError, match="did not come in time"):
-            cloud._left(deadline)
+            cloud._time_left(deadline)
 
 
 def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,12 +188,12 @@ def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -
         connection = cloud._TimedConnection(
             service, ssl.create_default_context(), time.monotonic() + 60
         )
-        with connection._connected() as connected:
+        with connection._open_socket() as connected:
             assert connected.getpeername() == ("127.0.0.1", port)
             assert 0 < (connected.gettimeout() or 0) <= 60
         del addresses[1]
         with pytest.raises(ConnectionRefusedError):
-            connection._connected()
+            connection._open_socket()
 
 
 # -- the bundle ------------------------------------------------------------------------------------
@@ -368,7 +368,7 @@ def test_a_member_of_a_bundle_has_a_limited_size_and_no_encryption(tmp_path: Pat
     def member(size: int, read: bytes, bits: int = 0) -> bytes:
         about = SimpleNamespace(file_size=size, flag_bits=bits, compress_type=zipfile.ZIP_STORED)
         files: Any = SimpleNamespace(getinfo=lambda _: about, open=lambda _: io.BytesIO(read))
-        return cloud._member(files, "x")
+        return cloud._read_member(files, "x")
 
     limit = cloud.MOST_BYTES
     assert member(limit, b"x" * limit) == b"x" * limit

@@ -247,10 +247,10 @@ class Terminal(io.StringIO):
 
 def test_values_are_shown_in_a_readable_form() -> None:
     texts = {
-        display._cut(uuid.UUID(int=7)): "00000000-0000-0000-0000-000000000007",
-        display._cut(SortedSet([2, 1])): "{1, 2}",
-        display._cut(OrderedMap([("a", 1)])): "{'a': 1}",
-        display._cut(datetime.date(2026, 1, 2)): "datetime.date(2026, 1, 2)",
+        display._short_text(uuid.UUID(int=7)): "00000000-0000-0000-0000-000000000007",
+        display._short_text(SortedSet([2, 1])): "{1, 2}",
+        display._short_text(OrderedMap([("a", 1)])): "{'a': 1}",
+        display._short_text(datetime.date(2026, 1, 2)): "datetime.date(2026, 1, 2)",
     }
     assert list(texts) == list(texts.values())
 
@@ -271,5 +271,5 @@ def test_metadata_has_a_repr_and_is_shown_as_cql() -> None:
 
 def test_times_and_decimals_are_shown_without_their_types() -> None:
     moment = datetime.datetime(2026, 11, 23, 9, 55, 28, 358000)
-    assert display._cut(moment) == "2026-11-23 09:55:28.358000"
-    assert display._cut(decimal.Decimal("1.75")) == "1.75"
+    assert display._short_text(moment) == "2026-11-23 09:55:28.358000"
+    assert display._short_text(decimal.Decimal("1.75")) == "1.75"

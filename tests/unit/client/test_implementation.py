@@ -30,7 +30,7 @@ def test_a_fallback_to_python_is_logged_at_the_first_connect(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(_impl, "fallback_reason", "it lacks any")
-    monkeypatch.setattr(implementation, "_is_said", False)
+    monkeypatch.setattr(implementation, "_has_warned", False)
     with FakeNode() as node:
         for _ in range(2):
             with Cluster([node.address], port=node.port) as cluster:
