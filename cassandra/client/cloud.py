@@ -322,6 +322,7 @@ def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
 
 
 def _read_bundle(bundle: Bundle, context: ssl.SSLContext | None, timeout: float) -> Cloud:
+    """Read the files of a secure connect bundle; ValueError if it is invalid."""
     try:
         with zipfile.ZipFile(bundle) as files:
             # The file may contain a password. Wrap it in a `Secret`, because tracebacks may show
@@ -417,6 +418,7 @@ def _no_password() -> str:
 
 
 def _make_context(files: zipfile.ZipFile) -> ssl.SSLContext:
+    """Make a TLS context from the certificates and the key in the bundle."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # The bundle's own CA verifies the servers. Host names are not checked: we connect with node ids
     # as server names, which no certificate contains.

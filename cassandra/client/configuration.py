@@ -175,6 +175,7 @@ class ClusterBase(
         self._set_pool_sizes(self.connections_per_host)
         self._make_profiles(profiles)
         if self.metrics_enabled:
+            # The metrics must not keep alive a cluster that the application has dropped.
             self.metrics = metrics_of_cluster.Metrics(weakref.proxy(self))
         assert self.endpoint_factory is not None
         # Pass a proxy: the engine refers to the factory, and a real reference would keep a Cluster
@@ -369,6 +370,7 @@ class ClusterBase(
         self.profile_manager.profiles.update(all_profiles)
         for policy in self.profile_manager.policies():
             policy.check_supported()
+        # Weak references, so that the manager does not keep the cluster alive.
         manager = self.profile_manager
         manager.on_new_profiles = partial(_call_if_open, weakref.WeakMethod(self._adopt_profiles))
         manager.on_policy_change = partial(
@@ -451,14 +453,15 @@ class ClusterBase(
         """Initialize the policies of a profile that was passed to `execute` itself and was not
         added to the cluster.
         """
-        unnamed = self.profile_manager.add_unnamed(
+        # None if the policies are in use already, and therefore initialized.
+        new_profile = self.profile_manager.add_unnamed(
             profile, partial(_forget_policy, weakref.ref(self))
         )
-        if unnamed is not None:
-            unnamed.policy.check_supported()
-            self._adopt_policy(unnamed.policy)
+        if new_profile is not None:
+            new_profile.policy.check_supported()
+            self._adopt_policy(new_profile.policy)
             self._attach_policy(profile.speculative_execution_policy)
-            unnamed.is_ready = True
+            new_profile.is_ready = True
 
     def _add_profile(self, name: Hashable, profile: ExecutionProfile) -> LoadBalancingPolicy | None:
         """Add a profile.
@@ -556,11 +559,11 @@ class ClusterBase(
 
 def _call_if_open(method: weakref.WeakMethod[Callable[[Any], None]], argument: object) -> None:
     """Call a method of a cluster, unless the cluster is shut down or was garbage collected."""
-    adopt: Any = method()
+    bound_method: Any = method()
     # After `shutdown`, and in a forked child, there is no engine to pass policies to.
-    if adopt is not None and not getattr(adopt.__self__, "is_shutdown", False):
+    if bound_method is not None and not getattr(bound_method.__self__, "is_shutdown", False):
         with suppress(ConnectionShutdown):  # it is shut down by another thread
-            adopt(argument)
+            bound_method(argument)
 
 
 def _forget_policy(

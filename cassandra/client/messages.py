@@ -38,6 +38,7 @@ def message_of(request_body: AnyBody) -> Any:
 
 
 def _make_query_message(body: QueryBody) -> QueryMessage:
+    """Make the QUERY message for a body."""
     return QueryMessage(
         body.query,
         body.consistency,
@@ -50,6 +51,7 @@ def _make_query_message(body: QueryBody) -> QueryMessage:
 
 
 def _make_execute_message(body: ExecuteBody) -> ExecuteMessage:
+    """Make the EXECUTE message for a body."""
     # Use the metadata with which the answer will be decoded. The prepared statement itself may have
     # newer metadata by now.
     metadata, metadata_id = body.result
@@ -69,6 +71,7 @@ def _make_execute_message(body: ExecuteBody) -> ExecuteMessage:
 
 
 def _make_batch_message(body: BatchBody) -> BatchMessage:
+    """Make the BATCH message for a body."""
     queries: list[tuple[bool, Any, Any]] = []
     for statement, values in body.statements:
         if statement is None:  # `values` is a query string

@@ -159,7 +159,8 @@ class SessionBase(RequestMaker, ObservedBySession):
         # The options of all calls that pass none.
         self._default_options = CallOptions(cluster.profile_manager.default)
         cluster._sessions_by_id[id(self)] = self
-        # The application may have replaced the profile before the cluster knew this session.
+        # The application may have replaced the default profile before the cluster knew this
+        # session, so read it again.
         self._follow_default()
         self._prepared_texts: PreparedTexts = RecentlyUsed(PREPARED_TEXTS)
         self._batch_warnings = OncePerInterval(BATCH_WARNING_INTERVAL)
@@ -175,6 +176,7 @@ class SessionBase(RequestMaker, ObservedBySession):
         duplicate._default_options = CallOptions(
             profile.clone() if self._has_own_profile else profile
         )
+        # The original's path uses the original's options.
         duplicate._path = duplicate._new_path()
         self.cluster._sessions_by_id[id(duplicate)] = duplicate
         duplicate._follow_default()

@@ -51,7 +51,7 @@ _PLAN_ATTRIBUTES = frozenset(
 )
 
 
-class _KnownCodecs:
+class _CodecCache:
     """The cached codecs of one class. They are valid while `generation` equals `current`."""
 
     __slots__ = ("by_key", "generation")
@@ -63,7 +63,7 @@ class _KnownCodecs:
     registered = 0
 
     def __init__(self) -> None:
-        self.generation = _KnownCodecs.current
+        self.generation = _CodecCache.current
         self.by_key: dict[tuple[int, str], Any] = {}
 
 
@@ -93,7 +93,7 @@ class CassandraTypeType(type):
         # registered, it would replace ours.
         if not name.startswith("_") and name.isidentifier() and dct.get("_registered", True):
             _by_cassname[name] = cls
-            _KnownCodecs.registered += 1
+            _CodecCache.registered += 1
             if "typename" in dct and not cls.typename.startswith(apache_cassandra_type_prefix):
                 # Several classes have the CQL name timestamp; the first one keeps it.
                 _by_cqlname.setdefault(cls.typename, cls)
@@ -104,7 +104,7 @@ class CassandraTypeType(type):
         # The attribute changes how values are encoded. Make all cached codecs invalid, not only
         # this class's: other classes' codecs may contain it.
         if name in _PLAN_ATTRIBUTES:
-            _KnownCodecs.current += 1
+            _CodecCache.current += 1
             calls.withdraw()
             # If an application assigns the original method again, after it had replaced the method,
             # remove the attribute from the class, so that the class inherits the original.
@@ -117,7 +117,7 @@ class CassandraTypeType(type):
 
     def __delattr__(cls, name: str) -> None:
         if name in _PLAN_ATTRIBUTES:
-            _KnownCodecs.current += 1
+            _CodecCache.current += 1
             was_there = name in cls.__dict__
             # This may already delete the attribute, if it was one of our fast methods.
             calls.withdraw()
@@ -186,7 +186,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         :param protocol_version: the version that it was encoded for.
         :raises DecodeError: if the bytes are not valid for the type.
         """
-        cls._settle_calls()
+        cls._install_fast_methods()
         if byts is None:
             return None
         if len(byts) == 0 and not cls.empty_binary_ok:
@@ -202,7 +202,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         :raises TypeError: if the type does not accept the class of `val`.
         :raises ValueError: if `val` is out of range or badly formed.
         """
-        cls._settle_calls()
+        cls._install_fast_methods()
         return b"" if val is None else cls.serialize(val, protocol_version)
 
     @classmethod
@@ -213,7 +213,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         :param protocol_version: the version that it was encoded for.
         :raises DecodeError: if the bytes are not valid for the type.
         """
-        cls._settle_calls()
+        cls._install_fast_methods()
         # For `limits.null_cells`, a value that is decoded by itself counts as a page.
         begin_page()
         return cls._native_codec(protocol_version, "list").decode(byts)
@@ -225,21 +225,21 @@ class _CassandraType(metaclass=CassandraTypeType):
         :param val: the value.
         :param protocol_version: the version to encode it for.
         """
-        cls._settle_calls()
+        cls._install_fast_methods()
         encoded: bytes = cls._native_codec(protocol_version, "list").encode(val)
         return encoded
 
     @classmethod
-    def _settle_calls(cls) -> None:
+    def _install_fast_methods(cls) -> None:
         """Install faster methods for later calls, unless the class overrides them: see `calls`."""
         # Do this once, and again after a change. (In an application's class, the methods are not
         # replaced, so they call this for each value.)
-        if cls.__dict__.get("_calls_settled") != _KnownCodecs.current:
+        if cls.__dict__.get("_methods_generation") != _CodecCache.current:
             # Read before the installation: a change meanwhile then makes the next call install
             # again.
-            current_generation = _KnownCodecs.current
+            current_generation = _CodecCache.current
             calls.install(cls, _generation)
-            type.__setattr__(cls, "_calls_settled", current_generation)
+            type.__setattr__(cls, "_methods_generation", current_generation)
 
     @classmethod
     def serial_size(cls) -> int | None:
@@ -262,7 +262,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         :param vectors: how vectors of numbers are decoded: "list", "array" (array.array) or
             "numpy".
         """
-        cache = cls._known_codecs("_codecs")
+        cache = cls._valid_cache("_codecs")
         key = (protocol_version, vectors)
         codec = cache.by_key.get(key)
         if codec is None:
@@ -297,7 +297,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def _native_codec(cls, protocol_version: int, vectors: str) -> Any:
         """Return the codec that `_build` makes, even if the class overrides the methods."""
-        cache = cls._known_codecs("_native_codecs")
+        cache = cls._valid_cache("_native_codecs")
         key = (protocol_version, vectors)
         codec = cache.by_key.get(key)
         if codec is None:
@@ -307,12 +307,12 @@ class _CassandraType(metaclass=CassandraTypeType):
         return codec
 
     @classmethod
-    def _known_codecs(cls, attribute: str) -> _KnownCodecs:
+    def _valid_cache(cls, attribute: str) -> _CodecCache:
         """Return the valid cache in the attribute `attribute`; create one if necessary."""
         # Not getattr(), which would also find the cache of a parent class.
-        cache: _KnownCodecs | None = cls.__dict__.get(attribute)
-        if cache is None or cache.generation != _KnownCodecs.current:
-            cache = _KnownCodecs()
+        cache: _CodecCache | None = cls.__dict__.get(attribute)
+        if cache is None or cache.generation != _CodecCache.current:
+            cache = _CodecCache()
             setattr(cls, attribute, cache)
         return cache
 
@@ -391,7 +391,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
 
 def _generation() -> int:
-    return _KnownCodecs.current
+    return _CodecCache.current
 
 
 def rules_of_types() -> int:
@@ -399,7 +399,7 @@ def rules_of_types() -> int:
 
     It is for caches of what was made from types: if the number changed, they are out of date.
     """
-    return _KnownCodecs.current + _KnownCodecs.registered
+    return _CodecCache.current + _CodecCache.registered
 
 
 calls.stock_methods.update({name: _CassandraType.__dict__[name] for name in calls.NAMES})

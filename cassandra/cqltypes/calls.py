@@ -91,7 +91,7 @@ def _depends_on_version(cls: type[Any]) -> bool:
 def install(cls: type[Any], generation: Callable[[], int]) -> None:
     """Set the fast methods in `cls`, unless it, or a type inside it, overrides the methods.
 
-    :param generation: returns the number of changes so far (see `_KnownCodecs`).
+    :param generation: returns the number of changes so far (see `_CodecCache`).
     """
     with _lock:
         initial_generation = generation()

@@ -60,6 +60,7 @@ class CompositeType(_ParameterizedType):
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+        """Make the codec; a value is a tuple with the values of its parts."""
         name = cls.cass_parameterized_type()
         part_codecs = [
             sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
@@ -127,6 +128,11 @@ class DynamicCompositeType(_ParameterizedType):
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+        """Make the codec.
+
+        Each part says its type, by an alias or by the name of a class. To encode a value, pass
+        pairs (alias, value); it is decoded to a tuple of values.
+        """
         name = cls.cassname
         codecs_by_alias = {
             alias: sub_codec(subtype, codecs, protocol_version, vectors)

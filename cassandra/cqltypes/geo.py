@@ -237,6 +237,7 @@ class _PythonType(_CassandraType):
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+        """Make the codec from the two functions of the class."""
         encode, decode = cls._encode_and_decode
         return codecs.from_functions(
             cls.cassname,

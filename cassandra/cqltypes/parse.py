@@ -36,6 +36,7 @@ _Node = tuple[str, "list[tuple[str | None, Any]] | None"]
 
 
 def _split_into_tokens(text: str) -> list[str]:
+    """Split a server's class name into names, brackets and separators."""
     tokens = []
     position = 0
     end = len(text.rstrip())

@@ -478,6 +478,7 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
         )
 
     def _allows(self, host: Host) -> bool:
+        """Return True if one of the host's addresses is in the list."""
         # The address of the control connection's host may be a name, so also compare its RPC
         # address.
         rpc_address = getattr(host, "broadcast_rpc_address", None)
@@ -568,6 +569,7 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
     def make_query_plan(
         self, working_keyspace: str | None = None, query: Statement | None = None
     ) -> Iterator[Host]:
+        # `HostTargetingStatement` has this attribute, other statements do not.
         target = getattr(query, "target_host", None)
         plan = self._child_policy.make_query_plan(working_keyspace, query)
         if not target or self._metadata is None:

@@ -179,12 +179,13 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         data_retrieved: bool,
         retry_num: int,
     ) -> Decision:
-        # A weaker level would break the guarantees of a serial read.
+        # Retry only once, and never serial reads: a weaker level would break their guarantees.
         if retry_num or ConsistencyLevel.is_serial(consistency):
             return self.RETHROW, None
-        # Fewer replicas than required: retry at the level that they can reach.
+        # Fewer replicas than required responded: retry at the level that they can reach.
         if received_responses < required_responses:
             return self._retry_with(received_responses)
+        # Enough replicas responded. If only the data was missing, the same level may succeed now.
         return (self.RETRY, consistency) if not data_retrieved else (self.RETHROW, None)
 
     def on_write_timeout(
@@ -196,7 +197,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         received_responses: int,
         retry_num: int,
     ) -> Decision:
-        if retry_num:
+        if retry_num:  # retry only once
             return self.RETHROW, None
         if write_type in (WriteType.SIMPLE, WriteType.BATCH, WriteType.COUNTER):
             # At least one replica has the write, and the others will get it by hints or repair, so
@@ -206,6 +207,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         # again.
         if write_type == WriteType.UNLOGGED_BATCH:
             return self._retry_with(received_responses)
+        # The batch log is written first, so nothing is applied yet if it times out.
         return (
             (self.RETRY, consistency) if write_type == WriteType.BATCH_LOG else (self.RETHROW, None)
         )
@@ -218,7 +220,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         alive_replicas: int,
         retry_num: int,
     ) -> Decision:
-        if retry_num:
+        if retry_num:  # retry only once
             return self.RETHROW, None
         if ConsistencyLevel.is_serial(consistency):
             # A weaker level would not be serial, and would break the guarantee of the transaction.
@@ -297,6 +299,8 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         data_retrieved: bool,
         retry_num: int,
     ) -> Decision:
+        # Enough replicas responded, but not the one that was asked for the data: another will be
+        # asked.
         if received_responses >= required_responses and not data_retrieved:
             return self._retry_later(self.RETRY, consistency, retry_num)
         return self.RETHROW, None
@@ -324,6 +328,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         alive_replicas: int,
         retry_num: int,
     ) -> Decision:
+        # Another coordinator may see more live replicas.
         return self._retry_later(self.RETRY_NEXT_HOST, None, retry_num)
 
     def on_request_error(
@@ -426,7 +431,9 @@ class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):
         if getattr(error, "error_code", None) == _OVERLOADED:
             match = _RETRY_AFTER.search(str(error))
             if match is not None:
-                seconds = int(match[1].replace(",", "")) / 1000
+                # The service rejected the request without executing it, so it need not be
+                # idempotent.
+                seconds = int(match[1].replace(",", "")) / 1000  # "1,234" milliseconds
                 # Wait up to 15 % longer, so that clients rejected together do not retry together.
                 seconds *= 1 + 0.15 * float(self._random.random())
                 return self._retry_later(

@@ -42,5 +42,5 @@ class EC2MultiRegionTranslator(AddressTranslator):
             # Look up the DNS name of the public address, then the address of that name.
             name = socket.getfqdn(addr)
             return str(socket.getaddrinfo(name, None, family, socket.SOCK_STREAM)[0][4][0])
-        except OSError:
+        except OSError:  # no such name: use the public address
             return addr

@@ -274,6 +274,7 @@ class BindPlan:
             elif value is UNSET_VALUE:
                 has_unset = True
                 parts.append(UNSET_MARK)
+            # pandas.NA, masked values and the like are null. Values of the usual classes never are.
             elif type(value) not in USUAL and is_missing(value, self._cql_names[index]):
                 parts.append(NULL_VALUE)
             else:

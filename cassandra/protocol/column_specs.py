@@ -150,6 +150,7 @@ class TypeReader:
         )
 
     def _read_udt(self) -> Any:
+        """Read the keyspace, the name and the fields of a user-defined type."""
         cursor = self.cursor
         keyspace = cursor.string()
         name = cursor.string()
@@ -218,6 +219,7 @@ class OwnTypeReader(TypeReader):
         self._codes = codes
 
     def read(self) -> Any:
+        """Read a type and return its class, by the application's mapping if that differs."""
         start = self.cursor.pos
         code = self.cursor.short()
         registered_type = self._codes.get(code)

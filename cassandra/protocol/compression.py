@@ -70,6 +70,7 @@ def _check_claimed_size(
 
 
 def _make_lz4() -> BodyCompression:
+    """Return the functions of LZ4; raises ImportError if its package is not installed."""
     block = import_module("lz4.block")
 
     compress = block.compress
@@ -124,6 +125,7 @@ def _snappy_size(data: bytes) -> int:
 
 
 def _make_snappy() -> BodyCompression:
+    """Return the functions of Snappy; raises ImportError if its package is not installed."""
     snappy = import_module("snappy")
 
     def compress_body(data: bytes) -> bytes:

@@ -90,6 +90,7 @@ def request_extras(
 
 
 def _check_mapping(payload: object) -> None:
+    """Raise an error if `payload` is not a mapping, or has too many entries."""
     if not isinstance(payload, Mapping):
         raise TypeError(
             f"a custom payload is a mapping of str to bytes, not {type(payload).__name__}"
@@ -101,6 +102,7 @@ def _check_mapping(payload: object) -> None:
 
 
 def _encoded_key(key: object) -> bytes:
+    """Return the bytes of a payload's key; raises an error if it is no string or too long."""
     if not isinstance(key, (str, bytes)):
         raise TypeError(f"a custom payload's keys are str, not {type(key).__name__}: {key!r}")
     name = key if isinstance(key, bytes) else key.encode()
@@ -113,6 +115,7 @@ def _encoded_key(key: object) -> bytes:
 
 
 def _checked_value_size(key: str, value: object) -> int:
+    """Return the size of a value in bytes; raises an error if it is not bytes or too large."""
     if not isinstance(value, (bytes, bytearray, memoryview)):
         raise TypeError(
             f"custom payload {key[:40]!r} has a value of type {type(value).__name__}; "

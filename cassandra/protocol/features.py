@@ -219,6 +219,7 @@ def _named_settings(supported: Options, name: str) -> dict[str, str]:
 
 
 def _parse_lwt_info(supported: Options) -> LwtInfo | None:
+    """Return which flag marks lightweight transactions; None if the server does not mark them."""
     mask = _parse_int(
         _named_settings(supported, LWT_ADD_METADATA_MARK).get(LWT_OPTIMIZATION_META_BIT_MASK)
     )

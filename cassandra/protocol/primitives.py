@@ -70,6 +70,7 @@ class Cursor:
         return self.take(1)[0]
 
     def short(self) -> int:
+        """Read a [short]: an unsigned number of 16 bits."""
         pos = self.pos
         self.pos = pos + 2
         try:
@@ -81,6 +82,7 @@ class Cursor:
         return value
 
     def int32(self) -> int:
+        """Read an [int]: a signed number of 32 bits."""
         pos = self.pos
         self.pos = pos + 4
         try:

@@ -139,7 +139,8 @@ class BoundRow:
     def statement(self) -> BoundStatement:
         """Return a bound statement with the values of this entry."""
         bound = self.bound
-        # The application has bound the object to other values since it added it.
+        # The application may have bound the object to other values since it added it. Then make
+        # another object for the values of this entry.
         if bound.block is not self.block:
             bound = BoundStatement(bound.prepared_statement)
             bound.block = self.block

@@ -227,7 +227,7 @@ def from_class(
         fixed_size,
         # empty_is_value: from_binary gets zero bytes too, and decides what they mean.
         True,
-        None,
+        None,  # empty
     )
 
 

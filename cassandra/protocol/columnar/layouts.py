@@ -179,14 +179,18 @@ def row_layout(names: Sequence[str], layouts: Sequence[Layout]) -> Layout:
 
 
 def _layout_of_scalar(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
-    kind, form, width = cqltype._column
+    """Return the layout of a type without subtypes.
+
+    :param common: the fields of `Layout` that do not depend on the kind of the type.
+    """
+    kind, arrow_format, width = cqltype._column
     if kind == "decimal" and options.decimals != "text":
         precision, scale = options.decimals
-        wide = precision > 38
+        needs_256_bits = precision > 38  # what 128 bits can hold
         return Layout(
             "decimal_fixed",
-            format=f"d:{precision},{scale},256" if wide else f"d:{precision},{scale}",
-            width=32 if wide else 16,
+            format=f"d:{precision},{scale},256" if needs_256_bits else f"d:{precision},{scale}",
+            width=32 if needs_256_bits else 16,
             decimal=(precision, scale),
             **common,
         )
@@ -201,10 +205,14 @@ def _layout_of_scalar(cqltype: CqlType, options: ColumnOptions, common: dict[str
             **common,
         )
     extension = "arrow.uuid" if kind == "bytes" else ""
-    return Layout(kind, format=form, width=width, extension=extension, **common)
+    return Layout(kind, format=arrow_format, width=width, extension=extension, **common)
 
 
 def _layout_of_list(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+    """Return the layout of a list or set.
+
+    :param common: the fields of `Layout` that do not depend on the kind of the type.
+    """
     return Layout(
         "list",
         format="+l",
@@ -215,6 +223,10 @@ def _layout_of_list(cqltype: CqlType, options: ColumnOptions, common: dict[str, 
 
 
 def _layout_of_map(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+    """Return the layout of a map: in Arrow, a list of (key, value) structs.
+
+    :param common: the fields of `Layout` that do not depend on the kind of the type.
+    """
     key, value = (layout_of(subtype, options) for subtype in cqltype.subtypes)
     entries = Layout(
         "entries",
@@ -227,7 +239,7 @@ def _layout_of_map(cqltype: CqlType, options: ColumnOptions, common: dict[str, A
     return Layout("map", format="+m", names=("entries",), children=(entries,), **common)
 
 
-def _struct(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+def _layout_of_struct(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
     fields = tuple(layout_of(subtype, options) for subtype in cqltype.subtypes)
     names = tuple(cqltype.fieldnames or ()) if issubclass(cqltype, UserType) else ()
     names = names or tuple(f"f{index}" for index in range(len(fields)))
@@ -237,6 +249,10 @@ def _struct(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) ->
 def _layout_of_vector(
     cqltype: type[VectorType], options: ColumnOptions, common: dict[str, Any]
 ) -> Layout:
+    """Return the layout of a vector: in Arrow, a list of a fixed size.
+
+    :param common: the fields of `Layout` that do not depend on the kind of the type.
+    """
     dimension = cqltype.vector_size
     return Layout(
         "vector",
@@ -252,7 +268,7 @@ _CONTAINERS: tuple[tuple[type[Any], Callable[..., Layout]], ...] = (
     (ListType, _layout_of_list),
     (SetType, _layout_of_list),
     (MapType, _layout_of_map),
-    (TupleType, _struct),
+    (TupleType, _layout_of_struct),
     (VectorType, _layout_of_vector),
 )
 

@@ -236,7 +236,7 @@ class ExecuteMessage(_QueryMessage):
     ) -> bytes:
         if protocol_features is None:
             protocol_features = self.agreed_features
-        metadata_id = block = None
+        metadata_id = version_byte = None
         if protocol_version >= 5 or (
             protocol_features is not None and protocol_features.use_metadata_id
         ):
@@ -245,15 +245,17 @@ class ExecuteMessage(_QueryMessage):
             metadata_id = self.result_metadata_id or b""
         if protocol_features is not None and protocol_features.tablets_routing_v2:
             # With this extension the byte is required, even if the client knows no version yet.
-            block = self.tablet_version_block or 0
+            version_byte = self.tablet_version_block or 0
         # An application's subclass may write the query parameters itself.
         if type(self)._write_query_params is not _stock_write_query_params:
             body = self._body_by_override(
                 bodies.execute_head(self.query_id, metadata_id), protocol_version
             )
             # The byte comes after the query parameters.
-            return body if block is None else body + bytes((block,))
-        return bodies.execute_of_message(self.query_id, metadata_id, self, protocol_version, block)
+            return body if version_byte is None else body + bytes((version_byte,))
+        return bodies.execute_of_message(
+            self.query_id, metadata_id, self, protocol_version, version_byte
+        )
 
 
 @public

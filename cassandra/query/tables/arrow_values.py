@@ -163,6 +163,7 @@ def _values_of_maps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
 
 
 def _values_of_tuples(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
+    """Return structs as tuples; the struct may lack the last fields of the CQL type."""
     types = cqltype.subtypes
     if type(array).__name__ != "StructArray" or array.type.num_fields > len(types):
         return None

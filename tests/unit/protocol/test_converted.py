@@ -12,7 +12,7 @@ import pytest
 from cassandra.codecs import CodecRegistry, Converter
 from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
 from cassandra.cqltypes import EncodeValueError, LongType, UserType, UTF8Type, lookup_casstype
-from cassandra.cqltypes.base import _KnownCodecs
+from cassandra.cqltypes.base import _CodecCache
 from cassandra.cqltypes.calls import withdraw
 from cassandra.errors import DecodeError
 from cassandra.policies import ColDesc
@@ -50,10 +50,10 @@ def registry(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[CodecReg
     monkeypatch.setattr("cassandra._impl.codecs", twins.codecs)
     monkeypatch.setattr("cassandra._impl.rows", twins.rows)
     # makes the types build their codecs again
-    _KnownCodecs.current += 1
+    _CodecCache.current += 1
     yield CodecRegistry()
     withdraw()
-    _KnownCodecs.current += 1
+    _CodecCache.current += 1
 
 
 def column(cql_type: Any, name: str = "c", keyspace: str = "ks") -> ColumnMetadata:
