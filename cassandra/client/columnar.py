@@ -179,7 +179,9 @@ class ColumnForms:
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("to_arrow")
         plan, plan_of = self._column_plans(options)
-        return Form(plan, plan_of, _as_is, partial(columnar.arrow_table, pyarrow, plan.layout))
+        return Form(
+            plan, plan_of, _unchanged_page, partial(columnar.arrow_table, pyarrow, plan.layout)
+        )
 
     def _batches_form(self, options: dict[str, Any]) -> Form:
         columnar = columnar_module()
@@ -192,12 +194,13 @@ class ColumnForms:
         """Return how to build a polars DataFrame."""
         columnar = columnar_module()
         polars = columnar.polars_module()
+        # polars has no type for intervals, so durations become structs.
         plan, plan_of = self._column_plans({"durations": "struct", **options}, "to_polars")
 
         def make_frame(pages: Iterable[Any]) -> Any:
             return columnar.polars_frame(polars, plan.layout, list(pages))
 
-        return Form(plan, plan_of, _as_is, make_frame)
+        return Form(plan, plan_of, _unchanged_page, make_frame)
 
     def _pandas_form(self, options: dict[str, Any]) -> Form:
         """Return how to build a pandas DataFrame, from Arrow data or from NumPy arrays."""
@@ -223,7 +226,7 @@ class ColumnForms:
         def make_frame_of_arrow(pages: Iterable[Any]) -> Any:
             return columnar.pandas_of_arrow(pyarrow, plan.layout, pages, options)
 
-        return Form(plan, plan_of, _as_is, make_frame_of_arrow)
+        return Form(plan, plan_of, _unchanged_page, make_frame_of_arrow)
 
     def _numpy_form(self) -> Form:
         """Return how to build a dict of NumPy arrays."""
@@ -246,7 +249,7 @@ class ColumnForms:
         return columnar.ArrowSchema(column_plan.layout).__arrow_c_schema__()
 
 
-def _as_is(page: ColumnArray) -> ColumnArray:
+def _unchanged_page(page: ColumnArray) -> ColumnArray:
     return page
 
 

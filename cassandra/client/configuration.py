@@ -438,7 +438,7 @@ class ClusterBase(
             if isinstance(profile, ExecutionProfile):
                 self._adopt_policy(profile.load_balancing_policy)
                 self._attach_policy(profile.speculative_execution_policy)
-        # The sessions switch when the policies know the hosts.
+        # Only now that the policies know the hosts, let the sessions use them.
         for session in self._all_sessions():
             session._follow_default()
 

@@ -35,8 +35,9 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
             "write [...]"
         )
     points = list(contact_points)
+    # The keys of a mapping may be addresses, but not settings as drivers of other databases take
+    # them.
     if isinstance(contact_points, Mapping) and not {*points}.isdisjoint(_SETTINGS_OF_OTHERS):
-        # An application may use the keys of a mapping of addresses.
         raise TypeError(
             f"contact_points must be a list of addresses, but is {contact_points!r}: write "
             "Cluster(['10.0.0.1'], port=9042)"

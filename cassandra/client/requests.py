@@ -249,7 +249,8 @@ class RequestMaker:
         of `query`, for example its consistency level.
         """
         bound: BoundStatement = prepared.bind(parameters)
-        # All executions of the same CQL share the prepared statement, so it has no settings itself.
+        # All executions of the same CQL share the prepared statement, so the settings are not in
+        # it, but must be copied to each bound statement.
         if isinstance(query, SimpleStatement):
             bound.take_settings(query)
             bound.serial_consistency_level = query.serial_consistency_level
@@ -302,9 +303,11 @@ class RequestMaker:
         """
         if resolved is None:
             happy_path.resolve(body, self, statement, options)
-            sent = self._with_message(body)
-            if sent is not body:
-                return sent
+            message_body = self._with_message(body)
+            if (
+                message_body is not body
+            ):  # user code may change the request, so do not render it now
+                return message_body
         elif isinstance(resolved, MessageBody):
             copy_parameters(body, resolved.inner)
             return resolved.succeed(body, message_of(body))
@@ -536,7 +539,7 @@ class RequestMaker:
             prepared.
         """
         happy_path.resolve(unprepared, self, statement, options)
-        # Listeners are called before the statements are prepared.
+        # Listeners are called before the statements are prepared, so they need a message now.
         body = self._with_message(unprepared)
         request = self._request_for(PreparingRequest, body, statement, target, options, on_done)
         request.prepared_texts = self._prepared_texts

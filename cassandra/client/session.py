@@ -429,6 +429,7 @@ def _setting_names(cls: type) -> frozenset[str]:
         if not name.startswith("_")
         and name not in _STATE
         and (
+            # An annotated attribute, or a property with a setter.
             name in vars(base).get("__annotations__", ())
             or getattr(vars(base)[name], "fset", None) is not None
         )

@@ -50,6 +50,7 @@ def write_literals(encoder: Encoder, classes: Mapping[type, Callable[[Any], Any]
     :param encoder: the encoder.
     :param classes: the functions of the converters, by class.
     """
+    # An application's own encoder may have no mapping.
     mapping: Any = getattr(encoder, "mapping", None)
     if mapping is None:
         return

@@ -151,6 +151,7 @@ class CodecRegistry:
         pattern = pattern_of(cql_type)
         _check_converter(converter, f"CQL type {pattern}")
         with self._change():
+            # A new dict, because other threads may be reading the old one.
             self._types = {**self._types, pattern: converter}
             self._unchecked.add(pattern)
         self.check_names()
@@ -171,6 +172,7 @@ class CodecRegistry:
         key = column_key(column)
         _check_converter(converter, f"column {'.'.join(key)}")
         with self._change():
+            # A new dict, because other threads may be reading the old one.
             self._columns = {**self._columns, key: converter}
             self._unchecked.add(key)
         self.check_names()
@@ -200,6 +202,7 @@ class CodecRegistry:
                 f"{to_cql!r} ({type(to_cql).__name__})"
             )
         with self._change():
+            # A new dict, because other threads may be reading the old one.
             self._classes = {**self._classes, cls: function}
 
     def unregister_type(self, cql_type: str | type) -> None:

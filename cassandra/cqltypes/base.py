@@ -318,7 +318,11 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _overridden(cls) -> bool:
-        """Return True if the class overrides how values are encoded or decoded."""
+        """Return True if the class overrides how values are encoded or decoded.
+
+        That is so if it overrides one of four methods, or makes zero bytes a value by
+        `empty_binary_ok`.
+        """
         return not (
             calls.is_stock(cls, cls.serialize)
             and calls.is_stock(cls, cls.deserialize)

@@ -111,6 +111,7 @@ def real_number(value: Any, name: str) -> float:
         or getattr(value, "ndim", False)
         or not (hasattr(cls, "__float__") or hasattr(cls, "__index__"))
     ):
+        # The value of an enum member; anything else is an error.
         number: float = member_or_refuse(real_number, value, "a number", name)
         return number
     try:
@@ -132,6 +133,7 @@ def boolean(value: object) -> bool:
         return bool(value)
     if not isinstance(value, enum.Enum) and isinstance(value, numbers.Integral):
         return bool(value)  # including NumPy's integers
+    # The value of an enum member; anything else is an error.
     truth: bool = member_or_refuse(boolean, value, "a boolean")
     return truth
 
@@ -145,6 +147,7 @@ def uuid_bytes(value: object) -> bytes:
             return uuid_module.UUID(value).bytes
         except ValueError:
             refuse_value(value, "is not a UUID")
+    # The value of an enum member; anything else is an error.
     data: bytes = member_or_refuse(uuid_bytes, value, "a UUID")
     return data
 
@@ -161,6 +164,7 @@ def inet_bytes(value: object) -> bytes:
     packed = getattr(value, "packed", None)
     if isinstance(packed, bytes) and len(packed) in (4, 16):
         return packed
+    # The value of an enum member; anything else is an error.
     data: bytes = member_or_refuse(inet_bytes, value, "an IP address")
     return data
 
@@ -337,9 +341,11 @@ def date_number(value: object) -> int:
             refuse_value(value, f"is not a date: {error}")
     elif hasattr(type(value), "__index__"):
         number = _index(value)
+        # So small a number was hardly meant as a day millions of years ago.
         if number <= _LAST_OF_CALENDAR:
             _warn_of_day(number)
     else:
+        # The value of an enum member; anything else is an error.
         number = member_or_refuse(date_number, value, "a date")
     if not 0 <= number <= 0xFFFFFFFF:
         refuse_value(value, "is out of the range of date (2**31 days before and after 1970-01-01)")
@@ -371,6 +377,7 @@ def duration_parts(value: object) -> tuple[int, int, int]:
     negative.
     """
     if not isinstance(value, Duration):
+        # The value of an enum member; anything else is an error.
         parts: tuple[int, int, int] = member_or_refuse(
             duration_parts, value, "a cassandra.util.Duration"
         )
@@ -398,6 +405,7 @@ def varint_bytes(value: object) -> bytes:
     See native_protocol_v5.spec, section 5.24.
     """
     if not hasattr(type(value), "__index__"):
+        # The value of an enum member; anything else is an error.
         data: bytes = member_or_refuse(varint_bytes, value, "an integer")
         return data
     number = _index(value)
@@ -418,6 +426,7 @@ def decimal_parts(value: object) -> tuple[int, int]:
         if not (
             isinstance(value, (int, float, str, tuple, list)) or hasattr(type(value), "__index__")
         ):
+            # The value of an enum member; anything else is an error.
             parts: tuple[int, int] = member_or_refuse(decimal_parts, value, "a decimal")
             return parts
         if not isinstance(value, (float, str, tuple, list)):
@@ -461,7 +470,7 @@ def shown_number(number: int, name: str) -> decimal.Decimal:
     :param name: the CQL type, for the error's message.
     :raises DecodeError: if the number is larger than `limits.decimal_bytes` allows.
     """
-    # The limit cannot be set so low that smaller numbers would exceed it.
+    # Check only numbers of more than 1024 bytes, since most are far smaller.
     if number.bit_length() > 8192:
         size_error = check_size((number.bit_length() >> 3) + 1)
         if size_error:
@@ -478,6 +487,7 @@ def text_bytes(value: object, name: str) -> bytes:
     :param name: "ascii", or another CQL type for UTF-8.
     """
     if not isinstance(value, str):
+        # The value of an enum member; anything else is an error.
         data: bytes = member_or_refuse(text_bytes, value, "text (str)", name)
         return data
     try:
@@ -500,11 +510,13 @@ def blob_bytes(value: Any) -> bytes:
     try:
         view = memoryview(value)
     except (TypeError, ValueError, BufferError):  # arrays of NumPy dates raise ValueError
+        # The value of an enum member; anything else is an error.
         data: bytes = member_or_refuse(blob_bytes, value, "bytes or another buffer")
         return data
     with view:
         if view.ndim > 1:
             refuse_type(value, f"bytes: it has {view.ndim} dimensions")
+        # In the format, the names of fields are not types.
         if not _POINTERS.isdisjoint(_FIELD_NAMES.sub("", view.format)):
             refuse_type(value, "bytes: its elements are references to objects")
         if is_partly_masked(value) or is_missing(value):
@@ -562,6 +574,7 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
     try:
         iterator = iter(value)
     except TypeError:
+        # The value of an enum member; anything else is an error.
         items: list[Any] = member_or_refuse(
             elements, value, f"a collection of elements for {name}", name
         )
@@ -579,6 +592,7 @@ def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
     try:
         items = value.items()
     except AttributeError:
+        # The value of an enum member; anything else is an error.
         keys_and_values: tuple[list[Any], list[Any]] = member_or_refuse(
             pairs, value, f"a mapping for {name}", name
         )
@@ -648,6 +662,7 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
         hasattr(value, attribute) for attribute in attributes
     ):
         what = f"a value of {name} (an object, mapping or sequence of {', '.join(fields)})"
+        # The value of an enum member; anything else is an error.
         items: list[Any] = member_or_refuse(udt_items, value, what, name, fields)
         return items
     return [getattr(value, attribute, None) for attribute in attributes]

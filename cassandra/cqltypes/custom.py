@@ -30,6 +30,8 @@ def mkUnrecognizedType(casstypename: str) -> Any:
     """
     cql_type = _unrecognized.get(casstypename)
     if cql_type is None:
+        # CQL writes the name of a server class in quotes. The class is not registered, or a look-up
+        # of the name would take it for a known type.
         cql_type = CassandraTypeType(
             casstypename,
             (UnrecognizedType,),

@@ -146,6 +146,7 @@ def _resolve_udt(base: type[UserType], parameters: list[tuple[str | None, Any]])
     """
     if len(parameters) < 2:
         raise ValueError("UserType has a keyspace and a name")
+    # The parser has made nodes of the keyspace and the name; take the names of these nodes.
     keyspace_and_name = [parameters[0][1][0], parameters[1][1][0]]
     types = [_resolve(child) for _, child in parameters[2:]]
     # The keyspace and the name come first, and have no field names.

@@ -88,6 +88,7 @@ class UserType(TupleType):
                     "_registered": False,
                 },
             )
+            # An estimate of the bytes that the class takes: the cache is bounded.
             cost = (
                 _CLASS_BYTES
                 + _FIELD_BYTES * len(names)

@@ -352,7 +352,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
         )
         if not self.local_dc and host.datacenter and is_contact_point:
             self.local_dc = host.datacenter
-            self._tiers = None
+            self._tiers = None  # the tiers depend on the local data centre
 
     def _tier(self, host: Host) -> int | None:
         # A host without a known data centre counts as local: it is a contact point.

@@ -170,7 +170,7 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
     def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:
         # Read this once per request: the delay does not change while the request runs.
         delay = self.tracker.percentile(self.percentile)
-        if delay is None:
+        if delay is None:  # too few latencies are recorded
             return NoSpeculativeExecutionPlan()
         delay = max(delay, self.min_delay)
         return ConstantSpeculativeExecutionPolicy(delay, self.max_attempts).new_plan(

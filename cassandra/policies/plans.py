@@ -179,7 +179,7 @@ class Planner:
         Return None if there is no router for the statement's keyspace, or if the routers are
         outdated. The policy then builds the plan by `_plan_slowly`.
         """
-        # The ring or the replication has changed, so the routers would return outdated replicas.
+        # If the ring or the replication has changed, the routers would return outdated replicas.
         if self._metadata.placement_version != self._version:
             return None
         keyspace = query.keyspace or working_keyspace
@@ -192,9 +192,9 @@ class Planner:
         if key is None:
             return None
         # Lightweight transactions on a partition have least contention if all clients use the same
-        # replica first.
+        # replica first. So keep the order of the replicas.
         if query.consistency_level in _SERIAL or query.is_lwt():
-            return router.plan(key, False, self._child, working_keyspace, query)
+            return router.plan(key, False, self._child, working_keyspace, query)  # no shuffle
         return router.plan(
             key, self._shuffle, self._child, working_keyspace, query, self._in_flight
         )

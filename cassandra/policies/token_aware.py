@@ -175,7 +175,8 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         routers[keyspace] = router
         planner = self._make_planner()
         version = routing.placement_version
-        # Publish the planner only if nothing has changed since its routers were built.
+        # Publish the planner only if nothing has changed since its routers were built. Other
+        # threads may build plans with it at once.
         if (
             self._routers is routers
             and version == self._placement_version == self._metadata.placement_version
@@ -223,7 +224,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
             self._routers,
             self._child_policy,
             self._shuffle_replicas,
-            None,
+            None,  # in_flight
             self._router_over,
         )
 

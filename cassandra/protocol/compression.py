@@ -83,6 +83,7 @@ def _make_lz4() -> BodyCompression:
         return packed
 
     def inflate(data: bytes | memoryview, size: int) -> bytes:
+        """Decompress an LZ4 block; ProtocolError if the result does not have `size` bytes."""
         try:
             plain: bytes = decompress(data, uncompressed_size=size)
         except (block.LZ4BlockError, ValueError, OverflowError) as error:
@@ -96,6 +97,7 @@ def _make_lz4() -> BodyCompression:
         return plain
 
     def decompress_body(data: bytes, limit: int) -> bytes:
+        """Decompress a body; ProtocolError if it claims more than `limit` bytes."""
         if len(data) < 4:
             raise ProtocolError(
                 f"a compressed body of {len(data)} bytes has no room for its length"
@@ -132,6 +134,7 @@ def _make_snappy() -> BodyCompression:
         return bytes(snappy.compress(data))
 
     def decompress_body(data: bytes, limit: int) -> bytes:
+        """Decompress a body; ProtocolError if it claims more than `limit` bytes."""
         # Read the size ourselves: the package would allocate the memory before we can check it.
         size = _snappy_size(data)
         _check_claimed_size(size, len(data), _SNAPPY_RATIO, limit)

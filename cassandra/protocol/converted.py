@@ -324,7 +324,7 @@ class ConvertedMetadata(SubstituteMetadata):
         self.column_plans = source.column_plans
         self.converters = converters
 
-    def _over(self, source: ResultMetadata) -> ConvertedMetadata:
+    def _with_source(self, source: ResultMetadata) -> ConvertedMetadata:
         return ConvertedMetadata(source, self.columns, self.converters)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -366,6 +366,7 @@ def converting(metadata: ResultMetadata, converters: Converters | None) -> Resul
     """
     if isinstance(metadata, ConvertedMetadata) and metadata.converters is converters:
         return metadata
+    # Start from the metadata without converters, since others may be registered now.
     source = metadata.native
     if converters is None or not (converters.types or converters.columns):
         return source

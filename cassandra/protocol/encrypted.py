@@ -98,6 +98,7 @@ def _make_encoder(
     """Return a function that encodes and encrypts a value of `column`."""
 
     def encode(value: object) -> bytes:
+        """Encode a value by the codec of its plain type, and encrypt the bytes."""
         try:
             data = plain_codec.encode(value)
         except (EncodeTypeError, EncodeValueError) as error:
@@ -115,6 +116,7 @@ def _make_decryptor(policy: Encryption, column: ColDesc) -> Callable[[bytes], by
     """Return a function that decrypts a value of `column`; its errors are `DecodeError`s."""
 
     def decrypt(data: bytes) -> bytes:
+        """Decrypt a value of the column; raises DecodeError."""
         if not data:
             raise DecodeError(f"{place_of(column)} is encrypted, but this value has no bytes")
         try:
@@ -134,6 +136,7 @@ def _make_decoder(
     decrypt = _make_decryptor(policy, column)
 
     def decode(data: bytes) -> Any:
+        """Decrypt the bytes, and decode them by the codec of the plain type."""
         decrypted = decrypt(data)
         try:
             return plain_codec.decode_nullable(decrypted)
@@ -249,6 +252,7 @@ def _guarded_type(policy: Encryption, column: ColDesc, server_type: type[_Cassan
         plain_codec = server_type.build_codec(codecs, version, vectors)
 
         def encode(value: object) -> bytes:
+            """Encode a value, and encrypt it if the policy encrypts the column by now."""
             codec = plain_codec
             if policy.contains_column(column):
                 encrypted_type = _encrypted_type(
@@ -398,7 +402,7 @@ class SubstituteMetadata(ResultMetadata):
         self.vectors = source.vectors
         self.source = source
 
-    def _over(self, source: ResultMetadata) -> SubstituteMetadata:
+    def _with_source(self, source: ResultMetadata) -> SubstituteMetadata:
         """Return a copy with the same columns and another `source`."""
         raise NotImplementedError
 
@@ -411,7 +415,7 @@ class SubstituteMetadata(ResultMetadata):
         """See `ResultMetadata.with_id`."""
         if metadata_id == self.metadata_id:
             return self
-        other = self._over(self.source.with_id(metadata_id))
+        other = self._with_source(self.source.with_id(metadata_id))
         # The copy shares the row plan and column plans, which depend only on the columns' types.
         other._row_plan = self._row_plan
         other.column_plans = self.column_plans
@@ -423,7 +427,7 @@ class SubstituteMetadata(ResultMetadata):
             return self
         other = self._variants.get(vectors)
         if other is None:
-            other = self._variants[vectors] = self._over(self.source.with_vectors(vectors))
+            other = self._variants[vectors] = self._with_source(self.source.with_vectors(vectors))
         return other
 
 
@@ -444,7 +448,7 @@ class DecryptingMetadata(SubstituteMetadata):
     def __reduce__(self) -> tuple[Any, ...]:
         return decrypting, (self.source, self._policy)
 
-    def _over(self, source: ResultMetadata) -> DecryptingMetadata:
+    def _with_source(self, source: ResultMetadata) -> DecryptingMetadata:
         return DecryptingMetadata(source, self.columns, self._policy)
 
     @property

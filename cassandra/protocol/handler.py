@@ -368,6 +368,7 @@ def encrypting_handler(handler: Any, policy: Encryption | None) -> Any:
         or getattr(handler, "column_encryption_policy", None) is not None
     ):
         return handler
+    # A cache that lives as long as the policy, so that each handler has only one subclass.
     handlers = objects_of_policy(policy)
     encrypting = handlers.get(handler)
     if encrypting is None:

@@ -350,7 +350,8 @@ class BatchStatement(Statement):
     @property
     def routing_key(self) -> bytes | None:
         """The serialized partition key of the first statement that has one."""
-        # Computed on first use: most batches are routed once, after all rows are added.
+        # The key of the first row of `_routed_by`. It is computed on first use: most batches are
+        # routed once, after all rows are added.
         if self._routing_key is None and self._routed_by is not None:
             rows = self._routed_by
             self._routing_key = rows.block.row(0).routing_key(
@@ -375,8 +376,8 @@ class BatchStatement(Statement):
         """
         # Compare by identity: if the application has set an equal keyspace, that is its own choice.
         is_borrowed = self.keyspace is self._borrowed_keyspace
-        # Only query strings have unqualified names: the server knows the table of a prepared
-        # statement.
+        # Only query strings have unqualified names, since the server knows the table of a prepared
+        # statement. So without query strings, no keyspace need be sent.
         if is_borrowed and not self._has_text:
             return None
         return self.keyspace

@@ -215,7 +215,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         """
         with _planning:
             self._key_names = self._key_names.union(key_names)
-            self._plain_plan = None
+            self._plain_plan = None  # it was built with the old encryption
             self.bind_plan = self._build_plan(self.bind_plan.strict)
             self.update_result_metadata(*self.result_metadata_and_id)
 
@@ -290,8 +290,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         return self._is_lwt
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # `__init__` builds a new bind plan in the unpickled statement. `when_changed` and the codec
-        # registry are not pickled.
+        # Pickle the arguments of `__init__`, which builds a new bind plan, and then the attributes.
+        # `when_changed` and the codec registry are not pickled.
         metadata, metadata_id = self.result_metadata_and_id
         settings = {name: getattr(self, name) for name in (*SETTINGS, *_OWN_SETTINGS)}
         return (
@@ -303,6 +303,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                 self.query_string,
                 self.keyspace,
                 self.protocol_version,
+                # Without converters, which belong to a session.
                 metadata.native if isinstance(metadata, ResultMetadata) else metadata,
                 metadata_id,
                 self._is_lwt,

@@ -31,7 +31,7 @@ class RecentlyUsed(Generic[K, V]):
             raise ValueError(f"size must be at least 1, but is {size}")
         self.size = size
         self.most_bytes = most_bytes
-        self.held = 0
+        self.held = 0  # bytes of text in the keys
         self._entries: OrderedDict[K, V] = OrderedDict()
         self._lock = Lock()
         renewed(self)  # replaces the lock in the child process after a fork

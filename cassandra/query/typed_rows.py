@@ -206,6 +206,7 @@ def _row_converter(
     """
 
     def convert_row(row: Sequence[Any]) -> list[Any]:
+        """Return the row's values, converted; the error names the column."""
         values = list(row)
         done_count = 0  # how many conversions have succeeded: the next one is the one that fails
         try:
@@ -295,7 +296,7 @@ def _positional_parameters(cls: type[Any]) -> list[str]:
     """Return the parameters of `cls` that may be passed by position, in order."""
     try:
         parameters = inspect.signature(cls).parameters.values()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # the class has no signature
         return []
     return [
         parameter.name

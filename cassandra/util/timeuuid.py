@@ -31,7 +31,7 @@ def _warn_of_version(function: str, uuid_arg: uuid.UUID) -> None:
             f"{'no version' if version is None else f'version {version}'}: "
             "the result is not a time",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=3,  # the caller of the function that takes the UUID
         )
 
 

@@ -204,7 +204,8 @@ class Setting(Generic[Settable, Stored]):
     def _write(self, holder: object, value: object) -> None:
         """Store a checked value in the cluster `holder`, and report the change."""
         # Store the value under the setting's name: an application that has replaced the class
-        # attribute then still reads the value from the object.
+        # attribute then still reads the value from the object. In that case, reveal a secret, since
+        # no descriptor does it.
         attributes = vars(holder)
         previous = attributes.get(self.name, NOT_SET)
         attributes[self.name] = (
@@ -327,6 +328,7 @@ def _make_constructor(settings: Mapping[str, Setting[Any, Any]]) -> Any:
     secret_names = [name for name, setting in settings.items() if setting.is_secret]
 
     def given_settings(values: dict[str, Any], unknown: Iterable[str]) -> dict[str, Any]:
+        """Return the settings that were passed, with secrets hidden, and the unknown names."""
         values_by_name = {
             name: settings[name].hidden(value)
             for name, value in values.items()

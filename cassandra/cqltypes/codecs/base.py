@@ -268,6 +268,7 @@ class TypeCalls:
             return None
         if len(byts) == 0 and not self._empty_is_value:
             return self._empty
+        # For `limits.null_cells`, a value that is decoded by itself counts as a page.
         begin_page()
         return self._codec.decode(byts)
 

@@ -204,9 +204,12 @@ def _join_fixed(cells: Cells, width: int, null_count: int) -> bytes:
 
 
 def _sparse(cells: Cells, step: int, width: int) -> Any:
-    """Return the numbers of `cells` in mapped memory; each cell has `step` bytes.
+    """Return the numbers of `cells` in mapped memory.
 
     The system provides memory for the pages that we write to. So nulls, which we skip, cost none.
+
+    :param step: the size of a cell in bytes.
+    :param width: the size of a number in bytes.
     """
     memory = mmap(-1, len(cells) * step)
     for row, cell in enumerate(cells):
@@ -398,6 +401,7 @@ def _build_map(layout: Layout, cells: Cells, null_count: int) -> Built:
     if keys.null_count:
         raise DecodeError("a key is null, which a column of maps cannot hold")
     values = build(entries.children[1], items[1::2])
+    # An entry itself is never null, so its column has no validity bitmap.
     return (offsets,), (ColumnArray(entries, len(items) // 2, 0, (None,), (keys, values)),)
 
 

@@ -175,8 +175,8 @@ class ArrowPages(ArrowSchema):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return an ``arrow_array_stream`` capsule with all pages, as record batches."""
         capsules = implementations.arrow_capsules
-        # Without the compiled module, let pyarrow own the data if it is installed: see
-        # `cassandra.protocol.columnar.arrow_capsules`.
+        # Without the compiled module, our release callbacks may fail if they run while an exception
+        # is raised. So let pyarrow own the data if it is installed.
         if not capsules.RELEASES_SAFELY:
             try:
                 import pyarrow

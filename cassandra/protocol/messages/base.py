@@ -117,6 +117,7 @@ class MessageType:
         if decode is None:
             raise TypeError(f"{cls.__name__} is not a response; it has no body to read")
         cursor = Cursor(f.read())
+        # Only the fields of errors depend on the protocol version.
         return decode(cursor, protocol_version) if cls.opcode == ERROR else decode(cursor)
 
     def __repr__(self) -> str:

@@ -382,6 +382,7 @@ def duration_of(value: Any) -> object:
         return Duration(0, 0, nanoseconds_of(value))
     if type(value).__name__ == "MonthDayNano":
         return Duration(*value)
+    # An offset of pandas has its parts in `kwds`.
     parts = getattr(value, "kwds", value)
     if not isinstance(parts, Mapping) or not parts or not set(parts) <= set(DURATION_PARTS):
         return value
