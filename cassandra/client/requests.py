@@ -304,9 +304,8 @@ class RequestMaker:
         if resolved is None:
             happy_path.resolve(body, self, statement, options)
             message_body = self._with_message(body)
-            if (
-                message_body is not body
-            ):  # user code may change the request, so do not render it now
+            # User code may change the message, so each attempt encodes it: do not render it now.
+            if message_body is not body:
                 return message_body
         elif isinstance(resolved, MessageBody):
             copy_parameters(body, resolved.inner)

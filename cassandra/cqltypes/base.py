@@ -239,6 +239,7 @@ class _CassandraType(metaclass=CassandraTypeType):
             # again.
             current_generation = _CodecCache.current
             calls.install(cls, _generation)
+            # Bypass the metaclass, whose `__setattr__` is for attributes of an application.
             type.__setattr__(cls, "_methods_generation", current_generation)
 
     @classmethod

@@ -291,8 +291,8 @@ def probable_timestamp_unit(millis: int) -> str | None:
             "seconds, multiply them by 1000"
         )
     for unit, divisor in (("microseconds", 1000), ("nanoseconds", 1_000_000)):
-        millis_of_unit = divisor * 1000
-        if _SECONDS_OF_2001 * millis_of_unit <= millis <= _SECONDS_OF_2100 * millis_of_unit:
+        units_per_second = divisor * 1000
+        if _SECONDS_OF_2001 * units_per_second <= millis <= _SECONDS_OF_2100 * units_per_second:
             return (
                 f"{millis} milliseconds are a moment after the year 9999: if these are {unit}, "
                 f"divide them by {divisor}"
@@ -654,7 +654,8 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
     # Check this before attributes are read: NaT has many attributes, which are all NaN.
     refuse_missing(value, f"a value of {name}")
     # `__class__` and not type(), because a proxy returns the class of its object.
-    aliases = attributes_by_alias(value.__class__)
+    object_class: type = value.__class__
+    aliases = attributes_by_alias(object_class)
     attributes = [aliases.get(field, field) for field in fields] if aliases else fields
     # A scalar, or an object with none of the fields, is an error (but an enum member may have a
     # value that fits).

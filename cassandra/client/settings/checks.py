@@ -152,6 +152,7 @@ def instance_with(*methods: str) -> Callable[[str, object], Any]:
     """
 
     def check(name: str, value: object) -> Any:
+        """Return `value` if it has all methods, or is None; TypeError otherwise."""
         reject_class(name, value)
         for method in methods:
             if value is not None and not hasattr(value, method):

@@ -66,6 +66,7 @@ def bounds(array: pyarrow.Array) -> tuple[int, list[int]]:
         number i has the elements ends[i] to ends[i + 1] - 1, counted from `first`.
     """
     if type(array).__name__ == "FixedSizeListArray":
+        # Such an array has no offsets: all lists have the same size.
         size = array.type.list_size
         return array.offset * size, [index * size for index in range(len(array) + 1)]
     offsets = array.offsets.to_pylist() if len(array) else [0]

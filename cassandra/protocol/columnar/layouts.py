@@ -233,7 +233,7 @@ def _layout_of_map(cqltype: CqlType, options: ColumnOptions, common: dict[str, A
         "entries",
         "+s",
         names=("key", "value"),
-        children=(key._replace(nullable=False), value),
+        children=(key._replace(nullable=False), value),  # Arrow requires keys that are not null
         nullable=False,
     )
     return Layout("map", format="+m", names=("entries",), children=(entries,), **common)

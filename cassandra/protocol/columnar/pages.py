@@ -90,6 +90,7 @@ def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = Tr
     """
 
     def make_layouts() -> list[Layout]:
+        """Return the layout of a buffer, or of Python objects, for each column."""
         pairs = [(layout_of(column.type), column.type) for column in metadata.page_columns]
         return [
             layout

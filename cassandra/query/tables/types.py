@@ -134,6 +134,7 @@ def reader_of(cqltype: CqlType) -> Convert:
     codec = cqltype.codec()
 
     def read(value: object) -> object:
+        """Decode `value` if it is bytes of the type; otherwise return it unchanged."""
         if not isinstance(value, bytes):
             return value
         # The codecs limit how many nulls the values of one page may expand to

@@ -157,9 +157,10 @@ def _unit_ratio(dtype: Any, unit: str) -> int:
     """Return how many times longer the unit of a NumPy type is than `unit`.
 
     This is 0 or 1 if the unit is not longer. For years and months, which have no fixed length, we
-    use the greatest length: the factor is needed only for values that overflow, and they are out of
+    use the greatest length: the ratio is needed only for values that overflow, and they are out of
     range with any length, so binding refuses them.
     """
+    # For example, "<M8[25s]" counts in units of 25 seconds.
     _, _, text = dtype.str.rstrip("]").partition("[")
     name = text.lstrip("0123456789")
     count = int(text.removesuffix(name) or 1)
