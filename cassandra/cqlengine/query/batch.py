@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from typing import Any
 
+from cassandra._habits import stack_level
 from cassandra.cqlengine.connection import DEFAULT_CONNECTION, format_log_context
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.options import NOT_SET
@@ -280,7 +281,7 @@ class BatchQuery:
             warnings.warn(
                 "Batch executed multiple times: "
                 + format_log_context("each time with the statements added since", self._connection),
-                stacklevel=4,
+                stacklevel=stack_level(),
             )
         self._executed = True
         # Release the instances before callbacks are called: they may write instances directly.

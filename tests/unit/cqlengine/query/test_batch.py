@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import datetime
+import warnings
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from cassandra.cqlengine import CQLEngineException
-from cassandra.cqlengine.query import BatchQuery, BatchType
+from cassandra.cqlengine import CQLEngineException, connection
+from cassandra.cqlengine.query import (
+    BatchQuery,
+    BatchType,
+    LWTException,
+    batch as batch_module,
+)
+from cassandra.cqlengine.statements import InsertStatement
+from cassandra.query.batch import BatchType as CBatchType
+from tests.unit.cqlengine.conftest import FakeSession
 from tests.unit.cqlengine.query.test_queryset import Car
 
 pytestmark = pytest.mark.usefixtures("session")
@@ -53,3 +64,345 @@ def test_a_batch_that_is_not_executed_leaves_instances_changed() -> None:
     with pytest.raises(ZeroDivisionError), BatchQuery() as batch:
         car.price = 1 // (car.batch(batch).save() is None)
     assert car.get_changed_columns() == ["maker", "line", "year"]
+
+
+MOMENT = datetime.datetime(2020, 1, 1)
+MICROSECONDS = 1577836800000000  # of MOMENT
+INSERT = 'INSERT INTO ks.car ("maker", "line", "year") VALUES (?, ?, ?)'
+
+
+def statement_of(session: FakeSession) -> RecordedBatch:
+    """Return the last batch that was executed."""
+    statement: Any = session.done[-1].statement
+    assert isinstance(statement, RecordedBatch)
+    return statement
+
+
+def entries_of(session: FakeSession) -> list[tuple[str, list[Any]]]:
+    """Return the statements and values of the last batch that was executed."""
+    return [(bound.text, bound.values) for bound in statement_of(session).statements]
+
+
+def saved_car() -> Car:
+    return Car.create(maker="a", line=1, year=2)
+
+
+class RecordedBatch:
+    """Fake `BatchStatement`, which accepts the statements of the fake session."""
+
+    def __init__(self, batch_type: CBatchType, consistency_level: int | None) -> None:
+        self.batch_type = batch_type
+        self.consistency_level = consistency_level
+        self.statements: list[Any] = []
+
+    def add(self, statement: Any, values: Any) -> None:
+        self.statements.append(statement.bind(values))
+
+
+@pytest.fixture(autouse=True)
+def _record_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_module, "BatchStatement", RecordedBatch)
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        (None, CBatchType.LOGGED),
+        ("", CBatchType.LOGGED),
+        ("logged", CBatchType.LOGGED),
+        (BatchType.Unlogged, CBatchType.UNLOGGED),
+        ("unlogged", CBatchType.UNLOGGED),
+        (BatchType.Counter, CBatchType.COUNTER),
+        (CBatchType.COUNTER, CBatchType.COUNTER),
+    ],
+)
+def test_the_batch_has_its_type(session: FakeSession, argument: Any, expected: Any) -> None:
+    with BatchQuery(batch_type=argument) as batch:
+        Car.batch(batch).create(maker="a", line=1, year=2)
+    assert statement_of(session).batch_type is expected
+
+
+@pytest.mark.parametrize("argument", ["fast", 1, CBatchType])
+def test_other_types_are_refused(argument: Any) -> None:
+    with pytest.raises(ValueError, match="batch_type must be None or of BatchType"):
+        BatchQuery(batch_type=argument)
+
+
+@pytest.mark.parametrize("argument", ["now", 1.5, datetime.date(2020, 1, 1)])
+def test_a_timestamp_of_another_class_is_refused(argument: Any) -> None:
+    with pytest.raises(CQLEngineException, match="timestamp must be a datetime or a timedelta"):
+        BatchQuery(timestamp=argument)
+
+
+def test_a_statements_own_timestamp_takes_precedence(session: FakeSession) -> None:
+    batch = BatchQuery(timestamp=MOMENT)
+    Car.batch(batch).timestamp(MICROSECONDS + 1).create(maker="a", line=1, year=2)
+    Car.batch(batch).create(maker="b", line=1, year=2)
+    batch.execute()
+    assert [values[-1] for _, values in entries_of(session)] == [MICROSECONDS + 1, MICROSECONDS]
+
+
+def test_the_request_has_the_batchs_consistency_and_timeout(session: FakeSession) -> None:
+    batch = BatchQuery(consistency=1, timeout=7)
+    Car.batch(batch).create(maker="a", line=1, year=2)
+    assert batch.consistency(4) is batch
+    batch.execute()
+    assert statement_of(session).consistency_level == 4
+    assert session.done[-1].timeout == 7
+
+
+def test_the_batch_goes_to_the_named_connection() -> None:
+    other = FakeSession()
+    connection.register_connection("other", session=other)  # type: ignore[arg-type]
+    try:
+        with BatchQuery(connection="other") as batch:
+            Car.batch(batch).create(maker="a", line=1, year=2)
+        assert len(other.done) == 1
+    finally:
+        connection.unregister_connection("other")
+
+
+# -- statements ------------------------------------------------------------------------------------
+
+
+def test_the_statements_of_a_batch_can_be_listed() -> None:
+    batch = BatchQuery()
+    batch.add_bound('UPDATE t SET "a?" = ? WHERE "b""?" = ?', [1, "x"])
+    (statement,) = batch.queries
+    assert str(statement) == 'UPDATE t SET "a?" = %(0)s WHERE "b""?" = %(1)s'
+    assert statement.get_context() == {"0": 1, "1": "x"}
+
+
+def test_only_statements_of_the_mapper_are_added() -> None:
+    query: Any = "INSERT INTO t (k) VALUES (1)"
+    with pytest.raises(CQLEngineException, match="only BaseCQLStatements can be added"):
+        BatchQuery().add_query(query)
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"), [(None, MICROSECONDS), (MICROSECONDS + 1, MICROSECONDS + 1)]
+)
+def test_an_added_statement_gets_the_batchs_timestamp_if_it_has_none(
+    own: int | None, expected: int
+) -> None:
+    statement = InsertStatement("ks.t", timestamp=own)
+    statement.add_assignment(Car.__mapping__.columns["maker"], "a")
+    batch = BatchQuery(timestamp=MOMENT)
+    batch.add_query(statement)
+    ((_, values),) = batch._entries
+    assert expected in values
+
+
+def test_later_changes_of_a_collection_do_not_change_the_batch() -> None:
+    tags, scores, data = {"a"}, {"a": [1]}, bytearray(b"ab")
+    batch = BatchQuery()
+    batch.add_bound("x", [tags, scores, data, memoryview(data), "text", b"bytes", 5])
+    tags.add("b")
+    scores["a"].append(2)
+    data[0] = 0
+    expected = [{"a"}, {"a": [1]}, bytearray(b"ab"), b"ab", "text", b"bytes", 5]
+    assert batch._entries == [("x", expected)]
+
+
+# -- executing -------------------------------------------------------------------------------------
+
+
+def test_a_batch_is_one_request_and_prepares_each_text_once(session: FakeSession) -> None:
+    batch = BatchQuery()
+    for line in range(3):
+        Car.batch(batch).create(maker="a", line=line, year=2)
+    batch.execute()
+    assert session.prepared == [INSERT]
+    assert entries_of(session) == [(INSERT, ["a", line, 2]) for line in range(3)]
+    assert len(session.done) == 1
+    assert batch.queries == []
+
+
+def test_an_empty_batch_sends_nothing_and_calls_its_callbacks(session: FakeSession) -> None:
+    calls: list[Any] = []
+    with BatchQuery() as batch:
+        batch.add_callback(calls.append, 1)
+    assert (session.done, calls) == ([], [1])
+
+
+def test_callbacks_are_called_in_order_after_the_batch(session: FakeSession) -> None:
+    calls: list[Any] = []
+
+    def note(*args: Any, **kwargs: Any) -> None:
+        calls.append((args, kwargs, len(session.done)))
+
+    batch = BatchQuery()
+    batch.add_callback(note, 1, by="a")
+    batch.add_callback(note)
+    Car.batch(batch).create(maker="a", line=1, year=2)
+    batch.execute()
+    assert calls == [((1,), {"by": "a"}, 1), ((), {}, 1)]
+    not_callable: Any = 5
+    with pytest.raises(ValueError, match="is not a callable object"):
+        batch.add_callback(not_callable)
+
+
+def test_after_a_failure_callbacks_are_not_called_and_the_batch_may_be_executed_again(
+    session: FakeSession,
+) -> None:
+    calls: list[Any] = []
+    batch = BatchQuery()
+    batch.warn_multiple_exec = False
+    batch.add_callback(calls.append, 1)
+    car = Car(maker="a", line=1, year=2).batch(batch)
+    car.save()
+    assert car.get_changed_columns() == []
+    session.error = TimeoutError("gone")
+    for _ in range(2):
+        with pytest.raises(TimeoutError):
+            batch.execute()
+        assert car.get_changed_columns() == ["maker", "line", "year"]
+    assert calls == []
+    session.error = None
+    batch.execute()
+    assert car.get_changed_columns() == []
+    assert entries_of(session) == [(INSERT, ["a", 1, 2])]
+    assert calls == [1]
+
+
+def test_a_second_execution_warns_and_sends_only_what_was_added_since(
+    session: FakeSession,
+) -> None:
+    batch = BatchQuery()
+    Car.batch(batch).create(maker="a", line=1, year=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        batch.execute()
+    Car.batch(batch).create(maker="b", line=1, year=2)
+    with pytest.warns(UserWarning, match="Batch executed multiple times") as caught:
+        batch.execute()
+    assert caught[0].filename == __file__
+    assert entries_of(session) == [(INSERT, ["b", 1, 2])]
+
+
+def test_the_warning_names_the_line_of_the_application(session: FakeSession) -> None:
+    with (
+        pytest.warns(UserWarning, match="Batch executed multiple times") as caught,
+        BatchQuery() as b,
+    ):
+        b.execute()
+    assert caught[0].filename == __file__
+
+
+def test_the_warning_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BatchQuery, "warn_multiple_exec", False)
+    batch = BatchQuery()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        batch.execute()
+        batch.execute()
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_condition_that_does_not_hold_is_an_error(session: FakeSession, applied: bool) -> None:
+    session.give(**{"[applied]": applied})
+    batch = BatchQuery()
+    Car.batch(batch).if_not_exists().create(maker="a", line=1, year=2)
+    Car.batch(batch).create(maker="a", line=2, year=2)
+    if applied:
+        batch.execute()
+        return
+    with pytest.raises(LWTException):
+        batch.execute()
+
+
+def test_without_a_condition_the_result_is_not_read(session: FakeSession) -> None:
+    session.give(**{"[applied]": False})
+    with BatchQuery() as batch:
+        Car.batch(batch).create(maker="a", line=1, year=2)
+
+
+# -- blocks ----------------------------------------------------------------------------------------
+
+
+def divide_by_zero() -> None:
+    raise ZeroDivisionError
+
+
+def run_block(batch: BatchQuery, *actions: Callable[[], Any]) -> None:
+    with batch:
+        for action in actions:
+            action()
+
+
+@pytest.mark.parametrize("execute", [False, True])
+def test_a_block_that_fails_executes_the_batch_only_if_asked_to(
+    session: FakeSession, execute: bool
+) -> None:
+    batch = BatchQuery(execute_on_exception=execute)
+    Car.batch(batch).create(maker="a", line=1, year=2)
+    with pytest.raises(ZeroDivisionError):
+        run_block(batch, divide_by_zero)
+    assert len(session.done) == execute
+
+
+@pytest.mark.parametrize("end", ["success", "failure", "exception"])
+def test_after_the_batch_its_instances_write_directly_again(session: FakeSession, end: str) -> None:
+    car = saved_car()
+    car.price = 5
+    batch = BatchQuery()
+    car.batch(batch).save()
+    if end == "success":
+        run_block(batch)
+    elif end == "failure":
+        session.error = TimeoutError("gone")
+        with pytest.raises(TimeoutError):
+            run_block(batch)
+        session.error = None
+    else:
+        with pytest.raises(ZeroDivisionError):
+            run_block(batch, divide_by_zero)
+    assert car.get_changed_columns() == ([] if end == "success" else ["price"])
+    session.done.clear()
+    car.price = 6
+    car.save()
+    assert session.last == (
+        'UPDATE ks.car SET "price" = ? WHERE "maker" = ? AND "line" = ? AND "year" = ?',
+        [6, "a", 1, 2],
+    )
+
+
+def test_a_failed_execution_inside_the_block_restores_instances_once(
+    session: FakeSession,
+) -> None:
+    car = saved_car()
+    session.error = TimeoutError("gone")
+    batch = BatchQuery()
+    car.price = 5
+    car.batch(batch).save()
+    with pytest.raises(TimeoutError):
+        run_block(batch, batch.execute)
+    assert car.get_changed_columns() == ["price"]
+
+
+def test_an_instance_that_is_saved_twice_gets_its_first_state_back(session: FakeSession) -> None:
+    car = saved_car()
+    session.error = TimeoutError("gone")
+    batch = BatchQuery()
+    for price in (5, 6):
+        car.price = price
+        car.batch(batch).save()
+    with pytest.raises(TimeoutError):
+        batch.execute()
+    assert car.get_changed_columns() == ["price"]
+    assert car.price == 6
+
+
+def test_an_instance_that_moved_to_another_batch_stays_there() -> None:
+    car = saved_car()
+    first, second = BatchQuery(), BatchQuery()
+    car.price = 5
+    car.batch(first).save()
+    car.price = 6
+    car.batch(second)
+    first.execute()
+    car.save()
+    assert len(second.queries) == 1
