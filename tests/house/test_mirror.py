@@ -56,7 +56,6 @@ GUARDED_BY = {
     "_compat/": "drop_in/test_tracers.py",
     "engine/compat_names.py": "drop_in/test_tracers.py",
     # The engine: modules that connect the other parts, tested on fake nodes.
-    "engine/core.py": "engine/hosts/test_watch_on_nodes.py",
     "engine/prepare/sending.py": "client/test_batches.py",
     "engine/resolving.py": "engine/test_happy_path.py",
     # Readers of schema rows and of columnar pages: tests feed them with the bytes of a node.
