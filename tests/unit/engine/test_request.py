@@ -50,6 +50,7 @@ from cassandra.testing.fake import (
     silence,
     void,
 )
+from cassandra.throttling import ConcurrencyLimitingThrottler
 from tests.unit.engine.faults import (
     INSERT,
     OTHER,
@@ -59,6 +60,7 @@ from tests.unit.engine.faults import (
     fails,
     node as node,
     number,
+    only_connection,
     thread,
     three_nodes,
 )
@@ -423,6 +425,65 @@ async def test_the_timeout_covers_all_attempts(nodes: FakeCluster) -> None:
         assert isinstance(failure, OperationTimedOut)
         assert nodes[1].endpoint in str(failure)
         assert nodes_reached(nodes) == [0, 1]
+
+
+@pytest.mark.parametrize("sent", [True, False])
+async def test_the_error_of_a_timeout_says_what_became_of_the_request(sent: bool) -> None:
+    failures: list[Any] = []
+    with FakeNode() as node:
+        node.prime(READ, silence())
+        async with connected(node) as (cluster, session):
+            assert cluster._core is not None
+            cluster._core.on_failure = lambda *failure: failures.append(failure)
+            others = [session.execute(READ, timeout=None) for _ in range(2)]
+            await node.wait_until(lambda node: len(node.queries(READ)) == len(others))
+            failure = await fails(session.execute(SAFE, timeout=1.0 if sent else 0.0))
+            assert isinstance(failure, OperationTimedOut)
+            assert failure.errors is not None
+            (host,) = cluster.metadata.all_hosts()
+            if sent:
+                (why,) = failure.errors.values()
+                assert str(why).startswith("no answer within the client's time")
+                assert failure.in_flight == len(others) + 1
+                assert failure.last_host == host.endpoint
+            else:
+                assert str(failure.errors["(no host)"]).startswith(
+                    "the time was over before the request was sent, as it is with timeout=0"
+                )
+                assert failure.in_flight is None
+                assert failure.last_host is None
+            assert failures == [(host if sent else None, failure, None)]
+        for request in others:
+            await fails(request)
+
+
+async def test_the_error_of_a_timeout_at_a_throttler_names_the_throttler(node: FakeNode) -> None:
+    node.prime(READ, silence())
+    throttler = ConcurrencyLimitingThrottler(1, 1)
+    async with connected(node, request_throttler=throttler) as (_, session):
+        first = session.execute(READ, timeout=None)
+        failure = await fails(session.execute(OTHER, timeout=1.0))
+        assert isinstance(failure, OperationTimedOut)
+        assert failure.errors is not None
+        assert "the throttler let others go first" in str(failure.errors["(no host)"])
+    await fails(first)
+
+
+@pytest.mark.parametrize("throttled", [False, True])
+async def test_the_error_of_a_timeout_without_a_free_stream_says_so(
+    node: FakeNode, throttled: bool
+) -> None:
+    node.prime(READ, silence())
+    throttler = ConcurrencyLimitingThrottler(5, 5) if throttled else None
+    async with connected(node, request_throttler=throttler) as (_, session):
+        only_connection(session).set_stream_limit(1)
+        first = session.execute(READ, timeout=None)
+        failure = await fails(session.execute(OTHER, timeout=1.0))
+        assert isinstance(failure, OperationTimedOut)
+        assert failure.errors == {
+            "(no host)": "no connection had room for the request within the client's time"
+        }
+    await fails(first)
 
 
 # -- speculative executions ------------------------------------------------------------------------

@@ -17,10 +17,21 @@ from cassandra.client.messages import message_of
 from cassandra.cluster import Cluster
 from cassandra.cqltypes import Int32Type, LongType
 from cassandra.engine.prepare.rebind import Renewed
-from cassandra.engine.request_bodies import BatchBody, ExecuteBody, MessageBody, RequestBody
+from cassandra.engine.request_bodies import (
+    USE_ITSELF,
+    BatchBody,
+    ExecuteBody,
+    MessageBody,
+    PrepareBody,
+    QueryBody,
+    RequestBody,
+    UseBody,
+    values_of_rows,
+)
 from cassandra.errors import BindColumnsChanged
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.handler import ProtocolHandler
+from cassandra.protocol.opcodes import BATCH, EXECUTE, MAX_BODY, PREPARE, QUERY
 from cassandra.query import BatchStatement, PreparedStatement
 from cassandra.testing.fake import FakeNode, Opcode
 from cassandra.throttling import ConcurrencyLimitingThrottler
@@ -269,3 +280,342 @@ def test_the_consistency_of_a_message_is_that_of_its_request() -> None:
     body.message.consistency_level = ConsistencyLevel.ALL
     sent(body)
     assert body.consistency == ConsistencyLevel.ALL
+
+
+# -- what a request asks for -----------------------------------------------------------------------
+
+TRACING, CUSTOM_PAYLOAD = 0x02, 0x04  # flags of a frame
+
+
+def rendered(body: Any, version: int = 4) -> tuple[int, int, bytes]:
+    result: tuple[int, int, bytes] = body.render(
+        connection(version=version, wire_format=version, features=None)
+    )
+    return result
+
+
+def all_bodies() -> dict[str, Any]:
+    prepared = prepared_statement()
+    execute = ExecuteBody(prepared, prepared.bind((5,)).block)
+    return {
+        "query": QueryBody("SELECT 1"),
+        "use": UseBody("USE ks"),
+        "prepare": PrepareBody("SELECT ?", None, None),
+        "batch": BatchBody(0, [(None, "INSERT"), (prepared, prepared.bind((5,)).block)]),
+        "execute": execute,
+        "message": MessageBody(message_of(execute), ProtocolHandler, execute, False),
+    }
+
+
+KINDS = pytest.mark.parametrize("kind", list(all_bodies()))
+
+
+@KINDS
+def test_each_body_has_the_opcode_and_the_description_of_its_request(kind: str) -> None:
+    body = all_bodies()[kind]
+    opcode = {"prepare": PREPARE, "batch": BATCH, "execute": EXECUTE, "message": EXECUTE}
+    expected = opcode.get(kind, QUERY)
+    sent_opcode, flags, data = rendered(body)
+    assert (sent_opcode, body.opcode, flags) == (expected, expected, 0)
+    assert body.size == len(data)
+    text = {
+        "use": "USE ks",
+        "query": "SELECT 1",
+        "prepare": "PREPARE of 'SELECT ?'",
+        "batch": "a batch of 2 that begins with 'INSERT'",
+    }.get(kind, "SELECT ?")
+    assert text in body.describe()
+
+
+@KINDS
+def test_tracing_and_payloads_are_sent_with_each_body(kind: str) -> None:
+    if kind == "message":
+        return  # a message has its own attributes, from which the handler encodes them
+    body = all_bodies()[kind]
+    plain = rendered(body)
+    body.tracing = True
+    assert rendered(body) == (plain[0], TRACING, plain[2])
+    body.custom_payload = {"mark": b"x"}
+    opcode, flags, data = rendered(body)
+    assert (opcode, flags) == (plain[0], TRACING | CUSTOM_PAYLOAD)
+    assert data == b"\0\1" + b"\0\4mark" + b"\0\0\0\1x" + plain[2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_use", "decodes", "is_plain", "depends"),
+    [
+        ("query", False, False, True, True),
+        ("use", True, True, False, True),
+        ("prepare", False, True, False, True),
+        ("batch", False, False, True, True),
+        ("execute", False, False, True, False),
+        ("message", False, False, False, False),
+    ],
+)
+def test_which_bodies_need_special_care(
+    kind: str, is_use: bool, decodes: bool, is_plain: bool, depends: bool
+) -> None:
+    body = all_bodies()[kind]
+    assert (body.is_use, body.decodes, body.is_plain, body.depends) == (
+        is_use,
+        decodes,
+        is_plain,
+        depends,
+    )
+
+
+def test_a_query_that_switches_the_keyspace_is_a_use() -> None:
+    assert QueryBody("use ks").is_use
+    assert not QueryBody("SELECT used FROM t").is_use
+    assert UseBody("USE ks").expected is USE_ITSELF
+    assert UseBody("USE ks").keyspace is None
+    assert not PrepareBody("USE ks", None, None).is_use
+
+
+def test_a_batch_of_prepared_statements_does_not_depend_on_the_keyspace() -> None:
+    prepared = prepared_statement()
+    block = prepared.bind((5,)).block
+    assert not BatchBody(0, [(prepared, block)]).depends
+    assert BatchBody(0, [(prepared, block), (None, "INSERT")]).depends
+    assert not BatchBody(0, []).depends
+
+
+def test_the_texts_of_a_body_are_those_without_a_prepared_statement() -> None:
+    bodies = all_bodies()
+    assert {kind: list(body.texts()) for kind, body in bodies.items()} == {
+        "query": ["SELECT 1"],
+        "use": ["USE ks"],
+        "prepare": ["SELECT ?"],
+        "batch": ["INSERT"],
+        "execute": [],
+        "message": [],
+    }
+    message = MessageBody(message_of(bodies["query"]), ProtocolHandler, bodies["query"], False)
+    message.message.query = "SELECT 2"  # by a listener
+    assert message.texts() == ("SELECT 2",)
+    assert message.statement_text() == "SELECT 2"
+    batch = MessageBody(message_of(bodies["batch"]), ProtocolHandler, bodies["batch"], False)
+    assert list(batch.texts()) == ["INSERT"]
+    assert bodies["execute"].statement_text() == "SELECT ?"
+    assert bodies["message"].statement_text() == "SELECT ?"
+
+
+# -- keyspaces -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("has_message", [False, True])
+def test_a_request_carries_the_keyspace_that_it_expects(has_message: bool) -> None:
+    def body(keyspace: str | None, expected: object) -> Any:
+        inner = QueryBody("SELECT 1", keyspace, expected)
+        if not has_message:
+            return inner
+        return MessageBody(message_of(inner), ProtocolHandler, inner, False)
+
+    named = body("ks", None)
+    assert named.expected == "ks"
+    assert named.names_keyspace
+    assert named.carry_keyspace()
+    expecting = body(None, "ks")
+    assert not expecting.names_keyspace
+    assert b"ks" not in rendered(expecting, 5)[2]
+    assert expecting.carry_keyspace()
+    assert expecting.names_keyspace
+    assert rendered(expecting, 5)[2].endswith(b"\0\2ks")
+    # The protocol cannot express that there is no keyspace.
+    nowhere = body(None, USE_ITSELF)
+    assert not nowhere.carry_keyspace()
+    assert not nowhere.names_keyspace
+
+
+def test_an_execute_needs_no_keyspace() -> None:
+    body = all_bodies()["execute"]
+    assert body.names_keyspace
+    assert body.carry_keyspace()
+
+
+# -- rendering again -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["query", "batch", "execute"])
+def test_a_body_is_rendered_once_for_each_wire_format(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    body = all_bodies()[kind]
+    first = rendered(body, 4)[2]
+    assert rendered(body, 4)[2] is first
+    assert rendered(body, 5)[2] != first
+    assert rendered(body, 4)[2] == first
+    body.invalidate()
+    again = rendered(body, 4)[2]
+    assert again == first
+    assert again is not first
+
+
+@pytest.mark.parametrize("kind", ["query", "execute", "batch", "message"])
+def test_another_consistency_is_sent_from_then_on(kind: str) -> None:
+    body = all_bodies()[kind]
+    before = rendered(body)[2]
+    body.set_consistency(ConsistencyLevel.ALL)
+    changed = rendered(body)[2]
+    assert len(changed) == len(before)
+    assert changed != before
+    assert body.consistency == ConsistencyLevel.ALL
+    body.set_consistency(ConsistencyLevel.ALL)
+    assert rendered(body)[2] == changed
+
+
+def test_the_same_consistency_does_not_render_the_body_again() -> None:
+    body = all_bodies()["query"]
+    before = rendered(body)[2]
+    body.set_consistency(body.consistency)
+    assert rendered(body)[2] is before
+
+
+@pytest.mark.parametrize("kind", ["query", "execute", "message"])
+def test_the_paging_state_is_sent_from_then_on(kind: str) -> None:
+    body = all_bodies()[kind]
+    assert b"state" not in rendered(body)[2]
+    body.set_paging_state(b"state")
+    assert b"\0\0\0\5state" in rendered(body)[2]
+
+
+def test_a_body_that_is_not_rendered_has_no_size() -> None:
+    assert all_bodies()["query"].size == 0
+
+
+def test_a_later_change_of_a_payload_does_not_change_the_prepare() -> None:
+    payload: dict[str, Any] = {"mark": b"x"}
+    body = PrepareBody("SELECT ?", None, payload)
+    payload["mark"] = b"y"
+    assert body.custom_payload == {"mark": b"x"}
+    with pytest.raises(TypeError):
+        PrepareBody("SELECT ?", None, {"mark": 5})  # type: ignore[dict-item]
+
+
+# -- prepared statements of bodies -----------------------------------------------------------------
+
+
+def test_only_an_execute_has_the_columns_of_its_answer() -> None:
+    bodies = all_bodies()
+    for kind in ("query", "use", "prepare", "batch"):
+        assert bodies[kind].prepared_statements() == ()
+        assert bodies[kind].cached_metadata() is None
+    for kind in ("query", "use", "prepare"):
+        assert bodies[kind].prepared_by(b"old") is None
+        assert list(bodies[kind].bound_rows()) == []
+    (prepared,) = bodies["execute"].prepared_statements()
+    assert bodies["execute"].prepared_by(b"any") is prepared
+    (prepared,) = bodies["message"].prepared_statements()
+    assert bodies["message"].prepared_by(b"old") is prepared
+
+
+def test_bound_rows_of_a_batch_have_their_positions() -> None:
+    prepared = prepared_statement()
+    rows = prepared.bind_plan.bind_many([[1], [2]], 5)
+    one = prepared.bind((3,)).block
+    body = BatchBody(0, [(None, "INSERT"), (prepared, rows), (None, "INSERT"), (prepared, one)])
+    positions = [(where, values[0][-1]) for where, _, values in body.bound_rows()]
+    assert positions == [("statement 1: ", 1), ("statement 2: ", 2), ("statement 4: ", 3)]
+    assert body.count == 5
+    assert body.describe() == "a batch of 5 that begins with 'INSERT'"
+    assert len(values_of_rows(rows)) == 2
+    assert values_of_rows(one) == (one,)
+
+
+def test_an_execute_without_values_has_no_bound_rows() -> None:
+    prepared = PreparedStatement([], b"id", [], "SELECT 1", "ks", 4, None, None)
+    body = ExecuteBody(prepared, prepared.bind(()).block)
+    assert list(body.bound_rows()) == []
+    bound_body = all_bodies()["execute"]
+    ((where, _, values),) = bound_body.bound_rows()
+    assert (where, values) == ("", [b"\0\0\0\5"])
+
+
+def test_an_empty_batch_can_be_described() -> None:
+    assert BatchBody(0, []).describe().startswith("a batch of 0 that begins with")
+    prepared = prepared_statement()
+    body = BatchBody(0, [(prepared, prepared.bind((5,)).block)])
+    assert body.describe() == "a batch of 1 that begins with 'SELECT ?'"
+
+
+def test_a_batch_that_exceeds_a_frame_is_refused_with_advice() -> None:
+    body = BatchBody(0, [(None, "x" * (MAX_BODY + 1))])
+    with pytest.raises(ValueError, match="make several batches of it"):
+        rendered(body)
+
+
+def test_only_the_values_of_the_changed_statement_are_bound_again() -> None:
+    changed, other = prepared_statement(b"one"), prepared_statement(b"two")
+    rows = changed.bind_plan.bind_many([[1], [2]], 5)
+    unchanged = other.bind((3,)).block
+    body = BatchBody(
+        0,
+        [
+            (changed, rows),
+            (other, unchanged),
+            (None, "INSERT"),
+            (changed, changed.bind((4,)).block),
+        ],
+    )
+    before = rendered(body)[2]
+    renewed = renewed_of(changed)
+    body.rebind(renewed)
+    sizes = [
+        [len(row.values()[0]) for row in values_of_rows(values)]
+        for prepared, values in body.statements
+        if prepared is not None
+    ]
+    assert sizes == [[8, 8], [4], [8]]
+    statements = [prepared for prepared, _ in body.statements]
+    assert statements == [renewed.statement, other, None, renewed.statement]
+    assert len(rendered(body)[2]) == len(before) + 3 * 4
+
+
+def test_a_request_without_values_cannot_be_bound_again() -> None:
+    with pytest.raises(BindColumnsChanged):
+        all_bodies()["query"].rebind(renewed_of(prepared_statement()))
+
+
+# -- messages --------------------------------------------------------------------------------------
+
+
+def test_a_request_that_continues_after_its_prepare_keeps_what_listeners_have_set() -> None:
+    prepared = prepared_statement()
+    first = PrepareBody("SELECT ?", None, None)
+    query = QueryBody("SELECT ?")
+    body = MessageBody(message_of(query), OwnHandler, query, True)
+    body.message.consistency_level = ConsistencyLevel.ALL
+    body.message.query = "changed"
+    inner = ExecuteBody(prepared, prepared.bind((5,)).block)
+    message = message_of(inner)
+    following = body.succeed(inner, message)
+    assert following.message is message
+    assert following.inner is inner
+    assert following.handler is OwnHandler
+    assert following.decodes
+    assert message.consistency_level == ConsistencyLevel.ALL
+    assert getattr(message, "query", None) != "changed"
+    assert message.query_params == [b"\0\0\0\5"]
+    assert first.decodes
+
+
+def test_a_batch_that_continues_has_the_statements_that_listeners_have_added() -> None:
+    prepared = prepared_statement()
+    empty = BatchBody(0, [], "ks")
+    body = MessageBody(message_of(empty), ProtocolHandler, empty, False)
+    body.message.queries = [(False, "by a listener", ())]
+    inner = BatchBody(0, [(prepared, prepared.bind((5,)).block)])
+    following = body.succeed(inner, message_of(inner))
+    assert [query for _, query, _ in following.message.queries] == [b"old", "by a listener"]
+    assert following.message.keyspace == "ks"
+
+
+@pytest.mark.parametrize(
+    ("own", "inner_kind", "expected"),
+    [(False, "query", False), (True, "query", True), (False, "use", True)],
+)
+def test_answers_are_decoded_by_an_own_handler_or_checked_if_needed(
+    own: bool, inner_kind: str, expected: bool
+) -> None:
+    inner = all_bodies()[inner_kind]
+    assert MessageBody(message_of(inner), OwnHandler, inner, own).decodes is expected
