@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from cassandra.engine.connection import METADATA_IDS, Connection
 from cassandra.engine.session import EngineSession
 from cassandra.errors import (
     ConnectionException,
     ConnectionShutdown,
+    InvalidRequest,
     NoHostAvailable,
     OperationTimedOut,
     SessionShutdown,
@@ -456,3 +458,198 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_closed(
     ] == [refusing]
     assert "could not use keyspace 'KS'" in str(refusing.close_error)
     assert waiting.outcome is response
+
+
+# -- pools whose hosts change ----------------------------------------------------------------------
+
+
+async def test_a_pool_is_resized_if_the_settings_change_while_it_opens() -> None:
+    engine = Engine(A)
+    session = Session(engine)
+    session.gates[A] = asyncio.Event()
+    opening = asyncio.ensure_future(session.add_pool(A))
+    await turns()
+    engine.connections = 3
+    session.gates[A].set()
+    await opening
+    assert session.pools[A].size == 3
+
+
+async def test_draining_a_host_takes_its_pool_and_stops_opening_one() -> None:
+    engine = Engine(A, B)
+    session = Session(engine)
+    session.gates[B] = asyncio.Event()
+    await session.add_pool(A)
+    opening = asyncio.ensure_future(session.add_pool(B))
+    await turns()
+    drained: list[Any] = []
+    pool: Any = session.pools[A]
+    pool.drain = lambda error, on_drained: drained.append((error, on_drained))
+    error = ConnectionException("will stop")
+    for host_ in (A, B):
+        session.drain_host(host_, error)
+    await opening
+    await turns()
+    assert session.pools == session.pools_by_id == {}
+    assert session.pool_error(A) is error
+    assert session.why_no_pool(A) is error
+    assert list(session.draining) == [pool]
+    ((reason, on_drained),) = drained
+    assert reason is error
+    on_drained(pool)
+    assert not session.draining
+    assert session.opened_pools[1].closed
+
+
+async def test_a_host_that_leaves_loses_its_pool_and_its_error() -> None:
+    session = Session(Engine(A, B))
+    session.errors[B] = ConnectionException("refused")
+    for host_ in (A, B):
+        await session.add_pool(host_)
+    (pool, _) = session.opened_pools
+    gone = ConnectionException("removed")
+    for host_ in (A, B):
+        session.forget_host(host_, gone)
+    assert session.pools == session.pools_by_id == {}
+    assert pool.closed_with is gone
+    assert session.pool_error(B) is None
+    unknown = session.why_no_pool(B)
+    assert isinstance(unknown, ConnectionException)
+    assert str(unknown) == f"no connection to {B} is open"
+    session.remove_pool(B)  # there is none
+
+
+async def test_an_ignored_host_keeps_its_pool_while_requests_are_in_flight() -> None:
+    engine = Engine(A)
+    distances = {A: HostDistance.LOCAL}
+    session = Session(engine, distances.__getitem__)
+    await session.add_pool(A)
+    pool: Any = session.pools[A]
+    distances[A] = HostDistance.IGNORED
+    pool.in_flight = 1
+    session.follow_distances()
+    assert A in session.pools
+    assert engine.calls[-1] == ("distances soon",)
+    pool.in_flight = 0
+    session.follow_distances()
+    assert session.pools == {}
+    assert "is ignored by the load balancing policies now" in str(pool.closed_with)
+    distances[A] = HostDistance.LOCAL
+    session.follow_distances()
+    await turns()
+    assert A in session.pools
+
+
+# -- requests in another keyspace ------------------------------------------------------------------
+
+
+class HeldBody:
+    """The body of a request that depends on a keyspace."""
+
+    is_use = False
+    depends = True
+    names_keyspace = False
+
+    def __init__(self, expected: str) -> None:
+        self.expected = expected
+
+    def texts(self) -> list[str]:
+        return ["SELECT k FROM t"]
+
+    def carry_keyspace(self) -> bool:
+        return False
+
+
+async def test_a_request_is_sent_on_a_connection_that_is_in_its_keyspace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = Session(Engine(A))
+    await session.add_pool(A)
+    loop = asyncio.get_running_loop()
+    wrong, right = (Connection(A.endpoint, 4, loop) for _ in range(2))
+    wrong.keyspace, right.keyspace = "other", "ks"
+    session.opened_pools[0].connections = [wrong, right]
+    monkeypatch.setattr("cassandra.engine.session.can_pass", lambda *args: False)
+    held: list[Any] = []
+    monkeypatch.setattr("cassandra.engine.session.hold", lambda *args: held.append(args))
+    sent: list[Any] = []
+    request: Any = SimpleNamespace(
+        request_body=HeldBody("ks"), send=lambda *args: sent.append(args), _waits=0
+    )
+    attempt: Any = SimpleNamespace(host=A, connection=wrong)
+    assert session.pass_or_hold(request, attempt, wrong) is False
+    assert sent == [(attempt, right)]
+    assert attempt.connection is right
+    assert (held, request._waits) == ([], 0)
+    # If no connection is in the keyspace, the request waits at the gate of its connection.
+    gate: Any = object()
+    right.gate = gate
+    assert session.pass_or_hold(request, attempt, wrong) is False
+    assert len(sent) == 1
+    assert request._waits == 1
+    ((_, connection, _),) = held
+    assert connection is wrong
+    # The control connection cannot change its keyspace for one session.
+    wrong.is_control_connection = True
+    with pytest.raises(InvalidRequest, match="cannot serve a request in another one"):
+        session.pass_or_hold(request, attempt, wrong)
+
+
+# -- columns of results ----------------------------------------------------------------------------
+
+
+class Columns(tuple[Any, ...]):
+    """Fake result metadata."""
+
+    raw = False
+
+
+@pytest.mark.parametrize(
+    ("new_id", "is_same", "has_ids", "is_remembered"),
+    [
+        (b"id", False, True, True),
+        (b"id", True, True, True),
+        (None, False, True, False),  # a conditional statement's
+        (None, False, False, True),
+        (None, True, False, False),
+    ],
+)
+async def test_new_columns_are_remembered_for_the_prepared_statement(
+    new_id: Any, is_same: bool, has_ids: bool, is_remembered: bool
+) -> None:
+    session = Session(Engine(A))
+    updates: list[Any] = []
+    prepared = SimpleNamespace(update_result_metadata=lambda *args: updates.append(args))
+    body = SimpleNamespace(prepared_statements=lambda: (prepared,))
+    cached = Columns((SimpleNamespace(),))
+    columns = cached if is_same else Columns((SimpleNamespace(),))
+    columns.raw = True
+    response: Any = SimpleNamespace(metadata=columns, result_metadata_id=new_id)
+    request: Any = SimpleNamespace(request_body=body)
+    connection = partners.connection(wire_format=5 | METADATA_IDS if has_ids else 4)
+    session._remember_columns(request, connection, response, cached)
+    assert updates == ([(columns, new_id)] if is_remembered else [])
+    # Columns that an application's class has decoded may have other types.
+    updates.clear()
+    columns.raw = False
+    session._remember_columns(request, connection, response, cached)
+    assert updates == []
+
+
+# -- the end ---------------------------------------------------------------------------------------
+
+
+async def test_a_closed_session_opens_nothing_and_names_the_hosts_it_had() -> None:
+    engine = Engine(A, B)
+    session = Session(engine)
+    await session.add_pool(A)
+    session.close()
+    session.close()
+    assert engine.calls.count(("removed", session)) == 1
+    error = session.closed_error()
+    assert isinstance(error, SessionShutdown)
+    assert list(error.errors) == [str(A)]
+    await session.add_pool(B)
+    session.follow_distances()
+    await turns()
+    assert len(session.opened_pools) == 1

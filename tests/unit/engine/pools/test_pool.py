@@ -14,6 +14,7 @@ from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.engine.pools.pool import HostPool, PoolOwner
 from cassandra.errors import (
     ConnectionException,
+    ConnectionShutdown,
     NoConnectionsAvailable,
     NoHostAvailable,
     OperationTimedOut,
@@ -361,4 +362,362 @@ async def test_connections_that_are_often_lost_are_reopened_by_the_policy(
         await until_on_loop(lambda: len(pool.connections) == 2 and is_filled(pool))
     # The first two are reopened at once; for the other four, the policy gives the delay.
     assert len(delays) == 4
+    pool.close()
+
+
+# -- a pool without a node -------------------------------------------------------------------------
+
+
+class Opener:
+    """Opens connections for a pool, after `gate` is set. `errors` has errors of the next ones."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.opened: list[Connection] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.on_open: Any = lambda connection: None
+
+    async def __call__(self, host: Any) -> Connection:
+        assert host is HOST
+        await self.gate.wait()
+        if self.errors:
+            raise self.errors.pop(0)
+        connection = new_connection()
+        self.opened.append(connection)
+        self.on_open(connection)
+        return connection
+
+
+class FakeWaiter:
+    """A request that waits for a free stream, and records how that ends.
+
+    :param error: raised by each of its methods, if it is set.
+    """
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.done = False
+        self.error = error
+        self.ends: list[tuple[str, Any]] = []
+
+    def _end(self, how: str, cause: Any) -> None:
+        self.ends.append((how, cause))
+        if self.error is not None:
+            raise self.error
+
+    def on_room(self, host: Host, connection: Connection) -> None:
+        self._end("room", connection)
+
+    def on_pool_closed(self, host: Host, error: Exception) -> None:
+        self._end("closed", error)
+
+    def on_pool_draining(self, host: Host, error: Exception) -> None:
+        self._end("draining", error)
+
+    def fail(self, error: BaseException) -> None:
+        self.ends.append(("failed", error))
+
+
+class Unanswered:
+    """A responder that ignores its answer."""
+
+    def on_response(self, *answer: Any) -> None:
+        pass
+
+    def on_connection_lost(self, *loss: Any) -> None:
+        pass
+
+
+def send(connection: Connection) -> tuple[int, Any]:
+    """Put a request on a stream of `connection`."""
+    responder = Unanswered()
+    return connection.send(responder, Opcode.OPTIONS, 0, b""), responder
+
+
+async def filled(size: int = 1, opener: Opener | None = None, **changed: Any) -> Any:
+    """Return a pool with `size` open connections."""
+    pool = pool_of(size, opener or Opener(), **changed)
+    await pool.fill()
+    return pool
+
+
+async def test_the_connection_with_the_fewest_requests_is_picked() -> None:
+    pool = await filled(2)
+    first, second = pool.connections
+    assert pool.pick() is first
+    send(first)
+    assert pool.pick() is second
+    for connection in (first, second):
+        connection.set_stream_limit(1)
+    send(second)
+    assert pool.pick() is None
+    assert pool.in_flight == 2
+    assert pool.state() == {
+        "shutdown": False,
+        "open_count": 2,
+        "in_flights": [1, 1],
+        "orphan_requests": [set(), set()],
+    }
+    assert repr(pool) == f"<HostPool of {HOST}: 2 open, 2 in flight>"
+    pool.close()
+    assert pool.state()["shutdown"]
+
+
+async def test_it_is_worth_to_wait_while_a_connection_is_open_or_being_opened() -> None:
+    opener = Opener()
+    pool: Any = pool_of(1, opener)
+    assert not pool.is_worth_waiting_for
+    opener.gate.clear()
+    filling = asyncio.ensure_future(pool.fill())
+    await asyncio.sleep(0)
+    assert pool.is_worth_waiting_for
+    opener.gate.set()
+    await filling
+    assert pool.is_worth_waiting_for
+    pool.close()
+    assert not pool.is_worth_waiting_for
+
+
+async def test_two_callers_fill_a_pool_once_and_one_may_be_cancelled() -> None:
+    opener = Opener()
+    opener.gate.clear()
+    pool = pool_of(2, opener)
+    first, second = (asyncio.ensure_future(pool.fill()) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.sleep(0)
+    opener.gate.set()
+    await second
+    assert len(opener.opened) == len(pool.connections) == 2
+    await pool.fill()
+    assert len(opener.opened) == 2
+    pool.close()
+
+
+async def test_waiting_requests_get_the_streams_of_a_new_connection_in_order() -> None:
+    opener = Opener()
+    pool = pool_of(1, opener)
+    opener.on_open = lambda connection: connection.set_stream_limit(2)
+    waiters: list[Any] = [FakeWaiter(), FakeWaiter(ZeroDivisionError()), FakeWaiter(), FakeWaiter()]
+    waiters[0].done = True  # it has timed out
+    for waiter in waiters[:3]:
+        pool.wait_for_room(waiter)
+    assert pool.waiting == 3
+    await pool.fill()
+    (connection,) = pool.connections
+    assert waiters[0].ends == []
+    # The error of one request is its own.
+    assert waiters[1].ends == [("room", connection), ("failed", waiters[1].error)]
+    assert waiters[2].ends == [("room", connection)]
+    assert pool.waiting == 0
+    # With a full connection, requests wait for its next free stream.
+    streams = [send(connection) for _ in range(2)]
+    pool.wait_for_room(waiters[3])
+    pool._on_room(connection)
+    assert waiters[3].ends == []
+    connection.streams.dispatch(connection, [(streams[0][0], Opcode.SUPPORTED, 0, b"\0\0", 4)])
+    pool._on_room(connection)
+    assert waiters[3].ends == [("room", connection)]
+    pool.close()
+
+
+async def test_finished_requests_leave_the_queue_when_it_is_full() -> None:
+    pool = await filled()
+    pool._most_waiting = 2
+    waiters: list[Any] = [FakeWaiter() for _ in range(4)]
+    for waiter in waiters[:2]:
+        pool.wait_for_room(waiter)
+    with pytest.raises(NoConnectionsAvailable, match="2 requests wait already"):
+        pool.wait_for_room(waiters[2])
+    waiters[0].done = True
+    # The queue is searched only now and then.
+    with pytest.raises(NoConnectionsAvailable):
+        pool.wait_for_room(waiters[2])
+    await asyncio.sleep(1)
+    pool.wait_for_room(waiters[2])
+    assert pool.waiting == 2
+    pool.close()
+    assert [[how for how, _ in waiter.ends] for waiter in waiters] == [
+        [],
+        ["closed"],
+        ["closed"],
+        [],
+    ]
+
+
+@pytest.mark.parametrize("how", ["close", "drain"])
+async def test_waiting_requests_are_notified_of_the_end_although_one_fails(how: str) -> None:
+    pool = await filled()
+    waiters: list[Any] = [FakeWaiter(), FakeWaiter(ZeroDivisionError()), FakeWaiter()]
+    waiters[0].done = True
+    for waiter in waiters:
+        pool.wait_for_room(waiter)
+    error = ConnectionException("the end")
+    if how == "close":
+        pool.close(error)
+    else:
+        pool.drain(error, lambda pool: None)
+    end = ("closed" if how == "close" else "draining", error)
+    assert [waiter.ends for waiter in waiters] == [
+        [],
+        [end, ("failed", waiters[1].error)],
+        [end],
+    ]
+    assert pool.waiting == 0
+
+
+async def test_a_pool_that_is_closed_closes_all_connections_and_opens_no_others() -> None:
+    opener = Opener()
+    pool = await filled(2, opener)
+    first, second = pool.connections
+    for connection in (first, second):
+        send(connection)
+    pool.resize(1)
+    assert pool.open_connections() == [second, first]
+    pool.close()
+    assert first.closed
+    assert second.closed
+    assert isinstance(first.close_error, ConnectionShutdown)
+    assert "the pool of" in str(first.close_error)
+    assert pool.open_connections() == []
+    pool.refill()
+    pool.resize(3)
+    await asyncio.sleep(1)
+    assert len(opener.opened) == 2
+
+
+async def test_a_connection_that_opens_after_the_end_is_closed() -> None:
+    opener = Opener()
+    pool = pool_of(1, opener)
+    opener.on_open = lambda connection: pool.close()
+    await pool._open_one()
+    assert opener.opened[0].closed
+    assert pool.connections == []
+
+
+async def test_a_connection_that_drains_already_is_refused() -> None:
+    def drain(connection: Connection) -> None:
+        connection.is_draining = True
+
+    opener = Opener()
+    opener.on_open = drain
+    pool = pool_of(1, opener)
+    with pytest.raises(ConnectionShutdown, match="is closed"):
+        await pool.fill()
+    assert opener.opened[0].closed
+
+
+@pytest.mark.parametrize("is_busy", [True, False])
+async def test_a_draining_pool_ends_when_its_last_connection_is_idle(is_busy: bool) -> None:
+    pool = await filled(2)
+    drained: list[Any] = []
+    first, second = pool.connections
+    if is_busy:
+        stream, responder = send(first)
+    pool.drain(ConnectionException("will stop"), drained.append)
+    assert pool.closed
+    assert second.closed
+    assert first.is_draining
+    if is_busy:
+        assert not first.closed
+        assert drained == []
+        first.abandon(stream, responder)
+        assert first.closed
+    assert drained == [pool]
+    pool.drain(ConnectionException("again"), drained.append)
+    pool.close()
+    assert drained == [pool]
+
+
+async def test_a_connection_that_is_given_up_is_replaced() -> None:
+    opener = Opener()
+    pool = await filled(1, opener)
+    (first,) = pool.connections
+    first.give_up("a USE on it was abandoned")
+    await until_on_loop(lambda: len(pool.connections) == 1)
+    assert pool.connections == [opener.opened[1]]
+    assert first.closed
+
+
+async def test_a_host_whose_connections_live_briefly_fails_after_some() -> None:
+    failures: list[Any] = []
+    opener = Opener()
+    pool = await filled(1, opener)
+    pool._on_failure = lambda pool, error: failures.append(error)
+    waiter: Any = FakeWaiter()
+    lost = ConnectionException("lost")
+    for count in range(2):
+        pool.connections[0].close(lost)
+        await until_on_loop(lambda count=count: len(opener.opened) == count + 2)  # type: ignore[misc]
+        await until_on_loop(lambda: bool(pool.connections) and is_filled(pool))
+    assert failures == []
+    pool.wait_for_room(waiter)
+    waiter.ends.clear()
+    pool.connections[0].close(lost)
+    assert failures == [lost]
+    assert waiter.ends == [("closed", lost)]
+    await asyncio.sleep(1)
+    assert len(opener.opened) == 3
+    pool.close()
+
+
+async def test_long_lives_between_losses_are_no_failure() -> None:
+    opener = Opener()
+    pool = await filled(1, opener)
+    for count in range(6):
+        await asyncio.sleep(1)
+        pool.connections[0].close(ConnectionException("lost"))
+        await until_on_loop(lambda count=count: len(opener.opened) == count + 2)  # type: ignore[misc]
+        await until_on_loop(lambda: bool(pool.connections) and is_filled(pool))
+    pool.close()
+
+
+async def test_a_refill_that_fails_is_reported_with_its_error() -> None:
+    failures: list[Any] = []
+    opener = Opener()
+    pool = await filled(1, opener)
+    pool._on_failure = lambda pool, error: failures.append((pool, error))
+    refused = ConnectionException("refused")
+    opener.errors.append(refused)
+    opener.gate.clear()
+    pool.connections[0].close(ConnectionException("lost"))
+    waiter: Any = FakeWaiter()
+    pool.wait_for_room(waiter)
+    opener.gate.set()
+    await until_on_loop(lambda: bool(failures))
+    assert failures == [(pool, refused)]
+    assert waiter.ends == [("closed", refused)]
+    pool.close()
+
+
+async def test_the_first_error_of_a_failed_fill_is_raised() -> None:
+    first, second = ConnectionException("first"), ConnectionException("second")
+    pool = pool_of(2, Opener(first, second))
+    with pytest.raises(ConnectionException, match="first"):
+        await pool.fill()
+    pool.close()
+
+
+async def test_a_pool_that_grows_opens_what_is_missing() -> None:
+    opener = Opener()
+    pool = await filled(1, opener)
+    pool.resize(1)
+    pool.resize(3)
+    await until_on_loop(lambda: len(pool.connections) == 3)
+    pool.resize(1)
+    assert len(pool.connections) == 1
+    assert sum(connection.closed for connection in opener.opened) == 2
+    pool.close()
+
+
+async def test_a_pool_that_grows_while_it_fills_opens_the_rest_afterwards() -> None:
+    opener = Opener()
+    opener.gate.clear()
+    pool = pool_of(1, opener)
+    filling = asyncio.ensure_future(pool.fill())
+    await asyncio.sleep(0)
+    pool.resize(3)
+    opener.gate.set()
+    await filling
+    await until_on_loop(lambda: len(pool.connections) == 3)
     pool.close()
