@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +13,9 @@ from cassandra import ConsistencyLevel
 from cassandra.cqlengine import CQLEngineException, columns, connection
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery, ContextQuery
+from cassandra.errors import NoHostAvailable, UserTypeDoesNotExist
 from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
+from cassandra.query.row_factories import dict_factory
 
 from .conftest import FakeSession
 
@@ -91,3 +95,372 @@ def test_the_connection_s_consistency_level_is_not_set_on_the_statement(
     ]
     assert statement.consistency_level is None
     assert type(session.done[0].statement) is type(statement)
+
+
+# -- connecting ------------------------------------------------------------------------------------
+
+
+class FakeCluster:
+    """Fake `Cluster` that records what the mapper does with it.
+
+    :param error: raised by `connect`, if it is set.
+    """
+
+    created: list[FakeCluster] = []
+    error: BaseException | None = None
+
+    def __init__(self, hosts: Any, **options: Any) -> None:
+        self.hosts, self.options = hosts, options
+        self.session = FakeSession()
+        self.session.cluster = self  # type: ignore[assignment]
+        self.shutdowns = 0
+        self.types: list[tuple[str, str, type]] = []
+        self.column_encryption_policy = None
+        self.created.append(self)
+
+    def connect(self) -> FakeSession:
+        if self.error is not None:
+            raise self.error
+        return self.session
+
+    def register_user_type(self, keyspace: str, name: str, cls: type) -> None:
+        if name == "missing":
+            raise UserTypeDoesNotExist("there is no such type")
+        self.types.append((keyspace, name, cls))
+
+    def shutdown(self) -> None:
+        self.shutdowns += 1
+
+
+@pytest.fixture
+def clusters(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeCluster]]:
+    """The clusters that the mapper creates. The registry is empty before and after the test."""
+    monkeypatch.setattr(FakeCluster, "created", [])
+    monkeypatch.setattr(FakeCluster, "error", None)
+    monkeypatch.setattr(connection, "Cluster", FakeCluster)
+    monkeypatch.setattr(connection, "udt_by_keyspace", {})
+    yield FakeCluster.created
+    for name in list(connection._connections):
+        connection.unregister_connection(name)
+    connection.set_default_keyspace(None)
+
+
+def shown() -> tuple[Any, Any]:
+    """Return the cluster and the session of the default connection, as the module shows them."""
+    return connection.cluster, connection.session
+
+
+def unreachable() -> NoHostAvailable:
+    return NoHostAvailable("no host", {})
+
+
+def test_setup_connects_the_default_connection(clusters: list[FakeCluster]) -> None:
+    connection.setup(["10.0.0.1"], "ks", consistency=ConsistencyLevel.ONE, port=9999)
+    (cluster,) = clusters
+    assert (cluster.hosts, cluster.options) == (["10.0.0.1"], {"port": 9999})
+    assert connection.get_session() is cluster.session is connection.session
+    assert connection.get_cluster() is cluster is connection.cluster
+    assert connection.default_keyspace() == "ks"
+    session: Any = cluster.session
+    assert session.row_factory is dict_factory
+    assert session.default_consistency_level == ConsistencyLevel.ONE
+
+
+def test_without_hosts_the_cluster_has_its_default(clusters: list[FakeCluster]) -> None:
+    connection.default()
+    connection.setup(None, "ks")
+    assert [cluster.hosts for cluster in clusters] == [connection.NOT_SET] * 2
+
+
+def test_without_a_level_the_sessions_level_is_not_changed(clusters: list[FakeCluster]) -> None:
+    connection.setup(["10.0.0.1"], "ks")
+    assert not hasattr(clusters[0].session, "default_consistency_level")
+
+
+def test_a_session_with_profiles_keeps_its_settings(
+    clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(session: Any, value: Any) -> None:
+        raise ValueError("the session has execution profiles")
+
+    monkeypatch.setattr(FakeSession, "row_factory", property(None, refuse), raising=False)
+    connection.setup(["10.0.0.1"], "ks")
+    assert connection.get_session() is clusters[0].session
+
+
+def test_setting_up_again_shuts_the_old_cluster_down(clusters: list[FakeCluster]) -> None:
+    for _ in range(2):
+        connection.setup(["10.0.0.1"], "ks")
+    assert [cluster.shutdowns for cluster in clusters] == [1, 0]
+    assert connection.get_cluster("default") is clusters[1]
+    connection.unregister_connection("default")
+    assert [cluster.shutdowns for cluster in clusters] == [1, 1]
+    assert (connection.cluster, connection.session) == (None, None)
+
+
+def test_a_connection_with_a_name_survives_as_no_longer_default(
+    clusters: list[FakeCluster],
+) -> None:
+    connection.register_connection("named", ["10.0.0.1"], default=True)
+    connection.setup(["10.0.0.2"], "ks")
+    assert clusters[0].shutdowns == 0
+    assert connection.get_cluster("named") is clusters[0]
+    assert connection.get_cluster() is clusters[1]
+
+
+@pytest.mark.parametrize("default", [True, False])
+def test_only_the_default_connection_is_shown(clusters: list[FakeCluster], default: bool) -> None:
+    connection.register_connection("named", ["10.0.0.1"], default=default)
+    assert connection.cluster is (clusters[0] if default else None)
+    assert connection.session is (clusters[0].session if default else None)
+
+
+def test_a_failed_connect_shuts_the_cluster_down_and_registers_nothing(
+    clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeCluster, "error", unreachable())
+    with pytest.raises(NoHostAvailable):
+        connection.register_connection("named", ["10.0.0.1"])
+    with pytest.raises(CQLEngineException, match="'named' doesn't exist in the registry"):
+        connection.get_connection("named")
+    with pytest.raises(NoHostAvailable):
+        connection.setup(["10.0.0.1"], "ks")
+    with pytest.raises(CQLEngineException, match="there is no default connection"):
+        connection.get_connection()
+    assert [cluster.shutdowns for cluster in clusters] == [1, 1]
+
+
+@pytest.mark.parametrize("how", ["setup", "register"])
+def test_with_retry_the_first_use_connects_after_a_failure(
+    clusters: list[FakeCluster],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    how: str,
+) -> None:
+    monkeypatch.setattr(FakeCluster, "error", unreachable())
+    name = None if how == "setup" else "named"
+    if name is None:
+        connection.setup(["10.0.0.1"], "ks", retry_connect=True)
+    else:
+        connection.register_connection(name, ["10.0.0.1"], retry_connect=True)
+    assert "it is tried again when it is used next" in caplog.text
+    with pytest.raises(NoHostAvailable):
+        connection.get_session(name)
+    monkeypatch.setattr(FakeCluster, "error", None)
+    assert connection.get_session(name) is clusters[-1].session
+    assert len(clusters) == 3
+    assert connection.session is (clusters[-1].session if name is None else None)
+
+
+def test_a_lazy_connection_connects_once_when_it_is_used(clusters: list[FakeCluster]) -> None:
+    connection.setup(["10.0.0.1"], "ks", lazy_connect=True)
+    assert clusters == []
+    assert shown()[1] is None
+    for _ in range(2):
+        assert connection.get_session() is clusters[0].session
+    assert shown()[1] is clusters[0].session
+    assert len(clusters) == 1
+
+
+def test_a_closed_connection_is_not_connected_again(clusters: list[FakeCluster]) -> None:
+    connection.register_connection("named", ["10.0.0.1"])
+    closed = connection.get_connection("named")
+    closed.close()
+    with pytest.raises(CQLEngineException, match="the connection 'named' is not connected"):
+        closed.handle_lazy_connect()
+
+
+def test_a_session_of_the_application_is_not_shut_down(clusters: list[FakeCluster]) -> None:
+    cluster = FakeCluster([])
+    session: Any = cluster.session
+    connection.register_connection("named", session=session)
+    connection.unregister_connection("named")
+    assert cluster.shutdowns == 0
+    connection.set_session(session)
+    assert connection.default_keyspace() == "ks"  # the session's
+    connection.unregister_connection("default")
+    assert cluster.shutdowns == 0
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"hosts": []},
+        {"consistency": ConsistencyLevel.ONE},
+        {"lazy_connect": True},
+        {"retry_connect": True},
+        {"cluster_options": {"port": 1}},
+    ],
+    ids=str,
+)
+def test_a_session_and_settings_of_a_new_one_exclude_each_other(setting: dict[str, Any]) -> None:
+    session: Any = FakeSession()
+    with pytest.raises(CQLEngineException, match="mutually exclusive"):
+        connection.register_connection("named", session=session, **setting)
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+def test_a_missing_connection_is_named_with_those_that_there_are(
+    clusters: list[FakeCluster],
+) -> None:
+    with pytest.raises(CQLEngineException, match=r"'gone' doesn't .* \(which has none\)"):
+        connection.get_connection("gone")
+    connection.register_connection("here", ["10.0.0.1"], default=True)
+    with pytest.raises(CQLEngineException, match=r"'gone' doesn't .* \(which has 'here'\)"):
+        connection.get_connection("gone")
+    with pytest.raises(CQLEngineException, match="Connection 'gone' doesn't exist"):
+        connection.set_default_connection("gone")
+    connection.unregister_connection("gone")
+    assert connection.get_cluster() is clusters[0]
+
+
+def test_another_connection_can_become_the_default(clusters: list[FakeCluster]) -> None:
+    for host in ("10.0.0.1", "10.0.0.2"):
+        connection.register_connection(host, [host])
+    connection.set_default_connection("10.0.0.2")
+    assert connection.get_cluster() is shown()[0] is clusters[1]
+    # Removing it removes the default, too, but not the other connection.
+    connection.unregister_connection("10.0.0.2")
+    assert shown()[0] is None
+    with pytest.raises(CQLEngineException, match="there is no default connection"):
+        connection.get_connection()
+    assert connection.get_cluster("10.0.0.1") is clusters[0]
+
+
+def test_labels_of_connections() -> None:
+    assert connection.Connection("here", None).label == "'here'"
+    default = connection.Connection(connection.DEFAULT_CONNECTION, None)
+    assert default.label == repr(default.name) == "DEFAULT_CONNECTION"
+
+
+def test_names_of_cassandra_drivers_module(clusters: list[FakeCluster]) -> None:
+    module: Any = connection
+    assert (module.cql_cluster, module.cql_session) == (None, None)
+    connection.setup(["10.0.0.1"], "ks")
+    assert module.cql_cluster is clusters[0]
+    assert module.cql_session is clusters[0].session
+    with pytest.raises(AttributeError, match="has no attribute 'cql_other'"):
+        _ = module.cql_other
+
+
+# -- prepared statements ---------------------------------------------------------------------------
+
+
+def test_prepared_statements_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "MOST_PREPARED", 2)
+    here = connection.Connection("here", None)
+    statements: dict[str, Any] = {text: SimpleNamespace() for text in "abc"}
+    for text in "ab":
+        assert here.keep(text, statements[text]) is statements[text]
+    assert here.prepared == {"a": statements["a"], "b": statements["b"]}
+    here.keep("c", statements["c"])
+    assert here.prepared == {"c": statements["c"]}
+    # If the types of its columns have changed, the statement is prepared again.
+    statements["c"].when_changed()
+    assert here.prepared == {}
+
+
+def test_another_session_has_no_prepared_statements() -> None:
+    sessions: list[Any] = [FakeSession(), FakeSession()]
+    here = connection.Connection.from_session("here", sessions[0])
+    statement: Any = SimpleNamespace()
+    here.keep("a", statement)
+    here.adopt(sessions[1], owned=False)
+    assert here.prepared == {}
+    assert here.session is sessions[1]
+
+
+# -- user-defined types ----------------------------------------------------------------------------
+
+
+class Address:
+    pass
+
+
+def test_declared_types_are_registered_on_each_new_connection(clusters: list[FakeCluster]) -> None:
+    connection.udt_by_keyspace.update(
+        {"other": {"address": Address, "missing": Address}, None: {"place": Address}}
+    )
+    connection.register_connection("early", ["10.0.0.1"])
+    assert clusters[0].types == [("other", "address", Address)]
+    connection.setup(["10.0.0.1"], "ks")
+    assert clusters[1].types == [("other", "address", Address), ("ks", "place", Address)]
+    session: Any = FakeCluster([]).session
+    connection.set_session(session)
+    assert clusters[2].types == clusters[1].types
+
+
+@pytest.mark.parametrize("name", [None, "named"])
+def test_a_type_that_is_declared_later_is_registered_at_once(
+    clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch, name: str | None
+) -> None:
+    monkeypatch.setattr(connection, "udt_by_keyspace", {"other": {}})
+    # Without a connection, the type is only remembered.
+    connection.register_udt("other", "address", Address, connection=name)
+    assert connection.udt_by_keyspace == {"other": {"address": Address}}
+    connection.setup(["10.0.0.1"], "ks")
+    connection.register_connection("named", ["10.0.0.2"])
+    for cluster in clusters:
+        cluster.types.clear()
+    connection.register_udt("other", "place", Address, connection=name)
+    types = [cluster.types for cluster in clusters]
+    expected = [("other", "place", Address)]
+    assert types == ([expected, []] if name is None else [[], expected])
+
+
+# -- executing -------------------------------------------------------------------------------------
+
+
+def test_execute_sends_the_query_with_its_values_and_timeout(session: FakeSession) -> None:
+    session.give(k=1)
+    result = connection.execute("SELECT k FROM t WHERE k = %s", (1,), timeout=7)
+    assert result.one() == {"k": 1}
+    assert session.last == ("SELECT k FROM t WHERE k = %s", [1])
+    assert session.done[-1].timeout == 7
+    assert session.done[-1].consistency is None
+
+
+def test_the_level_of_the_call_comes_before_the_statements_and_the_connections(
+    session: FakeSession,
+) -> None:
+    own = SimpleStatement("SELECT 1", consistency_level=ConsistencyLevel.TWO)
+    connection.execute(own)
+    connection.get_connection().consistency = ConsistencyLevel.QUORUM
+    connection.execute("SELECT 1")
+    connection.execute(own)
+    connection.execute(own, consistency_level=ConsistencyLevel.ALL)
+    assert [request.consistency for request in session.done] == [
+        ConsistencyLevel.TWO,
+        ConsistencyLevel.QUORUM,
+        ConsistencyLevel.TWO,
+        ConsistencyLevel.ALL,
+    ]
+    assert own.consistency_level == ConsistencyLevel.TWO
+
+
+def test_a_prepared_statement_is_bound(session: FakeSession) -> None:
+    prepared = PreparedStatement([], b"id", [], "SELECT 1", "ks", 4, None, None)
+    connection.execute(prepared)
+    connection.execute(prepared, ())
+    for request in session.done:
+        assert request.statement.prepared_statement is prepared
+
+
+def test_other_queries_are_refused(session: FakeSession) -> None:
+    query: Any = 5
+    with pytest.raises(CQLEngineException, match="a query is a str or a statement, not 5"):
+        connection.execute(query)
+    assert session.done == []
+
+
+def test_a_connection_of_asyncio_cannot_be_used_by_a_blocking_call(session: FakeSession) -> None:
+    connection.get_connection().is_async = True
+    with pytest.raises(CQLEngineException, match=r"await connection\.aexecute"):
+        connection.execute("SELECT 1")
+
+
+async def test_a_blocking_connection_cannot_be_awaited(session: FakeSession) -> None:
+    with pytest.raises(CQLEngineException, match=r"use connection\.execute"):
+        await connection.aexecute("SELECT 1")

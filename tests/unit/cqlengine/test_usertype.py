@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from cassandra.cqlengine import columns as c
+from cassandra.cqlengine import ValidationError, columns as c, connection
 from cassandra.cqlengine.usertype import UserType, UserTypeDefinitionException
 from cassandra.cqltypes.udt import make_named_tuple
 
@@ -54,3 +57,181 @@ def test_fields_whose_db_names_are_not_identifiers_are_read_from_rows() -> None:
     parcel = Parcel.from_value(row_type("k", "s", "z"))
     assert parcel == Parcel(street="s", zip_code="z", category="k")
     assert parcel.to_database() == {"street": "s", "Zip Code": "z", "class": "k"}
+
+
+class Profile(Address):
+    tags = c.List(c.Text)
+    level = c.Integer(default=3)
+    note = c.Text(required=False)
+
+
+# -- declarations ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "field",
+    [c.Text(primary_key=True), c.Text(partition_key=True), c.Text(static=True), c.Counter()],
+)
+def test_keys_counters_and_static_columns_are_no_fields(field: Any) -> None:
+    with pytest.raises(UserTypeDefinitionException, match="must not be a key, a counter or static"):
+        type("Bad", (UserType,), {"a": field})
+
+
+def test_two_fields_may_not_have_one_name_in_the_database() -> None:
+    fields = {"a": c.Text(db_field="x"), "b": c.Text(db_field="x")}
+    with pytest.raises(UserTypeDefinitionException, match="defines the field 'x' more than once"):
+        type("Bad", (UserType,), fields)
+
+
+def test_fields_are_inherited_and_keep_the_order_of_their_declaration() -> None:
+    assert Profile().keys() == ["street", "number", "tags", "level", "note"]
+    assert list(Profile.fields()) == Profile().keys()
+    assert list(Profile()) == Profile().keys()
+    assert list(Address.fields()) == ["street", "number"]
+    # A subclass may declare an inherited field anew, which does not change the base.
+    renamed: Any = type("Renamed", (Address,), {"street": c.Text(db_field="st")})
+    assert renamed.street.db_field_name == "st"
+    assert Address.fields()["street"].db_field_name == "street"
+
+
+def test_a_field_is_also_found_by_its_name_in_the_database() -> None:
+    address: Any = Address(number=1)
+    assert address.no == 1
+    address.no = 2
+    assert address.number == 2
+    address_class: Any = Address
+    assert address_class.number is Address.fields()["number"]
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "expected"),
+    [("HomeAddress", None, "home_address"), ("Any", "My_Type", "my_type")],
+)
+def test_the_name_of_the_type(name: str, own: str | None, expected: str) -> None:
+    cls: Any = type(name, (UserType,), {"a": c.Text(), "__type_name__": own})
+    assert cls.type_name() == expected
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def test_fields_without_a_value_have_their_default_or_are_null() -> None:
+    profile: Any = Profile(street="a")
+    assert (profile.street, profile.number, profile.level, profile.note) == ("a", None, 3, None)
+    assert Profile(level=None).level is None
+
+
+def test_an_empty_collection_can_be_changed_in_place() -> None:
+    profile = Profile()
+    assert profile.to_database()["tags"] == []
+    profile.tags.append("x")
+    assert profile.tags == ["x"]
+    assert profile.to_database() == {
+        "street": None,
+        "no": None,
+        "tags": ["x"],
+        "level": 3,
+        "note": None,
+    }
+
+
+def test_deleting_a_field_sets_it_to_null() -> None:
+    address = Address(street="a")
+    del address.street
+    assert address.street is None
+
+
+def test_validation_converts_values_and_refuses_others() -> None:
+    address: Any = Address(street="a")
+    address.number = "5"
+    address.validate()
+    assert address.number == 5
+    address.number = "five"
+    with pytest.raises(ValidationError):
+        address.validate()
+
+
+def test_items_are_set_and_read_by_the_names_of_fields_only() -> None:
+    address = Address()
+    address["number"] = 5
+    assert address.number == 5
+    with pytest.raises(KeyError):
+        address["keys"] = 5
+    with pytest.raises(KeyError):
+        address["keys"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"street": "a", "number": 1},
+        {"street": "a", "no": 1},
+        ("a", 1),
+        SimpleNamespace(street="a", number=1),
+        make_named_tuple("address", ("no", "street"))(1, "a"),
+    ],
+)
+def test_instances_are_made_from_values_with_the_fields(value: Any) -> None:
+    assert Address.from_value(value) == Address(street="a", number=1)
+
+
+def test_a_value_from_before_a_field_was_added_is_shorter() -> None:
+    assert Address.from_value(("a",)) == Address(street="a", number=None)
+
+
+@pytest.mark.parametrize("value", [5, SimpleNamespace(street="a"), "text"])
+def test_other_values_make_no_instance(value: Any) -> None:
+    assert Address.from_value(value) is None
+
+
+def test_a_type_without_fields_is_made_from_mappings_only() -> None:
+    empty: Any = type("Empty", (UserType,), {})
+    assert empty.from_value(object()) is None
+    assert empty.from_value({}) == empty()
+
+
+# -- changes ---------------------------------------------------------------------------------------
+
+
+def test_a_change_in_place_is_a_change_and_an_empty_collection_is_null() -> None:
+    profile = Profile(street="a")
+    profile.reset_changed_fields()
+    assert profile.tags == []  # stores an empty list, which the database does not tell from null
+    assert not profile.has_changed_fields()
+    profile.tags.append("x")
+    assert profile.has_changed_fields()
+    profile.reset_changed_fields()
+    assert not profile.has_changed_fields()
+    profile.tags.clear()
+    assert profile.has_changed_fields()
+
+
+def test_a_copy_and_its_original_change_independently() -> None:
+    original = Profile(street="a", tags=["x"])
+    duplicate = original._copy({"street": None})
+    assert duplicate == original
+    assert not duplicate.has_changed_fields()
+    assert not original.has_changed_fields()
+    duplicate.tags.append("y")
+    assert original.tags == ["x"]
+    assert duplicate.has_changed_fields()
+    assert original.has_changed_fields()  # compared with its copy
+
+
+def test_only_instances_of_the_same_class_are_equal() -> None:
+    assert Address(street="a") == Address(street="a")
+    assert Address(street="a") != Address(street="b")
+    same: Any = type("Same", (Address,), {})
+    assert Address(street="a") != same(street="a")
+    assert Address() != {"street": None, "number": None}
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Address())
+
+
+# -- registration ----------------------------------------------------------------------------------
+
+
+def test_a_type_is_registered_for_a_keyspace_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "udt_by_keyspace", {"ks": {}})
+    Address.register_for_keyspace("ks")
+    assert connection.udt_by_keyspace == {"ks": {"address": Address}}

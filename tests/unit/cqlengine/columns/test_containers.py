@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from cassandra.cqlengine import ValidationError, columns as c, models
+from cassandra.cqlengine.clauses import ListUpdateClause, MapUpdateClause, SetUpdateClause
+from cassandra.cqlengine.columns import containers
 from cassandra.cqlengine.usertype import UserType
+from cassandra.util.orderedmap import OrderedMap
+from cassandra.util.sortedset import SortedSet
 from tests.unit.cqlengine.columns.test_base import named
 from tests.unit.cqlengine.test_usertype import Address
 
@@ -81,3 +85,261 @@ def test_a_string_is_not_a_collection(name: str, value: Any, message: str) -> No
     with pytest.raises(ValidationError) as refused:
         row.validate()
     assert str(refused.value) == message
+
+
+# -- declarations ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: c.List(5), "the elements of List are columns, not 5"),  # type: ignore[arg-type]
+        (lambda: c.List(c.Column), "the elements of List need a type"),
+        (lambda: c.Set(c.Counter), "counters cannot be elements"),
+    ],
+)
+def test_elements_are_columns_with_a_type_and_no_counters(make: Any, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        make()
+
+
+def test_a_tuple_has_elements() -> None:
+    with pytest.raises(ValueError, match="Tuple needs the columns of its elements"):
+        c.Tuple()
+
+
+@pytest.mark.parametrize("dimension", [0, -1, True, 1.5, "3", None])
+def test_the_dimension_of_a_vector_is_a_positive_int(dimension: Any) -> None:
+    with pytest.raises(ValueError, match="the dimension of a vector is a number from 1 on"):
+        c.Vector(c.Float, dimension)
+
+
+def test_the_similarity_of_a_vector_is_in_its_index() -> None:
+    assert c.Vector(c.Float, 1).index_options() == ""
+    for similarity in ("cosine", "dot_product", "euclidean"):
+        options = c.Vector(c.Float, 1, similarity).index_options()
+        assert options == f" WITH OPTIONS = {{'similarity_function': '{similarity}'}}"
+    with pytest.raises(ValueError, match="is one of cosine, dot_product, euclidean, not 'angle'"):
+        c.Vector(c.Float, 1, "angle")
+
+
+@pytest.mark.parametrize(
+    ("column", "clause"),
+    [
+        (c.Set(c.Text), SetUpdateClause),
+        (c.List(c.Text), ListUpdateClause),
+        (c.Map(c.Text, c.Text), MapUpdateClause),
+        (c.Set(c.Text, frozen=True), None),
+        (c.List(c.Text, frozen=True), None),
+        (c.Map(c.Text, c.Text, frozen=True), None),
+    ],
+)
+def test_only_collections_that_are_not_frozen_change_in_part(column: Any, clause: Any) -> None:
+    usual = c.Text().update_clause
+    assert column.update_clause is (clause or usual)
+
+
+def test_errors_of_elements_name_the_column_that_contains_them() -> None:
+    with pytest.raises(ValidationError, match=r"Collections\.numbers"):
+        Collections(key=1, numbers=["x"]).validate()
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "expected"),
+    [
+        (c.Set(c.Integer), {"1", 2}, {1, 2}),
+        (c.Set(c.Integer), frozenset({1}), {1}),
+        (c.Set(c.Integer), SortedSet([2, 1]), {1, 2}),
+        (c.Set(c.Integer, strict=False), [1, 1], {1}),
+        (c.Set(c.Integer, strict=False), (1,), {1}),
+        (c.List(c.Integer), ["1", 2], [1, 2]),
+        (c.List(c.Integer), (1,), [1]),
+        (c.List(c.Integer), SortedSet([2, 1]), [1, 2]),
+        (c.Map(c.Text, c.Integer), {"a": "1"}, {"a": 1}),
+        (c.Map(c.Text, c.Integer), OrderedMap([("a", 1)]), {"a": 1}),
+        (c.Tuple(c.Integer, c.Text), ["1", None], (1, None)),
+        (c.Tuple(c.Integer, c.Text), (1,), (1,)),
+        (c.Vector(c.Float, 2), [1, 2.5], [1, 2.5]),
+        (c.Vector(c.Text, 1), ("a",), ["a"]),
+        *[
+            (column, None, None)
+            for column in (
+                c.Set(c.Text),
+                c.List(c.Text),
+                c.Map(c.Text, c.Text),
+                c.Tuple(c.Text),
+                c.Vector(c.Float, 2),
+                c.UserDefinedType(Address),
+            )
+        ],
+    ],
+)
+def test_validation_converts_elements(column: Any, value: Any, expected: Any) -> None:
+    validated = named(column).validate(value)
+    assert (validated, type(validated)) == (expected, type(expected))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        (c.Set(c.Integer), [1], "is not a set object"),
+        (c.Set(c.Integer), {"a": 1}, "is not a set object"),
+        (c.Set(c.Integer, strict=False), 5, "cannot be coerced to a set object"),
+        (c.Set(c.Integer), {None}, "None is not allowed as an element"),
+        (c.List(c.Integer), 5, "is not a list object"),
+        (c.List(c.Integer), {"a": 1}, "is not a list object"),
+        (c.List(c.Integer), [None], "None is not allowed as an element"),
+        (c.List(c.Integer), ["x"], "'x'"),
+        (c.Map(c.Text, c.Integer), [("a", 1)], "is not a dict object"),
+        (c.Map(c.Text, c.Integer), {None: 1}, "None is not allowed as a key"),
+        (c.Map(c.Text, c.Integer), {"a": None}, "None is not allowed as a value"),
+        (c.Tuple(c.Integer), 5, "is not a tuple"),
+        (c.Tuple(c.Integer), (1, 2), "has 2 elements, but tuple<int> has 1"),
+        (c.Vector(c.Float, 2), [1.0], "has 1 elements, but its dimension is 2"),
+        (c.Vector(c.Float, 2), {0: 1.0, 1: 2.0}, "is not a vector"),
+        (c.Vector(c.Float, 2), "ab", "is not a vector"),
+        (c.Vector(c.Float, 2), 5, "is not a vector"),
+        (c.Vector(c.Float, 2), [1.0, None], "None is not allowed as an element"),
+        (c.Vector(c.Text, 1), [None], "None is not allowed as an element"),
+        (c.UserDefinedType(Address), 5, "is not a value of Address"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused(column: Any, value: Any, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        named(column).validate(value)
+
+
+@pytest.mark.parametrize(
+    ("column", "make"),
+    [
+        (c.Set(c.Integer), set),
+        (c.List(c.Integer), list),
+        (c.Map(c.Integer, c.Integer), lambda numbers: {number: number for number in numbers}),
+    ],
+)
+def test_the_number_of_elements_is_limited(
+    monkeypatch: pytest.MonkeyPatch, column: Any, make: Any
+) -> None:
+    monkeypatch.setattr(containers, "MOST_ELEMENTS", 3)
+    assert len(named(column).validate(make(range(3)))) == 3
+    with pytest.raises(ValidationError, match="has 4 elements; a collection can have 3"):
+        named(column).validate(make(range(4)))
+
+
+@pytest.mark.parametrize(
+    ("column", "row", "value"),
+    [
+        (c.Set(c.Integer), None, set()),
+        (c.List(c.Integer), None, []),
+        (c.Map(c.Text, c.Integer), None, {}),
+        (c.Tuple(c.Integer), None, None),
+        (c.Vector(c.Float, 1), None, None),
+        (c.UserDefinedType(Address), None, None),
+        (c.Set(c.Integer), SortedSet([2, 1]), {1, 2}),
+        (c.List(c.Integer), (1, 2), [1, 2]),
+        (c.Map(c.Text, c.List(c.Integer)), {"a": None}, {"a": []}),
+        (c.Tuple(c.List(c.Integer), c.Integer), (None, None), ([], None)),
+        (c.Vector(c.Float, 2), (1.0, 2.0), [1.0, 2.0]),
+        (c.UserDefinedType(Address), ("a", 1), Address(street="a", number=1)),
+    ],
+)
+def test_values_of_rows_become_those_of_instances(column: Any, row: Any, value: Any) -> None:
+    read = named(column).to_python(row)
+    assert (read, type(read)) == (value, type(value))
+
+
+def test_values_of_rows_that_are_no_collections_are_refused() -> None:
+    for column in (c.Set(c.Text), c.List(c.Text)):
+        with pytest.raises(ValidationError, match="is not a collection"):
+            named(column).to_python(5)
+        with pytest.raises(ValidationError, match="is a str, not a"):
+            named(column).to_python("ab")
+    with pytest.raises(ValidationError, match="is not a dict object"):
+        named(c.Map(c.Text, c.Text)).to_python([("a", "b")])
+
+
+class Shouting(c.Text):
+    """A column whose values are in upper case in the database."""
+
+    def to_database(self, value: Any) -> Any:
+        return None if value is None else value.upper()
+
+
+@pytest.mark.parametrize(
+    ("make", "value", "expected"),
+    [
+        (c.Set, {"a"}, {"A"}),
+        (c.List, ["a"], ["A"]),
+        (lambda column: c.Map(column, column), {"a": "b", "c": None}, {"A": "B", "C": None}),
+        (lambda column: c.Tuple(column, column), ("a", None), ("A", None)),
+        (lambda column: c.Tuple(column, column), (), None),
+        (lambda column: c.Vector(column, 1), ["a"], ["A"]),
+    ],
+)
+def test_elements_are_converted_for_the_database_only_if_needed(
+    make: Any, value: Any, expected: Any
+) -> None:
+    column = named(make(Shouting))
+    assert column.to_database(value) == expected
+    assert column.to_database(None) is None
+    assert column.wire is not None
+    assert named(make(c.Text)).wire is None
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "is_null"),
+    [
+        (c.Set(c.Text), set(), True),
+        (c.Set(c.Text), {"a"}, False),
+        (c.List(c.Text, frozen=True), [], True),
+        (c.Map(c.Text, c.Text), {}, True),
+        (c.Map(c.Text, c.Text), {"a": "b"}, False),
+        (c.List(c.Text), None, True),
+        (c.List(c.Text), 5, False),
+        (c.Tuple(c.Text), (), True),
+        (c.Tuple(c.Text), None, True),
+        (c.Tuple(c.Text), (None,), False),
+    ],
+)
+def test_an_empty_collection_is_null(column: Any, value: Any, is_null: bool) -> None:
+    assert column.is_null(value) is is_null
+
+
+# -- copies ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "change"),
+    [
+        (c.Set(c.Text), {"a"}, lambda value: value.add("b")),
+        (c.List(c.Text), ["a"], lambda value: value.append("b")),
+        (c.List(c.List(c.Text)), [["a"], None], lambda value: value[0].append("b")),
+        (c.Map(c.Text, c.Text), {"a": "b"}, lambda value: value.update(c="d")),
+        (
+            c.Map(c.Text, c.List(c.Text)),
+            {"a": ["b"], "c": None},
+            lambda value: value["a"].append("c"),
+        ),
+        (c.Tuple(c.List(c.Text), c.Text), (["a"], None), lambda value: value[0].append("b")),
+        (c.Vector(c.Float, 1), [1.0], lambda value: value.append(2.0)),
+        (c.Vector(c.List(c.Text), 1), [["a"]], lambda value: value[0].append("b")),
+    ],
+)
+def test_a_copy_of_a_value_changes_by_itself(column: Any, value: Any, change: Any) -> None:
+    copier = named(column)._copier()
+    duplicate, untouched = copier(value), copier(value)
+    assert duplicate == value
+    assert type(duplicate) is type(value)
+    change(duplicate)
+    assert duplicate != value
+    assert value == untouched
+
+
+def test_values_that_never_change_need_no_copy() -> None:
+    assert named(c.Tuple(c.Text, c.Integer))._copier() is None
+    assert named(c.Tuple(c.List(c.Text)))._copier()(None) is None
+    assert named(c.Vector(c.Float, 1))._copier()(None) is None
+    assert named(c.UserDefinedType(Address))._copier()(None) is None
