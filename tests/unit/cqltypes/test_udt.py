@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+from typing import Any
+
 import pytest
 
 from cassandra import cqltypes as t
-from tests.unit.cqltypes.samples import INT
+from cassandra.cqltypes.udt import make_named_tuple, with_subtypes
+from tests.unit.cqltypes.samples import INT, TEXT, list_of, map_of, vector_of
+
+MARSHAL = "org.apache.cassandra.db.marshal."
 
 
 @pytest.mark.parametrize("name", ["order", "key", "Upper", 'a"b'])
@@ -50,3 +56,110 @@ def test_duplicate_field_names_make_plain_tuples() -> None:
     assert user_type.tuple_type is None
     value = user_type.deserialize(user_type.serialize((1, 2), 4), 4)
     assert (type(value), value) == (tuple, (1, 2))
+
+
+class Mapped:
+    """A class that an application registers for a type."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+
+
+# Two fields of four bytes: the ints 1 and 2.
+ONE_AND_TWO = bytes.fromhex("00000004 00000001 00000004 00000002")
+
+
+def test_values_have_the_class_that_the_application_has_registered() -> None:
+    def decoded(mapped: Any) -> Any:
+        cls = t.UserType.make_udt_class("ks", "pair", ["a", "b"], [INT, INT], mapped)
+        return cls.codec().decode(ONE_AND_TWO)
+
+    assert decoded(dict) == {"a": 1, "b": 2}
+    assert type(decoded(dict)) is dict
+    assert decoded(Mapped).fields == {"a": 1, "b": 2}
+    named = decoded(None)
+    assert (type(named).__name__, named._fields, named) == ("pair", ("a", "b"), (1, 2))
+
+
+def test_classes_differ_by_each_part_of_the_definition() -> None:
+    definitions: list[Any] = [
+        ("ks", "u", ["a"], [INT], None),
+        ("other", "u", ["a"], [INT], None),
+        ("ks", "v", ["a"], [INT], None),
+        ("ks", "u", ["b"], [INT], None),
+        ("ks", "u", ["a"], [TEXT], None),
+        ("ks", "u", ["a"], [INT], Mapped),
+    ]
+    classes = [t.UserType.make_udt_class(*definition) for definition in definitions]
+    assert len(set(classes)) == len(classes)
+    assert [t.UserType.make_udt_class(*definition) for definition in definitions] == classes
+    # Only the classes of this type are evicted.
+    t.UserType.evict_udt_class("ks", "u")
+    again = [t.UserType.make_udt_class(*definition) for definition in definitions]
+    kept = [new is old for new, old in zip(again, classes, strict=True)]
+    assert kept == [False, True, True, False, False, False]
+
+
+def test_the_servers_name_of_a_type_leads_to_its_class() -> None:
+    cls = t.UserType.make_udt_class("ks", "address", ["street", "no"], [TEXT, INT])
+    short = "UserType(ks, 61646472657373, 737472656574:UTF8Type, 6e6f:Int32Type)"
+    assert cls.cass_parameterized_type() == short
+    full = cls.cass_parameterized_type(full=True)
+    assert full == (
+        f"{MARSHAL}UserType(ks, 61646472657373, 737472656574:{MARSHAL}UTF8Type, "
+        f"6e6f:{MARSHAL}Int32Type)"
+    )
+    assert t.lookup_casstype(full) is cls
+    assert t.lookup_casstype(short) is cls
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ([], "has a keyspace and a name"),
+        (["ks"], "has a keyspace and a name"),
+        (["ks", "xyz"], "is not the hex code of a name"),
+        (["ks", "ff"], "is not the hex code of a name"),
+    ],
+)
+def test_a_malformed_name_of_the_server_is_refused(parameters: list[Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        t.UserType.apply_parameters(parameters)
+
+
+def test_values_survive_pickling_with_their_class() -> None:
+    cls = t.UserType.make_udt_class("ks", "odd name", ["a", "b c"], [INT, INT])
+    value = cls.codec().decode(ONE_AND_TWO)
+    copied = pickle.loads(pickle.dumps(value))
+    assert copied == value
+    assert type(copied) is type(value)
+    assert type(value).__name__ == "udt"
+    assert type(value).__database_names__ == ("a", "b c")
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("address", "address"), ("odd name", "udt"), ("class", "udt"), ("stra\u00dfe", "udt")],
+)
+def test_the_class_of_values_has_a_valid_name(name: str, title: str) -> None:
+    named = make_named_tuple(name, ("a",))
+    assert named.__name__ == title
+    assert make_named_tuple(name, ("a",)) is named
+
+
+def test_types_with_other_contents_are_like_the_original() -> None:
+    address = t.UserType.make_udt_class("ks", "address", ["no"], [INT])
+    changed = with_subtypes(address, [TEXT], Mapped)
+    assert (changed.keyspace, changed.typename, changed.fieldnames) == ("ks", "address", ("no",))
+    assert (changed.subtypes, changed.mapped_class) == ((TEXT,), Mapped)
+    assert with_subtypes(list_of(INT), [TEXT]).cql_parameterized_type() == "list<text>"
+    assert with_subtypes(map_of(INT, INT), [TEXT, INT]).cql_parameterized_type() == "map<text, int>"
+    vector = with_subtypes(vector_of(INT, 3), [t.FloatType])
+    assert (vector.subtype, vector.vector_size) == (t.FloatType, 3)
+
+
+def test_errors_name_the_type_with_its_keyspace_if_it_has_one() -> None:
+    for keyspace, name in (("ks", "ks.pair"), ("", "pair")):
+        cls = t.UserType.make_udt_class(keyspace, "pair", ["a"], [INT])
+        with pytest.raises(ValueError, match=f"of {name}: "):
+            cls.codec().encode(("x",))

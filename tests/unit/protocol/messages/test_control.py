@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from cassandra.errors import UnsupportedOperation
+from cassandra.protocol.messages.control import (
+    AuthResponseMessage,
+    CredentialsMessage,
+    OptionsMessage,
+    RegisterMessage,
+    StartupMessage,
+    string_map_body,
+)
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.opcodes import AUTH_CHALLENGE, AUTH_SUCCESS, AUTHENTICATE, READY, SUPPORTED
 from tests.unit.protocol.wire import string, string_multimap, value
+
+LONGEST = 0xFFFF  # bytes of a [string]
 
 
 def test_control_messages() -> None:
@@ -24,3 +39,73 @@ def test_control_messages() -> None:
         ["3.4.7"],
         {"COMPRESSION": ["lz4", "snappy"]},
     )
+
+
+def string_map(options: dict[str, str]) -> bytes:
+    """Encode a [string map] by the specification."""
+    pairs = (string(key) + string(text) for key, text in options.items())
+    return len(options).to_bytes(2, "big") + b"".join(pairs)
+
+
+def test_a_startup_has_the_cql_version_and_the_options() -> None:
+    assert StartupMessage().body(4) == string_map({"CQL_VERSION": "3.0.0"})
+    options = {"COMPRESSION": "lz4", "DRIVER_NAME": "\u00e9t\u00e9"}
+    message = StartupMessage("3.4.5", options)
+    assert message.body(4) == string_map({**options, "CQL_VERSION": "3.4.5"})
+    # The message's options are a copy, and its version replaces one in them.
+    message.options["CQL_VERSION"] = "1.0"
+    assert "CQL_VERSION" not in options
+    body = message.body(4)
+    assert string("3.4.5") in body
+    assert string("1.0") not in body
+
+
+@pytest.mark.parametrize("place", ["key", "value"])
+def test_strings_of_a_startup_have_at_most_65535_bytes(place: str) -> None:
+    def options(size: int) -> dict[str, str]:
+        return {"k" * size: "v"} if place == "key" else {"k": "v" * size}
+
+    assert string_map_body(options(LONGEST)) == string_map(options(LONGEST))
+    with pytest.raises(ValueError, match="65536 bytes; the protocol has room for 65535"):
+        string_map_body(options(LONGEST + 1))
+
+
+def test_credentials_are_of_version_1_only() -> None:
+    login = {"username": "u", "password": "p"}
+    message = CredentialsMessage(login)
+    assert message.body(1) == string_map(login)
+    with pytest.raises(UnsupportedOperation, match="version 2 logs in by AUTH_RESPONSE"):
+        message.body(2)
+
+
+@pytest.mark.parametrize(
+    ("token", "body"),
+    [
+        (b"\0u\0p", value(b"\0u\0p")),
+        ("p\u00e9", value("p\u00e9".encode())),
+        (b"", value(b"")),
+        ("", value(b"")),
+        (None, value(None)),
+    ],
+)
+def test_a_null_token_differs_from_an_empty_one(token: Any, body: bytes) -> None:
+    assert AuthResponseMessage(token).body(4) == body
+
+
+def test_the_token_of_a_login_does_not_show() -> None:
+    message = AuthResponseMessage(b"hunter2")
+    assert repr(message) == "<AuthResponseMessage(response=...)>"
+    assert "hunter2" not in repr(message.body(4))
+    assert "hunter2" not in repr(CredentialsMessage({"password": "hunter2"}))
+
+
+def test_options_and_register() -> None:
+    assert OptionsMessage().body(4) == b""
+    events = ["TOPOLOGY_CHANGE", "STATUS_CHANGE"]
+    assert RegisterMessage(events).body(4) == b"\0\2" + string(events[0]) + string(events[1])
+    assert RegisterMessage([]).body(4) == b"\0\0"
+
+
+def test_a_server_may_leave_out_its_cql_versions() -> None:
+    supported = decode_response(6, 0, string_multimap({"COMPRESSION": ["lz4"]}), 4)
+    assert (supported.cql_versions, supported.options) == ([], {"COMPRESSION": ["lz4"]})
