@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import pytest
 
-from cassandra import aio
+from cassandra import ConsistencyLevel, aio
 from cassandra.aio import PlacedResult
-from cassandra.errors import ConnectionShutdown, InvalidRequest
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, set_keyspace
+from cassandra.cluster import ExecutionProfile
+from cassandra.errors import (
+    ConnectionShutdown,
+    InvalidRequest,
+    NoHostAvailable,
+    OperationTimedOut,
+)
+from cassandra.query import dict_factory
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeNode,
+    Opcode,
+    error,
+    paged,
+    set_keyspace,
+    silence,
+)
 from tests.unit.aio.conftest import READ
 
 PREPARED = "SELECT v FROM t WHERE k = ?"
+TABLE = "ks.t0"
+NUMBERS = [("k", "int")]
 
 
 class Row(NamedTuple):
@@ -95,3 +114,210 @@ async def test_after_shutdown_execute_raises(node: FakeNode, cluster: aio.Cluste
         await session.execute(READ)
     # The other sessions of the cluster still work.
     assert (await (await cluster.connect()).execute(READ)).one().k == 1
+
+
+# -- options of a call -----------------------------------------------------------------------------
+
+
+async def test_the_options_of_a_call_are_sent(node: FakeNode, session: aio.Session) -> None:
+    profile = ExecutionProfile(consistency_level=ConsistencyLevel.TWO, row_factory=dict_factory)
+    result = await session.execute(
+        READ, trace=True, custom_payload={"mark": b"1"}, execution_profile=profile
+    )
+    assert result.one() == {"k": 1, "v": "a"}
+    (request,) = node.queries(READ)
+    assert request.traced
+    assert request.custom_payload == {"mark": b"1"}
+    assert request.consistency == ConsistencyLevel.TWO
+    await session.execute(READ)
+    plain = node.queries(READ)[-1]
+    assert not plain.traced
+    assert not plain.custom_payload
+    assert plain.consistency != ConsistencyLevel.TWO
+
+
+async def test_a_read_is_continued_behind_a_page(node: FakeNode, session: aio.Session) -> None:
+    node.prime(READ, paged(NUMBERS, [(1,), (2,), (3,)]))
+    session.default_fetch_size = 2
+    first = await session.execute(READ)
+    assert first.has_more_pages
+    rest = await session.execute(READ, paging_state=first.paging_state)
+    assert [row[0] for row in rest.current_rows] == [3]
+    assert node.queries(READ)[-1].paging_state == first.paging_state
+
+
+async def test_the_timeout_of_a_call_limits_it(node: FakeNode, session: aio.Session) -> None:
+    node.prime(READ, silence())
+    with pytest.raises(OperationTimedOut):
+        await session.execute(READ, timeout=0.01)
+
+
+async def test_a_host_or_a_token_choose_the_target(session: aio.Session) -> None:
+    (host,) = session.cluster.metadata.all_hosts()
+    assert (await session.execute(READ, host=host)).one() == (1, "a")
+    assert (await session.execute(READ, token=0)).one() == (1, "a")
+    with pytest.raises(ValueError, match="shard"):
+        await session.execute(READ, host=host, shard=1)
+    with pytest.raises((ValueError, NoHostAvailable)):
+        await session.execute(READ, shard=1)
+
+
+@pytest.mark.parametrize("call", ["execute", "prepare"])
+async def test_misspelt_options_are_refused(
+    node: FakeNode, session: aio.Session, call: str
+) -> None:
+    method: Callable[..., Awaitable[Any]] = getattr(session, call)
+    with pytest.raises(TypeError, match="time_out"):
+        await method(READ, time_out=5)
+    assert node.queries(READ) == []
+
+
+async def test_listeners_see_each_request_before_it_is_sent(
+    node: FakeNode, session: aio.Session
+) -> None:
+    def mark(future: Any, mark: bytes) -> None:
+        future.message.update_custom_payload({"mark": mark})
+
+    session.add_request_init_listener(mark, b"1")
+    await session.execute(READ)
+    assert node.queries(READ)[-1].custom_payload == {"mark": b"1"}
+    session.remove_request_init_listener(mark, b"1")
+    await session.execute(READ)
+    assert not node.queries(READ)[-1].custom_payload
+
+
+async def test_values_that_do_not_fit_are_refused_at_once(session: aio.Session) -> None:
+    prepared = await session.prepare(PREPARED)
+    with pytest.raises(TypeError, match=r"'ann' \(str\) is not an integer"):
+        session.execute(prepared, ["ann"])
+
+
+async def test_prepare_passes_its_keyspace_and_payload(
+    node: FakeNode, session: aio.Session
+) -> None:
+    await session.prepare(PREPARED, custom_payload={"mark": b"1"}, keyspace="other")
+    request = next(item for item in node.requests if item.opcode == Opcode.PREPARE)
+    assert (request.keyspace, request.custom_payload) == ("other", {"mark": b"1"})
+
+
+async def test_calls_from_another_loop_are_refused(session: aio.Session) -> None:
+    def on_another_loop(call: Callable[[], Awaitable[Any]]) -> None:
+        async def make() -> None:
+            await call()
+
+        asyncio.run(make())
+
+    for call in (
+        lambda: session.execute(READ),
+        lambda: session.execute(READ, timeout=5),
+        lambda: session.prepare(PREPARED),
+        lambda: session.prepare_all([PREPARED]),
+    ):
+        with pytest.raises(RuntimeError, match="loop"):
+            await asyncio.to_thread(on_another_loop, call)
+
+
+async def test_agreement_of_one_node(session: aio.Session) -> None:
+    assert await session.wait_for_schema_agreement() is True
+    assert await session.wait_for_schema_agreement(1, scope="rack") is True
+    with pytest.raises(ValueError, match="planet"):
+        await session.wait_for_schema_agreement(scope="planet")
+
+
+@pytest.mark.parametrize("raises", [True, False])
+async def test_an_error_of_many_executions_is_raised_or_returned(
+    node: FakeNode, session: aio.Session, raises: bool
+) -> None:
+    node.prime("bad", error(ErrorCode.INVALID, "no"))
+    profile = ExecutionProfile(row_factory=dict_factory)
+    outcomes = session.execute_concurrent(
+        [(READ, None), ("bad", None)], raise_on_first_error=raises, execution_profile=profile
+    )
+    first = await anext(outcomes)
+    assert first.success
+    assert first.result_or_exc.one() == {"k": 1, "v": "a"}
+    if raises:
+        with pytest.raises(InvalidRequest):
+            await anext(outcomes)
+    else:
+        second = await anext(outcomes)
+        assert not second.success
+        assert isinstance(second.result_or_exc, InvalidRequest)
+    await outcomes.aclose()
+
+
+async def test_many_executions_call_an_execute_that_was_replaced(session: aio.Session) -> None:
+    calls: list[Any] = []
+    own = session.execute
+
+    def traced(*args: Any, **options: Any) -> Any:
+        calls.append(args)
+        return own(*args, **options)
+
+    session.execute = traced  # type: ignore[method-assign]
+    async for _ in session.execute_concurrent([(READ, None)] * 3):
+        pass
+    assert len(calls) == 3
+
+
+class Calls:
+    """Replaces a function, and records its arguments. Its result can be awaited, too."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    def __call__(self, *args: Any, **options: Any) -> Awaitable[str]:
+        self.calls.append((args, options))
+        return self.result()
+
+    async def result(self) -> str:
+        return "done"
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "arguments", "options"),
+    [
+        ("scan", "cassandra.bulk.scan.AsyncScan", (TABLE, "k", "k > 1"), {"concurrency": 3}),
+        ("count", "cassandra.bulk.scan.acount", (TABLE, "k > 1"), {"concurrency": 3}),
+        (
+            "unload",
+            "cassandra.bulk.unload.aunload",
+            (TABLE, "out"),
+            {"format": "csv", "columns": "k", "where": "k > 1", "compression": None, "null": ""},
+        ),
+    ],
+)
+async def test_calls_for_whole_tables_pass_their_arguments(
+    session: aio.Session,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    target: str,
+    arguments: tuple[str, ...],
+    options: dict[str, Any],
+) -> None:
+    calls = Calls()
+    monkeypatch.setattr(target, calls)
+    assert await getattr(session, method)(*arguments, **options) == "done"
+    expected = (
+        ((session, *arguments, options), {})
+        if method == "scan"
+        else ((session, *arguments), options)
+    )
+    assert calls.calls == [expected]
+
+
+async def test_shutdown_closes_the_sessions_connections_only(
+    node: FakeNode, cluster: aio.Cluster, session: aio.Session
+) -> None:
+    before = len(node.connections)
+    other = await cluster.connect()
+    for _ in range(2):
+        await other.shutdown()
+    await node.wait_until(lambda node: len(node.connections) == before)
+    assert not session.is_shutdown
+
+
+def test_a_plain_with_says_to_write_async_with() -> None:
+    enter: Any = aio.Session.__enter__  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match="write `async with`"):
+        enter(None)

@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cassandra.cluster import Cluster, ExecutionProfile
+from cassandra.cluster import (
+    EXEC_PROFILE_DEFAULT,
+    Cluster,
+    ExecutionProfile,
+    Session,
+    cluster as cluster_module,
+)
 from cassandra.errors import (
     ConnectionException,
+    ConnectionShutdown,
     InvalidRequest,
     NoHostAvailable,
+    OperationTimedOut,
+    SessionShutdown,
     UserTypeDoesNotExist,
 )
-from cassandra.policies import RoundRobinPolicy
-from cassandra.testing.fake import ErrorCode, FakeNode, error, set_keyspace
+from cassandra.policies import DCAwareRoundRobinPolicy, HostDistance, RoundRobinPolicy
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    error,
+    hold,
+    message,
+    rows,
+    set_keyspace,
+)
 from tests.unit.cluster.conftest import READ
+from tests.waiting import WAIT, until
 
 
 def test_sessions_share_one_engine(shop: FakeNode, blocking_cluster: Cluster) -> None:
@@ -91,3 +115,242 @@ def test_after_shutdown_calls_are_refused(blocking_cluster: Cluster) -> None:
     for call in (blocking_cluster.connect, blocking_cluster.refresh_nodes):
         with pytest.raises(ConnectionException, match="shut down"):
             call()
+
+
+# -- sessions --------------------------------------------------------------------------------------
+
+
+def test_an_empty_keyspace_is_none(shop: FakeNode, blocking_cluster: Cluster) -> None:
+    assert blocking_cluster.connect("").keyspace is None
+    assert not any("USE" in str(request.query) for request in shop.requests)
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="a keyspace is a str"):
+        blocking_cluster.connect(wrong)
+
+
+def test_a_session_that_is_shut_down_loses_its_connections_only(
+    shop: FakeNode, blocking_cluster: Cluster
+) -> None:
+    kept = blocking_cluster.connect()
+    before = len(shop.connections)
+    session = blocking_cluster.connect()
+    session.shutdown()
+    # Its connections are closed when the call returns; the node notices a moment later.
+    assert session._engine.closed
+    shop.wait_for(lambda node: len(node.connections) == before)
+    assert session not in blocking_cluster.sessions
+    assert kept in blocking_cluster.sessions
+
+
+def test_a_session_may_be_shut_down_in_a_callback(
+    shop: FakeNode, blocking_cluster: Cluster
+) -> None:
+    blocking_cluster.connect()
+    before = len(shop.connections)
+    session = blocking_cluster.connect()
+    ended = threading.Event()
+
+    def end(rows: Any) -> None:
+        session.shutdown()
+        ended.set()
+
+    shop.pause()
+    future = session.execute_async(READ)
+    future.add_callback(end)
+    shop.resume()
+    assert ended.wait(WAIT)
+    assert session._engine.closed
+    shop.wait_for(lambda node: len(node.connections) == before)
+
+
+def test_a_keyspace_that_fails_leaves_a_cluster_that_was_connected_before(
+    shop: FakeNode, blocking_cluster: Cluster
+) -> None:
+    shop.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
+    session = blocking_cluster.connect()
+    before = len(shop.connections)
+    with pytest.raises(NoHostAvailable, match="no such keyspace"):
+        blocking_cluster.connect("none")
+    assert session.execute(READ).one() == (1, "a")
+    shop.wait_for(lambda node: len(node.connections) == before)
+    assert list(blocking_cluster.sessions) == [session]
+
+
+# -- failures of connect ---------------------------------------------------------------------------
+
+
+def loop_threads() -> list[threading.Thread]:
+    return [item for item in threading.enumerate() if item.name.startswith("cassandra-loop-")]
+
+
+@pytest.mark.parametrize("how", ["refused", "keyspace"])
+def test_a_failed_connect_leaves_no_thread(
+    shop: FakeNode, blocking_cluster: Cluster, how: str
+) -> None:
+    if how == "refused":
+        shop.refuse_connections()
+    shop.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
+    with pytest.raises(NoHostAvailable):
+        blocking_cluster.connect("none")
+    assert loop_threads() == []
+    assert blocking_cluster.get_control_connection_host() is None
+
+
+def test_a_shutdown_ends_a_connect_that_waits(shop: FakeNode, blocking_cluster: Cluster) -> None:
+    shop.prime(Opcode.STARTUP, hold(message(Opcode.READY, b"")))
+    failures: list[Any] = []
+
+    def connect() -> None:
+        try:
+            blocking_cluster.connect()
+        except Exception as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=connect)
+    thread.start()
+    shop.wait_for(lambda node: node.count(Opcode.STARTUP))
+    blocking_cluster.shutdown()
+    thread.join(WAIT)
+    (failure,) = failures
+    assert isinstance(failure, ConnectionShutdown)
+    assert loop_threads() == []
+
+
+# -- shutdown --------------------------------------------------------------------------------------
+
+
+def test_a_shutdown_in_a_callback_is_refused(shop: FakeNode, blocking_cluster: Cluster) -> None:
+    session = blocking_cluster.connect()
+    outcomes: list[str] = []
+
+    def shutdown(rows: Any) -> None:
+        try:
+            blocking_cluster.shutdown()
+        except RuntimeError as refused:
+            outcomes.append(str(refused))
+
+    shop.pause()
+    future = session.execute_async(READ)
+    future.add_callback(shutdown)
+    shop.resume()
+    until(lambda: bool(outcomes))
+    assert "was called in the driver's own event loop thread" in outcomes[0]
+    assert session.execute(READ).one() == (1, "a")
+    assert not blocking_cluster.is_shutdown
+
+
+def test_a_shutdown_closes_connections_and_ends_the_thread(
+    shop: FakeNode, blocking_cluster: Cluster
+) -> None:
+    blocking_cluster.connect()
+    assert len(loop_threads()) == 1
+    blocking_cluster.shutdown()
+    assert loop_threads() == []
+    shop.wait_for(lambda node: not node.connections)
+    assert blocking_cluster.get_control_connection_host() is None
+    with pytest.raises(ConnectionShutdown, match="the cluster is shut down"):
+        blocking_cluster.register_user_type("ks", "address", dict)
+    with pytest.raises(ConnectionShutdown, match="make a new one"):
+        blocking_cluster.connect()
+
+
+def connect_and_drop(node: FakeNode) -> None:
+    """Connect a cluster, let it be garbage collected, and wait until it is closed."""
+    cluster = Cluster([node.address], port=node.port)
+    cluster.connect()
+    assert len(node.connections) == 2
+    del cluster
+    gc.collect()
+    node.wait_for(lambda node: not node.connections)
+    until(lambda: not loop_threads())
+
+
+def test_a_cluster_that_is_dropped_is_closed_with_a_warning(shop: FakeNode) -> None:
+    with pytest.warns(ResourceWarning, match="was dropped without shutdown"):
+        connect_and_drop(shop)
+
+
+@pytest.mark.parametrize(
+    ("error", "daemon", "expected"),
+    [
+        (SessionShutdown("over", {}), True, True),
+        (ConnectionShutdown("over"), True, True),
+        (SessionShutdown("over", {}), False, False),
+        (ValueError("own"), True, False),
+        (SessionShutdown("over", {}), None, False),
+    ],
+)
+def test_at_exit_only_errors_of_the_shutdown_in_daemons_are_not_shown(
+    error: Exception, daemon: bool | None, expected: bool
+) -> None:
+    thread = None if daemon is None else SimpleNamespace(daemon=daemon)
+    args: Any = SimpleNamespace(exc_value=error, thread=thread)
+    assert cluster_module._is_end_of_daemon(args) is expected
+
+
+# -- policies that need other hosts ----------------------------------------------------------------
+
+
+@pytest.fixture
+def far() -> Iterator[FakeCluster]:
+    """Yield one node in the data centre "east" and one in "west"."""
+    with FakeCluster({"east": 1, "west": 1}) as nodes:
+        for node in nodes.nodes:
+            node.prime(READ, rows([("dc", "text")], [(node.datacenter,)]))
+        yield nodes
+
+
+@pytest.fixture
+def eastern(far: FakeCluster) -> Iterator[Cluster]:
+    """Yield a connected cluster, which has connections to the node in "east" only."""
+    profile = ExecutionProfile(DCAwareRoundRobinPolicy("east"))
+    with Cluster(
+        far.contact_points, port=far.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+    ) as cluster:
+        session = cluster.connect()  # the cluster itself does not keep it
+        yield cluster
+        assert session in cluster.sessions
+
+
+def session_of(cluster: Cluster) -> Session:
+    (session,) = cluster.sessions
+    return session
+
+
+def western_profile() -> ExecutionProfile:
+    return ExecutionProfile(DCAwareRoundRobinPolicy("west"))
+
+
+def pooled_datacenters(session: Session) -> set[Any]:
+    return {host.datacenter for host in session._engine.pools}
+
+
+def test_a_new_profile_has_its_connections_when_the_call_returns(eastern: Cluster) -> None:
+    session = session_of(eastern)
+    assert pooled_datacenters(session) == {"east"}
+    eastern.add_execution_profile("west", western_profile())
+    assert pooled_datacenters(session) == {"east", "west"}
+    assert session.execute(READ, execution_profile="west").one() == ("west",)
+
+
+def test_a_new_profile_waits_for_connections_only_so_long(
+    far: FakeCluster, eastern: Cluster
+) -> None:
+    far[1].prime(Opcode.STARTUP, hold(message(Opcode.READY, b"")))
+    eastern.add_execution_profile("soon", western_profile(), pool_wait_timeout=0)
+    with pytest.raises(OperationTimedOut):
+        eastern.add_execution_profile("west", western_profile(), pool_wait_timeout=0.01)
+    # It is added nevertheless.
+    with pytest.raises(ValueError, match="west"):
+        eastern.add_execution_profile("west", western_profile())
+
+
+def test_the_first_call_with_a_policy_waits_for_its_connections(eastern: Cluster) -> None:
+    session = session_of(eastern)
+    assert session.execute(READ, execution_profile=western_profile()).one() == ("west",)
+
+
+def test_the_number_of_connections_can_be_changed(far: FakeCluster, eastern: Cluster) -> None:
+    before = len(far[0].connections)
+    eastern.set_core_connections_per_host(HostDistance.LOCAL, 3)
+    far[0].wait_for(lambda node: len(node.connections) == before + 2)

@@ -6,12 +6,30 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cassandra.cluster import Cluster, Session
-from cassandra.errors import ConnectionShutdown, InvalidRequest
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, set_keyspace
+from cassandra import ConsistencyLevel
+from cassandra.bulk import LoadError
+from cassandra.cluster import Cluster, ExecutionProfile, Session
+from cassandra.errors import (
+    ConnectionShutdown,
+    InvalidRequest,
+    NoHostAvailable,
+    OperationTimedOut,
+)
+from cassandra.query import dict_factory
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeNode,
+    Opcode,
+    error,
+    paged,
+    set_keyspace,
+    silence,
+)
 from tests.unit.cluster.conftest import READ
 
 PREPARED = "SELECT v FROM t WHERE k = ?"
+TABLE = "ks.t0"
+NUMBERS = [("k", "int")]
 
 
 class Row(NamedTuple):
@@ -108,3 +126,189 @@ def test_after_shutdown_a_session_refuses_requests(blocking_cluster: Cluster) ->
         session.execute(READ)
     # Other sessions of the cluster still work.
     assert blocking_cluster.connect().execute(READ).one() == (1, "a")
+
+
+# -- options of a call -----------------------------------------------------------------------------
+
+
+def test_the_options_of_a_call_are_sent(shop: FakeNode, blocking_session: Session) -> None:
+    profile = ExecutionProfile(consistency_level=ConsistencyLevel.TWO, row_factory=dict_factory)
+    result = blocking_session.execute(
+        READ, trace=True, custom_payload={"mark": b"1"}, execution_profile=profile
+    )
+    assert result.one() == {"k": 1, "v": "a"}
+    (request,) = shop.queries(READ)
+    assert request.traced
+    assert request.custom_payload == {"mark": b"1"}
+    assert request.consistency == ConsistencyLevel.TWO
+    blocking_session.execute(READ)
+    plain = shop.queries(READ)[-1]
+    assert not plain.traced
+    assert not plain.custom_payload
+    assert plain.consistency != ConsistencyLevel.TWO
+
+
+def test_a_read_is_continued_behind_a_page(shop: FakeNode, blocking_session: Session) -> None:
+    shop.prime(READ, paged(NUMBERS, [(1,), (2,), (3,)]))
+    blocking_session.default_fetch_size = 2
+    first = blocking_session.execute(READ)
+    assert first.has_more_pages
+    rest = blocking_session.execute(READ, paging_state=first.paging_state)
+    assert [row[0] for row in rest.current_rows] == [3]
+    assert shop.queries(READ)[-1].paging_state == first.paging_state
+
+
+def test_the_timeout_of_a_call_limits_it(shop: FakeNode, blocking_session: Session) -> None:
+    shop.prime(READ, silence())
+    with pytest.raises(OperationTimedOut):
+        blocking_session.execute(READ, timeout=0.01)
+    with pytest.raises(OperationTimedOut):
+        blocking_session.execute_async(READ, timeout=0.01).result()
+
+
+def test_a_host_or_a_token_choose_the_target(shop: FakeNode, blocking_session: Session) -> None:
+    (host,) = blocking_session.hosts
+    assert blocking_session.execute(READ, host=host).one() == (1, "a")
+    assert blocking_session.execute(READ, token=0).one() == (1, "a")
+    with pytest.raises(ValueError, match="shard"):
+        blocking_session.execute(READ, host=host, shard=1)
+    with pytest.raises((ValueError, NoHostAvailable)):
+        blocking_session.execute(READ, shard=1)
+
+
+@pytest.mark.parametrize("call", ["execute", "execute_async", "prepare"])
+def test_misspelt_options_are_refused(shop: FakeNode, blocking_session: Session, call: str) -> None:
+    method: Any = getattr(blocking_session, call)
+    with pytest.raises(TypeError, match="time_out"):
+        method(READ, time_out=5)
+    assert shop.queries(READ) == []
+
+
+def test_proxy_execution_is_refused(shop: FakeNode, blocking_session: Session) -> None:
+    with pytest.raises(NotImplementedError, match="execute_as is DataStax Enterprise's"):
+        blocking_session.execute(READ, execute_as="ann")
+    assert shop.queries(READ) == []
+
+
+def test_values_that_do_not_fit_are_refused_at_once(
+    shop: FakeNode, blocking_session: Session
+) -> None:
+    prepared = blocking_session.prepare(PREPARED)
+    with pytest.raises(TypeError, match=r"'ann' \(str\) is not an integer"):
+        blocking_session.execute_async(prepared, ["ann"])
+
+
+# -- keyspaces and schema --------------------------------------------------------------------------
+
+
+def test_setting_the_attribute_changes_the_keyspace(
+    shop: FakeNode, blocking_session: Session
+) -> None:
+    shop.prime('USE "Shop"', set_keyspace("Shop"))
+    blocking_session.keyspace = "Shop"
+    assert blocking_session.keyspace == "Shop"
+    assert repr(blocking_session) == "<Session: keyspace=Shop, 1 hosts>"
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="a keyspace is a str"):
+        blocking_session.set_keyspace(wrong)
+
+
+def test_set_keyspace_is_no_request_of_the_application(
+    shop: FakeNode, blocking_session: Session
+) -> None:
+    seen: list[Any] = []
+    blocking_session.add_request_init_listener(seen.append)
+    blocking_session.set_keyspace("Shop")
+    assert seen == []
+
+
+def test_prepare_passes_its_keyspace_and_payload(shop: FakeNode, blocking_session: Session) -> None:
+    prepared = blocking_session.prepare(PREPARED, custom_payload={"mark": b"1"}, keyspace="other")
+    request = next(item for item in shop.requests if item.opcode == Opcode.PREPARE)
+    assert (request.keyspace, request.custom_payload) == ("other", {"mark": b"1"})
+    assert prepared.query_string == PREPARED
+    wrong: Any = 5
+    with pytest.raises(TypeError):
+        blocking_session.prepare(wrong)
+
+
+def test_agreement_of_one_node(blocking_session: Session) -> None:
+    assert blocking_session.wait_for_schema_agreement() is True
+    assert blocking_session.wait_for_schema_agreement(1, scope="rack") is True
+    with pytest.raises(ValueError, match="planet"):
+        blocking_session.wait_for_schema_agreement(scope="planet")
+
+
+# -- whole tables ----------------------------------------------------------------------------------
+
+
+class Calls:
+    """Replaces a function, and records its arguments."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    def __call__(self, *args: Any, **options: Any) -> str:
+        self.calls.append((args, options))
+        return "done"
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "arguments"),
+    [
+        ("scan", "cassandra.bulk.scan.Scan", ("k", "k > 1")),
+        ("count", "cassandra.bulk.scan.count", ("k > 1",)),
+    ],
+)
+def test_reads_of_whole_tables_pass_their_arguments(
+    blocking_session: Session,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    target: str,
+    arguments: tuple[str, ...],
+) -> None:
+    calls = Calls()
+    monkeypatch.setattr(target, calls)
+    assert getattr(blocking_session, method)(TABLE, *arguments, concurrency=3) == "done"
+    options = {"concurrency": 3}
+    expected = (
+        ((blocking_session, TABLE, *arguments, options), {})
+        if method == "scan"
+        else ((blocking_session, TABLE, *arguments), options)
+    )
+    assert calls.calls == [expected]
+
+
+def test_an_unload_passes_its_arguments(
+    blocking_session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: Any = Calls()
+    monkeypatch.setattr("cassandra.bulk.unload.unload", calls)
+    form: dict[str, Any] = {"format": "csv", "columns": "k", "where": "k > 1", "compression": None}
+    report: Any = blocking_session.unload(TABLE, "out", **form, null="")
+    assert report == "done"
+    assert calls.calls == [((blocking_session, TABLE, "out"), {**form, "null": ""})]
+    blocking_session.unload(TABLE, "out")
+    assert calls.calls[1][1]["format"] == "parquet"
+
+
+def test_a_load_without_a_source_is_refused(blocking_session: Session) -> None:
+    with pytest.raises((TypeError, ValueError, LoadError)):
+        blocking_session.load(TABLE, 5)
+
+
+# -- the end ---------------------------------------------------------------------------------------
+
+
+def test_shutdown_closes_the_sessions_connections_only(
+    shop: FakeNode, blocking_cluster: Cluster, blocking_session: Session
+) -> None:
+    before = len(shop.connections)
+    other = blocking_cluster.connect()
+    assert len(shop.connections) == before + 1
+    for _ in range(2):
+        other.shutdown()
+    assert repr(other) == "<Session: keyspace=None, shut down>"
+    shop.wait_for(lambda node: len(node.connections) == before)
+    assert not blocking_session.is_shutdown
+    assert blocking_session.execute(READ).one() == (1, "a")
