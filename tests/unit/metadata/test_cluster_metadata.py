@@ -1,14 +1,22 @@
-"""Hosts are found by end point, by the connected address, and by the address that
-nodes advertise.
+"""Metadata of a cluster: hosts are found by end point, by the connected address, and by the address
+that nodes advertise; replicas are found until the placement changes.
 """
 
 from __future__ import annotations
 
 import uuid
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from cassandra.engine.endpoint import DefaultEndPoint, SniEndPoint
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
+from cassandra.metadata.placement.replication import ReplicationStrategy
+from cassandra.metadata.placement.tokens import Murmur3Token
+
+MURMUR3 = "org.apache.cassandra.dht.Murmur3Partitioner"
 
 
 def metadata_of(*hosts: Host) -> Metadata:
@@ -56,3 +64,217 @@ def test_nodes_behind_a_proxy_are_found_by_their_advertised_address() -> None:
 def test_a_node_that_advertises_no_port_is_found_by_its_end_point_s_port() -> None:
     host = with_broadcast_address(Host(DefaultEndPoint("10.1.0.1", 9042)), "10.0.0.1", None)
     assert metadata_of(host).get_host("10.0.0.1", 9042) is host
+
+
+# -- hosts -----------------------------------------------------------------------------------------
+
+
+def owner(number: int, *tokens: int) -> Host:
+    """Return a host that owns these tokens."""
+    host = Host(DefaultEndPoint(f"10.0.0.{number}"), host_id=uuid.UUID(int=number))
+    host.set_location_info("dc", "rack")
+    host.tokens = tuple(map(str, tokens))
+    return host
+
+
+def test_a_host_is_added_once() -> None:
+    first = Host(DefaultEndPoint("10.0.0.1"))
+    metadata = Metadata()
+    assert metadata.add_or_return_host(first) == (first, True)
+    again = Host(DefaultEndPoint("10.0.0.1"))
+    existing, is_new = metadata.add_or_return_host(again)
+    assert existing is first
+    assert not is_new
+    other = Host(DefaultEndPoint("10.0.0.2"))
+    metadata.add_or_return_host(other)
+    assert metadata.all_hosts() == [first, other]
+    assert metadata.get_host_by_host_id(uuid.UUID(int=9)) is None
+    assert metadata.get_host(DefaultEndPoint("10.0.0.9")) is None
+
+
+def test_the_repr_counts_hosts_and_keyspaces() -> None:
+    metadata = Metadata()
+    assert repr(metadata) == "<Metadata: cluster None, 0 hosts, 0 keyspaces>"
+    metadata.add_or_return_host(owner(1))
+    metadata.cluster_name = "shop"
+    assert repr(metadata) == "<Metadata: cluster 'shop', 1 host, 0 keyspaces>"
+
+
+# -- replicas --------------------------------------------------------------------------------------
+
+
+def placed(replication_factor: int = 1) -> Metadata:
+    """Return metadata of two hosts that own tokens, and a keyspace "ks"."""
+    metadata = Metadata()
+    metadata.partitioner = MURMUR3
+    metadata._replace_hosts([owner(1, -100), owner(2, 100)])
+    metadata._replace_replication({"ks": simple(replication_factor)})
+    return metadata
+
+
+def simple(factor: int) -> ReplicationStrategy:
+    strategy = ReplicationStrategy.create("SimpleStrategy", {"replication_factor": str(factor)})
+    assert strategy is not None
+    return strategy
+
+
+def numbers(hosts: Any) -> list[int]:
+    return [host.host_id.int for host in hosts]
+
+
+def test_replicas_follow_the_ring_and_the_replication() -> None:
+    metadata = placed(2)
+    key = b"some key"
+    token = Murmur3Token.from_key(key)
+    replicas = numbers(metadata.get_replicas("ks", key))
+    assert sorted(replicas) == [1, 2]
+    assert replicas[0] == (2 if -100 < token.value <= 100 else 1)
+    for form in (key, token, token.value):
+        shards = metadata.get_replica_shards("ks", form)
+        assert [(shard.host.host_id.int, shard.shard) for shard in shards] == [  # type: ignore[union-attr]
+            (number, None) for number in replicas
+        ]
+    in_buffer: Any = bytearray(key)
+    assert metadata.get_replicas("ks", in_buffer) == metadata.get_replicas("ks", key)
+    assert metadata.get_replicas("unknown", key) == []
+    assert metadata.get_replica_shards("unknown", key) == []
+
+
+@pytest.mark.parametrize(("token", "number"), [(-100, 1), (-99, 2), (100, 2), (101, 1)])
+def test_a_token_belongs_to_the_next_owner(token: int, number: int) -> None:
+    (replica,) = placed().get_replica_shards("ks", token)
+    assert numbers([replica.host]) == [number]
+
+
+def test_the_shard_of_a_replica_is_that_of_the_token() -> None:
+    metadata = placed()
+    (replica,) = metadata.get_replica_shards("ks", 100)
+    sharding: Any = SimpleNamespace(shard_id_from_token=lambda token: token.value // 50)
+    replica.host.sharding_info = sharding
+    assert metadata.get_replica_shards("ks", 100)[0].shard == 2
+
+
+@pytest.mark.parametrize("key", ["text", 5, None])
+def test_a_key_is_serialized(key: Any) -> None:
+    with pytest.raises(TypeError, match=r"write prepared\.bind\(values\)\.routing_key"):
+        placed().get_replicas("ks", key)
+
+
+def test_without_tokens_replicas_are_unknown() -> None:
+    metadata = Metadata()
+    metadata.token_metadata_enabled = False
+    metadata.partitioner = MURMUR3
+    metadata._replace_hosts([owner(1, 0)])
+    metadata._replace_replication({"ks": simple(1)})
+    assert metadata.routing() is None
+    assert metadata.get_replicas("ks", b"key") == []
+    assert metadata.get_replica_shards("ks", b"key") == []
+    assert metadata.token_map is not None
+    assert not metadata.token_map.ring
+
+
+@pytest.mark.parametrize("partitioner", [None, "org.example.OwnPartitioner"])
+def test_an_unknown_partitioner_has_no_tokens(partitioner: str | None) -> None:
+    metadata = Metadata()
+    metadata.partitioner = partitioner
+    metadata._replace_hosts([owner(1, 0)])
+    assert not metadata.can_support_partitioner()
+    assert metadata.token_map is None
+    assert metadata.routing() is None
+    assert placed().can_support_partitioner()
+
+
+def test_tablets_have_their_own_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
+    metadata = placed()
+    first, second = metadata.all_hosts()
+    gone = uuid.UUID(int=9)
+    tablet = (-100, 100, [(second.host_id, 3), (gone, 0), (first.host_id, 1)])
+    calls: list[Any] = []
+
+    def find(keyspace: str, table: str, token: int) -> Any:
+        calls.append((keyspace, table, token))
+        return tablet if table == "t" else None
+
+    fake: Any = SimpleNamespace(
+        has_keyspace=lambda name: name == "ks",
+        find=find,
+        replicas=lambda keyspace, table, key: [second] if table == "t" else None,
+    )
+    metadata.tablets = fake
+    assert metadata.get_replica_shards("ks", 7, "t") == [(second, 3), (first, 1)]
+    assert metadata.get_replica_shards("ks", 7) == []
+    assert calls == [("ks", "t", 7), ("ks", "", 7)]
+    assert metadata.get_replicas("ks", b"key", table="t") == [second]
+    assert metadata.get_replicas("ks", b"key") == []
+
+
+# -- changes of the placement ----------------------------------------------------------------------
+
+
+def test_the_placement_is_computed_again_only_after_a_change() -> None:
+    metadata = placed()
+    routing, version = metadata.routing(), metadata.placement_version
+    token_map = metadata.token_map
+    # The same nodes and the same replication are found again.
+    metadata._replace_hosts(metadata.all_hosts())
+    metadata._replace_replication({"ks": simple(1)})
+    assert metadata.placement_version == version
+    assert metadata.routing() is routing
+    assert metadata.token_map is token_map
+    metadata._replace_hosts([owner(1, -100), owner(2, 200)])
+    assert metadata.placement_version == version + 1
+    assert metadata.routing() is not routing
+    assert metadata.token_map is not token_map
+    (replica,) = metadata.get_replica_shards("ks", 150)
+    assert numbers([replica.host]) == [2]
+
+
+def test_another_replication_changes_the_replicas() -> None:
+    metadata = placed()
+    versions = (metadata.placement_version, metadata.replication_version)
+    metadata._replace_replication({"ks": simple(2)})
+    assert (metadata.placement_version, metadata.replication_version) == (
+        versions[0] + 1,
+        versions[1] + 1,
+    )
+    assert len(metadata.get_replica_shards("ks", 0)) == 2
+    assert metadata.replication_of("ks") == simple(2)
+    assert dict(metadata.replication) == {"ks": simple(2)}
+    assert metadata.replication_of("unknown") is None
+
+
+def test_a_forgotten_placement_is_computed_for_the_same_nodes() -> None:
+    metadata = placed()
+    version = metadata.placement_version
+    metadata._forget_placement()
+    metadata._replace_hosts(metadata.all_hosts())
+    assert metadata.placement_version == version + 1
+
+
+def test_a_function_for_replicas_changes_the_placement() -> None:
+    metadata = placed()
+    version = metadata.placement_version
+    metadata.table_replicas = lambda keyspace, table, key: None
+    assert metadata.placement_version == version + 1
+    assert metadata.table_replicas is not None
+
+
+def test_keyspaces_with_tablets_change_the_placement_once() -> None:
+    metadata = placed()
+    version = metadata.placement_version
+    for _ in range(2):
+        metadata._replace_tablet_keyspaces(["ks"], [])
+    assert metadata.placement_version == version + 1
+
+
+def test_tokens_can_be_replaced() -> None:
+    metadata = Metadata()
+    known, new = owner(1), owner(2)
+    metadata.add_or_return_host(known)
+    metadata.rebuild_token_map(MURMUR3, {known: ["5"], new: ["10", "20"]})
+    assert metadata.partitioner == MURMUR3
+    assert metadata.all_hosts() == [known, new]
+    assert (known.tokens, new.tokens) == (("5",), ("10", "20"))
+    token_map = metadata.token_map
+    assert token_map is not None
+    assert [token.value for token in token_map.ring] == [5, 10, 20]
