@@ -42,7 +42,7 @@ class ConsistencyLevel:
 
         :param cl: a value of this class.
         """
-        return cl in (ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL)
+        return cl in SERIAL_LEVELS
 
 
 ConsistencyLevel.__module__ = "cassandra"
@@ -54,6 +54,9 @@ ConsistencyLevel.name_to_value = {
 ConsistencyLevel.value_to_name = {
     value: name for name, value in ConsistencyLevel.name_to_value.items()
 }
+
+
+SERIAL_LEVELS = (ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL)
 
 
 def constant_of(value: object) -> str:

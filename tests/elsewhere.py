@@ -42,7 +42,7 @@ REASONS = {
     "test_concurrent.py::test_an_error_is_not_held": COUNTS,
     "test_cython_deps.py::test_what_is_there": "no numpy",
     "test_import_cost.py::test_import_pulls_in_nothing_optional": "ssl is made with cffi",
-    "test_stats.py::test_a_collection_of_a_program_s_own": COUNTS,
+    "_compat/test_stats.py::test_a_collection_of_a_program_s_own": COUNTS,
     "test_twins.py::test_the_lane_is_what_it_says": BUILD,
 }
 

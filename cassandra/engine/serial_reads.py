@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-__all__ = ["WithConsistency", "in_order"]
+from cassandra.consistency import SERIAL_LEVELS
 
-# SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency]).
-_SERIAL_LEVELS = (8, 9)
+__all__ = ["WithConsistency", "in_order"]
 
 
 class WithConsistency:
@@ -45,7 +44,7 @@ def in_order(statement: Any, consistency: int | None) -> Any:
     order. Otherwise the statement is returned unchanged.
     """
     if (
-        consistency in _SERIAL_LEVELS
+        consistency in SERIAL_LEVELS
         and getattr(statement, "routing_key", None) is not None
         and getattr(statement, "consistency_level", consistency) is None
     ):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from operator import index
 from typing import TYPE_CHECKING, Any
 
+from cassandra.consistency import SERIAL_LEVELS
 from cassandra.engine.serial_reads import in_order
 from cassandra.metadata.placement.tokens import Murmur3Token, Token, checked_token
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Target", "check_replica", "make_target", "named_host", "plan_to"]
 
-_SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency])
 _REMOTE = 2  # the value of HostDistance.REMOTE
 
 
@@ -177,7 +177,7 @@ def _needs_same_order(request: RequestBase, keyspace: str | None, consistency: i
     """
     is_lwt = getattr(request.statement, "is_lwt", None)
     return (
-        consistency in _SERIAL
+        consistency in SERIAL_LEVELS
         or (is_lwt is not None and bool(is_lwt()))
         or bool(request.session.core.metadata.tablets.has_leaders(keyspace))
     )

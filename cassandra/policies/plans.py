@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra.consistency import SERIAL_LEVELS
 from cassandra.metadata.placement.ring import token_of
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ __all__ = ["Planner", "Router", "make_query_plan", "replica_plan", "rotated"]
 _MASK = (1 << 64) - 1
 _TIERS = 8  # the number of tiers; see `Router`
 _MAX_COPIED_HOSTS = 64  # the greatest number of hosts that `rotated` copies
-_SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency])
 
 
 class Router:
@@ -193,7 +193,7 @@ class Planner:
             return None
         # Lightweight transactions on a partition have least contention if all clients use the same
         # replica first. So keep the order of the replicas.
-        if query.consistency_level in _SERIAL or query.is_lwt():
+        if query.consistency_level in SERIAL_LEVELS or query.is_lwt():
             return router.plan(key, False, self._child, working_keyspace, query)  # no shuffle
         return router.plan(
             key, self._shuffle, self._child, working_keyspace, query, self._in_flight
@@ -212,7 +212,9 @@ class Planner:
             # tablet with its response.
             return replica_plan((), self._child, working_keyspace, query)
         keeps_order = (
-            tablets.has_leaders(keyspace) or query.consistency_level in _SERIAL or query.is_lwt()
+            tablets.has_leaders(keyspace)
+            or query.consistency_level in SERIAL_LEVELS
+            or query.is_lwt()
         )
         # One router serves all tablets, until the tuple of their hosts is replaced.
         hosts_and_router = self._tablet_router

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._imports import at_first_cluster
 from cassandra._lazy import LazyAttribute
-from cassandra.consistency import ConsistencyLevel
+from cassandra.consistency import SERIAL_LEVELS
 from cassandra.policies.balancing import (
     DCAwareRoundRobinPolicy,
     DefaultLoadBalancingPolicy,
@@ -58,7 +58,6 @@ __all__ = ["TokenAwarePolicy"]
 _LEFT_OUT = 255  # the tier by which a `Router` excludes a host
 _TIERS = {HostDistance.LOCAL_RACK: 0, HostDistance.LOCAL: 1, HostDistance.REMOTE: 2}
 _FURTHEST = 7  # the furthest tier that a router distinguishes
-_SERIAL = frozenset({ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL})
 
 
 class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
@@ -304,7 +303,7 @@ def plans_in_any_thread(policy: object) -> bool:
 
 def keeps_order(query: Statement | None) -> bool:
     """Return True if every client should try the replicas of a statement in the same order."""
-    if getattr(query, "consistency_level", None) in _SERIAL:
+    if getattr(query, "consistency_level", None) in SERIAL_LEVELS:
         return True
     is_lwt = getattr(query, "is_lwt", None)
     return is_lwt is not None and bool(is_lwt())

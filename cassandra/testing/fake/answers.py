@@ -271,7 +271,6 @@ class _Rows:
     """Encodes the body of a Rows result: all rows, or the page that a request asks for."""
 
     __slots__ = (
-        "_columns",
         "_encoded",
         "_metadata_id",
         "_names",
