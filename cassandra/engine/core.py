@@ -344,8 +344,9 @@ class Core(Observers):
         connection = await self.open_connection(host.endpoint, target)
         connection.on_draining = partial(self._on_draining, host)
         if connection.is_draining:  # announced during the handshake
+            refusal = connection.refusal()  # before `close`, which would become the reason
             connection.close()
-            raise connection.refusal()
+            raise refusal
         reached_id = connection.features.host_id if connection.features is not None else None
         # Cassandra sends no id, and the node list may have none: then nothing can be compared.
         if reached_id is None or host.host_id is None or reached_id == host.host_id:

@@ -71,10 +71,12 @@ from cassandra.errors import (
     ProtocolError,
     RequestExecutionException,
     RequestValidationException,
+    WriteType,
     refused_everywhere,
 )
-from cassandra.policies.retry import FallthroughRetryPolicy, RetryPolicy
+from cassandra.policies.retry import FallthroughRetryPolicy, LWTRetryPolicy, RetryPolicy
 from cassandra.protocol.messages.errors import (
+    CASWriteUnknownMessage,
     ErrorMessage,
     FunctionFailureMessage,
     IsBootstrappingErrorMessage,
@@ -724,6 +726,26 @@ def _ask_write_timeout(
     return decision
 
 
+def _ask_cas_unknown(
+    request: Request, message: ErrorMessage | None, error: CASWriteUnknownMessage
+) -> Decision:
+    """Ask `LWTRetryPolicy` as after a time-out of the transaction, which is what this error of
+    protocol version 5 means. Other policies are not asked, as in cassandra-driver: the transaction
+    may have been applied.
+    """
+    policy = request.retry_policy
+    if not isinstance(policy, LWTRetryPolicy):
+        return RetryPolicy.RETHROW, None
+    return policy.on_write_timeout(
+        request.statement_as_called(),
+        consistency=error.info["consistency"],
+        write_type=WriteType.CAS,
+        required_responses=error.info["required_responses"],
+        received_responses=error.info["received_responses"],
+        retry_num=request.retries,
+    )
+
+
 def _ask_unavailable(
     request: Request, message: ErrorMessage | None, error: Unavailable
 ) -> Decision:
@@ -763,6 +785,7 @@ def _ask_request_error(
 _ERRORS_AFTER_WORK = (
     ReadTimeoutErrorMessage,
     WriteTimeoutErrorMessage,
+    CASWriteUnknownMessage,
     ReadFailureMessage,
     WriteFailureMessage,
     FunctionFailureMessage,
@@ -779,6 +802,7 @@ _ASKED_AS_REQUEST_ERRORS = (
 _RETRY_QUESTIONS: tuple[tuple[Any, Callable[[Request, Any, Any], Any]], ...] = (
     (ReadTimeoutErrorMessage, _ask_read_timeout),
     (WriteTimeoutErrorMessage, _ask_write_timeout),
+    (CASWriteUnknownMessage, _ask_cas_unknown),
     (UnavailableErrorMessage, _ask_unavailable),
     (OverloadedErrorMessage, _ask_request_error),
     (IsBootstrappingErrorMessage, _ask_request_error),

@@ -263,8 +263,9 @@ class HostPool(CompatPool, bases.PoolBase):
         if connection.closed:
             raise connection.refusal()
         if connection.is_draining and not self.closed:
+            refusal = connection.refusal()  # before `close`, which would become the reason
             connection.close()
-            raise connection.refusal()
+            raise refusal
         # The pool may have been closed, or its size reduced, while the connection was opened.
         if self.closed or len(self.connections) >= self.size:
             connection.close()

@@ -22,9 +22,10 @@ from cassandra.errors import (
     ReadFailure,
     WriteFailure,
 )
-from cassandra.policies.retry import FallthroughRetryPolicy, RetryPolicy
+from cassandra.policies.retry import FallthroughRetryPolicy, LWTRetryPolicy, RetryPolicy
 from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
 from cassandra.protocol.messages.errors import (
+    CASWriteUnknownMessage,
     ErrorMessage,
     IsBootstrappingErrorMessage,
     OverloadedErrorMessage,
@@ -554,6 +555,35 @@ async def test_if_all_speculative_executions_fail_the_error_is_raised(nodes: Fak
         for held_request in held:
             held_request.release(error(ErrorCode.OVERLOADED, "busy"))
         assert isinstance(await waiting, OverloadedErrorMessage)
+
+
+CAS_UNKNOWN = error(ErrorCode.CAS_WRITE_UNKNOWN, "contended", consistency=8, received=1, blockfor=2)
+
+
+@pytest.mark.parametrize("is_idempotent", [True, False])
+async def test_the_policy_for_transactions_repeats_one_with_an_unknown_outcome(
+    nodes: FakeCluster, is_idempotent: bool
+) -> None:
+    nodes[0].prime(READ, CAS_UNKNOWN, times=2)
+    policy = LWTRetryPolicy(2, min_interval=0.001)
+    async with connected(nodes, {"retry_policy": policy}) as (_, session):
+        result = await session.execute(SimpleStatement(READ, is_idempotent=is_idempotent))
+        assert nodes_reached(nodes) == [0, 0, 0]
+        assert [attempt.decision for attempt in result.attempts] == ["retry", "retry", None]
+        nodes[0].prime(READ, CAS_UNKNOWN)
+        failure = await fails(session.execute(UNSAFE))
+        assert isinstance(failure, CASWriteUnknownMessage)
+        # The policy allows two retries.
+        assert nodes_reached(nodes) == [0] * 6
+
+
+async def test_other_policies_raise_the_unknown_outcome_of_a_transaction(
+    nodes: FakeCluster,
+) -> None:
+    nodes[0].prime(READ, CAS_UNKNOWN)
+    async with connected(nodes) as (_, session):
+        assert isinstance(await fails(session.execute(SAFE)), CASWriteUnknownMessage)
+        assert nodes_reached(nodes) == [0]
 
 
 async def test_errors_of_the_server_are_raised_unchanged(nodes: FakeCluster) -> None:

@@ -602,7 +602,7 @@ async def test_a_connection_that_drains_already_is_refused() -> None:
     opener = Opener()
     opener.on_open = drain
     pool = pool_of(1, opener)
-    with pytest.raises(ConnectionShutdown, match="is closed"):
+    with pytest.raises(ConnectionShutdown, match="GRACEFUL_DISCONNECT"):
         await pool.fill()
     assert opener.opened[0].closed
 
