@@ -99,12 +99,13 @@ class _Source(NamedTuple):
 
     :param name: the value of the label ``cluster``.
     :param counters: the counters of its requests.
-    :param gauges: its current state.
+    :param gauges: its current state; None after its shutdown. Otherwise alarms would fire for a
+        cluster without a control connection.
     """
 
     name: str
     counters: RequestCounters
-    gauges: ClusterGauges
+    gauges: ClusterGauges | None
 
 
 def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
@@ -153,6 +154,9 @@ def _read_sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
             name = f"{base_name}-{number}"
         names.add(name)
         counters = collector.counters
+        if cluster.is_shutdown:
+            sources.append(_Source(name, counters, None))
+            continue
         gauges = ClusterGauges.of(cluster)
         for host in set(counters.hosts) - {gauge.host for gauge in gauges.hosts}:
             counters.forget(host)
@@ -219,10 +223,11 @@ def _host_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
 
 def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     """Yield the metrics of `ClusterGauges`, some of which are counters."""
+    named_gauges = [(source.name, source.gauges) for source in sources if source.gauges is not None]
     labelled_gauges = [
-        (_host_labels(source.name, host_gauges.host), host_gauges)
-        for source in sources
-        for host_gauges in source.gauges.hosts
+        (_host_labels(name, host_gauges.host), host_gauges)
+        for name, cluster_gauges in named_gauges
+        for host_gauges in cluster_gauges.hosts
     ]
     # Gauges of each host.
     for attribute, metric, help_text in (
@@ -249,8 +254,8 @@ def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
         ("throttled", "throttled_requests", "Requests that wait for the throttler"),
     ):
         family = _gauge(metric, help_text, "cluster")
-        for source in sources:
-            family.add_metric([source.name], float(getattr(source.gauges, attribute)))
+        for name, cluster_gauges in named_gauges:
+            family.add_metric([name], float(getattr(cluster_gauges, attribute)))
         yield family
     for attribute, metric, help_text in (
         ("refused", "refused_requests", "Requests that found the throttler's queue full"),
@@ -258,8 +263,8 @@ def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
         ("failed_schema_reads", "failed_schema_reads", "Those of them that failed"),
     ):
         family_of_counters = _counter(metric, help_text, "cluster")
-        for source in sources:
-            family_of_counters.add_metric([source.name], getattr(source.gauges, attribute))
+        for name, cluster_gauges in named_gauges:
+            family_of_counters.add_metric([name], getattr(cluster_gauges, attribute))
         yield family_of_counters
     for attribute, metric, help_text in (
         ("reconnections", "reconnection_attempts", "Tries to reach a host that was down"),
@@ -272,9 +277,9 @@ def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     lookups = _counter(
         "tablet_lookups", "Requests to tables with tablets, by outcome", "cluster", "outcome"
     )
-    for source in sources:
-        lookups.add_metric([source.name, "hit"], source.gauges.tablet_hits)
-        lookups.add_metric([source.name, "miss"], source.gauges.tablet_misses)
+    for name, cluster_gauges in named_gauges:
+        lookups.add_metric([name, "hit"], cluster_gauges.tablet_hits)
+        lookups.add_metric([name, "miss"], cluster_gauges.tablet_misses)
     yield lookups
 
 

@@ -86,8 +86,14 @@ def test_before_connect_and_after_shutdown_there_is_a_page() -> None:
         assert "cassandra_driver_sessions" in page(registry)
         cluster.connect()
         assert 'cassandra_driver_sessions{cluster="' in page(registry)
+        cluster.connect().execute("SELECT 1")
         cluster.shutdown()
-        assert "cassandra_driver_requests_total" in page(registry)
+        after = page(registry)
+    # What was counted stays. A state would raise alarms, such as that of the control connection.
+    assert 'cassandra_driver_requests_total{cluster="' in after
+    assert 'cassandra_driver_attempts_total{cluster="' in after
+    assert "cassandra_driver_control_connection_up{" not in after
+    assert "cassandra_driver_host_up{" not in after
 
 
 def test_two_clusters_have_different_labels() -> None:
