@@ -29,9 +29,16 @@ from cassandra import (
 )
 from cassandra.cluster import ExecutionProfile, NoHostAvailable
 from cassandra.connection import ConnectionException
+from cassandra.cqltypes import EncodeValueError
 from cassandra.errors import SessionShutdown
 from cassandra.policies import ConstantSpeculativeExecutionPolicy
-from cassandra.protocol import InvalidPagingState, OverloadedErrorMessage
+from cassandra.protocol import (
+    CASWriteUnknownMessage,
+    InvalidPagingState,
+    OverloadedErrorMessage,
+    ServerError,
+    TruncateError,
+)
 from cassandra.throttling import RequestThrottled
 
 logger = logging.getLogger(__name__)
@@ -43,8 +50,13 @@ STATUS: dict[type[Exception], tuple[int, str]] = {
     RequestThrottled: (429, "too many requests"),
     Unavailable: (503, "the database is not available"),
     SessionShutdown: (504, "the service is stopping"),
-    NoHostAvailable: (503, "the database is not available"),
     OverloadedErrorMessage: (503, "the database is overloaded"),
+    # A write may have happened. Without these two rows, such errors of statements that are not
+    # idempotent would be 503: they are instances of NoHostAvailable, too.
+    ServerError: (500, "the database failed"),
+    TruncateError: (500, "the database failed"),
+    NoHostAvailable: (503, "the database is not available"),
+    CASWriteUnknownMessage: (504, "the database did not decide in time"),
     OperationTimedOut: (504, "the database did not answer in time"),
     ReadTimeout: (504, "the database did not answer in time"),
     WriteTimeout: (504, "the database did not answer in time"),
@@ -69,6 +81,13 @@ SCHEMA = (
 @dataclass
 class Note:
     id: uuid.UUID
+    body: str
+
+
+@dataclass
+class NewNote:
+    """The body of a request."""
+
     body: str
 
 
@@ -106,16 +125,11 @@ class Notes:
         await self._session.execute(self._add, (owner, note.id, note.body))
         return note
 
-    async def page(self, owner: str, token: str | None) -> dict[str, Any]:
+    async def page(self, owner: str, state: bytes | None) -> dict[str, Any]:
         """Return a page of notes, and the token of the next page or None.
 
-        :param token: the token that came with the previous page. None reads the first page.
-        :raises ValueError: if the token is not valid base64.
+        :param state: the paging state of the previous page. None reads the first page.
         """
-        # The token is the driver's paging state as base64.
-        state = None
-        if token is not None:
-            state = base64.b64decode(token, b"-_", validate=True)
         result = await self._session.execute(
             self._page, (owner,), paging_state=state, row_type=Note
         )
@@ -182,6 +196,11 @@ def create_app(hosts: list[str] = HOSTS, **settings: Any) -> Any:
         headers = {"Retry-After": "1"} if status in (429, 503) else None
         return JSONResponse({"detail": text}, status, headers=headers)
 
+    @app.exception_handler(EncodeValueError)
+    async def refused(request: Any, error: Exception) -> Any:
+        """A client has sent a value that its column cannot hold, such as half a surrogate pair."""
+        return JSONResponse({"detail": "a value is not valid"}, 400)
+
     @app.get("/ready")
     async def ready() -> dict[str, bool]:
         await connected().ping()
@@ -190,12 +209,14 @@ def create_app(hosts: list[str] = HOSTS, **settings: Any) -> Any:
     @app.get("/notes/{owner}")
     async def page(owner: str, token: str | None = None) -> dict[str, Any]:
         try:
-            return await connected().page(owner, token)
-        except ValueError as error:  # the token is not base64
+            # The token is the driver's paging state as base64.
+            state = None if token is None else base64.b64decode(token, b"-_", validate=True)
+        except ValueError as error:
             raise HTTPException(400, "that is no token of ours") from error
+        return await connected().page(owner, state)
 
     @app.post("/notes/{owner}")
-    async def add(owner: str, body: dict[str, str]) -> Note:
-        return await connected().add(owner, body["body"])
+    async def add(owner: str, note: NewNote) -> Note:
+        return await connected().add(owner, note.body)
 
     return app
