@@ -84,7 +84,14 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
         context = ssl.create_default_context(cafile=options.cafile)
         context.check_hostname = not options.no_hostname_check
         if options.cert:
-            context.load_cert_chain(options.cert, options.key)
+            try:
+                context.load_cert_chain(options.cert, options.key)
+            except ssl.SSLError as error:
+                key = options.key or "the same file"
+                raise ValueError(
+                    f"--{prefix}cert {options.cert} cannot be used with the key in {key}: "
+                    f"{error.reason or error}; does the key belong to the certificate?"
+                ) from error
     settings: dict[str, Any] = {}
     if options.cloud_bundle is not None:
         settings["cloud"] = {"secure_connect_bundle": str(options.cloud_bundle)}

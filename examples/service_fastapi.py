@@ -70,9 +70,11 @@ READY = ExecutionProfile(
     request_timeout=2.0,
     speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.2, 5),
 )
+# In production: 3 replicas, so that requests and `/ready` survive the loss of a node.
+REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 SCHEMA = (
     "CREATE KEYSPACE IF NOT EXISTS service WITH replication = "
-    "{'class': 'SimpleStrategy', 'replication_factor': 1}",
+    f"{{'class': 'SimpleStrategy', 'replication_factor': {REPLICAS}}}",
     "CREATE TABLE IF NOT EXISTS service.notes "
     "(owner text, id timeuuid, body text, PRIMARY KEY (owner, id))",
 )

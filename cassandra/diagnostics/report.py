@@ -46,6 +46,8 @@ class HostReport:
     :param down_since: when the driver noticed that the host is down, in UTC (ISO 8601); None if it
         is up.
     :param error_at: when the host's last error happened, in UTC (ISO 8601); None if it has none.
+    :param is_given_up: True if the driver does not try to reach the host any more by itself, for
+        example because the host has refused the login. `Host.state` is "forced down" then.
     """
 
     address: str
@@ -62,6 +64,7 @@ class HostReport:
     error: str | None
     down_since: str | None = None
     error_at: str | None = None
+    is_given_up: bool = False
 
 
 @dataclass(frozen=True)
@@ -208,7 +211,7 @@ def _cells(host: HostReport) -> tuple[str, ...]:
     """
     return (
         f"{host.address}{' *' if host.is_control else ''}",
-        host.state,
+        "down, not tried again" if host.is_given_up else host.state,
         host.datacenter or "-",
         host.rack or "-",
         host.version or "-",
@@ -272,6 +275,7 @@ def _host_report(gauges: HostGauges, sessions: list[Any], is_control: bool) -> H
         error=_shorten(f"{type(errors[-1]).__name__}: {errors[-1]}") if errors else None,
         down_since=_time(since),
         error_at=_time(failed_at) if errors else None,
+        is_given_up=host.state == "forced down",
     )
 
 

@@ -19,6 +19,10 @@ from cassandra.query.statement import SimpleStatement
 
 __all__ = ["CHECKS", "advice"]
 
+_LOGIN = (
+    "give --user, and --password-env or --password-file; if you did, the server does not know this "
+    "name with this password"
+)
 # What to do about errors of connections, by a part of their message.
 _ADVICE = (
     (
@@ -26,8 +30,8 @@ _ADVICE = (
         "give --cert and --key, with a certificate of a CA that the server trusts",
     ),
     ("its certificate expired", "renew the certificate in the node's keystore"),
-    ("authentication", "give --user, and --password-env or --password-file"),
-    ("login", "give --user, and --password-env or --password-file"),
+    ("authentication", _LOGIN),
+    ("login", _LOGIN),
     ("does it expect TLS", "give --ssl, and --cafile"),
     (
         "said nothing",
@@ -39,6 +43,8 @@ _ADVICE = (
 )
 _LATENCY_SAMPLES = 10  # queries to measure the latency of a host
 _SLOW_ROUND_TRIP = 0.1  # warn of a median round trip longer than this many seconds
+_STALL = 0.5  # warn of a single round trip longer than this many seconds, and STALL_RATIO medians
+_STALL_RATIO = 20
 _MAX_CLOCK_SKEW = 0.5  # warn of a clock that differs by more than this many seconds
 # Keyspaces whose replication is not checked, because each node has its own data in them.
 _NODE_LOCAL_KEYSPACES = {"system", "system_schema", "system_views", "system_virtual_schema"}
@@ -180,6 +186,13 @@ def latency(session: Session, timeout: float) -> Iterator[Finding]:
         # Judge by the median, because a single query may be slow by chance.
         if median > _SLOW_ROUND_TRIP:
             yield finding(WARNING, str(host.endpoint), text, "is it in another region, or busy?")
+        elif max(durations) > max(_STALL, _STALL_RATIO * median):
+            yield finding(
+                WARNING,
+                str(host.endpoint),
+                f"{text}: it stalls",
+                "look for pauses of the garbage collector in its log, and for a slow disk",
+            )
         else:
             yield finding(OK, str(host.endpoint), text)
 

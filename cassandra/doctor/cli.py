@@ -12,7 +12,7 @@ from cassandra._connecting import add_connection_options, connection_settings, r
 from cassandra.cluster.cluster import Cluster
 from cassandra.doctor.checks import CHECKS, advice
 from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, finding
-from cassandra.doctor.network import installation, reach
+from cassandra.doctor.network import client_certificate, installation, reach
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.errors import DriverException
 from cassandra.policies.balancing import RoundRobinPolicy
@@ -128,6 +128,8 @@ def _run_checks(
     :param context: the TLS context of `settings`; None for no TLS.
     """
     yield from installation()
+    if options.cert is not None:
+        yield from client_certificate(options.cert)
     for host in options.hosts:
         yield from reach(host, options.port, options.timeout, context)
     try:

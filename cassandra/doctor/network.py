@@ -19,7 +19,7 @@ from cassandra import _build_stamp, _impl
 from cassandra._version import DRIVER_NAME, __version__
 from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, finding
 
-__all__ = ["installation", "reach"]
+__all__ = ["client_certificate", "installation", "reach"]
 
 # Warn about certificates that expire within this number of days.
 _EXPIRY_WARNING_DAYS = 30
@@ -266,13 +266,32 @@ def _check_secured(subject: str, secure: ssl.SSLSocket) -> Iterator[Finding]:
     yield from _check_answer(subject, secure)
 
 
+def client_certificate(path: str) -> Iterator[Finding]:
+    """Check when the client's own certificate ends.
+
+    :param path: the PEM file; its first certificate is the client's.
+    """
+    # `ssl` has no public function for this; its tests use this one.
+    decode = getattr(getattr(ssl, "_ssl", None), "_test_decode_cert", None)
+    if decode is None:
+        return
+    try:
+        expiry_text = decode(str(path)).get("notAfter")
+    except ssl.SSLError:  # the context was made of this file, so it has a certificate
+        return
+    if isinstance(expiry_text, str):
+        yield _end_of(f"client certificate {path}", ssl.cert_time_to_seconds(expiry_text))
+
+
 def _end_of(subject: str, expiry: float) -> Finding:
-    """Return a finding about the end of the server's certificate.
+    """Return a finding about the end of a certificate.
 
     :param expiry: when the certificate expires, in seconds since the epoch.
     """
     day = datetime.fromtimestamp(expiry, timezone.utc).date()
     days_left = (expiry - time.time()) / _SECONDS_PER_DAY
+    if days_left < 0:
+        return finding(PROBLEM, subject, f"its certificate has expired on {day}", "renew it")
     if days_left < _EXPIRY_WARNING_DAYS:
         return finding(
             WARNING, subject, f"its certificate ends on {day}, in {days_left:.0f} days", "renew it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -127,6 +128,14 @@ def test_latency_of_each_host(session: Session, monkeypatch: pytest.MonkeyPatch)
     assert "median of 10" in findings[0].text
     monkeypatch.setattr(checks, "_SLOW_ROUND_TRIP", 0.0)
     assert levels(checks.latency(session, 2)) == [WARNING, WARNING]
+
+
+def test_a_host_that_stalls_is_a_warning(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([0.0, 0.001] * 9 + [0.0, 0.7] + [0.0, 0.001] * 10)
+    monkeypatch.setattr(checks, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    stalling, steady = checks.latency(session, 2)
+    assert (stalling.level, steady.level) == (WARNING, OK)
+    assert stalling.text.endswith("(median of 10; 1.0 to 700.0): it stalls")
 
 
 def test_a_silent_host_is_a_problem(nodes: FakeCluster, session: Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import socket
 import ssl
 import threading
@@ -201,3 +202,17 @@ def test_a_certificate_at_the_wrong_time(
     assert [finding.level for finding in findings] == [OK, PROBLEM]
     assert text in findings[1].text
     assert do in findings[1].do
+
+
+@pytest.mark.parametrize(
+    ("ends", "level", "text"),
+    [(2 * DAY, WARNING, "in 2 days"), (90 * DAY, OK, "is good"), (-2 * DAY, PROBLEM, "expired")],
+)
+def test_the_end_of_the_clients_own_certificate(
+    authority: Authority, ends: datetime.timedelta, level: str, text: str
+) -> None:
+    certificate, _ = authority.issue("client", begins=-20 * DAY, ends=ends + DAY / 24)
+    (result,) = network.client_certificate(certificate)
+    assert result.level == level
+    assert result.subject == f"client certificate {certificate}"
+    assert text in result.text
