@@ -319,7 +319,12 @@ SESSION: dict[str, str] = {
     ),
     **_same("write session.is_shutdown", "closed is_closed is_open is_connected"),
     **_same("write session.cluster.metadata.keyspaces", "metadata schema tables keyspaces"),
-    **_same("write session.load(table, source)", "copy bulk_load import_csv load_csv"),
+    **_same(
+        "write cassandra.bulk.copy.copy(session, table, session, 'other.table'), "
+        "or session.load(table, source) for rows of your own",
+        "copy",
+    ),
+    **_same("write session.load(table, source)", "bulk_load import_csv load_csv"),
     **_same("write session.unload(table, path)", "export dump to_csv export_csv"),
     **_same(
         "write session.execute(query).to_pandas(), or session.scan(table).to_pandas()",

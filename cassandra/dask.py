@@ -54,7 +54,7 @@ def read_table(
     columns: Sequence[str] | None = None,
     where: str | None = None,
     decimals: Literal["text"] | tuple[int, int] = "text",
-    varints: Literal["text"] | tuple[int, int] = "text",
+    varints: Literal["text", "int64"] = "text",
     **options: Any,
 ) -> Any:
     """Return a table as a `dask.dataframe.DataFrame`.
@@ -73,7 +73,7 @@ def read_table(
         applies it.
     :param decimals: "text", or the (precision, scale) of decimals. A value that does not fit
         exactly is an error.
-    :param varints: "text", or the (precision, scale) of varints.
+    :param varints: "text", or "int64" if all values fit 64 bits.
     :param options: see `cassandra.bulk.scan.ScanOptions`. `splits` is the approximate number of
         partitions.
     :raises DependencyException: if Dask is not installed.

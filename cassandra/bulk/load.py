@@ -12,7 +12,7 @@ How the parts cooperate:
   are in different waves. Requests of one wave may be sent in any order. They are sent in slices;
   after each slice, `Pace` adjusts how many requests may be in flight.
 * When each row of a chunk is written or has failed, `_end_of` saves the checkpoint. If the load is
-  interrupted (Control-C, or a cancelled task), `_save_on_interrupt` saves a checkpoint in the
+  interrupted (Control-C, or a cancelled task), `_save_unfinished_chunk` saves a checkpoint in the
   middle of the chunk, before its first row without an outcome. Another run with the same checkpoint
   skips these rows. It writes all later rows, of which some may have been written before: so
   counters and statements that are not idempotent cannot have a checkpoint.
@@ -23,7 +23,8 @@ leads to `_after_failure`:
 * If this cluster's own throttler refused it, it was never sent: it goes into the next round of the
   wave, without counting as a try. After MOST_WAITS slices in a row in which no row was written, it
   is treated like other errors.
-* An idempotent request is repeated if `delay_before_retry` returns a delay. Otherwise, if it has
+* An idempotent request is repeated if `delay_before_retry` returns a delay. If no server can be
+  reached after all of these tries, the load ends, whatever `max_errors` is. Otherwise, if it has
   several rows and the fault may be in one of them, each row is sent alone. That happens at once if
   the server's text shows that a value caused the error (`is_data_error`).
 * In all other cases the rows of the request have failed: they are counted, and written to the file
@@ -77,6 +78,7 @@ from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 from cassandra.bulk.retrying import (
     RETRIES,
     delay_before_retry,
+    is_outage,
     may_be_data_error,
 )
 from cassandra.bulk.sources import chunks_of, fields_of_each, files_of, is_file_of, rows_of_columns
@@ -332,12 +334,17 @@ class Load:
                     self.report.seconds = self._clock() - start_time
             self._checkpoint.remove()
         except (LoadError, SessionShutdown, DependencyException) as error:
+            # If too many rows have failed, the checkpoint stays at the chunk's beginning: another
+            # run tries its rows again.
+            if not isinstance(error, LoadError) or is_outage(error.__cause__):
+                self._save_unfinished_chunk()
             error.report = self.report  # type: ignore[union-attr]
             raise
         except Exception as error:
+            self._save_unfinished_chunk()
             raise LoadError(_message_of(error), self.report) from error
         except BaseException as error:  # Control-C, or this task is cancelled
-            self._save_on_interrupt()
+            self._save_unfinished_chunk()
             with suppress(AttributeError):
                 error.report = self.report  # type: ignore[attr-defined]
             raise
@@ -718,6 +725,8 @@ class Load:
                 self._delay = max(self._delay, delay)
                 self.report.retries += 1
                 return [group]
+            if is_outage(error):
+                raise LoadError(self._outage_message(error), self.report) from error
             if len(group) > 1 and may_be_data_error(error):
                 # One of the rows may have caused the error: send each row alone to find out which.
                 single_groups = group.single_rows()
@@ -730,6 +739,12 @@ class Load:
         for row in group.rows:
             self._record_failed_row(bound.chunk, wave.row_numbers[row], error)
         return []
+
+    def _outage_message(self, error: BaseException) -> str:
+        message = f"no server can be reached: {error}"
+        if self._options.checkpoint is not None:
+            message += "; run the load again with the same checkpoint when the servers are back"
+        return message
 
     @property
     def _is_idempotent(self) -> bool:
@@ -803,7 +818,7 @@ class Load:
         # Only now, because Control-C may interrupt any line.
         self._done, self._outcomes = done, None
 
-    def _save_on_interrupt(self) -> None:
+    def _save_unfinished_chunk(self) -> None:
         """Save a checkpoint in the middle of a chunk, as far as all rows are written or failed.
 
         Requests in flight may still be executed: their rows do not count as written.
@@ -815,7 +830,7 @@ class Load:
         if first_rows.total:
             row = chunk.position.row - chunk.size + first_rows.total
             done = DoneRows(*map(sum, zip(self._done, first_rows, strict=True)))
-            # The interrupt matters more than an error of the disk.
+            # The error that ends the load matters more than an error of the disk.
             with suppress(OSError):
                 self._save(Position(chunk.position.file, row), done)
 

@@ -23,7 +23,14 @@ from cassandra.errors import (
 )
 from cassandra.protocol.messages.errors import ServerError
 
-__all__ = ["RETRIES", "delay_before_retry", "is_data_error", "may_be_data_error", "may_pass"]
+__all__ = [
+    "RETRIES",
+    "delay_before_retry",
+    "is_data_error",
+    "is_outage",
+    "may_be_data_error",
+    "may_pass",
+]
 
 RETRIES = 10  # how often one request is repeated
 LONGEST_DELAY = 5.0  # seconds
@@ -84,6 +91,18 @@ def is_data_error(error: BaseException) -> bool:
     return any(
         _DATA_ERROR.search(str(each)) is not None or _fails_for_its_data(each)
         for each in _server_errors(error)
+    )
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """Return True if no server could be reached. That is not the fault of a row.
+
+    :param error: the error of the last attempt; None for no error.
+    """
+    return (
+        isinstance(error, NoHostAvailable)
+        and not isinstance(error, (RequestExecutionException, SessionShutdown))
+        and not _server_errors(error)
     )
 
 

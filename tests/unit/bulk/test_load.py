@@ -26,6 +26,7 @@ from cassandra.testing.fake import (
     FakeNode,
     Opcode,
     Request,
+    close,
     error,
     rows,
     silence,
@@ -322,7 +323,7 @@ def test_a_load_that_resumes_reports_and_keeps_the_failed_rows_of_earlier_runs(
         with monkeypatch.context() as patch:
             patch.setattr(load_module.Load, "_end_of", interruption)
             # A load that is killed saves nothing.
-            patch.setattr(load_module.Load, "_save_on_interrupt", lambda self: None)
+            patch.setattr(load_module.Load, "_save_unfinished_chunk", lambda self: None)
             with pytest.raises(Interrupted) as caught:
                 load(node, path, **options)
         report: LoadReport = caught.value.report  # type: ignore[attr-defined]
@@ -354,6 +355,49 @@ def interrupt_before_end(chunk_count: int) -> Any:
         end_chunk(self, chunk)
 
     return interrupt_or_end_chunk
+
+
+@pytest.mark.parametrize("max_errors", [0, 1000, None])
+@LOADERS
+def test_an_outage_ends_the_load_and_saves_a_checkpoint(
+    node: FakeNode,
+    load: Load,
+    max_errors: int | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No row has failed, however many errors are allowed: another run writes them all."""
+    tries = 3
+    monkeypatch.setattr(
+        load_module, "delay_before_retry", lambda error, attempts: 0.0 if attempts < tries else None
+    )
+    path, checkpoint, failed = tmp_path / "a.csv", tmp_path / "point", tmp_path / "failed"
+    path.write_text("id,name\n" + "".join(f"{n},x\n" for n in range(30)))
+    options: dict[str, Any] = {
+        "max_errors": max_errors,
+        "checkpoint": checkpoint,
+        "failed_rows": failed,
+        "concurrency": 1,
+    }
+    is_away = [True]
+
+    def answer(request: Request) -> Any:
+        key: Any = request.values[0]
+        (number,) = struct.unpack(">i", key)
+        return close() if number >= 12 and is_away else void()
+
+    node.prime(Opcode.EXECUTE, answer)
+    with pytest.raises(LoadError, match=r"no server can be reached.*the same checkpoint") as caught:
+        load(node, path, **options)
+    report = caught.value.report
+    assert (report.written, report.failed, failed.exists()) == (12, 0, False)
+    assert json.loads(checkpoint.read_text())["state"]["row"] == 12
+    is_away.clear()
+    sent_before = len(values_sent(node))
+    report = load(node, path, **options)
+    ids = [struct.unpack(">i", values[0])[0] for values in values_sent(node)[sent_before:]]
+    assert ids == list(range(12, 30))
+    assert (report.skipped, report.written, report.failed) == (12, 18, 0)
 
 
 @pytest.fixture

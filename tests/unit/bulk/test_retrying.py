@@ -8,11 +8,13 @@ from cassandra.bulk.retrying import (
     RETRIES,
     delay_before_retry,
     is_data_error,
+    is_outage,
     may_be_data_error,
     may_pass,
 )
 from cassandra.errors import (
     AuthenticationFailed,
+    ConnectionException,
     FunctionFailure,
     InvalidRequest,
     LoginRefused,
@@ -23,6 +25,7 @@ from cassandra.errors import (
     RequestThrottled,
     SessionShutdown,
     Unauthorized,
+    Unavailable,
     WriteFailure,
     WriteTimeout,
     refused_everywhere,
@@ -114,3 +117,20 @@ def test_errors_without_details_may_be_about_a_value() -> None:
     assert may_be_data_error(InvalidRequest("no"))
     for temporary_error in (WriteTimeout("late"), NoHostAvailable("none", {}), OperationTimedOut()):
         assert not may_be_data_error(temporary_error)
+
+
+def test_an_outage_is_that_no_server_answers() -> None:
+    lost = ConnectionException("lost")
+    assert is_outage(NoHostAvailable("every host is down", {"a": lost, "b": OSError()}))
+    assert is_outage(NoHostAvailable("the query plan is empty", {}))
+    refusal = ServerError(0, "busy")
+    for error in (
+        None,
+        lost,
+        OperationTimedOut(),
+        Unavailable("too few replicas"),
+        SessionShutdown("over"),
+        refused_everywhere("no host is left", {"a": refusal}, refusal),
+        NoHostAvailable("no host is left", {"a": lost, "b": refusal}),
+    ):
+        assert not is_outage(error)
