@@ -56,10 +56,10 @@ DRIVER = [
         key="retry-idempotent",
         what=(
             "``RetryPolicy`` sends a request again after its connection broke, or after a "
-            "``ServerError``, only if the statement is idempotent (``is_idempotent``). Otherwise it "
-            "is sent once, and the error is an instance of its own class and, for errors of the "
-            "server, of ``NoHostAvailable``, which cassandra-driver raises after it has tried all "
-            "hosts."
+            "``ServerError``, only if the statement is idempotent (``is_idempotent``). Otherwise "
+            "it is sent once, and the error is an instance of its own class and, for errors of "
+            "the server, of ``NoHostAvailable``, which cassandra-driver raises after it has tried "
+            "all hosts."
         ),
         why="The server may have executed it. Sent twice, a counter counts twice.",
     ),
