@@ -6,16 +6,90 @@
 from __future__ import annotations
 
 from contextvars import Context, copy_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from cassandra.engine.happy_path import Attempt, RequestBase
+    from collections.abc import Sequence
+
+    from cassandra.engine.attempts import Attempt
     from cassandra.engine.observers import Hook, Hooks
 
 __all__ = ["ObservedBase"]
 
 # The size of a frame's header in bytes (native_protocol_v5.spec, section 2).
 _HEADER_SIZE = 9
+
+
+class ObservableSession(Protocol):
+    """The session of an observed request: `cassandra.engine.session.EngineSession`."""
+
+    @property
+    def keyspace(self) -> str | None:
+        """The keyspace of the session; None before it has one."""
+
+
+class ObservableBody(Protocol):
+    """The body of an observed request: one of the classes in `cassandra.engine.request_bodies`."""
+
+    @property
+    def consistency(self) -> int:
+        """The consistency level of the last attempt."""
+
+    @property
+    def size(self) -> int:
+        """The size in bytes of the body that was rendered last; 0 if none was."""
+
+    def statement_text(self) -> str | None:
+        """Return the CQL of the statement; None for a batch."""
+
+    def describe(self) -> str:
+        """Return the beginning of the statement, without values, on one line."""
+
+
+class ObservableRequest(Protocol):
+    """A request, as its observers see it: `cassandra.engine.happy_path.RequestBase`.
+
+    `caller` and `observed` are set before the request starts.
+    """
+
+    caller: object
+    observed: ObservedBase | None
+
+    @property
+    def session(self) -> ObservableSession:
+        """The engine's session."""
+
+    @property
+    def statement(self) -> Any:
+        """The executed statement, which may be of any class of the application's."""
+
+    @property
+    def request_body(self) -> ObservableBody:
+        """The body, which has the CQL and the settings that are sent."""
+
+    @property
+    def attempts(self) -> Sequence[Attempt]:
+        """All attempts so far."""
+
+    @property
+    def retries(self) -> int:
+        """The number of retries by a retry policy."""
+
+    @property
+    def is_idempotent(self) -> bool | None:
+        """True if the statement may be executed twice; None if it has no such setting."""
+
+    @property
+    def timeout(self) -> float | None:
+        """The time for all attempts together, in seconds; None for no limit."""
+
+    @property
+    def response(self) -> Any:
+        """The answer, of the class that the protocol handler returns; None before the end."""
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error that the request failed with; None if it has not failed."""
 
 
 class ObservedBase:
@@ -43,7 +117,7 @@ class ObservedBase:
         "started",
     )
 
-    def __init__(self, request: RequestBase, hooks: Hooks, page_number: int = 1) -> None:
+    def __init__(self, request: ObservableRequest, hooks: Hooks, page_number: int = 1) -> None:
         self._request = request
         self._hooks = hooks
         self._context: Context = copy_context()
@@ -145,6 +219,6 @@ class ObservedBase:
         if hooks:
             self._tell(now, hooks)
 
-    def _for_page(self, request: RequestBase) -> ObservedBase:
+    def _for_page(self, request: ObservableRequest) -> ObservedBase:
         """Create the object that observes the request for the next page."""
         return type(self)(request, self._hooks, self.page_number + 1)

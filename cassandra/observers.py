@@ -26,9 +26,10 @@ from cassandra._observer import ObserverBase
 
 if TYPE_CHECKING:
     from cassandra import observed
-    from cassandra.engine.happy_path import Attempt, RequestBase
+    from cassandra.engine.attempts import Attempt
     from cassandra.engine.observers import Hooks
     from cassandra.metadata.host import Host
+    from cassandra.observed import ObservableRequest
 else:
     from cassandra._impl import observed
 
@@ -209,7 +210,7 @@ class ObservedRequest(observed.ObservedBase):
 
     __slots__ = ("_storage",)
 
-    def __init__(self, request: RequestBase, hooks: Hooks, page_number: int = 1) -> None:
+    def __init__(self, request: ObservableRequest, hooks: Hooks, page_number: int = 1) -> None:
         super().__init__(request, hooks, page_number)
         self._storage: dict[Any, Any] | None = None
 

@@ -5,14 +5,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.happy_path import RequestBase
     from cassandra.metadata.host import Host
 
-__all__ = ["Attempt"]
+__all__ = ["Attempt", "AttemptedRequest"]
+
+
+class AttemptedRequest(Protocol):
+    """The request of an attempt, which continues it: `cassandra.engine.happy_path.RequestBase`."""
+
+    def on_answer(
+        self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
+    ) -> None:
+        """Called with the answer of the attempt."""
+
+    def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
+        """Called when the connection of the attempt broke."""
 
 
 class Attempt:
@@ -39,9 +50,9 @@ class Attempt:
     )
 
     def __init__(
-        self, request: RequestBase, host: Host, connection: Connection, started: float
+        self, request: AttemptedRequest, host: Host, connection: Connection, started: float
     ) -> None:
-        self.request: RequestBase | None = request
+        self.request: AttemptedRequest | None = request
         self.host = host
         self.connection: Connection | None = connection
         self.stream = -1

@@ -26,7 +26,7 @@ from cassandra.query.prepared import PreparedStatement
 if TYPE_CHECKING:
     from cassandra.engine.call_options import CallOptions
     from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
-    from cassandra.engine.session import EngineSession
+    from cassandra.engine.interfaces import RequestSession
     from cassandra.protocol.column_specs import ResultMetadata
 
 __all__ = ["HappyPath", "ResultFuture", "RowsAnswer", "is_changed_by_user_code"]
@@ -198,7 +198,7 @@ class HappyPath:
     def __init__(
         self,
         session: Any,
-        engine: EngineSession,
+        engine: RequestSession,
         options: CallOptions,
         request_class: type[RequestBase],
         body_class: type[ExecuteBodyBase],

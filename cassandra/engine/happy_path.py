@@ -43,9 +43,8 @@ from cassandra.protocol.params import QueryParams
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.pools.pool import HostPool
+    from cassandra.engine.interfaces import RequestPool, RequestSession
     from cassandra.engine.request_bodies import AnyBody
-    from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
     from cassandra.metadata.placement import tablets
     from cassandra.metadata.placement.tablets import TabletMap
@@ -250,7 +249,7 @@ class RequestBase:
 
     def __init__(
         self,
-        session: EngineSession,
+        session: RequestSession,
         statement: Any,
         request_body: AnyBody,
         on_done: Callable[[Any], None],
@@ -322,6 +321,10 @@ class RequestBase:
 
         def on_timeout(self) -> None: ...
 
+        def resend(self, attempt: Attempt) -> None: ...
+
+        def on_not_sent(self, attempt: Attempt, error: Exception) -> None: ...
+
     def on_other_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:
@@ -334,7 +337,7 @@ class RequestBase:
         """Called when the connection of an attempt broke."""
         raise NotImplementedError
 
-    def on_no_connection(self, host: Host, pool: HostPool | None) -> None:
+    def on_no_connection(self, host: Host, pool: RequestPool | None) -> None:
         """Called when `try_next_host` passes over `host`, which has no connection with a free
         stream. `pool` is None if the session has no pool to the host.
         """
@@ -556,7 +559,7 @@ class RequestBase:
             self.on_no_connection(host, pool)
         self.on_plan_exhausted()
 
-    def choose(self, host: Host, pool: HostPool) -> Connection | None:
+    def choose(self, host: Host, pool: RequestPool) -> Connection | None:
         """Return a connection of `pool` with a free stream, or None if all are full.
 
         Prefer a connection to the shard that owns the request's partition (ScyllaDB).
@@ -638,9 +641,7 @@ class RequestBase:
         try:
             request_body = self.request_body
             if not self._fits(connection) and not self.session.pass_or_hold(
-                self,  # type: ignore[arg-type]
-                attempt,
-                connection,
+                self, attempt, connection
             ):
                 return
             shows_version = (

@@ -31,11 +31,10 @@ from cassandra.errors import ConnectionException, DriverException, InvalidReques
 from cassandra.query.keyspace_texts import names_its_keyspace
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from cassandra.engine.attempts import Attempt
     from cassandra.engine.connection import Connection
-    from cassandra.engine.happy_path import Attempt
-    from cassandra.engine.request import Request
-    from cassandra.engine.session import EngineSession
-    from cassandra.engine.use_request import UseRequest
 
 __all__ = [
     "HeldRequest",
@@ -88,12 +87,62 @@ class Held(Protocol):
         """
 
 
+class GateSession(Protocol):
+    """A session, as the keyspace gates of its connections see it:
+    `cassandra.engine.session.EngineSession`.
+    """
+
+    @property
+    def keyspace(self) -> str | None:
+        """The keyspace of the session; None before it has one."""
+
+    async def use(self, connection: Connection, keyspace: str) -> None:
+        """Execute USE on `connection`.
+
+        :raises DriverException: if the server refuses.
+        """
+
+    def run_in_background(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
+        """Run a coroutine until it ends, or the session is closed."""
+
+
+class GatedRequest(Protocol):
+    """A request that may have to wait at a gate: `cassandra.engine.request.Request`."""
+
+    done: bool
+
+    @property
+    def request_body(self) -> object:
+        """The body, which has the keyspace that the request expects."""
+
+    def resend(self, attempt: Attempt) -> None:
+        """Called when the connection is in the right keyspace: send the attempt."""
+
+    def on_not_sent(self, attempt: Attempt, error: Exception) -> None:
+        """Called when the connection takes no further requests: use another one."""
+
+    def fail(self, error: BaseException) -> None:
+        """End the request with an error."""
+
+
+class UseTurn(Protocol):
+    """A USE that waits for its turn: `cassandra.engine.use_request.UseRequest`."""
+
+    done: bool
+
+    def take_turn(self) -> None:
+        """Called when the earlier USE statements are done: start the request."""
+
+    def fail(self, error: BaseException) -> None:
+        """End the request with an error."""
+
+
 class HeldRequest:
     """An attempt of a request that waits until its connection is in the expected keyspace."""
 
     __slots__ = ("_attempt", "_request", "is_use", "keyspace", "needs_none")
 
-    def __init__(self, request: Request, attempt: Attempt) -> None:
+    def __init__(self, request: GatedRequest, attempt: Attempt) -> None:
         body: Any = request.request_body
         self._request = request
         self._attempt = attempt
@@ -144,7 +193,7 @@ class _Switch:
         self.go()  # a connection that takes no requests need not be switched
 
 
-def can_pass(session: EngineSession, request: Request, connection: Connection) -> bool:
+def can_pass(session: GateSession, request: GatedRequest, connection: Connection) -> bool:
     """Return True if a request may be sent on `connection` although the connection may be in
     another keyspace than it expects. Otherwise it must wait at the gate.
 
@@ -206,7 +255,7 @@ class KeyspaceGate:
 
     __slots__ = ("_changed", "_connection", "_held", "_session", "_task", "passing")
 
-    def __init__(self, session: EngineSession, connection: Connection) -> None:
+    def __init__(self, session: GateSession, connection: Connection) -> None:
         self._session = session
         self._connection = connection
         self._held: deque[Held] = deque()
@@ -370,12 +419,12 @@ class KeyspaceGate:
             waiter.leave(error)
 
 
-def hold(session: EngineSession, connection: Connection, held: Held) -> None:
+def hold(session: GateSession, connection: Connection, held: Held) -> None:
     """Put `held` into the queue of the connection's gate. If there is no gate, create one."""
     (connection.gate or KeyspaceGate(session, connection)).hold(held)
 
 
-async def switch(session: EngineSession, connection: Connection, keyspace: str) -> None:
+async def switch(session: GateSession, connection: Connection, keyspace: str) -> None:
     """Switch an open connection to `keyspace`, after the requests that already wait at its gate.
 
     :raises DriverException: if the server refuses.
@@ -394,11 +443,11 @@ class UseTurns:
     __slots__ = ("_active", "_switches", "_waiting")
 
     def __init__(self) -> None:
-        self._active: UseRequest | None = None
+        self._active: UseTurn | None = None
         self._switches = 0
-        self._waiting: deque[UseRequest] = deque()
+        self._waiting: deque[UseTurn] = deque()
 
-    def enter(self, request: UseRequest) -> bool:
+    def enter(self, request: UseTurn) -> bool:
         """Return True if `request` may be sent now. Otherwise its `take_turn` is called when the
         earlier USE statements are done.
         """
@@ -409,11 +458,11 @@ class UseTurns:
         self._waiting.append(request)
         return False
 
-    def is_waiting(self, request: UseRequest) -> bool:
+    def is_waiting(self, request: UseTurn) -> bool:
         """Return True if `request` waits for its turn."""
         return request in self._waiting
 
-    def leave(self, request: UseRequest) -> None:
+    def leave(self, request: UseTurn) -> None:
         """Called when `request` is over: start the next USE, or remove `request` from the queue."""
         if self._active is request:
             self._active = None

@@ -27,9 +27,8 @@ from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
     from cassandra import bases
-    from cassandra.engine.core import Core
-    from cassandra.engine.happy_path import RequestBase
     from cassandra.metadata.host import Host
+    from cassandra.observed import ObservableRequest
     from cassandra.observers import RequestObserver
     from cassandra.throttling import RequestThrottler
 else:
@@ -296,6 +295,9 @@ class Observers(bases.CoreBase):
 
     __slots__ = ("_brief", "_by_id", "_own", "clock", "on_failure", "on_refusal")
 
+    # Set by the core. None if the cluster has no throttler.
+    throttler: RequestThrottler | None
+
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self.on_latency: LatencyObserver | None = None
@@ -395,7 +397,7 @@ class ObservedSession(bases.EngineBase):
 
     __slots__ = ("_generation", "hooks", "observers", "throttle")
 
-    core: Core
+    core: Observers
     hooks: Hooks | None
     throttle: RequestThrottler | None
     attends: bool
@@ -416,7 +418,9 @@ class ObservedSession(bases.EngineBase):
         self.throttle = self.core.throttler
         self.attends = self.hooks is not None or self.throttle is not None
 
-    def attend(self, request: RequestBase, profile_observers: Sequence[RequestObserver]) -> None:
+    def attend(
+        self, request: ObservableRequest, profile_observers: Sequence[RequestObserver]
+    ) -> None:
         """Prepare a new request for its observers and the throttler.
 
         :param profile_observers: the observers of the request's profile.
@@ -426,7 +430,7 @@ class ObservedSession(bases.EngineBase):
         request.observed = self.observed(request, profile_observers)
 
     def observed(
-        self, request: RequestBase, profile_observers: Sequence[RequestObserver]
+        self, request: ObservableRequest, profile_observers: Sequence[RequestObserver]
     ) -> ObservedRequest | None:
         """Return the `ObservedRequest` for the observers of `request`; None if it has no observers.
 

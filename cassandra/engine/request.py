@@ -102,7 +102,7 @@ if TYPE_CHECKING:
     from cassandra.engine import happy_path
     from cassandra.engine.connection import Connection
     from cassandra.engine.happy_path import Attempt, RequestBase
-    from cassandra.engine.pools.pool import HostPool
+    from cassandra.engine.interfaces import RequestPool
     from cassandra.engine.request_bodies import AnyBody
     from cassandra.errors import ReadTimeout, Unavailable, WriteTimeout
     from cassandra.metadata.host import Host
@@ -228,7 +228,7 @@ class Request(RequestBase):
 
     # -- sending -----------------------------------------------------------------------------------
 
-    def on_no_connection(self, host: Host, pool: HostPool | None) -> None:
+    def on_no_connection(self, host: Host, pool: RequestPool | None) -> None:
         """Remember the host's pool if waiting for it may help; otherwise record why the host cannot
         be used.
         """

@@ -16,7 +16,7 @@ from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET
 
 if TYPE_CHECKING:
     from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
-    from cassandra.engine.session import EngineSession
+    from cassandra.engine.interfaces import RequestSession
 
 __all__ = ["bound_request", "request_for", "resolve"]
 
@@ -85,7 +85,7 @@ def request_for(
     request_class: type[RequestBase],
     body: Any,
     session: Any,
-    engine: EngineSession,
+    engine: RequestSession,
     statement: Any,
     target: object,
     options: CallOptions,
@@ -119,7 +119,7 @@ def bound_request(
     request_class: type[RequestBase],
     body_class: type[ExecuteBodyBase],
     session: Any,
-    engine: EngineSession,
+    engine: RequestSession,
     statement: Any,
     target: object,
     options: CallOptions,

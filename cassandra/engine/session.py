@@ -8,7 +8,7 @@ import asyncio
 import logging
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import METADATA_IDS, Connection
 from cassandra.engine.environment import InsertionOrdered
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from cassandra.codecs.registry import CodecRegistry
     from cassandra.engine import happy_path
     from cassandra.engine.core import Core
-    from cassandra.engine.happy_path import Attempt
-    from cassandra.engine.request import Request
+    from cassandra.engine.happy_path import Attempt, RequestBase
+    from cassandra.engine.interfaces import Ending
     from cassandra.engine.request_bodies import AnyBody
     from cassandra.metadata.host import Host
     from cassandra.protocol.column_specs import ResultMetadata
@@ -58,13 +58,6 @@ log = logging.getLogger("cassandra.cluster")
 
 # When the first pool is ready, connect() waits this long for the other pools.
 SLOW_POOLS_WAIT = 0.05  # seconds
-
-
-class Ending(Protocol):
-    """Pending work, such as a delayed retry, that must be ended when the session is closed."""
-
-    def fail(self, error: Exception) -> None:
-        """Called when the session is closed: end the work with `error`."""
 
 
 class EngineSession(ObservedSession):
@@ -89,6 +82,8 @@ class EngineSession(ObservedSession):
         "pools",
         "use_turns",
     )
+
+    core: Core
 
     def __init__(self, core: Core, keyspace: str | None, distance: Callable[[Host], int]) -> None:
         self.core = core
@@ -404,7 +399,7 @@ class EngineSession(ObservedSession):
 
     def decode(
         self,
-        request: Request,
+        request: RequestBase,
         attempt: Attempt,
         connection: Connection,
         opcode: int,
@@ -468,7 +463,7 @@ class EngineSession(ObservedSession):
         return metadata if codecs is None else converting(metadata, codecs.converters)
 
     def _remember_columns(
-        self, request: Request, connection: Connection, response: ResultMessage, cached: object
+        self, request: RequestBase, connection: Connection, response: ResultMessage, cached: object
     ) -> None:
         """Cache the columns of a result for its prepared statement, if they are new.
 
@@ -488,7 +483,7 @@ class EngineSession(ObservedSession):
                 prepared.update_result_metadata(response.metadata, metadata_id)
 
     def adopt_keyspace(
-        self, keyspace: str, connection: Connection, request: Request, response: ResultMessage
+        self, keyspace: str, connection: Connection, request: RequestBase, response: ResultMessage
     ) -> None:
         """Called when the server has executed a USE: set the session's keyspace, and send USE on
         the session's other connections. Then complete the request.
@@ -508,7 +503,9 @@ class EngineSession(ObservedSession):
         task = self.run_for(request, self._switch_all(keyspace, request, response))
         task.add_done_callback(lambda _: self.use_turns.end_switch())
 
-    async def _switch_all(self, keyspace: str, request: Request, response: ResultMessage) -> None:
+    async def _switch_all(
+        self, keyspace: str, request: RequestBase, response: ResultMessage
+    ) -> None:
         """Send USE on the session's other connections, and then complete the request."""
         # Connections that are opened from now on use the new keyspace: see `_open_connection`.
         others = [
@@ -544,7 +541,7 @@ class EngineSession(ObservedSession):
             raise
         connection.keyspace = keyspace
 
-    def pass_or_hold(self, request: Request, attempt: Attempt, connection: Connection) -> bool:
+    def pass_or_hold(self, request: RequestBase, attempt: Attempt, connection: Connection) -> bool:
         """Decide what to do with a request whose connection may be in the wrong keyspace.
 
         The request may be sent on `connection` nevertheless, is sent here on another connection to
@@ -589,7 +586,7 @@ class EngineSession(ObservedSession):
         self,
         event: Mapping[str, Any],
         connection: Connection,
-        request: Request,
+        request: RequestBase,
         response: Any,
     ) -> None:
         """Called when the server has executed a DDL statement: wait for schema agreement, read the
@@ -607,7 +604,7 @@ class EngineSession(ObservedSession):
         self,
         event: Mapping[str, Any],
         connection: Connection,
-        request: Request,
+        request: RequestBase,
         response: Any,
     ) -> None:
         """Wait for schema agreement, read the changed part of the schema, and complete the request.
@@ -642,7 +639,9 @@ class EngineSession(ObservedSession):
             raise self.closed_error()
         return await versions_in(scope, self.pools.values(), self.core.internal_queries.rows)
 
-    def run_for(self, request: Request, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
+    def run_for(
+        self, request: RequestBase, coroutine: Coroutine[Any, Any, None]
+    ) -> asyncio.Task[Any]:
         """Run a coroutine that finally calls `request.finish`.
 
         If the coroutine raises an error, the request fails with it. If the coroutine is cancelled,

@@ -17,8 +17,8 @@ from cassandra.query.keyspace_texts import is_use
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.request import Request
-    from cassandra.engine.session import EngineSession
+    from cassandra.engine.happy_path import RequestBase
+    from cassandra.engine.interfaces import RequestSession
     from cassandra.metadata.cluster_metadata import Metadata
 
 __all__ = ["QueryFallback"]
@@ -43,7 +43,7 @@ class QueryFallback:
         self.mode = mode
         self._metadata = metadata
         self._control = control
-        self._sessions: set[EngineSession] = set()
+        self._sessions: set[RequestSession] = set()
         self._keyspace: str | None = None
 
     @property
@@ -56,7 +56,7 @@ class QueryFallback:
         """True if requests may use the control connection."""
         return self.mode is not ControlConnectionQueryFallback.Disabled
 
-    def take(self, session: EngineSession, request: Request) -> bool:
+    def take(self, session: RequestSession, request: RequestBase) -> bool:
         """Send a request for which no pool has a connection.
 
         :returns: False if it cannot be sent here, so that the caller must let it fail. True if it
@@ -88,7 +88,7 @@ class QueryFallback:
         return True
 
     def _refusal(
-        self, session: EngineSession, request: Request, connection: Connection
+        self, session: RequestSession, request: RequestBase, connection: Connection
     ) -> InvalidRequest | None:
         """Return the error of a request that must not use the control connection, or None."""
         statement = request.request_body.statement_text()
@@ -113,18 +113,18 @@ class QueryFallback:
         return None
 
     async def _switch_and_send(
-        self, session: EngineSession, request: Request, connection: Connection
+        self, session: RequestSession, request: RequestBase, connection: Connection
     ) -> None:
         assert session.keyspace is not None
         # Switch at the keyspace gate, after the requests that already wait there.
         await switch(session, connection, session.keyspace)
         self._send(request, connection)
 
-    def _send(self, request: Request, connection: Connection) -> None:
+    def _send(self, request: RequestBase, connection: Connection) -> None:
         host: Any = self._metadata.get_host(connection.endpoint) or _UnknownHost(connection)
         request.send_to(host, connection)
 
-    def release(self, session: EngineSession) -> None:
+    def release(self, session: RequestSession) -> None:
         """Called when `session` is closed."""
         self._sessions.discard(session)
 

@@ -15,6 +15,7 @@ from cassandra.engine.request import Request
 
 if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
+    from cassandra.engine.session import EngineSession
     from cassandra.query.prepared import PreparedStatement
 
 __all__ = ["PreparingRequest"]
@@ -30,6 +31,7 @@ class PreparingRequest(Request):
 
     __slots__ = ("bind_to", "prepared_texts", "texts", "working_keyspace")
 
+    session: EngineSession  # the whole session, because it prepares
     working_keyspace: str | None  # the session's keyspace when the request was made
     texts: Sequence[tuple[str | None, str]]
     prepared_texts: PreparedTexts
