@@ -1,8 +1,11 @@
-"""Special values: `UNSET_VALUE` for a bound parameter that is not set, and `EMPTY` for the empty
-value that old versions of Cassandra allowed for scalar types.
+"""Special values: `UNSET_VALUE` for a bound parameter that is not set, `EMPTY` for the empty value
+that old versions of Cassandra allowed for scalar types, and `NOT_SET` and `FETCH_SIZE_UNSET` for
+arguments and settings that are not given.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 
 class _NotSet:
@@ -55,3 +58,26 @@ EmptyValue.__module__ = "cassandra.sentinels"
 
 UNSET_VALUE = _NotSet()
 EMPTY = EmptyValue()
+
+
+class _Sentinel:
+    """A value for "not given", where None has a meaning of its own."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+    # Pickled by name: `is` must still find the same object in the unpickled statement.
+    def __reduce__(self) -> str:
+        return self._name
+
+
+FETCH_SIZE_UNSET: Any = _Sentinel("FETCH_SIZE_UNSET")
+"""The session's `default_fetch_size` decides."""
+
+NOT_SET: Any = _Sentinel("NOT_SET")
+"""The default of parameters for which None means "none"."""

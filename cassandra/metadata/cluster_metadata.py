@@ -112,9 +112,9 @@ class Metadata(bases.MetadataBase):
     def _repr_html_(self) -> str:
         """Return the tables of hosts and keyspaces that notebooks show."""
         # Imported here because only notebooks need this module.
-        from cassandra.metadata.pictures import metadata_as_html
+        from cassandra.metadata.pictures import cluster_as_html
 
-        return metadata_as_html(self)
+        return cluster_as_html(self.cluster_name, self.all_hosts(), self.keyspaces)
 
     def all_hosts(self) -> list[Host]:
         """Return all known hosts."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._clocks import wall_time_ns
 from cassandra._habits import HOST, add_habits
 from cassandra.metadata.endpoint import DefaultEndPoint, EndPoint
-from cassandra.query.settings import NOT_SET
+from cassandra.sentinels import NOT_SET
 
 if TYPE_CHECKING:
     from cassandra import bases

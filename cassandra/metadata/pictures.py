@@ -6,20 +6,19 @@ notebook's theme, light or dark; only a host that is down is red.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
     from cassandra.metadata.schema.keyspaces import KeyspaceMetadata
 
 __all__ = [
+    "cluster_as_html",
     "host_as_html",
     "hosts_as_html",
     "keyspace_as_html",
-    "metadata_as_html",
     "table_as_html",
     "table_of",
 ]
@@ -83,16 +82,18 @@ def host_as_html(host: Host) -> str:
     return hosts_as_html([host])
 
 
-def metadata_as_html(metadata: Metadata) -> str:
+def cluster_as_html(
+    name: str | None, hosts: Iterable[Host], keyspaces: Mapping[str, KeyspaceMetadata]
+) -> str:
     """Return HTML tables of the hosts and the keyspaces of a cluster.
 
-    :param metadata: the metadata of the cluster.
+    :param name: the name of the cluster; None if it is not known.
+    :param hosts: its hosts, in any order.
+    :param keyspaces: its keyspaces by name.
     """
-    hosts = sorted(metadata.all_hosts())
-    keyspaces = metadata.keyspaces
-    rows = [_keyspace_row(keyspaces[name]) for name in sorted(keyspaces)]
-    title = f"<p><b>{escape(_as_text(metadata.cluster_name))}</b></p>"
-    return title + hosts_as_html(hosts) + table_of(_KEYSPACE_COLUMNS, rows)
+    rows = [_keyspace_row(keyspaces[keyspace]) for keyspace in sorted(keyspaces)]
+    title = f"<p><b>{escape(_as_text(name))}</b></p>"
+    return title + hosts_as_html(sorted(hosts)) + table_of(_KEYSPACE_COLUMNS, rows)
 
 
 _KEYSPACE_COLUMNS = ("keyspace", "replication", "tables", "views", "types", "functions")

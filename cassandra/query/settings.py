@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import STATEMENT_SETTINGS, add_habits
+from cassandra.sentinels import FETCH_SIZE_UNSET, NOT_SET
 
 if TYPE_CHECKING:
     from cassandra import bases
@@ -21,29 +22,6 @@ else:
 __all__ = ["DEFAULT_FETCH_SIZE", "FETCH_SIZE_UNSET", "NOT_SET", "SETTINGS", "StatementSettings"]
 
 DEFAULT_FETCH_SIZE = 5000  # rows per page, unless a session or a statement sets another number
-
-
-class _Sentinel:
-    """A value for "not given", where None has a meaning of its own."""
-
-    __slots__ = ("_name",)
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __repr__(self) -> str:
-        return self._name
-
-    # Pickled by name: `is` must still find the same object in the unpickled statement.
-    def __reduce__(self) -> str:
-        return self._name
-
-
-FETCH_SIZE_UNSET: Any = _Sentinel("FETCH_SIZE_UNSET")
-"""The session's `default_fetch_size` decides."""
-
-NOT_SET: Any = _Sentinel("NOT_SET")
-"""The default of parameters for which None means "none"."""
 
 
 class StatementSettings(bases.SettingsBase):
