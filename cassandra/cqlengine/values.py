@@ -6,18 +6,52 @@ application sets a value, or when it reads a collection, which it may then chang
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.cqlengine.copies import IMMUTABLE_CLASSES, are_different
 from cassandra.cqlengine.options import DEFAULTS, Options
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column
-    from cassandra.cqlengine.mapping import Mapping
-    from cassandra.cqlengine.models import BaseModel
 
-__all__ = ["SavedState", "Values", "changed_positions", "commit", "values_of", "values_read"]
+__all__ = [
+    "ColumnsOfModel",
+    "Instance",
+    "SavedState",
+    "Values",
+    "changed_positions",
+    "commit",
+    "values_of",
+    "values_read",
+]
+
+
+class Instance(Protocol):
+    """An instance of a model: `cassandra.cqlengine.models.BaseModel`."""
+
+    # The tuple of its row, or the `Values` that have replaced it.
+    _row: Any
+
+
+class ColumnsOfModel(Protocol):
+    """The columns of a model, by position: `cassandra.cqlengine.mapping.Mapping`."""
+
+    @property
+    def order(self) -> Sequence[Column[Any]]:
+        """The columns in the order of their positions."""
+
+    @property
+    def mutable(self) -> Sequence[int]:
+        """The positions of the columns whose values may change in place."""
+
+    @property
+    def isolators(self) -> Mapping[int, Callable[[Any], Any]]:
+        """For each position in `mutable`, a function that copies a value for the application."""
+
+    @property
+    def copiers(self) -> Iterable[tuple[int, Callable[[Any], Any]]]:
+        """(position, function that copies) of other columns with values that may change."""
 
 
 class Values(list[Any]):
@@ -60,7 +94,7 @@ class SavedState:
         values.stored, values.explicit, values.unknown = other
 
 
-def values_of(instance: BaseModel) -> Values:
+def values_of(instance: Instance) -> Values:
     """Return the `Values` of an instance, which replace the tuple of its row if necessary."""
     row = instance._row
     if type(row) is Values:
@@ -85,7 +119,7 @@ def values_read(values: Values, position: int, isolated: Callable[[Any], Any]) -
     return values[position]
 
 
-def changed_positions(values: Values, mapping: Mapping) -> list[int]:
+def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
     """Return the positions of the values that differ from the database's."""
     # The sets of positions are bits: position 0 is the lowest bit.
     stored = values.stored
@@ -133,7 +167,7 @@ def _differs(column: Column[Any], value: object, old_value: object) -> bool:
     return are_different(column.to_python(value), column.to_python(old_value))
 
 
-def commit(values: Values, mapping: Mapping, *, is_insert: bool) -> None:
+def commit(values: Values, mapping: ColumnsOfModel, *, is_insert: bool) -> None:
     """Make the current values the stored values, after a write.
 
     :param values: the values of an instance.
