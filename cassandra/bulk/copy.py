@@ -25,7 +25,7 @@ from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session as AsyncSession
-    from cassandra.bulk.scan import Page
+    from cassandra.bulk.sessions import Page
     from cassandra.cluster.session import Session
     from cassandra.metadata import Metadata
     from cassandra.metadata.schema.elements import UserType

@@ -114,9 +114,8 @@ from cassandra.query.conditional import is_conditional
 from cassandra.query.prepared import PreparedStatement
 
 if TYPE_CHECKING:
-    from cassandra.aio.session import Session as AsyncSession
     from cassandra.bulk.grouping import Group
-    from cassandra.cluster.session import Session
+    from cassandra.bulk.sessions import AsyncSession, BulkSession, Session
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.schema.tables import TableMetadata
     from cassandra.protocol.bind import BindPlan
@@ -189,7 +188,7 @@ class Load:
 
     def __init__(
         self,
-        session: Session | AsyncSession,
+        session: BulkSession,
         target: str | PreparedStatement,
         source: object,
         options: LoadOptions,
@@ -884,7 +883,7 @@ def _mapping_of(
 # -- the blocking and the asyncio API --------------------------------------------------------------
 
 
-def _profile_of(session: Session | AsyncSession, options: LoadOptions) -> Any:
+def _profile_of(session: BulkSession, options: LoadOptions) -> Any:
     """Return the execution profile of the requests, with the option `timeout`.
 
     None stands for the session's default profile.

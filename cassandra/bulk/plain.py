@@ -24,7 +24,7 @@ from cassandra.protocol.encrypted import is_encrypted
 from cassandra.protocol.handler import ProtocolHandler, encrypting_handler
 
 if TYPE_CHECKING:
-    from cassandra.bulk.scan import Page
+    from cassandra.bulk.sessions import Page
     from cassandra.protocol import rows
     from cassandra.protocol.column_specs import ResultMetadata
 else:

@@ -20,7 +20,7 @@ from collections.abc import (
 )
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
 from cassandra import _threads
 from cassandra._habits import SCAN, add_habits
@@ -45,14 +45,8 @@ from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
-    from cassandra.aio.result import ResultSet as AsyncResultSet
-    from cassandra.aio.session import Session as AsyncSession
-    from cassandra.cluster.result_set import ResultSet
-    from cassandra.cluster.session import Session
+    from cassandra.bulk.sessions import AsyncSession, Page, Session
     from cassandra.engine.profile import ExecutionProfile
-
-# A result of either API. The functions below use its current page and fetch no other.
-Page: TypeAlias = "ResultSet[Any] | AsyncResultSet[Any]"
 
 __all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
 

@@ -28,10 +28,8 @@ from cassandra.client.columnar import columnar_module, rows_message
 from cassandra.errors import DecodeError
 
 if TYPE_CHECKING:
-    from cassandra.aio.session import Session as AsyncSession
     from cassandra.bulk import csv_texts
-    from cassandra.bulk.scan import Page
-    from cassandra.cluster.session import Session
+    from cassandra.bulk.sessions import AsyncSession, Page, Session
 else:
     from cassandra._impl import csv_texts
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.cqltypes.parse import lookup_cqltype
 from cassandra.protocol.bind import composite_key
 
 if TYPE_CHECKING:
-    from cassandra.cluster.session import Session
+    from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.metadata.host import Host
 
 __all__ = ["NO_VALID_REPLICA", "group_keys_by_replica"]
 
@@ -17,8 +18,39 @@ NO_VALID_REPLICA = object()
 """The group of keys for which no replica is up and at a local distance."""
 
 
+class Profiles(Protocol):
+    """The execution profiles of a cluster: `cassandra.engine.profile.ProfileManager`."""
+
+    def distance(self, host: Host) -> int:
+        """Return the distance of `host`, a value of `HostDistance`."""
+
+
+class KeyCluster(Protocol):
+    """The part of a cluster that `group_keys_by_replica` uses."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """The hosts, the token ring and the schema."""
+
+    @property
+    def protocol_version(self) -> int | None:
+        """The protocol version; None before it is known."""
+
+    @property
+    def profile_manager(self) -> Profiles:
+        """The execution profiles, whose policies know the distance of each host."""
+
+
+class KeySession(Protocol):
+    """The part of a session that `group_keys_by_replica` uses."""
+
+    @property
+    def cluster(self) -> KeyCluster:
+        """The cluster of the session."""
+
+
 def group_keys_by_replica(
-    session: Session, keyspace: str, table: str, keys: Iterable[Sequence[Any]]
+    session: KeySession, keyspace: str, table: str, keys: Iterable[Sequence[Any]]
 ) -> dict[Any, list[Sequence[Any]]]:
     """Group `keys` by a host that holds them.
 

@@ -1,0 +1,88 @@
+"""What scans, loads and unloads use of sessions and results.
+
+The sessions of both APIs have methods that this package carries out, so it names protocols instead
+of their classes. Only type checkers import this module.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterable
+
+    from cassandra.client.columnar import Form
+    from cassandra.client.configuration import ClusterBase
+    from cassandra.engine.profile import ExecutionProfile
+    from cassandra.protocol.messages.results import ResultMessage
+    from cassandra.query.prepared import PreparedStatement
+
+__all__ = ["AsyncSession", "BulkSession", "Page", "Session"]
+
+
+class Page(Protocol):
+    """A result of either API. Only its current page is used, and no other is fetched."""
+
+    @property
+    def _message(self) -> ResultMessage | None:
+        """The message with the current page; None for an answer without rows."""
+
+    @property
+    def current_rows(self) -> Any:
+        """The rows of the current page, as the row factory makes them."""
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """The names of the columns; None for an answer without rows."""
+
+    def _numpy_form(self) -> Form:
+        """Return how to make NumPy arrays of pages."""
+
+
+class BulkSession(Protocol):
+    """A session of either API."""
+
+    @property
+    def cluster(self) -> ClusterBase:
+        """The cluster of the session."""
+
+    @property
+    def keyspace(self) -> str | None:
+        """The keyspace of the session; None before it has one."""
+
+    @property
+    def _default_profile(self) -> ExecutionProfile:
+        """The profile of executions that name none."""
+
+    def execution_profile_clone_update(
+        self, ep: ExecutionProfile | str, **kwargs: Any
+    ) -> ExecutionProfile:
+        """Return a copy of a profile with changes."""
+
+
+class Session(BulkSession, Protocol):
+    """A blocking session: `cassandra.cluster.Session`."""
+
+    @property
+    def execute_async(self) -> Callable[..., Any]:
+        """Starts an execution, and returns its future."""
+
+    def prepare(self, query: str) -> PreparedStatement:
+        """Prepare `query` on the servers."""
+
+
+class AsyncSession(BulkSession, Protocol):
+    """A session of the asyncio API: `cassandra.aio.Session`."""
+
+    def execute_concurrent(
+        self,
+        statements_and_parameters: Iterable[tuple[Any, Any]],
+        concurrency: int,
+        raise_on_first_error: bool,
+        *,
+        execution_profile: ExecutionProfile | str | None,
+    ) -> AsyncGenerator[tuple[bool, Any], None]:
+        """Execute many statements, and yield their outcomes in order."""
+
+    async def prepare(self, query: str) -> PreparedStatement:
+        """Prepare `query` on the servers."""
