@@ -6,7 +6,7 @@ Each rule is one test, which reports every violation.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 import cassandra
@@ -145,6 +145,13 @@ LATE = {
 }  # fmt: skip
 
 
+# Those of them with which a package re-exports names that applications look up.
+RE_EXPORTING = {"LazyAttribute", "lazy_base", "lazy_names"}
+
+# The maximum number of modules that may depend on each other, type annotations included.
+MOST_IN_CIRCLE = 10
+
+
 def modules() -> Iterator[tuple[str, Path]]:
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT.parent).with_suffix("").parts
@@ -223,8 +230,8 @@ def wrong_imports(is_wrong: Callable[[str, str, bool], bool]) -> list[str]:
     ]
 
 
-def late_imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield (module, line) of each module in the arguments of a function in LATE.
+def late_imports(tree: ast.Module, functions: Collection[str] = LATE) -> Iterator[tuple[str, int]]:
+    """Yield (module, line) of each module in the arguments of a function in `functions`.
 
     Such modules are imported when they are first used, or with the first cluster.
     """
@@ -236,7 +243,7 @@ def late_imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
         if isinstance(target, ast.Name)
     }
     for node in ast.walk(tree):
-        if not (isinstance(node, ast.Call) and called(node) in LATE):
+        if not (isinstance(node, ast.Call) and called(node) in functions):
             continue
         for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
             # The argument may be a variable: look at the value that was assigned to it.
@@ -250,6 +257,40 @@ def late_imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
 def called(node: ast.Call) -> str:
     """Return the name of the called function, without its module."""
     return getattr(node.func, "attr", "") or getattr(node.func, "id", "")
+
+
+def dependencies(tree: ast.Module) -> set[str]:
+    """Return the modules of the driver that a module depends on, including imports for type
+    checkers and late imports.
+
+    Names that a package only looks up for applications do not count (`RE_EXPORTING`).
+    """
+    early = {name for node in ast.walk(tree) for name in imported(node)}
+    late = {name for name, _ in late_imports(tree, LATE - RE_EXPORTING)}
+    return (early | late) & KNOWN - {"cassandra"}
+
+
+def circles(graph: Mapping[str, Collection[str]]) -> list[list[str]]:
+    """Return the groups of modules that depend on each other, the largest group first.
+
+    :param graph: for each module, the modules that it depends on.
+    """
+
+    def reachable(module: str) -> set[str]:
+        targets: set[str] = set()
+        pending = [module]
+        while pending:
+            further = set(graph.get(pending.pop(), ())) - targets
+            targets |= further
+            pending += further
+        return targets
+
+    reached = {module: reachable(module) for module in graph}
+    groups = {
+        frozenset(target for target in targets if module in reached.get(target, ()))
+        for module, targets in reached.items()
+    }
+    return sorted((sorted(group) for group in groups if len(group) > 1), key=len, reverse=True)
 
 
 def without_package(module: str) -> str:
@@ -293,6 +334,21 @@ logger = getLogger("cassandra.cluster")
         ("cassandra.engine.request", 5),
         ("cassandra.limits", 6),
     ]
+
+
+def test_no_circle_of_modules_is_large() -> None:
+    graph = {module: dependencies(tree) for module, tree in TREES.items()}
+    too_large = [
+        f"{len(circle)} modules depend on each other: {', '.join(map(without_package, circle))}"
+        for circle in circles(graph)
+        if len(circle) > MOST_IN_CIRCLE
+    ]
+    assert too_large == []
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c", "e"}, "c": {"a"}, "d": {"a"}, "e": {"f"}, "f": {"e"}}
+    assert circles(graph) == [["a", "b", "c"], ["e", "f"]]
 
 
 def test_modules_import_names_from_the_module_that_defines_them() -> None:
