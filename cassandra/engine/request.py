@@ -56,6 +56,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.failures import as_exception, fault_among
+from cassandra.engine.faulty_vectors import faulty_vectors
 from cassandra.engine.null_positions import null_positions
 from cassandra.engine.overrides import refuse_overrides
 from cassandra.engine.prepare.reprepare import Reprepare
@@ -442,9 +443,10 @@ class Request(RequestBase):
         advice = _advice_for(error, self.request_body)
         if advice is not None:
             _add_note(error, f"({advice})")
-        nulls = null_positions(error, self.request_body)
-        if nulls is not None:
-            _add_note(error, nulls)
+        for find_fault in (null_positions, faulty_vectors):
+            note = find_fault(error, self.request_body)
+            if note is not None:
+                _add_note(error, note)
         attempt.error = error
         core = self.session.core
         observe = core.on_latency if isinstance(message, _ERRORS_AFTER_WORK) else core.on_refusal

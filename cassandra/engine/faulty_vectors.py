@@ -1,0 +1,59 @@
+"""Finds vectors in a failed request that no index of the server can hold: with NaN or infinities.
+
+Cassandra 5.0 answers such a write with a WriteFailure, and such a search with a ReadFailure, whose
+reason is only UNKNOWN. After such an error we look at the vectors that were sent, and add a note to
+the error. Requests that succeed are not searched.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import TYPE_CHECKING
+
+from cassandra.cqltypes.containers import VectorType
+from cassandra.cqltypes.scalars import FloatType
+from cassandra.errors import ReadFailure, WriteFailure
+
+if TYPE_CHECKING:
+    from cassandra.engine.request_bodies import AnyBody
+
+__all__ = ["faulty_vectors"]
+
+_FLOAT_SIZE = 4  # bytes
+_MAX_VECTORS = 1000  # a batch may have many; more are not searched
+
+
+def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
+    """Return a note with the first vector of the request that contains NaN or an infinity.
+
+    :param error: the server's error, as the caller of the request gets it.
+    :param request_body: the request that was sent.
+    :returns: None if there is no such vector, or if `error` is neither a failed write nor a failed
+        read.
+    """
+    if not isinstance(error, (WriteFailure, ReadFailure)):
+        return None
+    searched = 0
+    try:
+        for prefix, prepared, values in request_body.bound_rows():
+            for column, data in zip(prepared.column_metadata, values, strict=False):
+                if not isinstance(data, bytes) or not _is_of_floats(column.type):
+                    continue
+                searched += 1
+                if searched > _MAX_VECTORS:
+                    return None
+                numbers = struct.unpack(f">{len(data) // _FLOAT_SIZE}f", data)
+                for index, number in enumerate(numbers):
+                    if not math.isfinite(number):
+                        return (
+                            f'({prefix}column "{column.name}": the vector has {number} at index '
+                            f"{index}, which no index can hold)"
+                        )
+    except Exception:  # a user's protocol handler may have bound objects of its own
+        return None
+    return None
+
+
+def _is_of_floats(cqltype: type) -> bool:
+    return issubclass(cqltype, VectorType) and issubclass(cqltype.subtype, FloatType)

@@ -1,0 +1,78 @@
+"""Notes about vectors with NaN or infinities, which no index of the server can hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from cassandra import DriverException, ReadFailure, WriteFailure, WriteTimeout
+from cassandra.cluster import Cluster, Session
+from cassandra.query import BatchStatement
+from cassandra.testing.fake import Answer, ErrorCode, FakeNode, Opcode, error
+from tests.unit.engine.faults import node as node
+
+INSERT = "INSERT INTO films (id, embedding) VALUES (?, ?)"
+SEARCH = "SELECT id FROM films ORDER BY embedding ANN OF ? LIMIT 3"
+COLUMNS = [("id", "int"), ("embedding", "vector<float, 3>")]
+
+
+def failure_of(node: FakeNode, refusal: Answer, execute: Any) -> Any:
+    """Return the error of `execute(session)` if the node answers with `refusal`."""
+    node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
+    node.prime_prepare(SEARCH, COLUMNS[1:])
+    node.prime(Opcode.EXECUTE, refusal)
+    node.prime(Opcode.BATCH, refusal)
+    with (
+        Cluster([node.address], port=node.port) as cluster,
+        pytest.raises(DriverException) as caught,
+    ):
+        execute(cluster.connect())
+    return caught.value
+
+
+def insert(vector: list[float]) -> Any:
+    """Return a function that inserts a row with `vector`."""
+
+    def execute(session: Session) -> None:
+        session.execute(session.prepare(INSERT), (1, vector))
+
+    return execute
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_a_failed_write_names_the_number_and_its_position(node: FakeNode, number: float) -> None:
+    failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insert([1.0, number, 2.0]))
+    assert isinstance(failure, WriteFailure)
+    assert failure.__notes__[-1] == (
+        f'(column "embedding": the vector has {number} at index 1, which no index can hold)'
+    )
+
+
+def test_a_failed_search_names_it_too(node: FakeNode) -> None:
+    def search(session: Session) -> None:
+        session.execute(session.prepare(SEARCH), ([math.nan, 1.0, 2.0],))
+
+    failure = failure_of(node, error(ErrorCode.READ_FAILURE), search)
+    assert isinstance(failure, ReadFailure)
+    assert 'column "embedding": the vector has nan at index 0' in failure.__notes__[-1]
+
+
+def test_a_failed_batch_names_the_statement(node: FakeNode) -> None:
+    def execute(session: Session) -> None:
+        batch, prepared = BatchStatement(), session.prepare(INSERT)
+        batch.add(prepared, (1, [1.0, 2.0, 3.0]))
+        batch.add(prepared, (2, [1.0, 2.0, math.inf]))
+        session.execute(batch)
+
+    failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), execute)
+    assert 'column "embedding": the vector has inf at index 2' in failure.__notes__[-1]
+
+
+def test_other_vectors_and_other_errors_get_no_note(node: FakeNode) -> None:
+    failed = failure_of(node, error(ErrorCode.WRITE_FAILURE), insert([0.0, 1.0, 2.0]))
+    late = failure_of(node, error(ErrorCode.WRITE_TIMEOUT), insert([math.nan, 1.0, 2.0]))
+    assert isinstance(late, WriteTimeout)
+    for failure in (failed, late):
+        assert not any("vector" in note for note in failure.__notes__)
