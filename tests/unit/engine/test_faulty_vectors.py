@@ -24,12 +24,16 @@ def failure_of(node: FakeNode, refusal: Answer, execute: Any) -> Any:
     node.prime_prepare(SEARCH, COLUMNS[1:])
     node.prime(Opcode.EXECUTE, refusal)
     node.prime(Opcode.BATCH, refusal)
-    with (
-        Cluster([node.address], port=node.port) as cluster,
-        pytest.raises(DriverException) as caught,
-    ):
-        execute(cluster.connect())
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        with pytest.raises(DriverException) as caught:
+            execute(session)
     return caught.value
+
+
+def notes_of(failure: Any) -> list[str]:
+    notes: list[str] = failure.__notes__
+    return notes
 
 
 def insert(vector: list[float]) -> Any:
@@ -45,7 +49,7 @@ def insert(vector: list[float]) -> Any:
 def test_a_failed_write_names_the_number_and_its_position(node: FakeNode, number: float) -> None:
     failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insert([1.0, number, 2.0]))
     assert isinstance(failure, WriteFailure)
-    assert failure.__notes__[-1] == (
+    assert notes_of(failure)[-1] == (
         f'(column "embedding": the vector has {number} at index 1, which no index can hold)'
     )
 
@@ -56,7 +60,7 @@ def test_a_failed_search_names_it_too(node: FakeNode) -> None:
 
     failure = failure_of(node, error(ErrorCode.READ_FAILURE), search)
     assert isinstance(failure, ReadFailure)
-    assert 'column "embedding": the vector has nan at index 0' in failure.__notes__[-1]
+    assert 'column "embedding": the vector has nan at index 0' in notes_of(failure)[-1]
 
 
 def test_a_failed_batch_names_the_statement(node: FakeNode) -> None:
@@ -67,7 +71,7 @@ def test_a_failed_batch_names_the_statement(node: FakeNode) -> None:
         session.execute(batch)
 
     failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), execute)
-    assert 'column "embedding": the vector has inf at index 2' in failure.__notes__[-1]
+    assert 'column "embedding": the vector has inf at index 2' in notes_of(failure)[-1]
 
 
 def test_other_vectors_and_other_errors_get_no_note(node: FakeNode) -> None:
@@ -75,4 +79,4 @@ def test_other_vectors_and_other_errors_get_no_note(node: FakeNode) -> None:
     late = failure_of(node, error(ErrorCode.WRITE_TIMEOUT), insert([math.nan, 1.0, 2.0]))
     assert isinstance(late, WriteTimeout)
     for failure in (failed, late):
-        assert not any("vector" in note for note in failure.__notes__)
+        assert not any("vector" in note for note in notes_of(failure))
