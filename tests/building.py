@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["HOME", "copied", "translated"]
+__all__ = ["HOME", "copy_checkout", "translate_sources"]
 
 HOME = Path(__file__).resolve().parent.parent
 # The files and folders that a build of the driver and its tests need.
@@ -18,26 +18,26 @@ PARTS = (
 )  # fmt: skip
 
 
-def copied(folder: Path) -> None:
+def copy_checkout(folder: Path) -> None:
     """Copy PARTS from the checkout into `folder`, without build products."""
     for part in PARTS:
         source = HOME / part
         if source.is_dir():
-            unwanted = shutil.ignore_patterns(
+            build_products = shutil.ignore_patterns(
                 "*.so", "*.pyd", "*.c", "built-from.txt", "__pycache__", "*.pyc"
             )
-            shutil.copytree(source, folder / part, ignore=unwanted, dirs_exist_ok=True)
+            shutil.copytree(source, folder / part, ignore=build_products, dirs_exist_ok=True)
         elif source.exists():
             shutil.copy2(source, folder / part)
 
 
-def translated(folder: Path) -> list[Path]:
+def translate_sources(folder: Path) -> list[Path]:
     """Copy the checkout into `folder`, and translate its Cython sources there.
 
     :returns: the C files of all extensions, the largest first. They are the same for all
         interpreters and compilers.
     """
-    copied(folder)
+    copy_checkout(folder)
     # `setup.extensions` calls Cython, which writes the C files; it compiles nothing.
     subprocess.run(
         [sys.executable, "-c", "import setup; setup.extensions()"],
@@ -46,5 +46,5 @@ def translated(folder: Path) -> list[Path]:
         stdout=subprocess.DEVNULL,
         check=True,
     )
-    sources = (folder / "cassandra" / "_accel").glob("*.c")
-    return sorted(sources, key=lambda source: -source.stat().st_size)
+    c_files = (folder / "cassandra" / "_accel").glob("*.c")
+    return sorted(c_files, key=lambda c_file: -c_file.stat().st_size)

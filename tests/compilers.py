@@ -24,14 +24,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.building import copied, translated
+from tests.building import copy_checkout, translate_sources
 
 WARNINGS = (
     "-Wall -Werror -Werror=incompatible-pointer-types -Werror=int-conversion -Wno-unreachable-code"
 )
 
 # Import every compiled module, and bind and read one row with them.
-SMOKE = """
+SMOKE_TEST = """
 import sys
 from cassandra import _impl, implementation
 assert implementation == "c", implementation
@@ -47,7 +47,7 @@ print("compiled, and in use:", cassandra.__path__[0])
 """
 
 
-def gcc_of(version: str) -> int | None:
+def gcc_major_version(version: str) -> int | None:
     """Return GCC's major version from the first line of ``--version``; None for other compilers."""
     match = re.search(r"(?:gcc|cc)\b.* (\d+)\.\d+\.\d+$", version)
     return int(match[1]) if match is not None and "clang" not in version else None
@@ -55,9 +55,9 @@ def gcc_of(version: str) -> int | None:
 
 # For each kind of compiler: does the first line of ``--version`` belong to it?
 KINDS: dict[str, Callable[[str], bool]] = {
-    "GCC before 14": lambda version: (gcc_of(version) or 14) < 14,
+    "GCC before 14": lambda version: (gcc_major_version(version) or 14) < 14,
     # From version 14 on, GCC rejects incompatible pointer types.
-    "GCC 14 or newer": lambda version: (gcc_of(version) or 0) >= 14,
+    "GCC 14 or newer": lambda version: (gcc_major_version(version) or 0) >= 14,
     "Clang": lambda version: "clang" in version,
 }
 
@@ -71,14 +71,14 @@ def compilers() -> dict[str, str]:
     return commands
 
 
-def build(command: str, folder: Path) -> Path:
+def build_driver(command: str, folder: Path) -> Path:
     """Build the driver with one compiler in a copy of the checkout.
 
     :param command: the command of the compiler.
     :param folder: an empty folder for the copy.
     :returns: the folder to put on the path in order to import the built driver.
     """
-    copied(folder)
+    copy_checkout(folder)
     subprocess.run(
         [sys.executable, "setup.py", "-q", "build", "--build-lib", "built"],
         cwd=folder,
@@ -108,13 +108,21 @@ def compiles_without_warnings(name: str, command: str, sources: list[Path]) -> b
     # Compile to object files (-c) instead of using -fsyntax-only, because zig ignores the latter.
     flags = [*WARNINGS.split(), "-O0", "-c", "-DNDEBUG", f"-I{include}"]
 
-    def passes(source: Path) -> bool:
+    def compiles(source: Path) -> bool:
         output = str(source.with_suffix(".o"))
-        call = [*command.split(), *flags, f"-I{source.parent}", str(source), "-o", output]
-        return subprocess.run(call, check=False).returncode == 0
+        compile_command = [
+            *command.split(),
+            *flags,
+            f"-I{source.parent}",
+            str(source),
+            "-o",
+            output,
+        ]
+        return subprocess.run(compile_command, check=False).returncode == 0
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return all(list(pool.map(passes, sources)))
+        # Compile all files, so that every warning is shown: `all` alone would stop at the first.
+        return all(list(pool.map(compiles, sources)))
 
 
 def compile_without_building(chosen: dict[str, str]) -> list[bool]:
@@ -124,13 +132,13 @@ def compile_without_building(chosen: dict[str, str]) -> list[bool]:
     :returns: for each compiler, True if it reported no error or warning.
     """
     with tempfile.TemporaryDirectory() as folder:
-        sources = translated(Path(folder))
+        sources = translate_sources(Path(folder))
         return [
             compiles_without_warnings(name, command, sources) for name, command in chosen.items()
         ]
 
 
-def check(name: str, command: str) -> bool:
+def builds_and_works(name: str, command: str) -> bool:
     """Build the driver with one compiler, and use its modules in a new process.
 
     :returns: True if both succeeded, False if one failed.
@@ -138,10 +146,10 @@ def check(name: str, command: str) -> bool:
     print(f"{name}: {version_of(command)}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            built = build(command, Path(folder))
+            built = build_driver(command, Path(folder))
             environment = {**os.environ, "PYTHONPATH": str(built), "CASS_DRIVER_IMPL": "c"}
             subprocess.run(
-                [sys.executable, "-W", "error", "-c", SMOKE],
+                [sys.executable, "-W", "error", "-c", SMOKE_TEST],
                 cwd=built,
                 env=environment,
                 check=True,
@@ -159,11 +167,11 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="fail if a kind is not here")
     parser.add_argument("--short", action="store_true", help="have the C files read, build nothing")
     options = parser.parse_args()
-    names = options.names
+    requested_names = options.names
     commands = compilers()
-    for name in set(names) - set(commands):
+    for name in set(requested_names) - set(commands):
         sys.exit(f"{name} is not here; found: {', '.join(commands) or 'none'}")
-    chosen = {name: commands[name] for name in names or commands}
+    chosen = {name: commands[name] for name in requested_names or commands}
     if not chosen:
         sys.exit("no C compiler is here (Debian: apt install build-essential python3-dev)")
     versions = [version_of(command) for command in commands.values()]
@@ -175,7 +183,7 @@ def main() -> None:
     if options.short:
         outcomes = compile_without_building(chosen)
     else:
-        outcomes = [check(name, command) for name, command in chosen.items()]
+        outcomes = [builds_and_works(name, command) for name, command in chosen.items()]
     print(f"{sum(outcomes)} passed, {len(outcomes) - sum(outcomes)} failed")
     sys.exit(not all(outcomes))
 

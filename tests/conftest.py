@@ -35,9 +35,10 @@ if importlib.util.find_spec("hypothesis") is not None:  # `tox -e shims` does no
 
 def pytest_report_header() -> list[str]:
     lines = [f"turbocql: implementation={_impl.implementation}, lane={LANE}"]
-    changed = _build_stamp.changed_files(thorough=True) if LANE == "c" else None
-    if changed:
-        lines.append(f"turbocql: {_impl.other_sources(changed)}")
+    # Say if the compiled modules are older than their sources.
+    changed_files = _build_stamp.changed_files(thorough=True) if LANE == "c" else None
+    if changed_files:
+        lines.append(f"turbocql: {_impl.other_sources(changed_files)}")
     return lines
 
 

@@ -56,19 +56,20 @@ def read(folder: Path) -> dict[Path, Page]:
 
 def fault_of(link: str, path: Path, pages: dict[Path, Page]) -> str | None:
     """Return what is wrong with a link in the page at `path`; None if nothing is."""
-    parts = urlsplit(link)
-    if parts.scheme in ("http", "https"):
-        if parts.scheme == "http":
+    url = urlsplit(link)
+    if url.scheme in ("http", "https"):
+        if url.scheme == "http":
             return "http"
-        return None if parts.hostname in ELSEWHERE else "a site that is not in ELSEWHERE"
-    if parts.scheme:
-        return None if parts.scheme in ("mailto", "data") else f"scheme {parts.scheme}"
-    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+        return None if url.hostname in ELSEWHERE else "a site that is not in ELSEWHERE"
+    if url.scheme:
+        return None if url.scheme in ("mailto", "data") else f"scheme {url.scheme}"
+    # What remains is a link within the documentation: to a page, or to an anchor of this page.
+    target = (path.parent / unquote(url.path)).resolve() if url.path else path
     if target.is_dir():
         target = target / "index.html"
     if not target.exists():
         return "no such file"
-    if parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
+    if url.fragment and target in pages and unquote(url.fragment) not in pages[target].anchors:
         return "no such place in the page"
     return None
 

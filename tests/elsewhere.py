@@ -50,4 +50,4 @@ REASONS = {
 def reason_of(node_id: str) -> str | None:
     """Return why interpreters other than CPython skip a test; None if they run it."""
     name = node_id.partition("tests/unit/")[2]
-    return next((why for test, why in REASONS.items() if name.startswith(test)), None)
+    return next((reason for prefix, reason in REASONS.items() if name.startswith(prefix)), None)

@@ -36,7 +36,7 @@ _processes_started = 0
 _reported: set[str] = set()  # ids of child processes that failed an earlier test already
 
 
-def _origin() -> str:
+def _creation_site() -> str:
     """Return up to four frames of this project that lead to the caller's caller, as `file:line`.
 
     The innermost frame comes first.
@@ -46,6 +46,7 @@ def _origin() -> str:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and len(locations) < 4:
         name = frame.f_code.co_filename
+        # Leave out the frames of installed packages and of the standard library.
         if name.startswith(HOME) and "site-packages" not in name:
             locations.append(f"{name[len(HOME) + 1 :]}:{frame.f_lineno}")
         frame = frame.f_back
@@ -59,11 +60,11 @@ def _audit_hook(event: str, args: tuple[Any, ...]) -> None:
         # Instances of the base class `_socket.socket` are not recorded: they have no weak
         # references.
         if isinstance(args[0], socket.socket):
-            _origins[args[0]] = _origin()
+            _origins[args[0]] = _creation_site()
     elif event in ("_thread.start_new_thread", "_thread.start_joinable_thread"):
         thread = getattr(args[0], "__self__", None)
         if isinstance(thread, threading.Thread):
-            _origins[thread] = _origin()
+            _origins[thread] = _creation_site()
     elif event in ("subprocess.Popen", "os.fork", "os.posix_spawn"):
         _processes_started += 1
 
@@ -80,7 +81,7 @@ def watch() -> None:
     if not _is_watching:
         _is_watching = True
         _open_permanent_resources()
-        _reported.update(_children())
+        _reported.update(_child_process_ids())
         sys.addaudithook(_audit_hook)
 
 
@@ -102,13 +103,13 @@ def _open_permanent_resources() -> None:
         loop.close()
 
 
-def _files() -> set[tuple[str, str]]:
+def _open_files() -> set[tuple[str, str]]:
     """Return (descriptor, kind) of each open file and socket.
 
     On Linux, the kind is the path, or a text such as "socket:[...]".
     """
     try:
-        numbers = os.listdir(OPEN_FILES)
+        descriptors = os.listdir(OPEN_FILES)
     except OSError:  # not on Linux: only the sockets that Python code created are known
         sockets = [resource for resource in list(_origins) if isinstance(resource, socket.socket)]
         return {
@@ -117,21 +118,21 @@ def _files() -> set[tuple[str, str]]:
             if open_socket.fileno() >= 0
         }
     files = set()
-    for number in numbers:
+    for descriptor in descriptors:
         # `listdir` had the directory itself open, whose descriptor is closed again now.
         with contextlib.suppress(OSError):
-            files.add((number, os.readlink(f"{OPEN_FILES}/{number}")))
+            files.add((descriptor, os.readlink(f"{OPEN_FILES}/{descriptor}")))
     return files
 
 
-def _threads() -> set[threading.Thread]:
+def _live_threads() -> set[threading.Thread]:
     # Leave out dummy threads, which stand for threads that Python did not start, such as Arrow's.
     return {
         thread for thread in threading.enumerate() if not isinstance(thread, threading._DummyThread)
     }
 
 
-def _children() -> set[str]:
+def _child_process_ids() -> set[str]:
     """Return the process ids of the child processes; nothing if this is not Linux."""
     children: set[str] = set()
     with contextlib.suppress(OSError):  # the system has no such files, or a thread has ended
@@ -140,30 +141,31 @@ def _children() -> set[str]:
     return children
 
 
-def _name(pid: str) -> str:
+def _describe_process(pid: str) -> str:
     """Return the id and the command line of a process."""
     try:
-        line = Path("/proc", pid, "cmdline").read_bytes().replace(b"\0", b" ")
+        command_line = Path("/proc", pid, "cmdline").read_bytes().replace(b"\0", b" ")
     except OSError:
         return pid
-    return f"{pid} ({line.decode(errors='replace').strip() or 'ended, and nobody waited for it'})"
+    text = command_line.decode(errors="replace").strip()
+    return f"{pid} ({text or 'ended, and nobody waited for it'})"
 
 
-class _State:
+class _OpenResources:
     """The open files, sockets and threads at the moment of creation.
 
     `started` is the number of processes started so far.
     """
 
     def __init__(self) -> None:
-        self.files = _files()
-        self.threads = _threads()
+        self.files = _open_files()
+        self.threads = _live_threads()
         self.started = _processes_started
 
-    def added(self, before: _State) -> list[str]:
+    def added(self, before: _OpenResources) -> list[str]:
         """Describe the resources that are open here and were not open before."""
         descriptions = [
-            _described(number, kind) for number, kind in sorted(self.files - before.files)
+            _describe_file(number, kind) for number, kind in sorted(self.files - before.files)
         ]
         for thread in self.threads - before.threads:
             location = _origins.get(thread, "an unknown place")
@@ -171,31 +173,35 @@ class _State:
         return descriptions
 
 
-def _described(number: str, kind: str) -> str:
+def _describe_file(descriptor: str, kind: str) -> str:
     """Describe an open file or socket.
 
-    :param number: its descriptor.
+    :param descriptor: its number.
     :param kind: the kind from `_files`.
     """
     for resource in list(_origins):
-        if isinstance(resource, socket.socket) and resource.fileno() == int(number):
+        if isinstance(resource, socket.socket) and resource.fileno() == int(descriptor):
             return f"{resource!r}, made in {_origins.get(resource)}"
     if kind.startswith("socket"):
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(number))) as copy:
+        with (
+            contextlib.suppress(OSError),
+            socket.socket(fileno=os.dup(int(descriptor))) as duplicate,
+        ):
             # No Python code created this socket, but C code such as uvloop: only its addresses are
             # known.
-            return f"{kind}, {copy.family.name}, {copy.getsockname()!r} to {_peer(copy)}"
-    return f"{kind} (file number {number})"
+            addresses = f"{duplicate.getsockname()!r} to {_peer_address(duplicate)}"
+            return f"{kind}, {duplicate.family.name}, {addresses}"
+    return f"{kind} (file number {descriptor})"
 
 
-def _peer(sock: socket.socket) -> str:
+def _peer_address(sock: socket.socket) -> str:
     try:
         return repr(sock.getpeername())
     except OSError:
         return "nobody"
 
 
-def _left(before: _State) -> list[str]:
+def _wait_for_leftovers(before: _OpenResources) -> list[str]:
     """Describe the resources that are open now and were not open before.
 
     Other threads may still be closing some: wait for that, at most PATIENCE seconds.
@@ -203,10 +209,13 @@ def _left(before: _State) -> list[str]:
     deadline = time.monotonic() + PATIENCE
     pause = 0.001
     while True:
-        now = _State()
+        now = _OpenResources()
         descriptions = now.added(before)
         if now.started != before.started:
-            descriptions += [f"process {_name(pid)}" for pid in sorted(_children() - _reported)]
+            descriptions += [
+                f"process {_describe_process(pid)}"
+                for pid in sorted(_child_process_ids() - _reported)
+            ]
         if not descriptions or time.monotonic() > deadline:
             return descriptions
         time.sleep(pause)
@@ -216,12 +225,12 @@ def _left(before: _State) -> list[str]:
 @pytest.fixture(autouse=True)
 def nothing_is_left_open() -> Iterator[None]:
     """Fail the test if a resource is open after it that was not open before it."""
-    before = _State()
+    before = _OpenResources()
     yield
-    descriptions = _left(before)
+    descriptions = _wait_for_leftovers(before)
     if not descriptions:
         return
-    _reported.update(_children())
+    _reported.update(_child_process_ids())
     # Collect garbage now: it warns of unclosed resources, and the warnings belong to this test.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

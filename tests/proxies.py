@@ -60,6 +60,7 @@ class Relay:
         self.address = path
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # `reset` aborts these writers, and `stop` cancels these tasks.
         self._writers.add(writer)
         task = asyncio.current_task()
         assert task is not None
@@ -75,7 +76,7 @@ class Relay:
         finally:
             writer.transport.abort()
             self._tasks.discard(task)
-            await self._closing(writer)
+            await self._wait_until_closed(writer)
 
     async def _connect(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: Address
@@ -91,21 +92,21 @@ class Relay:
         finally:
             self.now -= 1
             node_writer.transport.abort()
-            await self._closing(node_writer)
+            await self._wait_until_closed(node_writer)
 
     async def _carry(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, lost_in: set[str]
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, losing_faults: set[str]
     ) -> None:
         """Relay the bytes in one direction, until the stream ends.
 
-        :param lost_in: the faults in which the bytes of this direction get lost.
+        :param losing_faults: the faults in which the bytes of this direction get lost.
         """
         is_silent = False
         try:
             while data := await reader.read(CHUNK):
                 # After lost bytes, later ones would make no sense to the receiver. So this
                 # direction stays silent, even if the fault is cleared.
-                is_silent = is_silent or self.fault in lost_in
+                is_silent = is_silent or self.fault in losing_faults
                 if is_silent:
                     continue
                 if self.fault == "slow":
@@ -115,9 +116,10 @@ class Relay:
         except OSError:
             writer.transport.abort()
         else:
+            # The sender has ended its stream; close the other side, too.
             writer.close()
 
-    async def _closing(self, writer: asyncio.StreamWriter) -> None:
+    async def _wait_until_closed(self, writer: asyncio.StreamWriter) -> None:
         """Wait until the transport is closed, which takes some turns of the loop after `close`."""
         with contextlib.suppress(OSError, asyncio.CancelledError):
             await writer.wait_closed()
@@ -140,7 +142,7 @@ class Relay:
         await asyncio.gather(*tasks, return_exceptions=True)
         self.reset()
         while self._writers:
-            await self._closing(next(iter(self._writers)))
+            await self._wait_until_closed(next(iter(self._writers)))
         # A transport calls `connection_lost` some turns before it closes its socket.
         for _ in range(3):
             await asyncio.sleep(0)
@@ -165,8 +167,8 @@ class Proxy(Relay):
         super().__init__((node.address, port or node.port))
         self.node = node
         self._loop = node.loop
-        starting = self.start(address) if path is None else self.start_at_path(path)
-        asyncio.run_coroutine_threadsafe(starting, self._loop).result(10)
+        start_coroutine = self.start(address) if path is None else self.start_at_path(path)
+        asyncio.run_coroutine_threadsafe(start_coroutine, self._loop).result(10)
 
     def close(self) -> None:
         """Close the proxy and its connections, and wait until they are closed.

@@ -21,13 +21,13 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.building import HOME, translated
+from tests.building import HOME, translate_sources
 
 VERSION = "3.14t-tsan"
 FLAGS = ("-fsanitize=thread", "-shared", "-fPIC", "-O1", "-g", "-fno-omit-frame-pointer", "-w")
 
 
-def interpreter() -> str:
+def sanitized_interpreter() -> str:
     """Return the path of the interpreter with ThreadSanitizer; build it if it does not exist."""
     completed = subprocess.run(
         [str(HOME / "tools" / "build_python"), VERSION],
@@ -49,13 +49,13 @@ def without_address_randomization() -> list[str]:
     return [command, "-R"] if command is not None else []
 
 
-def build(python: str, folder: Path) -> None:
+def build_modules(python: str, folder: Path) -> None:
     """Build the compiled modules with ThreadSanitizer.
 
     :param python: the path of the interpreter that they are for.
     :param folder: a folder for the copy of the checkout, which then contains the modules.
     """
-    sources = translated(folder)
+    sources = translate_sources(folder)
     code = (
         "import sysconfig as s; print(s.get_path('include')); print(s.get_config_var('EXT_SUFFIX'))"
     )
@@ -89,11 +89,11 @@ def main() -> int:
     options = parser.parse_args()
     if not sysconfig.get_platform().startswith("linux"):
         sys.exit("ThreadSanitizer is used on Linux alone; nothing was tested")
-    python = interpreter()
+    python = sanitized_interpreter()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        build(python, folder)
+        build_modules(python, folder)
         stress = ["tests.stress.threads", "--threads", str(options.threads)]
         result = subprocess.run(
             [

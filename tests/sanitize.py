@@ -21,7 +21,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.building import copied
+from tests.building import copy_checkout
 
 TESTS = [
     f"tests/unit/{name}"
@@ -86,7 +86,7 @@ WEEKLY = [
 FUZZ_SECONDS = 600
 
 
-def libraries(compiler: str) -> list[str]:
+def sanitizer_libraries(compiler: str) -> list[str]:
     """Return the paths of the compiler's sanitizer libraries.
 
     If one is missing, exit with a message.
@@ -106,7 +106,7 @@ def libraries(compiler: str) -> list[str]:
     return paths
 
 
-def environment(preloaded: list[str]) -> dict[str, str]:
+def sanitizer_environment(preloaded: list[str]) -> dict[str, str]:
     """Return the environment variables for tests with sanitized modules.
 
     :param preloaded: the paths of the sanitizer libraries.
@@ -131,16 +131,16 @@ def main() -> int:
         "--keep", type=Path, default=None, help="where to build, for another look afterwards"
     )
     parser.add_argument("--weekly", action="store_true", help="all rooms, and the fuzzers")
-    options, tests = parser.parse_known_args()
+    options, pytest_arguments = parser.parse_known_args()
     compiler = os.environ.get("CC", "gcc").split()[0]
     if shutil.which(compiler) is None:
         sys.exit(f"no sanitizer here: there is no compiler {compiler!r}; nothing was tested")
-    preloaded = libraries(compiler)
+    preloaded = sanitizer_libraries(compiler)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        copied(folder)
-        switches = {
+        copy_checkout(folder)
+        build_environment = {
             "CASS_DRIVER_SANITIZE": "1",
             "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST": "1",
             "CC": compiler,
@@ -148,10 +148,10 @@ def main() -> int:
         subprocess.run(
             [sys.executable, "setup.py", "-q", "build_ext", "--inplace"],
             cwd=folder,
-            env={**os.environ, **switches},
+            env={**os.environ, **build_environment},
             check=True,
         )
-        command = [
+        pytest_command = [
             sys.executable,
             "-m",
             "pytest",
@@ -159,14 +159,16 @@ def main() -> int:
             "-x",
             "-p",
             "no:cacheprovider",
-            *(tests or (WEEKLY if options.weekly else TESTS)),
+            *(pytest_arguments or (WEEKLY if options.weekly else TESTS)),
         ]
-        commands = [command]
+        commands = [pytest_command]
         if options.weekly:
-            fuzzers = [sys.executable, "-m", "tests.fuzz", "--seconds", str(FUZZ_SECONDS)]
-            commands.append([*fuzzers, "--impl", "c"])
+            fuzz_command = [sys.executable, "-m", "tests.fuzz", "--seconds", str(FUZZ_SECONDS)]
+            commands.append([*fuzz_command, "--impl", "c"])
         for arguments in commands:
-            result = subprocess.run(arguments, cwd=folder, env=environment(preloaded), check=False)
+            result = subprocess.run(
+                arguments, cwd=folder, env=sanitizer_environment(preloaded), check=False
+            )
             if result.returncode:
                 return result.returncode
         return 0

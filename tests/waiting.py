@@ -55,16 +55,17 @@ async def cancelled_after(turns: int, begin: Callable[[], Awaitable[Any]]) -> bo
     :returns: True if the task had ended before it was cancelled.
     """
 
-    async def await_it() -> None:
+    async def await_result() -> None:
         await begin()
 
-    task = asyncio.ensure_future(await_it())
+    task = asyncio.ensure_future(await_result())
     for _ in range(turns):
         await asyncio.sleep(0)
-    was_over = task.done()
+    had_ended = task.done()
     task.cancel()
     done, _ = await asyncio.wait({task}, timeout=WAIT)
     assert done
+    # Raises the error of the task, if it has one.
     if not task.cancelled():
         task.result()
-    return was_over
+    return had_ended

@@ -35,15 +35,19 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulated]:
     runs on this loop, too. ``simulated(False)`` excludes a coroutine, for example if it waits in
     threads.
     """
-    world = Simulated()
+    simulation = Simulated()
+    # Fake nodes would start their own thread with a loop; run them on the simulated loop instead.
     for module in ("node", "cluster"):
-        monkeypatch.setattr(f"cassandra.testing.fake.{module}.NodeThread", lambda _: world.thread)
-    monkeypatch.setattr("tests.unit.simulated.current", world)
-    yield world
-    world.check()
+        monkeypatch.setattr(
+            f"cassandra.testing.fake.{module}.NodeThread", lambda _: simulation.thread
+        )
+    monkeypatch.setattr("tests.unit.simulated.current", simulation)
+    yield simulation
+    simulation.check()
 
 
 def _is_simulated(item: Any) -> bool:
+    """Return True if the test is a coroutine that is marked to run in virtual time."""
     mark = item.get_closest_marker("simulated")
     is_wanted = mark is not None and mark.args != (False,)
     return is_wanted and inspect.iscoroutinefunction(item.function)

@@ -38,7 +38,7 @@ from cassandra.testing.fake import (
     sequence,
     silence,
 )
-from tests.unit.engine.faults import WAIT, InOrder
+from tests.unit.engine.faults import WAIT, AddressOrderPolicy
 
 QUERY = "SELECT k FROM t"
 INSERT = "INSERT INTO t (k) VALUES (?)"
@@ -374,7 +374,9 @@ def test_retries_are_reported_with_error_and_decision(connect: Face, recorder: R
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
-        profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=RetryOnce())
+        profile = ExecutionProfile(
+            load_balancing_policy=AddressOrderPolicy(), retry_policy=RetryOnce()
+        )
         session = connect(nodes, recorder, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
         with pytest.raises(ReadTimeout):
             session.execute(QUERY)
@@ -405,7 +407,7 @@ def test_speculative_executions_are_reported(connect: Face, recorder: Recorder) 
         nodes[0].prime(QUERY, held_answer)
         nodes[1].prime(QUERY, ONE_ROW)
         profile = ExecutionProfile(
-            load_balancing_policy=InOrder(),
+            load_balancing_policy=AddressOrderPolicy(),
             speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.01, 1),
         )
         session = connect(nodes, recorder, execution_profiles={EXEC_PROFILE_DEFAULT: profile})

@@ -17,7 +17,7 @@ from cassandra.errors import InvalidRequest
 from cassandra.query import tuple_factory
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, hold, rows
 from tests.unit.engine.faults import connected
-from tests.unit.engine.partners import turns
+from tests.unit.engine.partners import run_loop_turns
 
 RunConcurrently = Any
 
@@ -402,9 +402,9 @@ async def test_in_order_outcomes_follow_the_statements() -> None:
     session = FakeSession()
     outcomes = outcomes_in_order(session, pairs(0, 1, 2), 3, True, {})
     first = asyncio.ensure_future(anext(outcomes))
-    await turns()
+    await run_loop_turns()
     session.end(2, 1)
-    await turns()
+    await run_loop_turns()
     assert not first.done()
     session.end(0)
     assert (await first).result_or_exc == "result 0"
@@ -415,7 +415,7 @@ async def test_as_completed_returns_the_position_of_the_statement() -> None:
     session = FakeSession()
     outcomes = as_completed(session, pairs(5, 6, 7), 3, True, {})
     first = asyncio.ensure_future(anext(outcomes))
-    await turns()
+    await run_loop_turns()
     session.end(7)
     assert await first == (True, "result 7", 2)
     session.end(5, 6)
@@ -427,7 +427,7 @@ async def test_after_the_first_error_the_rest_is_cancelled(run: RunConcurrently)
     session = FakeSession()
     outcomes = run(session, pairs(0, 1, 2), 2, True, {})
     first = asyncio.ensure_future(anext(outcomes))
-    await turns()
+    await run_loop_turns()
     session.futures[0].set_exception(ValueError("refused"))
     with pytest.raises(ValueError, match="refused"):
         await first
@@ -440,7 +440,7 @@ async def test_errors_of_calls_and_executions_are_outcomes(run: RunConcurrently)
     session = FakeSession()
     outcomes = run(session, pairs(0, -1), 2, False, {})
     following = asyncio.ensure_future(anext(outcomes))
-    await turns()
+    await run_loop_turns()
     session.futures[0].set_exception(ValueError("refused"))
     remaining = [await following] + [outcome async for outcome in outcomes]
     assert {type(outcome.result_or_exc) for outcome in remaining} == {ValueError, TypeError}
@@ -452,7 +452,7 @@ async def test_when_the_reader_stops_the_rest_is_cancelled(run: RunConcurrently)
     session = FakeSession()
     outcomes = run(session, pairs(*range(4)), 3, True, {})
     first = asyncio.ensure_future(anext(outcomes))
-    await turns()
+    await run_loop_turns()
     session.end(0)
     await first
     await outcomes.aclose()

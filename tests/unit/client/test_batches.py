@@ -28,7 +28,7 @@ from cassandra.testing.fake import (
     silence,
     void,
 )
-from tests.unit.engine.faults import connected, fails, thread
+from tests.unit.engine.faults import call_in_thread, connected, exception_of
 
 pytestmark = pytest.mark.simulated
 
@@ -90,7 +90,7 @@ async def test_query_strings_are_prepared_once_and_concurrently(node: FakeNode) 
     node.prime(Opcode.PREPARE, held)
     async with connected(node) as (_, session):
         task = session.execute(text_batch())
-        await thread(held.wait, 3)
+        await call_in_thread(held.wait, 3)
         held.open()
         await task
         assert statements_sent(node) == EXPECTED
@@ -131,7 +131,7 @@ async def test_an_error_of_preparing_fails_the_batch(node: FakeNode) -> None:
 
     node.prime(is_second_prepare, error(ErrorCode.INVALID, "no such table"), times=1)
     async with connected(node) as (_, session):
-        failure = await fails(session.execute(text_batch()))
+        failure = await exception_of(session.execute(text_batch()))
         assert isinstance(failure, InvalidRequest)
         assert "no such table" in str(failure)
         assert node.count(Opcode.BATCH) == 0
@@ -156,7 +156,7 @@ async def test_a_wrong_value_in_a_row_is_named(node: FakeNode) -> None:
 async def test_the_timeout_covers_preparing(node: FakeNode) -> None:
     node.prime(Opcode.PREPARE, silence())
     async with connected(node) as (_, session):
-        failure = await fails(session.execute(text_batch(), timeout=0.05))
+        failure = await exception_of(session.execute(text_batch(), timeout=0.05))
         assert isinstance(failure, OperationTimedOut)
 
 
@@ -194,7 +194,7 @@ async def test_a_second_unprepared_for_a_statement_is_raised(node: FakeNode) -> 
             Opcode.BATCH,
             sequence(unprepared_errors[0], unprepared_errors[2], unprepared_errors[2], void()),
         )
-        failure = await fails(session.execute(batch))
+        failure = await exception_of(session.execute(batch))
         assert isinstance(failure, PreparedQueryNotFound)
         assert "INSERT INTO t2 (k, v) VALUES (?, ?)" in "".join(vars(failure)["__notes__"])
         assert prepares(node) == {TEXTS[0]: 1, TEXTS[2]: 1}
@@ -223,7 +223,7 @@ async def test_an_unprepared_id_that_another_request_has_replaced(node: FakeNode
         node.prime(Opcode.BATCH, held, times=1)
         batch = BatchStatement().add(statements[0], (0, "a")).add(statements[1], (1, "b"))
         task = session.execute(batch)
-        await thread(held.wait, 1)
+        await call_in_thread(held.wait, 1)
         unprepared_errors, statements[1].query_id = statements[1].query_id, b"by another request"
         node.prime_prepare(TEXTS[1], COLUMNS, pk_indexes=[0], query_id=b"another")
         held.release(error(ErrorCode.UNPREPARED, "gone", query_id=unprepared_errors))
@@ -244,7 +244,7 @@ async def test_statements_added_during_a_request_are_not_in_it(node: FakeNode) -
         first = session.execute(batch)
         batch.add(statement, (1, "b"))
         second = session.execute(batch)
-        await thread(held.wait, 2)
+        await call_in_thread(held.wait, 2)
         held.open()
         await asyncio.gather(first, second)
         counts = [

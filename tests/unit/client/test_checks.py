@@ -11,7 +11,7 @@ import pytest
 
 from cassandra.client import checks
 from cassandra.errors import DependencyException
-from tests.unit.engine.partners import host
+from tests.unit.engine.partners import new_host
 
 
 class Point:
@@ -75,7 +75,7 @@ def test_keyspaces_are_strings_and_hosts_are_host_objects() -> None:
         checks.check_keyspace(5)
     with pytest.raises(ValueError, match="must not be empty"):
         checks.check_keyspace("")
-    checks.check_host(host("10.0.0.1"))
+    checks.check_host(new_host("10.0.0.1"))
     with pytest.raises(TypeError, match=r"host must be a Host.*but is '10\.0\.0\.1'"):
         checks.check_host("10.0.0.1")
 

@@ -23,7 +23,7 @@ from cassandra.policies import (
 from cassandra.query import SimpleStatement
 from cassandra.testing import FakeCluster
 from cassandra.testing.fake import paged
-from tests.unit.engine.faults import READ, number
+from tests.unit.engine.faults import READ, int_row
 from tests.waiting import until, until_on_loop
 
 both_apis = pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
@@ -49,7 +49,7 @@ def two_nodes() -> Iterator[FakeCluster]:
     """Yield two nodes, each of which answers `READ` with its index."""
     with FakeCluster(2) as fake:
         for index, node in enumerate(fake.nodes):
-            node.prime(READ, number(index))
+            node.prime(READ, int_row(index))
         yield fake
 
 

@@ -12,7 +12,7 @@ from cassandra.cluster import Cluster
 from cassandra.engine.hosts.topology import LOCAL_QUERY
 from cassandra.errors import NoHostAvailable
 from cassandra.testing.fake import FakeCluster, FakeNode, garbage, rows
-from tests.unit.engine.faults import fails, thread
+from tests.unit.engine.faults import call_in_thread, exception_of
 
 BAD_NAMES = [
     "db..example.com",
@@ -50,11 +50,11 @@ async def test_an_invalid_host_name_is_skipped(name: str, good: FakeNode) -> Non
     async with aio.Cluster([name, good.address], port=good.port, connect_timeout=2) as cluster:
         await cluster.connect()
     async with aio.Cluster([name], port=good.port, connect_timeout=2) as alone:
-        failure = await fails(alone.connect())
+        failure = await exception_of(alone.connect())
         assert isinstance(failure, NoHostAvailable)
         assert list(failure.errors) == [f"{name}:{good.port}"]
     with Cluster([name, good.address], port=good.port, connect_timeout=2) as blocking:
-        await thread(blocking.connect)
+        await call_in_thread(blocking.connect)
 
 
 @pytest.mark.parametrize("kind", BAD_TABLES)
@@ -68,6 +68,6 @@ async def test_a_node_with_a_damaged_system_table_is_skipped(kind: str) -> None:
             await cluster.connect()
             assert cluster.get_control_connection_host().address == good.address
         async with aio.Cluster([bad.address], port=nodes.port, connect_timeout=2) as alone:
-            failure = await fails(alone.connect())
+            failure = await exception_of(alone.connect())
             assert isinstance(failure, NoHostAvailable), failure
             assert list(failure.errors) == [f"{bad.address}:{bad.port}"]

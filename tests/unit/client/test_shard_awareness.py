@@ -10,7 +10,7 @@ import pytest
 from cassandra.client.settings.shard_options import ShardAwareOptions
 from cassandra.client.shard_awareness import ShardAwareness
 from cassandra.engine.pools.shards import ShardPool
-from tests.unit.engine.partners import host
+from tests.unit.engine.partners import new_host
 
 
 def settings(options: ShardAwareOptions) -> tuple[Any, ...]:
@@ -51,7 +51,7 @@ def pool(count: int, connected: int) -> Any:
 def test_the_stats_show_the_session_with_the_fewest_connections() -> None:
     cluster = ShardAwareness()
     assert (cluster.is_shard_aware(), cluster.shard_aware_stats()) == (False, {})
-    first, second = host("10.0.0.1"), host("10.0.0.2")
+    first, second = new_host("10.0.0.1"), new_host("10.0.0.2")
     sessions = [
         SimpleNamespace(pools={first: pool(8, 8), second: object()}),
         SimpleNamespace(pools={first: pool(8, 5)}),

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from cassandra.testing.fake import FakeCluster
-from tests.unit.engine.faults import READ, number, three_nodes
-from tests.unit.security.conftest import authority, use
+from tests.unit.engine.faults import READ, int_row, three_nodes
+from tests.unit.security.conftest import authority, connect_and_read
 
-__all__ = ["authority", "far", "nodes", "use"]
+__all__ = ["authority", "connect_and_read", "nodes", "two_datacenters"]
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 @pytest.fixture
-def far() -> Iterator[FakeCluster]:
+def two_datacenters() -> Iterator[FakeCluster]:
     """Yield one node in the data centre "east", where clients are local, and two in "west"."""
     with FakeCluster({"east": 1, "west": 2}) as cluster:
-        cluster.prime(READ, number(1))
+        cluster.prime(READ, int_row(1))
         yield cluster

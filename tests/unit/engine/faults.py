@@ -19,12 +19,12 @@ from cassandra.testing.simulation import SimulatedLoop
 from tests.waiting import WAIT as WAIT, until_on_loop  # the tests of faults import it from here
 
 READ = "SELECT k FROM t"
-OTHER = "SELECT k FROM other"
+READ_OTHER = "SELECT k FROM other"
 INSERT = "INSERT INTO t (k) VALUES (?)"
-SAFE = SimpleStatement(READ, is_idempotent=True)
+IDEMPOTENT_READ = SimpleStatement(READ, is_idempotent=True)
 
 
-class InOrder(RoundRobinPolicy):
+class AddressOrderPolicy(RoundRobinPolicy):
     """A policy whose plans are the live hosts in the order of their addresses."""
 
     def make_query_plan(
@@ -44,38 +44,40 @@ class HostEvents(HostStateListener):
         self.seen: list[tuple[str, str]] = []
         self._changed = asyncio.Event()
 
-    def _note(self, kind: str, host: Any) -> None:
-        self.seen.append((kind, host.address))
+    def _record(self, event: str, host: Any) -> None:
+        self.seen.append((event, host.address))
         self._changed.set()
 
     def on_up(self, host: Any) -> None:
-        self._note("up", host)
+        self._record("up", host)
 
     def on_down(self, host: Any) -> None:
-        self._note("down", host)
+        self._record("down", host)
 
     def on_add(self, host: Any) -> None:
-        self._note("add", host)
+        self._record("add", host)
 
     def on_remove(self, host: Any) -> None:
-        self._note("remove", host)
+        self._record("remove", host)
 
-    async def expect(self, kind: str, address: str) -> None:
+    async def expect(self, event: str, address: str) -> None:
         """Wait until an event has come; then forget it and all earlier events."""
 
-        async def wait() -> None:
-            while (kind, address) not in self.seen:
+        async def wait_until_seen() -> None:
+            while (event, address) not in self.seen:
                 self._changed.clear()
                 await self._changed.wait()
 
-        await asyncio.wait_for(wait(), WAIT)
-        del self.seen[: self.seen.index((kind, address)) + 1]
+        await asyncio.wait_for(wait_until_seen(), WAIT)
+        del self.seen[: self.seen.index((event, address)) + 1]
 
 
 def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
     """Return a default profile with `settings`. It tries hosts in the order of addresses."""
     return {
-        EXEC_PROFILE_DEFAULT: ExecutionProfile(**{"load_balancing_policy": InOrder(), **settings})
+        EXEC_PROFILE_DEFAULT: ExecutionProfile(
+            **{"load_balancing_policy": AddressOrderPolicy(), **settings}
+        )
     }
 
 
@@ -84,8 +86,9 @@ def three_nodes() -> Iterator[FakeCluster]:
     """Yield three nodes, each of which answers `READ` with its index."""
     with FakeCluster(3) as cluster:
         for index, node in enumerate(cluster.nodes):
-            node.prime(READ, number(index))
+            node.prime(READ, int_row(index))
         yield cluster
+        # The driver must have sent only messages that the nodes could decode.
         assert [node.malformed for node in cluster.nodes] == [[]] * len(cluster)
 
 
@@ -96,19 +99,22 @@ async def connected(
     """Yield a cluster and a session with a pool to each node.
 
     The driver tries hosts that are down every 10 ms, without end.
+
+    :param profile_settings: settings of the default profile.
+    :param settings: settings of the cluster.
     """
-    points = [nodes.address] if isinstance(nodes, FakeNode) else nodes.contact_points
+    contact_points = [nodes.address] if isinstance(nodes, FakeNode) else nodes.contact_points
     defaults = {
         "execution_profiles": profile(**(profile_settings or {})),
         "reconnection_policy": ConstantReconnectionPolicy(0.01, None),
         "connect_timeout": 2.0,
     }
-    async with aio.Cluster(points, port=nodes.port, **{**defaults, **settings}) as cluster:
+    async with aio.Cluster(contact_points, port=nodes.port, **{**defaults, **settings}) as cluster:
         session = await cluster.connect(wait_for_all_pools=True)
         yield cluster, session
 
 
-def number(value: int) -> Message:
+def int_row(value: int) -> Message:
     """Return a result of one row with one int."""
     return rows([("k", "int")], [(value,)])
 
@@ -117,8 +123,9 @@ def number(value: int) -> Message:
 async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
     """Yield a node for each protocol version. Its clients must send only valid messages."""
     with FakeNode(max_version=request.param) as running:
-        running.prime(OTHER, number(1))
+        running.prime(READ_OTHER, int_row(1))
         yield running
+        # The driver must have sent only messages that the node could decode.
         assert running.malformed == []
 
 
@@ -134,17 +141,19 @@ def only_connection(session: aio.Session) -> Any:
     return connection
 
 
-async def thread(function: Any, *args: Any) -> Any:
+async def call_in_thread(function: Any, *args: Any) -> Any:
     """Call a blocking function of a fake node in a thread, so that the loop goes on."""
-    node = getattr(function, "__self__", None)
-    if isinstance(node, FakeNode) and function.__name__ == "wait_for":
-        return await node.wait_until(*args)  # works in virtual time, too
-    if isinstance(node, Hold) and isinstance(asyncio.get_running_loop(), SimulatedLoop):
-        await until_on_loop(lambda: len(node.held) >= (args[0] if args else 1))
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, FakeNode) and function.__name__ == "wait_for":
+        return await owner.wait_until(*args)  # works in virtual time, too
+    if isinstance(owner, Hold) and isinstance(asyncio.get_running_loop(), SimulatedLoop):
+        # In virtual time, no thread can wait while the loop runs. So let the loop run until enough
+        # answers (1 by default) are held; then the call in the thread returns at once.
+        await until_on_loop(lambda: len(owner.held) >= (args[0] if args else 1))
     return await asyncio.wait_for(asyncio.to_thread(function, *args), WAIT + 1)
 
 
-async def fails(awaitable: Any) -> BaseException:
+async def exception_of(awaitable: Any) -> BaseException:
     """Return the exception that `awaitable` raises. It must do so within `WAIT` seconds."""
     try:
         result = await asyncio.wait_for(awaitable, WAIT)
@@ -163,19 +172,19 @@ def control_node(nodes: FakeCluster) -> FakeNode | None:
     return None
 
 
-class Never:
+class NeverReconnect:
     """A reconnection policy that makes no attempt."""
 
     def new_schedule(self) -> Any:
         return iter(())
 
 
-def pooled(session: Any) -> set[str]:
+def pooled_addresses(session: Any) -> set[str]:
     """Return the addresses of the hosts to which the session has pools."""
     return {host.address for host in session.get_pool_state()}
 
 
-def reads(node: FakeNode | FakeCluster, table: str) -> list[str]:
+def schema_queries(node: FakeNode | FakeCluster, table: str) -> list[str]:
     """Return the queries that read a table of `system_schema`."""
     return [
         str(request.query)

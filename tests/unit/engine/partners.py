@@ -25,7 +25,7 @@ T = TypeVar("T")
 VERSION = 5
 
 # Engine settings that are not in the table of cluster settings. There are no contact points.
-OWN: dict[str, Any] = {
+ENGINE_ONLY_SETTINGS: dict[str, Any] = {
     "endpoints": [],
     "named_endpoints": [],
     "find_endpoints": None,
@@ -40,7 +40,7 @@ OWN: dict[str, Any] = {
 }
 
 
-def host(address: str, is_up: bool | None = True) -> Host:
+def new_host(address: str, is_up: bool | None = True) -> Host:
     """Return a host that is up or down; if `is_up` is None, its state is unknown."""
     new_host = Host(DefaultEndPoint(address), SimpleConvictionPolicy)
     if is_up is not None:
@@ -48,17 +48,24 @@ def host(address: str, is_up: bool | None = True) -> Host:
     return new_host
 
 
-def settings(**changed: Any) -> Settings:
-    """Return engine settings: the defaults of the table and `OWN`, changed by `changed`."""
+def engine_settings(**changed: Any) -> Settings:
+    """Return engine settings with their default values.
+
+    :param changed: the settings that have other values.
+    """
     table = ClusterSettings._table
-    values = {name: setting.default for name, setting in table.items()} | {"tls": None}
-    engine_values = {name: value for name, value in changed.items() if name not in values}
-    live = {name: changed.get(name, value) for name, value in values.items()}
-    return Settings({}, live, **OWN | engine_values)
+    # `tls` is computed from several cluster settings, so the table has no default for it.
+    defaults = {name: setting.default for name, setting in table.items()} | {"tls": None}
+    cluster_values = {name: changed.get(name, default) for name, default in defaults.items()}
+    engine_only = {name: value for name, value in changed.items() if name not in defaults}
+    return Settings({}, cluster_values, **ENGINE_ONLY_SETTINGS | engine_only)
 
 
-def connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
-    """Return a fake connection that cannot send. Tests also fake the functions that send on it."""
+def fake_connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
+    """Return a fake connection that cannot send. Tests also fake the functions that send on it.
+
+    :param attributes: further attributes, or other values for those that it has by default.
+    """
     stand_in = SimpleNamespace(
         endpoint=DefaultEndPoint(address),
         version=VERSION,
@@ -95,28 +102,30 @@ class Tables:
     def __init__(self, node: FakeNode | None = None, **answers: Any) -> None:
         self.node = node or FakeNode()
         self.answers = answers
-        self.asked: list[tuple[Any, str]] = []
+        self.queries: list[tuple[Any, str]] = []
 
     async def rows(self, connection: Any, query: str) -> list[dict[str, Any]]:
         """Return the rows of the answer, like `InternalQueries.rows`."""
-        self.asked.append((connection, query))
+        self.queries.append((connection, query))
         await asyncio.sleep(0)
-        for text, answer in self.answers.items():
-            if text in query:
-                answered = answer() if callable(answer) else answer
-                if isinstance(answered, Exception):
-                    raise answered
-                return list(answered)
+        for query_part, answer in self.answers.items():
+            if query_part in query:
+                outcome = answer() if callable(answer) else answer
+                if isinstance(outcome, Exception):
+                    raise outcome
+                return list(outcome)
         rows: list[dict[str, Any]] = self._page(query).decode(dict_factory)
         return rows
 
     async def pages(self, connection: Any, query: str) -> AsyncIterator[Any]:
         """Yield one page, like `InternalQueries.pages`."""
-        self.asked.append((connection, query))
+        self.queries.append((connection, query))
         await asyncio.sleep(0)
         yield self._page(query)
 
     def _page(self, query: str) -> Any:
+        """Return the decoded answer of the node to a query, or raise its error."""
+        # The node only looks at the version and the query, so the request needs no connection.
         request = Request(None, VERSION, 0, 0, QUERY, b"", 0)  # type: ignore[arg-type]
         request.query = query
         answer = answer_to(self.node, request)
@@ -133,7 +142,7 @@ def spawn(coroutine: Coroutine[Any, Any, T], /) -> asyncio.Task[T]:
     return asyncio.ensure_future(coroutine)
 
 
-async def turns(count: int = 20) -> None:
+async def run_loop_turns(count: int = 20) -> None:
     """Let the event loop run `count` times, so that callbacks and tasks go on."""
     for _ in range(count):
         await asyncio.sleep(0)

@@ -22,7 +22,7 @@ from tests.conftest import Twins
 from tests.unit.engine.faults import WAIT
 from tests.unit.loops import Loops
 
-Check = Callable[["LoopFutures"], Awaitable[None]]
+Check = Callable[["FutureMaker"], Awaitable[None]]
 
 
 class Result:
@@ -33,8 +33,8 @@ class Result:
         self.response = request.response
 
 
-class LoopFutures:
-    """Creates futures on one loop, and records the errors that the loop reports."""
+class FutureMaker:
+    """Creates futures on one loop. `complaints` has the errors that the loop reports."""
 
     def __init__(self, twins: Twins, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -69,35 +69,38 @@ class LoopFutures:
 
 
 @pytest.fixture
-def run(twins: Twins, loops: Loops) -> Callable[[Check], LoopFutures]:
-    def run(check: Check) -> LoopFutures:
+def run(twins: Twins, loops: Loops) -> Callable[[Check], FutureMaker]:
+    """Return a function that runs `check` on a new loop, and returns the maker of its futures."""
+
+    def run_check(check: Check) -> FutureMaker:
         loop = loops.make()
-        maker = LoopFutures(twins, loop)
+        maker = FutureMaker(twins, loop)
         try:
             loop.run_until_complete(asyncio.wait_for(check(maker), WAIT))
+            # Errors of futures that the check has dropped are reported in this turn.
             loop.run_until_complete(asyncio.sleep(0))
         finally:
             loop.close()
         return maker
 
-    return run
+    return run_check
 
 
-def test_awaiting_gives_the_result(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(maker: LoopFutures) -> None:
-        before, after = maker.future(), maker.future()
-        maker.answer(before)
-        assert (await before).response == "rows"
-        maker.loop.call_soon(maker.answer, after, "later")
-        result = await after
+def test_awaiting_gives_the_result(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
+        answered, pending = maker.future(), maker.future()
+        maker.answer(answered)
+        assert (await answered).response == "rows"
+        maker.loop.call_soon(maker.answer, pending, "later")
+        result = await pending
         assert (result.response, result.session) == ("later", "session")
-        assert (await after) is result
+        assert (await pending) is result
 
     run(check)
 
 
-def test_each_await_raises_the_same_error(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(maker: LoopFutures) -> None:
+def test_each_await_raises_the_same_error(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
         future = maker.future()
         error = ValueError("refused")
         maker.loop.call_soon(maker.fail, future, error)
@@ -107,14 +110,15 @@ def test_each_await_raises_the_same_error(run: Callable[[Check], LoopFutures]) -
                 await future
             assert caught.value is error
             depths.append(len(caught.traceback))
-        assert depths[1] == depths[2]  # the exception's traceback does not grow
+        # The exception is raised again each time, but its traceback must not grow.
+        assert depths[1] == depths[2]
         assert future.exception() is error
 
     assert run(check).complaints == []
 
 
-def test_several_tasks_may_await_one_future(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(maker: LoopFutures) -> None:
+def test_several_tasks_may_await_one_future(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
         future = maker.future()
 
         async def wait(number: int) -> tuple[int, Any]:
@@ -128,8 +132,8 @@ def test_several_tasks_may_await_one_future(run: Callable[[Check], LoopFutures])
     run(check)
 
 
-def test_a_pending_future_has_no_result(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(maker: LoopFutures) -> None:
+def test_a_pending_future_has_no_result(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
         future = maker.future()
         assert not future.done()
         assert not future.cancelled()
@@ -149,8 +153,8 @@ def test_a_pending_future_has_no_result(run: Callable[[Check], LoopFutures]) -> 
     run(check)
 
 
-def test_cancelling_the_future_cancels_the_request(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(maker: LoopFutures) -> None:
+def test_cancelling_the_future_cancels_the_request(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
         future = maker.future()
         assert future.cancel("enough") is True
         assert future.cancelled()
@@ -166,8 +170,8 @@ def test_cancelling_the_future_cancels_the_request(run: Callable[[Check], LoopFu
     run(check)
 
 
-def test_cancelling_the_task_cancels_the_future(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(maker: LoopFutures) -> None:
+def test_cancelling_the_task_cancels_the_future(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
         future = maker.future()
 
         async def wait() -> None:
@@ -184,8 +188,8 @@ def test_cancelling_the_task_cancels_the_future(run: Callable[[Check], LoopFutur
     run(check)
 
 
-def test_cancelling_the_request_cancels_the_future(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(maker: LoopFutures) -> None:
+def test_cancelling_the_request_cancels_the_future(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
         future = maker.future()
         future.request.cancel()
         assert future.cancelled()
@@ -193,32 +197,34 @@ def test_cancelling_the_request_cancels_the_future(run: Callable[[Check], LoopFu
     run(check)
 
 
-def test_an_answer_after_the_cancellation_is_dropped(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(maker: LoopFutures) -> None:
+def test_an_answer_after_the_cancellation_is_dropped(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
         future = maker.future()
         future.cancel()
-        future.complete(EndedRequest.of(maker))
+        future.complete(ended_request(maker))
         assert future.cancelled()
 
     run(check)
 
 
-class EndedRequest:
-    """Creates fake requests that have ended."""
-
-    @staticmethod
-    def of(maker: LoopFutures) -> Any:
-        request = maker.twins.happy_path.RequestBase(maker.engine, None, None, lambda over: None)
-        request.finish("late")
-        return request
+def ended_request(maker: FutureMaker) -> Any:
+    request = maker.twins.happy_path.RequestBase(maker.engine, None, None, lambda ended: None)
+    request.finish("late")
+    return request
 
 
-def test_wait_gather_wait_for_and_shield(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(maker: LoopFutures) -> None:
+def test_gather_returns_the_results(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
         futures = [maker.future() for _ in range(3)]
         for future in futures:
             maker.loop.call_soon(maker.answer, future)
         assert [result.response for result in await asyncio.gather(*futures)] == ["rows"] * 3
+
+    run(check)
+
+
+def test_wait_returns_the_first_future_that_is_done(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
         first, other = maker.future(), maker.future()
         maker.loop.call_soon(maker.answer, first)
         done, pending = await asyncio.wait(
@@ -226,41 +232,73 @@ def test_wait_gather_wait_for_and_shield(run: Callable[[Check], LoopFutures]) ->
         )
         assert done == {first}
         assert pending == {other}
-        maker.loop.call_soon(maker.answer, other)
-        assert (await asyncio.wait_for(other, 30)).response == "rows"
+
+    run(check)
+
+
+def test_wait_for_returns_the_result_or_cancels_the_future(
+    run: Callable[[Check], FutureMaker],
+) -> None:
+    async def check(maker: FutureMaker) -> None:
+        answered = maker.future()
+        maker.loop.call_soon(maker.answer, answered)
+        assert (await asyncio.wait_for(answered, 30)).response == "rows"
         slow = maker.future()
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(slow, 0.001)
         assert slow.cancelled()
+
+    run(check)
+
+
+def test_shield_protects_the_future_from_a_cancellation(
+    run: Callable[[Check], FutureMaker],
+) -> None:
+    async def check(maker: FutureMaker) -> None:
         shielded_future = maker.future()
-        shielded = asyncio.shield(shielded_future)
+        shield = asyncio.shield(shielded_future)
         await asyncio.sleep(0)
-        shielded.cancel()
+        shield.cancel()
         assert not shielded_future.cancelled()
         maker.answer(shielded_future)
-        assert asyncio.ensure_future(shielded_future) is shielded_future
         assert (await shielded_future).response == "rows"
-        completed = maker.future()
-        maker.loop.call_soon(maker.answer, completed)
-        for coroutine in asyncio.as_completed([completed]):
+
+    run(check)
+
+
+def test_ensure_future_returns_the_future_itself(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
+        future = maker.future()
+        assert asyncio.ensure_future(future) is future
+        future.cancel()
+
+    run(check)
+
+
+def test_as_completed_yields_the_result(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
+        future = maker.future()
+        maker.loop.call_soon(maker.answer, future)
+        for coroutine in asyncio.as_completed([future]):
             assert (await coroutine).response == "rows"
 
     run(check)
 
 
-def test_gather_passes_errors_and_cancellations_on(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(maker: LoopFutures) -> None:
+def test_gather_passes_errors_and_cancellations_on(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
         failed, cancelled = maker.future(), maker.future()
         maker.loop.call_soon(maker.fail, failed, ValueError("refused"))
         maker.loop.call_soon(cancelled.cancel)
         outcomes = await asyncio.gather(failed, cancelled, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [ValueError, asyncio.CancelledError]
-        waits = [maker.future(), maker.future()]
-        gathered = asyncio.gather(*waits)
+        # Cancelling the gathering future cancels all its futures.
+        pending = [maker.future(), maker.future()]
+        gathered = asyncio.gather(*pending)
         gathered.cancel()
         with pytest.raises(asyncio.CancelledError):
             await gathered
-        assert all(future.cancelled() for future in waits)
+        assert all(future.cancelled() for future in pending)
 
     assert run(check).complaints == []
 
@@ -268,7 +306,7 @@ def test_gather_passes_errors_and_cancellations_on(run: Callable[[Check], LoopFu
 def test_run_until_complete_accepts_the_future(twins: Twins, loops: Loops) -> None:
     loop = loops.make()
     try:
-        maker = LoopFutures(twins, loop)
+        maker = FutureMaker(twins, loop)
         future = maker.future()
         loop.call_soon(maker.answer, future)
         assert loop.run_until_complete(future).response == "rows"
@@ -277,44 +315,44 @@ def test_run_until_complete_accepts_the_future(twins: Twins, loops: Loops) -> No
 
 
 def test_callbacks_are_called_in_the_loop_with_their_contexts(
-    run: Callable[[Check], LoopFutures],
+    run: Callable[[Check], FutureMaker],
 ) -> None:
     variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="none")
 
-    async def check(maker: LoopFutures) -> None:
+    async def check(maker: FutureMaker) -> None:
         future = maker.future()
-        seen: list[tuple[str, str, bool]] = []
+        calls: list[tuple[str, str, bool]] = []
 
-        def note(name: str) -> Callable[[Any], None]:
-            return lambda done: seen.append((name, variable.get(), done is future))
+        def recorder(name: str) -> Callable[[Any], None]:
+            return lambda finished: calls.append((name, variable.get(), finished is future))
 
-        other = contextvars.copy_context()
-        other.run(variable.set, "given")
+        given_context = contextvars.copy_context()
+        given_context.run(variable.set, "given")
+        # A callback runs in the context that it is given, or else in that of the call that adds it.
         variable.set("own")
-        first = note("first")
-        future.add_done_callback(first)
-        future.add_done_callback(note("second"), context=other)
-        removed = note("removed")
+        future.add_done_callback(recorder("first"))
+        future.add_done_callback(recorder("second"), context=given_context)
+        removed = recorder("removed")
         future.add_done_callback(removed)
         future.add_done_callback(removed)
         assert future.remove_done_callback(removed) == 2
         assert future.remove_done_callback(removed) == 0
         variable.set("changed")
         maker.answer(future)
-        assert seen == []  # callbacks are called in the next turn of the loop
+        assert calls == []  # callbacks are called in the next turn of the loop
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        assert seen == [("first", "own", True), ("second", "given", True)]
-        future.add_done_callback(note("late"))
-        assert len(seen) == 2
+        assert calls == [("first", "own", True), ("second", "given", True)]
+        future.add_done_callback(recorder("late"))
+        assert len(calls) == 2
         await asyncio.sleep(0)
-        assert seen[2:] == [("late", "changed", True)]
+        assert calls[2:] == [("late", "changed", True)]
 
     run(check)
 
 
-def test_removing_the_first_callback_keeps_the_others(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(maker: LoopFutures) -> None:
+def test_removing_the_first_callback_keeps_the_others(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
         future = maker.future()
         seen: list[str] = []
 
@@ -332,12 +370,13 @@ def test_removing_the_first_callback_keeps_the_others(run: Callable[[Check], Loo
     run(check)
 
 
-def test_a_scheduled_callback_cannot_be_removed(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(maker: LoopFutures) -> None:
+def test_a_scheduled_callback_cannot_be_removed(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
         future = maker.future()
         seen: list[Any] = []
         future.add_done_callback(seen.append)
         maker.answer(future)
+        # The answer has scheduled the callback on the loop already.
         assert future.remove_done_callback(seen.append) == 0
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -347,9 +386,9 @@ def test_a_scheduled_callback_cannot_be_removed(run: Callable[[Check], LoopFutur
 
 
 def test_a_callback_that_fails_is_reported_and_the_others_go_on(
-    run: Callable[[Check], LoopFutures],
+    run: Callable[[Check], FutureMaker],
 ) -> None:
-    async def check(maker: LoopFutures) -> None:
+    async def check(maker: FutureMaker) -> None:
         seen: list[str] = []
         bad, good = maker.future(), maker.future()
 
@@ -374,26 +413,28 @@ def test_a_keyboard_interrupt_in_a_callback_loses_no_other_callback(
 ) -> None:
     loop = loops.make()
     try:
-        maker = LoopFutures(twins, loop)
+        maker = FutureMaker(twins, loop)
         seen: list[str] = []
-        ends, stays = maker.future(), maker.future()
+        interrupted, other = maker.future(), maker.future()
 
-        def leave(done: Any) -> None:
+        def raise_interrupt(done: Any) -> None:
             raise KeyboardInterrupt
 
-        ends.add_done_callback(leave)
-        stays.add_done_callback(lambda done: seen.append("called"))
+        interrupted.add_done_callback(raise_interrupt)
+        other.add_done_callback(lambda done: seen.append("called"))
 
-        def finish() -> None:
-            maker.answer(ends)
-            maker.answer(stays)
+        def answer_both() -> None:
+            maker.answer(interrupted)
+            maker.answer(other)
 
-        loop.call_soon(finish)
+        loop.call_soon(answer_both)
         with pytest.raises(KeyboardInterrupt):
             loop.run_until_complete(asyncio.sleep(30))
+        # Run the callbacks that were left when the interrupt stopped the loop.
         loop.run_until_complete(asyncio.sleep(0))
         assert seen == ["called"]
     finally:
+        # The interrupted sleep is still pending.
         for task in asyncio.all_tasks(loop):
             task.cancel()
         loop.run_until_complete(asyncio.sleep(0))
@@ -401,11 +442,12 @@ def test_a_keyboard_interrupt_in_a_callback_loses_no_other_callback(
 
 
 def test_a_cancel_from_another_thread_affects_no_other_future(
-    run: Callable[[Check], LoopFutures],
+    run: Callable[[Check], FutureMaker],
 ) -> None:
-    async def check(maker: LoopFutures) -> None:
+    async def check(maker: FutureMaker) -> None:
         maker.loop.set_debug(True)
         refused, other = maker.future(), maker.future()
+        # With a callback, `cancel` has to call `call_soon`.
         refused.add_done_callback(lambda future: None)
         errors: list[BaseException] = []
 
@@ -426,11 +468,12 @@ def test_a_cancel_from_another_thread_affects_no_other_future(
 
 
 def test_an_exception_that_is_never_retrieved_is_reported(
-    run: Callable[[Check], LoopFutures],
+    run: Callable[[Check], FutureMaker],
 ) -> None:
-    async def check(maker: LoopFutures) -> None:
+    async def check(maker: FutureMaker) -> None:
         future = maker.future()
         maker.fail(future, ValueError("never seen"))
+        # Break the cycle of future and request; the future reports when it is freed.
         future.request = None
         del future
         gc.collect()
@@ -453,8 +496,8 @@ def test_an_exception_that_is_never_retrieved_is_reported(
     assert "never seen" in repr(complaint["future"])
 
 
-def test_stop_iteration_becomes_a_runtime_error(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(maker: LoopFutures) -> None:
+def test_stop_iteration_becomes_a_runtime_error(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
         future = maker.future()
         cause = StopIteration("of a policy")
         maker.fail(future, cause)
@@ -466,9 +509,9 @@ def test_stop_iteration_becomes_a_runtime_error(run: Callable[[Check], LoopFutur
 
 
 def test_the_outcome_may_be_set_by_hand(
-    run: Callable[[Check], LoopFutures],
+    run: Callable[[Check], FutureMaker],
 ) -> None:
-    async def check(maker: LoopFutures) -> None:
+    async def check(maker: FutureMaker) -> None:
         answered, failed = maker.future(), maker.future()
         answered.set_result("given")
         failed.set_exception(ZeroDivisionError)
@@ -480,6 +523,7 @@ def test_the_outcome_may_be_set_by_hand(
                 future.set_result("again")
             with pytest.raises(asyncio.InvalidStateError):
                 future.set_exception(ValueError())
+            # The answer of the server comes too late to change the outcome.
             maker.answer(future)
         assert await answered == "given"
         with pytest.raises(TypeError):
@@ -489,14 +533,14 @@ def test_the_outcome_may_be_set_by_hand(
 
 
 def test_a_task_of_another_loop_cannot_await_the_future(
-    run: Callable[[Check], LoopFutures], twins: Twins, loops: Loops
+    run: Callable[[Check], FutureMaker], twins: Twins, loops: Loops
 ) -> None:
-    other = loops.make()
-    foreign = LoopFutures(twins, other).future()
+    other_loop = loops.make()
+    future_of_other_loop = FutureMaker(twins, other_loop).future()
 
-    async def check(maker: LoopFutures) -> None:
+    async def check(maker: FutureMaker) -> None:
         async def wait() -> None:
-            await foreign
+            await future_of_other_loop
 
         with pytest.raises(RuntimeError, match="attached to a different loop"):
             await asyncio.ensure_future(wait())
@@ -504,23 +548,26 @@ def test_a_task_of_another_loop_cannot_await_the_future(
     try:
         run(check)
     finally:
-        other.close()
+        other_loop.close()
 
 
-def test_a_coroutine_can_be_driven_without_asyncio(run: Callable[[Check], LoopFutures]) -> None:
+def test_a_coroutine_can_be_driven_without_asyncio(run: Callable[[Check], FutureMaker]) -> None:
     """Coroutines may be driven by libraries other than asyncio, which call `send` themselves."""
 
-    async def check(maker: LoopFutures) -> None:
+    async def check(maker: FutureMaker) -> None:
         future = maker.future()
 
         async def wait() -> Any:
             return (await future).response
 
-        steps = wait()
-        assert steps.send(None) is future
+        first = wait()
+        # A pending future is yielded, with the flag by which asyncio recognises an `await`.
+        assert first.send(None) is future
         assert future._asyncio_future_blocking
+        # Sending again without waiting for the future is an error, as with asyncio's futures.
         with pytest.raises(RuntimeError, match="await wasn't used with future"):
-            steps.send(None)
+            first.send(None)
+        # asyncio clears the flag before it waits for the future.
         second = wait()
         future._asyncio_future_blocking = False
         assert second.send(None) is future
@@ -528,12 +575,14 @@ def test_a_coroutine_can_be_driven_without_asyncio(run: Callable[[Check], LoopFu
         with pytest.raises(StopIteration) as caught:
             second.send(None)
         assert caught.value.value == "rows"
+        # A future that is done yields nothing: the first step returns the result.
         third, iterator = wait(), iter(future)
         with pytest.raises(StopIteration):
             third.send(None)
-        with pytest.raises(StopIteration) as of_iterator:
+        with pytest.raises(StopIteration) as caught_by_iterator:
             next(iterator)
-        assert of_iterator.value.value.response == "rows"
+        assert caught_by_iterator.value.value.response == "rows"
+        # Libraries also throw errors into the iterator, and close it.
         awaiter = maker.future().__await__()
         with pytest.raises(KeyError):
             awaiter.throw(KeyError("in"))
@@ -543,20 +592,22 @@ def test_a_coroutine_can_be_driven_without_asyncio(run: Callable[[Check], LoopFu
 
 
 def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
-    run: Callable[[Check], LoopFutures],
+    run: Callable[[Check], FutureMaker],
 ) -> None:
-    async def check(maker: LoopFutures) -> None:
+    async def check(maker: FutureMaker) -> None:
+        # Without the collector, only reference counting can free the future.
         gc.collect()
         gc.disable()
         try:
             future = maker.future()
-            gone = weakref.ref(future)
+            reference = weakref.ref(future)
             maker.loop.call_soon(maker.answer, future)
             await future
+            # The request refers to the future: break this cycle.
             future.request = None
             del future
             await asyncio.sleep(0)
-            assert gone() is None
+            assert reference() is None
         finally:
             gc.enable()
 
@@ -564,8 +615,9 @@ def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
-def test_eager_tasks_can_await_futures(run: Callable[[Check], LoopFutures]) -> None:
-    async def check(maker: LoopFutures) -> None:
+def test_eager_tasks_can_await_futures(run: Callable[[Check], FutureMaker]) -> None:
+    async def check(maker: FutureMaker) -> None:
+        # Type checkers for older Python versions do not know `eager_start`.
         task_class: Any = asyncio.Task
         ready, later = maker.future(), maker.future()
         maker.answer(ready)
@@ -573,32 +625,32 @@ def test_eager_tasks_can_await_futures(run: Callable[[Check], LoopFutures]) -> N
         async def wait(future: Any) -> Any:
             return (await future).response
 
-        at_once = task_class(wait(ready), loop=maker.loop, eager_start=True)
-        assert at_once.done()
-        task = task_class(wait(later), loop=maker.loop, eager_start=True)
+        finished_task = task_class(wait(ready), loop=maker.loop, eager_start=True)
+        assert finished_task.done()
+        pending_task = task_class(wait(later), loop=maker.loop, eager_start=True)
         maker.answer(later, "eager")
-        assert await task == "eager"
+        assert await pending_task == "eager"
 
     run(check)
 
 
 def test_futures_completed_in_a_callback_wait_for_the_next_turn(
-    run: Callable[[Check], LoopFutures],
+    run: Callable[[Check], FutureMaker],
 ) -> None:
-    async def check(maker: LoopFutures) -> None:
-        turns: list[str] = []
+    async def check(maker: FutureMaker) -> None:
+        order: list[str] = []
         first, second = maker.future(), maker.future()
 
-        def chain(done: Any) -> None:
-            turns.append("first")
+        def answer_second(done: Any) -> None:
+            order.append("first")
             maker.answer(second)
 
-        first.add_done_callback(chain)
-        second.add_done_callback(lambda done: turns.append("second"))
+        first.add_done_callback(answer_second)
+        second.add_done_callback(lambda done: order.append("second"))
         maker.answer(first)
-        maker.loop.call_soon(turns.append, "between")
+        maker.loop.call_soon(order.append, "between")
         for _ in range(3):
             await asyncio.sleep(0)
-        assert turns == ["first", "between", "second"]
+        assert order == ["first", "between", "second"]
 
     run(check)

@@ -38,6 +38,7 @@ COLUMNS = [("k", "int")]
 
 
 def node_with_rows() -> FakeNode:
+    """Return a node that answers both SELECT statements with the rows 7 and 8."""
     node = FakeNode()
     node.prime_prepare(QUERY, COLUMNS, COLUMNS)
     node.prime(QUERY, rows(COLUMNS, [(7,), (8,)]))
@@ -113,24 +114,25 @@ async def test_with_listeners_or_handlers_the_ordinary_path_is_used() -> None:
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
-            seen: list[Any] = []
+            messages: list[Any] = []
 
-            def listen(future: Any) -> None:
-                seen.append(future.message)
+            def add_mark(future: Any) -> None:
+                messages.append(future.message)
                 future.mark = "of a tracer"
 
-            session.add_request_init_listener(listen)
+            session.add_request_init_listener(add_mark)
             future: Any = session.execute(select, (7,))
             assert type(future) is ResultFuture
             assert getattr(future, "mark", None) == "of a tracer"
             assert (await future).one().k == 7
-            assert len(seen) == 1
-            session.remove_request_init_listener(listen)
+            assert len(messages) == 1
+            # Without the listener, the happy path is used again.
+            session.remove_request_init_listener(add_mark)
             assert type(session.execute(select, (7,))) is happy_path.ResultFuture
             session.client_protocol_handler = Handler
-            other = session.execute(select, (7,))
-            assert type(other) is ResultFuture
-            assert (await other).one().k == 7
+            future_with_handler = session.execute(select, (7,))
+            assert type(future_with_handler) is ResultFuture
+            assert (await future_with_handler).one().k == 7
 
 
 async def test_changed_session_settings_apply_to_the_next_execution() -> None:
@@ -144,6 +146,7 @@ async def test_changed_session_settings_apply_to_the_next_execution() -> None:
             session.timestamp_generator = None
             session.default_fetch_size = None
             assert (await session.execute(select, (7,))).one().k == 7
+            # The default profile is cached; changes must still take effect.
             for factory, expected in ((dict_factory, {"k": 7}), (tuple_factory, (7,))):
                 session._default_profile.row_factory = factory
                 assert (await session.execute(select, (7,))).one() == expected
@@ -169,11 +172,10 @@ async def test_damaged_rows_raise_at_each_access() -> None:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
             result = await session.execute(select, (7,))
-            answer = result._answer
-            damaged = happy_path.RowsAnswer(
-                answer.message().metadata, b"\x00\x00\x00\x01\x00\x00\x00\x04\x00", 0
-            )
-            result._answer = damaged
+            # One row, whose int claims 4 bytes, but only 1 byte follows.
+            damaged_rows = b"\x00\x00\x00\x01\x00\x00\x00\x04\x00"
+            metadata = result._answer.message().metadata
+            result._answer = happy_path.RowsAnswer(metadata, damaged_rows, 0)
             for _ in range(2):
                 with pytest.raises(DecodeError, match='row 0, column "k"'):
                     _ = result.current_rows
@@ -197,21 +199,26 @@ async def test_a_happy_path_result_equals_a_constructed_one() -> None:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
             result_set = await session.execute(select, (7,))
-            by_hand: aio.ResultSet[Any] = aio.ResultSet(
+            constructed: aio.ResultSet[Any] = aio.ResultSet(
                 session, result_set._request, result_set._row_factory
             )
             slots = [
                 name
-                for kind in aio.ResultSet.__mro__
-                for name in getattr(kind, "__slots__", ())
+                for cls in aio.ResultSet.__mro__
+                for name in getattr(cls, "__slots__", ())
                 if not name.startswith("__")
             ]
+            # Otherwise the comparison below would check nothing.
             assert slots
             for name in slots:
-                assert getattr(result_set, name) == getattr(by_hand, name), name
+                assert getattr(result_set, name) == getattr(constructed, name), name
 
 
 def batch_of(*statements: Any) -> BatchStatement:
+    """Return an unlogged batch.
+
+    :param statements: pairs of a statement and its values.
+    """
     batch = BatchStatement(BatchType.UNLOGGED)
     batch.add_all([statement for statement, _ in statements], [values for _, values in statements])
     return batch
@@ -221,6 +228,7 @@ async def test_a_batch_of_one_prepared_statement_takes_the_happy_path() -> None:
     with node_with_rows() as node:
         node.prime_prepare(INSERT, COLUMNS)
         async with connected(node) as (_, session):
+            # With timestamps, the bodies of the two requests would differ.
             session.use_client_timestamp = False
             insert = await session.prepare(INSERT)
             batch = batch_of((insert, (1,)), (insert, (2,)))
@@ -229,10 +237,11 @@ async def test_a_batch_of_one_prepared_statement_takes_the_happy_path() -> None:
             result = await future
             assert result.current_rows == []
             assert len(result.attempts) == 1
+            # With a listener, the ordinary path is used.
             session.add_request_init_listener(lambda _: None)
-            other = session.execute(batch)
-            assert type(other) is ResultFuture
-            await other
+            ordinary_future = session.execute(batch)
+            assert type(ordinary_future) is ResultFuture
+            await ordinary_future
             happy_path_batch, ordinary_batch = [
                 request for request in node.requests if request.opcode == Opcode.BATCH
             ]
@@ -246,10 +255,10 @@ async def test_other_batches_take_the_ordinary_path() -> None:
         async with connected(node) as (_, session):
             insert = await session.prepare(INSERT)
             for batch in (
-                BatchStatement(),
-                batch_of((insert, (1,)), ("INSERT INTO t (k) VALUES (7)", None)),
-                batch_of((insert.bind((1,)), None)),
-                batch_of((INSERT, (1,))),
+                BatchStatement(),  # empty
+                batch_of((insert, (1,)), ("INSERT INTO t (k) VALUES (7)", None)),  # with a string
+                batch_of((insert.bind((1,)), None)),  # a bound statement
+                batch_of((INSERT, (1,))),  # a string with values
             ):
                 future = session.execute(batch)
                 assert type(future) is ResultFuture
@@ -262,6 +271,7 @@ async def test_a_batch_that_is_too_large_is_refused() -> None:
         node.prime_prepare("INSERT INTO t (t) VALUES (?)", [("t", "text")])
         async with connected(node) as (_, session):
             insert = await session.prepare("INSERT INTO t (t) VALUES (?)")
+            # Three of these values exceed the 256 MiB that a frame may have.
             text = "x" * (100 << 20)
             with pytest.raises(ValueError, match="a batch of 3 that begins with 'INSERT"):
                 await session.execute(batch_of(*[(insert, (text,))] * 3))
@@ -277,6 +287,7 @@ def test_results_of_execute_concurrent_create_their_future_on_access() -> None:
         outcomes = execute_concurrent_with_args(session, select, [(7,)] * 20)
         for success, result in outcomes:
             assert success
+            # A future for each result would be expensive, so it is created when it is first read.
             assert "response_future" not in vars(result)
             assert [row.k for row in result] == [7, 8]
             future = result.response_future
@@ -295,10 +306,10 @@ def test_execute_concurrent_calls_listeners_for_each_request() -> None:
     with node_with_rows() as node, Cluster([node.address], port=node.port) as cluster:
         session: Session = cluster.connect()
         select = session.prepare(QUERY)
-        seen: list[ResponseFuture] = []
-        session.add_request_init_listener(seen.append)
+        futures: list[ResponseFuture] = []
+        session.add_request_init_listener(futures.append)
         outcomes = list(execute_concurrent_with_args(session, select, [(7,)] * 5))
-        assert [result.response_future for _, result in outcomes] == seen
+        assert [result.response_future for _, result in outcomes] == futures
 
 
 def test_wrong_values_are_outcomes_of_execute_concurrent() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from cassandra.engine.background import Background
 from cassandra.errors import DriverException
-from tests.unit.engine.partners import turns
+from tests.unit.engine.partners import run_loop_turns
 
 
 async def forever() -> None:
@@ -36,7 +36,7 @@ async def test_only_unexpected_errors_are_logged(caplog: pytest.LogCaptureFixtur
     background = Background()
     for error in (DriverException("refused"), OSError("lost"), ZeroDivisionError("a mistake")):
         background.spawn(fail(error))
-    await turns()
+    await run_loop_turns()
     assert [record.getMessage() for record in caplog.records] == [
         "a task of the engine failed: ZeroDivisionError('a mistake')"
     ]
@@ -53,7 +53,7 @@ async def test_close_also_cancels_tasks_started_during_it() -> None:
             started.append(background.spawn(forever()))
 
     first = background.spawn(start_another_at_the_end())
-    await turns()
+    await run_loop_turns()
     await background.close()
     assert first.cancelled()
     assert [task.cancelled() for task in started] == [True]

@@ -12,11 +12,12 @@ from cassandra.query.settings import NOT_SET
 def test_options_have_defaults() -> None:
     profile: Any = object()
     options = CallOptions(profile)
-    assert [getattr(options, name) for name in sorted(CallBase.__slots__)] == [
-        None,
-        None,
-        profile,
-        None,
-        NOT_SET,
-        False,
-    ]
+    values = {name: getattr(options, name) for name in CallBase.__slots__}
+    assert values == {
+        "custom_payload": None,
+        "paging_state": None,
+        "profile": profile,
+        "target": None,
+        "timeout": NOT_SET,
+        "trace": False,
+    }

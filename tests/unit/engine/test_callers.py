@@ -9,14 +9,14 @@ from cassandra.engine.callers import current_caller
 
 
 async def test_each_task_is_one_caller() -> None:
-    async def ask() -> object:
+    async def caller_of_task() -> object:
         first = current_caller()
         await asyncio.sleep(0)
         assert current_caller() == first
         return first
 
     # These tasks run one after another, so a task may have the address of an earlier one.
-    callers = [await asyncio.ensure_future(ask()) for _ in range(50)]
+    callers = [await asyncio.ensure_future(caller_of_task()) for _ in range(50)]
     assert len(set(callers)) == 50
 
 
@@ -25,5 +25,6 @@ def test_each_thread_is_one_caller() -> None:
     thread = threading.Thread(target=lambda: callers.append(current_caller()))
     thread.start()
     thread.join(10)
+    # The other thread is another caller than this thread, which is always the same.
     assert callers != [current_caller()]
     assert current_caller() == current_caller()

@@ -20,22 +20,27 @@ class Outcome(NamedTuple):
 class OutcomeWithPosition(NamedTuple):
     success: bool
     value: Any
-    place: int
+    position: int
 
 
-def collector_of(twins: Twins, concurrency: int, in_order: bool = True) -> Any:
+def new_collector(twins: Twins, concurrency: int, in_order: bool = True) -> Any:
+    """Return a collector without a session, so it executes nothing itself."""
     return twins.happy_path.Collector(
         concurrency, Outcome if in_order else OutcomeWithPosition, None, in_order
     )
 
 
 def take_positions(collector: Any, statements: Iterator[Any], limit: int = 1000) -> list[int]:
-    """Take statements from the collector, like a reader, and return their positions."""
+    """Let the collector take statements, and return their positions.
+
+    :param limit: how many statements one call of the collector may take.
+    """
     positions: list[int] = []
     while True:
-        burst: list[Any] = []
-        collector.requests(statements, burst, limit)
-        assert burst == []  # without a session no statement is on the happy path
+        happy_path_requests: list[Any] = []
+        collector.requests(statements, happy_path_requests, limit)
+        # Without a session no statement is on the happy path: each is left in `off_path`.
+        assert happy_path_requests == []
         if collector.off_path is None:
             return positions
         positions.append(collector.sent - 1)
@@ -46,11 +51,12 @@ def statements(count: int) -> Iterator[tuple[str, int]]:
 
 
 def test_outcomes_are_returned_in_order(twins: Twins) -> None:
-    collector = collector_of(twins, 4)
+    collector = new_collector(twins, 4)
     source = statements(6)
     assert take_positions(collector, source) == [0, 1, 2, 3]
     assert collector.under_way == 4
     assert collector.take() == []
+    # Outcomes are held back until that of position 0 is there.
     for position in (2, 1, 3):
         collector.put(position, True, position)
         assert collector.take() == []
@@ -69,7 +75,7 @@ def test_outcomes_are_returned_in_order(twins: Twins) -> None:
 
 
 def test_without_order_outcomes_are_returned_as_they_come(twins: Twins) -> None:
-    collector = collector_of(twins, 4, in_order=False)
+    collector = new_collector(twins, 4, in_order=False)
     take_positions(collector, statements(3))
     collector.put(2, True, "c")
     collector.put(0, False, "a")
@@ -86,14 +92,16 @@ def test_without_order_outcomes_are_returned_as_they_come(twins: Twins) -> None:
 def test_no_statements_are_taken_while_many_outcomes_are_unread(
     twins: Twins, in_order: bool
 ) -> None:
-    collector = collector_of(twins, 4, in_order)
+    collector = new_collector(twins, 4, in_order)
     source = statements(100)
     first = take_positions(collector, source)
     for position in first:
         collector.put(position, True, position)
+    # None of the four outcomes is read, so at most four more statements are taken.
     assert take_positions(collector, source) == [4, 5, 6, 7]
     for position in (4, 5, 6, 7):
         collector.put(position, True, position)
+    # Now 8 outcomes, twice the concurrency, are unread.
     assert take_positions(collector, source) == []
     assert not collector.wants_more
     assert len(collector.take()) == 8
@@ -103,31 +111,33 @@ def test_no_statements_are_taken_while_many_outcomes_are_unread(
 
 def test_a_late_outcome_blocks_its_position_in_the_ring(twins: Twins) -> None:
     """A position in the ring is not reused before its outcome has been returned."""
-    collector = collector_of(twins, 3)
+    collector = new_collector(twins, 3)
     source = statements(50)
-    waiting = take_positions(collector, source)
-    read = []
+    pending = take_positions(collector, source)
+    values = []
     while not collector.is_over:
-        # The oldest outcome comes last, so meanwhile the other positions of the ring fill up.
-        late, *others = waiting
+        # Delay the oldest outcome, so that meanwhile the other positions of the ring fill up.
+        oldest, *others = pending
         for position in reversed(others):
             collector.put(position, True, position)
-        more = take_positions(collector, source)
-        if not more:
-            collector.put(late, True, late)
-            waiting = take_positions(collector, source)
+        new_positions = take_positions(collector, source)
+        # The ring is full: the oldest outcome has to come now.
+        if not new_positions:
+            collector.put(oldest, True, oldest)
+            pending = take_positions(collector, source)
         else:
-            waiting = [late, *more]
-        read += [outcome.value for outcome in collector.take()]
-        waiting += take_positions(collector, source)
-    assert read == list(range(50))
+            pending = [oldest, *new_positions]
+        values += [outcome.value for outcome in collector.take()]
+        pending += take_positions(collector, source)
+    assert values == list(range(50))
 
 
 def test_a_collector_wants_more_when_half_are_over(twins: Twins) -> None:
-    collector = collector_of(twins, 10)
+    collector = new_collector(twins, 10)
     source = statements(100)
     assert collector.wants_more
     take_positions(collector, source)
+    # Four of ten outcomes are not enough; the fifth is half of them.
     for position in range(9, 5, -1):
         collector.put(position, True, position)
         assert not collector.wants_more
@@ -138,7 +148,7 @@ def test_a_collector_wants_more_when_half_are_over(twins: Twins) -> None:
 
 
 def test_an_exhausted_collector_wants_no_more(twins: Twins) -> None:
-    collector = collector_of(twins, 10)
+    collector = new_collector(twins, 10)
     take_positions(collector, statements(2))
     assert collector.is_exhausted
     assert not collector.wants_more
@@ -148,7 +158,7 @@ def test_an_exhausted_collector_wants_no_more(twins: Twins) -> None:
 
 
 def test_a_paused_collector_wants_no_more(twins: Twins) -> None:
-    collector = collector_of(twins, 2)
+    collector = new_collector(twins, 2)
     source = statements(4)
     take_positions(collector, source)
     collector.put(1, True, 1)
@@ -157,6 +167,7 @@ def test_a_paused_collector_wants_no_more(twins: Twins) -> None:
     assert not collector.wants_more
     # The Python twin moves an outcome to its position only when a method is called.
     assert not collector.is_ready or twins.impl == "python"
+    # Position 0 has no outcome yet, and outcomes are returned in order.
     assert collector.take() == []
     assert not collector.is_ready
     collector.is_paused = False
@@ -165,10 +176,11 @@ def test_a_paused_collector_wants_no_more(twins: Twins) -> None:
 
 def test_a_waiting_reader_is_notified_once(twins: Twins) -> None:
     calls: list[int] = []
-    collector = collector_of(twins, 4)
+    collector = new_collector(twins, 4)
     collector.notify_reader = lambda: calls.append(len(calls))
     take_positions(collector, statements(2))
     collector.put(0, True, 0)
+    # The reader does not wait yet.
     assert calls == []
     collector.take()
     collector.is_awaited = True
@@ -178,7 +190,7 @@ def test_a_waiting_reader_is_notified_once(twins: Twins) -> None:
 
 
 def test_without_a_notify_function_a_waiting_reader_is_not_notified(twins: Twins) -> None:
-    collector = collector_of(twins, 4)
+    collector = new_collector(twins, 4)
     take_positions(collector, statements(1))
     collector.is_awaited = True
     collector.put(0, True, 0)
@@ -186,7 +198,7 @@ def test_without_a_notify_function_a_waiting_reader_is_not_notified(twins: Twins
 
 
 def test_has_failed_is_set_before_the_outcome_is_read(twins: Twins) -> None:
-    collector = collector_of(twins, 4)
+    collector = new_collector(twins, 4)
     take_positions(collector, statements(2))
     collector.put(0, True, 0)
     assert not collector.has_failed
@@ -200,17 +212,18 @@ def test_errors_of_the_statements_iterable_are_raised(twins: Twins) -> None:
         yield "q", 1
         raise LookupError("no more")
 
-    collector = collector_of(twins, 4)
+    collector = new_collector(twins, 4)
     source = failing()
     collector.requests(source, [], 10)
     assert collector.off_path == ("q", 1)
     with pytest.raises(LookupError, match="no more"):
         collector.requests(source, [], 10)
+    # Only the statement before the error counts as taken.
     assert collector.sent == 1
 
 
 def test_a_statement_must_be_a_pair(twins: Twins) -> None:
-    collector = collector_of(twins, 4)
+    collector = new_collector(twins, 4)
     with pytest.raises(ValueError, match="unpack"):
         collector.requests(iter([("q", 1, 2)]), [], 10)
     assert collector.sent == 0
@@ -219,22 +232,22 @@ def test_a_statement_must_be_a_pair(twins: Twins) -> None:
 @pytest.mark.parametrize("concurrency", [0, -1])
 def test_a_concurrency_below_one_is_refused(twins: Twins, concurrency: int) -> None:
     with pytest.raises(ValueError, match=f"at least 1, but is {concurrency}"):
-        collector_of(twins, concurrency)
+        new_collector(twins, concurrency)
 
 
 def test_a_concurrency_must_be_an_integer(twins: Twins) -> None:
     with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
-        collector_of(twins, 2.5)  # type: ignore[arg-type]
+        new_collector(twins, 2.5)  # type: ignore[arg-type]
 
 
 def test_a_huge_concurrency_is_accepted(twins: Twins) -> None:
-    collector = collector_of(twins, 10**30)
+    collector = new_collector(twins, 10**30)
     assert len(take_positions(collector, statements(1000), limit=10**30)) == 1000
 
 
 @pytest.mark.parametrize("position", [-1, 1, 100])
 def test_an_outcome_for_an_unknown_position_is_refused(twins: Twins, position: int) -> None:
-    collector = collector_of(twins, 4)
+    collector = new_collector(twins, 4)
     take_positions(collector, statements(1))
     with pytest.raises(ValueError, match=f"no statement at {position}: 1 were taken"):
         collector.put(position, True, None)
@@ -245,63 +258,68 @@ def test_an_outcome_for_an_unknown_position_is_refused(twins: Twins, position: i
 def test_outcomes_from_many_threads(twins: Twins, in_order: bool) -> None:
     """From many threads, a waiting reader is always notified, and no outcome is lost."""
     count, concurrency = 5000, 20
-    collector = collector_of(twins, concurrency, in_order)
+    collector = new_collector(twins, concurrency, in_order)
     notified = threading.Event()
     collector.notify_reader = notified.set
     source = statements(count)
-    work: list[int] = []
-    more = threading.Condition()
-    chance = random.Random(7)
+    pending: list[int] = []
+    has_pending = threading.Condition()
+    shuffler = random.Random(7)
 
-    def complete() -> None:
+    def complete_in_random_order() -> None:
         while True:
-            with more:
-                while not work:
-                    more.wait()
-                position = work.pop(chance.randrange(len(work)))
+            with has_pending:
+                while not pending:
+                    has_pending.wait()
+                position = pending.pop(shuffler.randrange(len(pending)))
+            # A negative position ends the thread.
             if position < 0:
                 return
             collector.put(position, True, position)
 
-    threads = [threading.Thread(target=complete) for _ in range(4)]
+    threads = [threading.Thread(target=complete_in_random_order) for _ in range(4)]
     for thread in threads:
         thread.start()
-    read = []
+    values = []
     while not collector.is_over:
         positions = take_positions(collector, source) if collector.wants_more else []
-        with more:
-            work.extend(positions)
-            more.notify_all()
+        with has_pending:
+            pending.extend(positions)
+            has_pending.notify_all()
         outcomes = collector.take()
-        read += [outcome.value for outcome in outcomes]
+        values += [outcome.value for outcome in outcomes]
+        # The ring has twice as many positions as there may be requests in flight.
         assert collector.sent - collector.delivered <= 2 * concurrency
         if not outcomes and not collector.is_over:
+            # Check again after setting `is_awaited`, since an outcome may have come before it was
+            # set.
             notified.clear()
             collector.is_awaited = True
             if not collector.is_ready:
                 assert notified.wait(20)
-    with more:
-        work.extend([-1] * len(threads))
-        more.notify_all()
+    with has_pending:
+        pending.extend([-1] * len(threads))
+        has_pending.notify_all()
     for thread in threads:
         thread.join(20)
-    assert (read if in_order else sorted(read)) == list(range(count))
+    assert (values if in_order else sorted(values)) == list(range(count))
     assert collector.under_way == 0
 
 
 def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(twins: Twins) -> None:
-    collector = collector_of(twins, 4)
+    collector = new_collector(twins, 4)
     collector.batches_wakeups = True
-    calls: list[int] = []
-    collector.notify_reader = lambda: calls.append(collector.under_way)
+    under_way_at_calls: list[int] = []
+    collector.notify_reader = lambda: under_way_at_calls.append(collector.under_way)
     source = statements(9)
     take_positions(collector, source)
     assert not collector.is_ready
     collector.is_awaited = True
+    # One of four outcomes is too few for a notification; half of them is enough.
     collector.put(0, True, 0)
-    assert (calls, collector.is_ready) == ([], False)
-    collector.put(1, True, 1)  # now half of the statements have ended
-    assert (calls, collector.is_ready) == ([2], True)
+    assert (under_way_at_calls, collector.is_ready) == ([], False)
+    collector.put(1, True, 1)
+    assert (under_way_at_calls, collector.is_ready) == ([2], True)
     assert [outcome.value for outcome in collector.take()] == [0, 1]
     take_positions(collector, source)
     collector.put(3, True, 3)
@@ -317,13 +335,13 @@ def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(twins: Twi
     collector.is_awaited = True
     assert not collector.is_ready
     collector.put(2, True, 2)
-    assert calls == [2, 0]
+    assert under_way_at_calls == [2, 0]
     assert [outcome.value for outcome in collector.take()] == [2, 3, 4, 5, 6, 7, 8]
     assert collector.is_over
 
 
 def test_with_batched_wakeups_the_reader_is_notified_of_an_error_at_once(twins: Twins) -> None:
-    collector = collector_of(twins, 100)
+    collector = new_collector(twins, 100)
     collector.batches_wakeups = True
     calls: list[bool] = []
     collector.notify_reader = lambda: calls.append(True)
@@ -335,7 +353,7 @@ def test_with_batched_wakeups_the_reader_is_notified_of_an_error_at_once(twins: 
 
 
 def test_with_batched_wakeups_the_reader_goes_on_when_all_positions_are_full(twins: Twins) -> None:
-    collector = collector_of(twins, 2)
+    collector = new_collector(twins, 2)
     collector.batches_wakeups = True
     source = statements(20)
     take_positions(collector, source)
@@ -346,6 +364,7 @@ def test_with_batched_wakeups_the_reader_goes_on_when_all_positions_are_full(twi
     take_positions(collector, source)
     collector.put(3, True, 3)
     assert collector.sent == 4
+    # Position 0 is not over, so its successors fill the ring of twice the concurrency.
     assert not collector.wants_more
     collector.put(0, True, 0)
     assert collector.is_ready

@@ -35,7 +35,7 @@ from cassandra.errors import (
 )
 from cassandra.protocol.opcodes import ERROR, EVENT, OPTIONS, QUERY, READY, RESULT, SUPPORTED
 from cassandra.testing.fake import FakeNode, Opcode, garbage, rows
-from tests.unit.engine.faults import fails
+from tests.unit.engine.faults import exception_of
 
 
 def connection_without_transport(
@@ -45,11 +45,13 @@ def connection_without_transport(
     responders: list[FutureResponder] = []
     send = Connection.send
 
-    def keep(self: Connection, responder: Any, opcode: int, flags: int, body: bytes) -> int:
+    def send_and_record(
+        self: Connection, responder: Any, opcode: int, flags: int, body: bytes
+    ) -> int:
         responders.append(responder)
         return send(self, responder, opcode, flags, body)
 
-    monkeypatch.setattr(Connection, "send", keep)
+    monkeypatch.setattr(Connection, "send", send_and_record)
     return Connection(DefaultEndPoint("127.0.0.1"), 5, asyncio.get_running_loop()), responders
 
 
@@ -59,6 +61,7 @@ async def test_a_cancellation_in_the_turn_of_the_answer_is_raised(
     connection, responders = connection_without_transport(monkeypatch)
     requesting = asyncio.ensure_future(connection.request(OPTIONS, b"", 5.0))
     await asyncio.sleep(0)
+    # The answer has come, but the task has not run yet when it is cancelled.
     responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")
     requesting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -69,7 +72,7 @@ async def test_a_timeout_leaves_an_orphaned_stream(monkeypatch: pytest.MonkeyPat
     connection, responders = connection_without_transport(monkeypatch)
     with pytest.raises(asyncio.TimeoutError):
         await connection.request(OPTIONS, b"", 0.001)
-    assert (connection.in_flight, connection.orphans) == (1, 1)
+    assert connection.in_flight == connection.orphans == 1
     responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")  # too late, so ignored
 
 
@@ -78,10 +81,11 @@ async def test_malformed_events_are_logged_once_in_one_line(
 ) -> None:
     connection = Connection(DefaultEndPoint("127.0.0.1"), 5, asyncio.get_running_loop())
 
-    def raises(opcode: int, flags: int, body: bytes) -> None:
+    def raise_error(opcode: int, flags: int, body: bytes) -> None:
         raise ValueError("no such event")
 
-    connection.on_event = raises
+    connection.on_event = raise_error
+    # The engine must not flood the log: only the first of many is logged.
     for _ in range(1000):
         connection.on_unsolicited(-1, EVENT, 0, b"\xff" * 100)
     (record,) = caplog.records
@@ -93,12 +97,13 @@ async def test_malformed_events_are_logged_once_in_one_line(
 
 @pytest.mark.parametrize("opcode", [SUPPORTED, READY])
 async def test_a_large_message_during_the_handshake_is_refused(opcode: int) -> None:
-    head = bytes((0x85, 0, 0, 0, opcode))
-    huge = garbage(head + (255 << 20).to_bytes(4, "big") + bytes(100))
+    # Version 5 of a response, flags, stream (2 bytes) and opcode; then a length of 255 MiB.
+    header_start = bytes((0x85, 0, 0, 0, opcode))
+    huge_message = garbage(header_start + (255 << 20).to_bytes(4, "big") + bytes(100))
     with FakeNode() as node:
-        node.prime(Opcode.OPTIONS if opcode == SUPPORTED else Opcode.STARTUP, huge)
+        node.prime(Opcode.OPTIONS if opcode == SUPPORTED else Opcode.STARTUP, huge_message)
         async with aio.Cluster([node.address], port=node.port) as cluster:
-            failure = await fails(cluster.connect())
+            failure = await exception_of(cluster.connect())
         assert isinstance(failure, NoHostAvailable)
         assert f"claims a body of {255 << 20} bytes; the limit is {HANDSHAKE_MAX_BODY}" in str(
             failure
@@ -121,9 +126,10 @@ async def test_a_peer_that_drips_is_silent_and_one_in_a_large_answer_is_not() ->
         connection.get_buffer(-1)[: len(data)] = data
         connection.buffer_updated(len(data))
 
-    answer = bytes.fromhex("84 00 ffff 0c") + (LARGE_PART * 4).to_bytes(4, "big")
+    # The header of an event (opcode 0c on stream -1) with a body of four large parts.
+    header = bytes.fromhex("84 00 ffff 0c") + (LARGE_PART * 4).to_bytes(4, "big")
     connection.last_activity = 0.0
-    for byte in answer:
+    for byte in header:
         receive(bytes((byte,)))
     for _ in range(100):
         receive(b"x")

@@ -68,13 +68,13 @@ def test_only_factories_and_translators_of_users_may_block() -> None:
     class CustomFactory(DefaultEndPointFactory):
         pass
 
-    def may_block(factory: Any, translator: Any) -> bool:
+    def factory_may_block(factory: Any, translator: Any) -> bool:
         return bool(
             factory.configure(SimpleNamespace(address_translator=translator, port=9042)).may_block
         )
 
-    assert not may_block(DefaultEndPointFactory(), IdentityTranslator())
-    assert not may_block(DefaultEndPointFactory(), None)
-    assert may_block(DefaultEndPointFactory(), EC2MultiRegionTranslator())
-    assert may_block(CustomFactory(), IdentityTranslator())
-    assert not may_block(SniEndPointFactory("proxy", 29042), None)
+    assert not factory_may_block(DefaultEndPointFactory(), IdentityTranslator())
+    assert not factory_may_block(DefaultEndPointFactory(), None)
+    assert factory_may_block(DefaultEndPointFactory(), EC2MultiRegionTranslator())
+    assert factory_may_block(CustomFactory(), IdentityTranslator())
+    assert not factory_may_block(SniEndPointFactory("proxy", 29042), None)

@@ -27,7 +27,7 @@ async def test_a_loop_may_have_its_own_environment() -> None:
     assert environment_of(loop) is environment
 
 
-class Recorded(Environment):
+class RecordingEnvironment(Environment):
     """An environment that records how connections are opened, and has a clock of its own."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -43,7 +43,7 @@ class Recorded(Environment):
 
 async def test_connections_and_times_come_from_the_environment() -> None:
     loop = asyncio.get_running_loop()
-    environment = Recorded(loop)
+    environment = RecordingEnvironment(loop)
     loop.cassandra_environment = lambda: environment  # type: ignore[attr-defined]
     started: list[float] = []
     with FakeNode() as node:
@@ -55,6 +55,7 @@ async def test_connections_and_times_come_from_the_environment() -> None:
             assert cluster._core.random is environment.random
             assert cluster._core.timers.clock is environment.clock
         assert environment.connected == [node.port] * node.opened
+    # The clock of the environment stands still.
     assert started == [1e6]
 
 
@@ -62,25 +63,26 @@ def test_deadlines_of_one_slot_expire_in_the_order_of_adding(twins: Any) -> None
     loop = asyncio.new_event_loop()
     try:
         wheel = twins.happy_path.TimerWheel(loop)
-        ended: list[int] = []
+        expired: list[int] = []
 
         class Item:
             def __init__(self, number: int) -> None:
                 self.number = number
 
             def on_timeout(self) -> None:
-                ended.append(self.number)
+                expired.append(self.number)
 
         items = [Item(number) for number in range(200)]
         for item in items:
+            # All deadlines are in the same slot of the wheel.
             wheel.add(0.0, item)
 
-        def all_ended() -> bool:
+        def all_expired() -> bool:
             wheel._expire()  # on a busy machine, the last deadlines are in later slots
-            return len(ended) == len(items)
+            return len(expired) == len(items)
 
-        until(all_ended)
-        assert ended == list(range(200))
+        until(all_expired)
+        assert expired == list(range(200))
     finally:
         loop.close()
 
@@ -91,6 +93,7 @@ def test_insertion_ordered_keeps_the_order_of_adding() -> None:
         items.add(item)
     items.discard(1)
     items.discard(7)
+    # The set may change during an iteration, which goes over the items at its beginning.
     for item in items:
         items.discard(item)
         items.add(item + 10)
@@ -107,10 +110,10 @@ MODULES_WITH_THREADS = {"environment.py", "loop.py"}
 def test_engine_modules_call_no_clock_or_random_function(path: Path) -> None:
     if path.name in MODULES_WITH_THREADS:
         return
-    calls = {
+    called_functions = {
         ast.unparse(node.func)
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call)
     }
-    others = ("time.", "random.", "os.urandom", "uuid.uuid", "monotonic", "urandom", "uuid4")
-    assert not [call for call in calls if call.startswith(others)]
+    forbidden = ("time.", "random.", "os.urandom", "uuid.uuid", "monotonic", "urandom", "uuid4")
+    assert not [call for call in called_functions if call.startswith(forbidden)]

@@ -29,17 +29,20 @@ def test_a_wait_for_a_set_event_returns_at_once(twins: Twins, method: str) -> No
 
 def test_a_set_event_wakes_all_threads(twins: Twins) -> None:
     event = twins.happy_path.Event()
-    seen: list[bool] = []
+    results: list[bool] = []
     threads = [
-        threading.Thread(target=lambda wait=wait: seen.append(event.wait(*wait)), daemon=True)
-        for wait in ((), (), (60,), (1e9,), (None,))
+        threading.Thread(
+            target=lambda timeout_args=timeout_args: results.append(event.wait(*timeout_args)),
+            daemon=True,
+        )
+        for timeout_args in ((), (), (60,), (1e9,), (None,))
     ]
     for thread in threads:
         thread.start()
     event.set()
     for thread in threads:
         thread.join(WAIT)
-    assert seen == [True] * 5
+    assert results == [True] * 5
 
 
 @pytest.mark.parametrize("seconds", [0, 0.0, 0.02])
@@ -63,14 +66,15 @@ def test_signal_handlers_run_during_a_wait(twins: Twins, seconds: float | None) 
         if len(calls) == 3:
             raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGALRM, handle)
+    previous_handler = signal.signal(signal.SIGALRM, handle)
     signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
     try:
         with pytest.raises(KeyboardInterrupt):
             event.wait(seconds)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, previous_handler)
+    # The wait has gone on after the first two signals.
     assert len(calls) >= 3
     event.set()
     assert event.wait()
@@ -82,6 +86,7 @@ def test_gathered_events_are_set_by_wake(twins: Twins) -> None:
     wake_queue.set(first)
     assert first.wait(0)
     wake_queue.is_gathering = True
+    # A second call for the same event must do no harm.
     wake_queue.set(second)
     wake_queue.set(second)
     assert not second.wait(0)
@@ -90,32 +95,33 @@ def test_gathered_events_are_set_by_wake(twins: Twins) -> None:
     assert not wake_queue.is_gathering
     wake_queue.set(third)
     assert third.wait(0)
-    wake_queue.wake()
+    wake_queue.wake()  # with an empty queue, this does nothing
 
 
 def test_other_threads_may_add_events_during_wake(twins: Twins) -> None:
     wake_queue = twins.happy_path.WakeQueue()
-    opened: deque[Any] = deque()
-    over = threading.Event()
+    events: deque[Any] = deque()
+    is_finished = threading.Event()
 
-    def work() -> None:
+    def add_events() -> None:
         for _ in range(2000):
-            opened.append(twins.happy_path.Event())
-            wake_queue.set(opened[-1])
-        over.set()
+            events.append(twins.happy_path.Event())
+            wake_queue.set(events[-1])
+        is_finished.set()
 
-    thread = threading.Thread(target=work)
-    before = sys.getswitchinterval()
+    thread = threading.Thread(target=add_events)
+    previous_interval = sys.getswitchinterval()
+    # Switch threads as often as possible, so that they interrupt `wake` at every step.
     sys.setswitchinterval(1e-6)
     try:
         thread.start()
-        while not over.is_set():
+        while not is_finished.is_set():
             wake_queue.is_gathering = True
             wake_queue.wake()
         thread.join()
     finally:
-        sys.setswitchinterval(before)
-    assert all(event.wait(0) for event in opened)
+        sys.setswitchinterval(previous_interval)
+    assert all(event.wait(0) for event in events)
 
 
 def test_an_event_added_during_wake_is_set_at_once(twins: Twins) -> None:
@@ -123,12 +129,13 @@ def test_an_event_added_during_wake_is_set_at_once(twins: Twins) -> None:
     if twins.impl == "c":
         pytest.skip("nothing can come in between there")
 
-    class Late(twins.happy_path.WakeQueue):  # type: ignore[name-defined,misc]
-        answers = iter((True, False))
-        is_gathering = property(lambda self: next(self.answers), lambda self, value: None)
+    class InterruptedQueue(twins.happy_path.WakeQueue):  # type: ignore[name-defined,misc]
+        # `set` reads the flag twice: `wake` of another thread clears it in between.
+        flag_values = iter((True, False))
+        is_gathering = property(lambda self: next(self.flag_values), lambda self, value: None)
 
     event = twins.happy_path.Event()
-    Late().set(event)
+    InterruptedQueue().set(event)
     assert event.wait(0)
 
 
@@ -154,6 +161,7 @@ def test_an_event_can_be_set_by_two_threads() -> None:
     """
     event: Any = PythonEvent()
     event.set()
+    # Pretend that the second thread has not seen the first one set the event.
     event._is_set = False
     event.set()
     assert event.wait(0)

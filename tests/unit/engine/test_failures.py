@@ -27,14 +27,14 @@ from tests.unit.loops import Loops
 EXCEPTIONS = [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration]
 
 
-async def drop_reraised(kind: type[BaseException]) -> None:
+async def drop_reraised(exception_class: type[BaseException]) -> None:
     """Let the loop run on, without the exception that the driver raises for the loop.
 
     The driver raises SystemExit and KeyboardInterrupt again in the loop's next turn, which would
     end the test run.
     """
     loop = asyncio.get_running_loop()
-    if kind in (SystemExit, KeyboardInterrupt):
+    if exception_class in (SystemExit, KeyboardInterrupt):
         (handle,) = loop._ready  # type: ignore[attr-defined]
         handle.cancel()
     await asyncio.sleep(0)
@@ -45,47 +45,48 @@ def parts(twins: Twins) -> Life:
     return Life(twins)
 
 
-@pytest.mark.parametrize("kind", EXCEPTIONS)
+@pytest.mark.parametrize("exception_class", EXCEPTIONS)
 class TestExceptionsOfTheApplication:
     """Policies, handlers and observers of the application may raise any exception."""
 
     async def test_a_query_plan_that_raises_fails_its_request(
-        self, parts: Life, kind: type[BaseException]
+        self, parts: Life, exception_class: type[BaseException]
     ) -> None:
         class Policy:
             def make_query_plan(self, keyspace: str | None, statement: Any) -> Any:
-                raise kind("from a policy")
+                raise exception_class("from a policy")
 
         request = parts.request()
         request.policy = Policy()
         request.start()
-        await drop_reraised(kind)
+        await drop_reraised(exception_class)
         assert parts.done == [request]
         assert isinstance(request.error, RuntimeError)
-        assert kind.__name__ in str(request.error)
+        assert exception_class.__name__ in str(request.error)
         assert len(parts.session.timers) == 0
 
     async def test_a_message_that_raises_when_encoded_fails_its_request(
-        self, parts: Life, kind: type[BaseException]
+        self, parts: Life, exception_class: type[BaseException]
     ) -> None:
         class Raising(Message):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
-                raise kind("from a handler")
+                raise exception_class("from a handler")
 
         request = parts.request(request_body=Raising())
         request.start()
-        await drop_reraised(kind)
+        await drop_reraised(exception_class)
         assert parts.done == [request]
         assert isinstance(request.error, RuntimeError)
 
     async def test_a_latency_observer_that_raises_fails_its_request(
-        self, parts: Life, kind: type[BaseException]
+        self, parts: Life, exception_class: type[BaseException]
     ) -> None:
-        def observe(host: Any, latency: float) -> None:
+        def raise_once(host: Any, latency: float) -> None:
+            # Raise only for the first of the two answers.
             parts.session.core.on_latency = None
-            raise kind("from an observer")
+            raise exception_class("from an observer")
 
-        parts.session.core.on_latency = observe
+        parts.session.core.on_latency = raise_once
         first, second = parts.request(), parts.request()
         first.start()
         second.start()
@@ -93,17 +94,17 @@ class TestExceptionsOfTheApplication:
         connection.streams.dispatch(
             connection, [(0, RESULT, 0, VOID_BODY, 4), (1, RESULT, 0, VOID_BODY, 4)]
         )
-        await drop_reraised(kind)
+        await drop_reraised(exception_class)
         assert parts.done == [first, second]
         assert isinstance(first.error, RuntimeError)
         assert second.error is None
 
     async def test_a_deadline_that_raises_fails_its_item(
-        self, twins: Twins, kind: type[BaseException]
+        self, twins: Twins, exception_class: type[BaseException]
     ) -> None:
-        due: list[Any] = []
+        timer_calls: list[Any] = []
         wheel = twins.happy_path.TimerWheel(
-            SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: due.append(call))
+            SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: timer_calls.append(call))
         )
 
         class Item:
@@ -113,7 +114,7 @@ class TestExceptionsOfTheApplication:
 
             def on_timeout(self) -> None:
                 if self.raises:
-                    raise kind("from an observer")
+                    raise exception_class("from an observer")
                 self.ends.append(None)
 
             def fail(self, error: BaseException) -> None:
@@ -122,8 +123,9 @@ class TestExceptionsOfTheApplication:
         items = [Item(False), Item(True), Item(False)]
         for item in items:
             wheel.add(0.5, item)
-        due[0]()
-        await drop_reraised(kind)
+        # Let the timer of the wheel fire.
+        timer_calls[0]()
+        await drop_reraised(exception_class)
         assert [len(item.ends) for item in items] == [1, 1, 1]
         assert isinstance(items[1].ends[0], RuntimeError)
 
@@ -131,42 +133,44 @@ class TestExceptionsOfTheApplication:
 class Raising(RoundRobinPolicy):
     """A policy that raises for statements whose query contains "raise"."""
 
-    kind: type[BaseException]
+    exception_class: type[BaseException]
 
     def make_query_plan(
         self, working_keyspace: str | None = None, query: Any = None
     ) -> Iterator[Any]:
         if "raise" in str(getattr(query, "query_string", "")):
-            raise self.kind("from a policy")
+            raise self.exception_class("from a policy")
         return super().make_query_plan(working_keyspace, query)
 
 
 class RaisingRetries(RetryPolicy):
-    def __init__(self, kind: type[BaseException]) -> None:
-        self.kind = kind
+    def __init__(self, exception_class: type[BaseException]) -> None:
+        self.exception_class = exception_class
 
     def on_request_error(self, *args: Any, **kwargs: Any) -> Any:
-        raise self.kind("from a retry policy")
+        raise self.exception_class("from a retry policy")
 
 
 class RaisingListener(HostStateListener):
-    def __init__(self, kind: type[BaseException]) -> None:
-        self.kind = kind
+    def __init__(self, exception_class: type[BaseException]) -> None:
+        self.exception_class = exception_class
 
     def on_up(self, host: Any) -> None:
-        raise self.kind("from a listener")
+        raise self.exception_class("from a listener")
 
     on_down = on_add = on_remove = on_up
 
 
-@pytest.mark.parametrize("kind", EXCEPTIONS)
+@pytest.mark.parametrize("exception_class", EXCEPTIONS)
 def test_other_requests_succeed_if_policies_and_listeners_raise(
-    loops: Loops, kind: type[BaseException]
+    loops: Loops, exception_class: type[BaseException]
 ) -> None:
     policy = Raising()
-    policy.kind = kind
+    policy.exception_class = exception_class
     profile = ExecutionProfile(
-        load_balancing_policy=policy, retry_policy=RaisingRetries(kind), request_timeout=10
+        load_balancing_policy=policy,
+        retry_policy=RaisingRetries(exception_class),
+        request_timeout=10,
     )
     with FakeNode() as node:
         node.prime("refused", error(ErrorCode.OVERLOADED, "busy"))
@@ -174,14 +178,15 @@ def test_other_requests_succeed_if_policies_and_listeners_raise(
             [node.address], port=node.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
         ) as cluster:
             session = cluster.connect()
-            cluster.register_listener(RaisingListener(kind))
+            cluster.register_listener(RaisingListener(exception_class))
+            # The policy raises for "raise", and the retry policy for the error after "refused".
             texts = ["SELECT 1", "raise", "SELECT 2", "refused", "SELECT 3", "raise", "SELECT 4"]
             futures = [session.execute_async(SimpleStatement(text)) for text in texts * 20]
             for text, future in zip(texts * 20, futures, strict=True):
                 if text.startswith("SELECT"):
                     assert future.result().all() == []
                 else:
-                    with pytest.raises(RuntimeError, match=kind.__name__):
+                    with pytest.raises(RuntimeError, match=exception_class.__name__):
                         future.result()
 
 
@@ -195,7 +200,7 @@ def test_fault_among_finds_errors_of_the_driver() -> None:
     assert fault_among([]) is None
 
 
-def formatted(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
 
@@ -208,26 +213,27 @@ async def test_connecting_to_no_node_has_one_short_traceback(cluster_class: Any)
 
     with pytest.raises(NoHostAvailable) as caught:
         await connect()
-    text = formatted(caught.value)
+    text = format_error(caught.value)
     assert text.count("Traceback (most recent call last)") == 1
     assert "handshake.py" not in text
     assert "Connection refused" in text
     # The error of each host has its cause.
-    (of_host,) = caught.value.errors.values()
-    assert isinstance(of_host.__cause__, OSError)
-    assert "handshake.py" in formatted(of_host)
+    (host_error,) = caught.value.errors.values()
+    assert isinstance(host_error.__cause__, OSError)
+    assert "handshake.py" in format_error(host_error)
 
 
 def test_errors_of_requests_show_only_the_callers_frames() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
+        # A lost connection, an error of the server, and a timeout.
         for answer in (reset(), error(ErrorCode.INVALID, "no"), silence()):
             node.prime("Q", answer)
             future = session.execute_async("Q", timeout=0.2)
             for _ in range(3):  # each call raises the error again, but its traceback must not grow
                 with pytest.raises(DriverException) as caught:
                     future.result()
-            text = formatted(caught.value)
+            text = format_error(caught.value)
             assert text.count("Traceback (most recent call last)") == 1, text
             assert text.count("in result") == 1
 
@@ -237,4 +243,4 @@ def test_a_missing_keyspace_has_one_traceback() -> None:
         node.keyspaces = {"there"}
         with pytest.raises(NoHostAvailable) as caught:
             cluster.connect("missing")
-        assert formatted(caught.value).count("Traceback (most recent call last)") == 1
+        assert format_error(caught.value).count("Traceback (most recent call last)") == 1

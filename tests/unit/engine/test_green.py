@@ -55,6 +55,12 @@ def outcome(request: pytest.FixtureRequest) -> Outcome:
 
 
 def printed(library: str, loop: str, body: str, before: str = "", what: str = "") -> list[str]:
+    """Run a program in a patched process, and return its lines of output.
+
+    :param body: the program, which finds `cluster`, and the library as `green`.
+    :param before: code that runs before the library patches the standard library.
+    :param what: arguments of the function that patches; by default, it patches everything.
+    """
     for name in {library, loop} - {"asyncio"}:
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"{name} is not installed")
@@ -73,6 +79,7 @@ def printed(library: str, loop: str, body: str, before: str = "", what: str = ""
     assert "Traceback" not in done.stderr, done.stderr
     lines = done.stdout.splitlines()
     assert lines[-1] == "end"
+    # Leave out "end", which shows that the program came to its end.
     return lines[:-1]
 
 

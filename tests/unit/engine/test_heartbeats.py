@@ -10,7 +10,7 @@ import pytest
 from cassandra.engine.heartbeats import Heartbeats, is_silent
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.protocol.opcodes import OPTIONS, READY, SUPPORTED
-from tests.unit.engine.partners import connection, host, spawn
+from tests.unit.engine.partners import fake_connection, new_host, spawn
 from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
@@ -19,7 +19,7 @@ NO_OPTIONS = b"\0\0"  # an empty [string multimap]
 LONG_AGO = float("-inf")
 
 
-HOST, OTHER = host("10.0.0.1"), host("10.0.0.2")
+HOST, OTHER = new_host("10.0.0.1"), new_host("10.0.0.2")
 
 
 class Peer:
@@ -46,7 +46,7 @@ class Peer:
             self.connection.last_activity = asyncio.get_running_loop().time()
             return outcome
 
-        self.connection = connection(
+        self.connection = fake_connection(
             request=request, last_activity=last_activity, is_control_connection=is_control
         )
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cassandra.engine.listeners import Listeners
-from tests.unit.engine.partners import host
+from tests.unit.engine.partners import new_host
 
-UP, DOWN, UNKNOWN = host("10.0.0.1"), host("10.0.0.2", False), host("10.0.0.3", None)
+UP, DOWN, UNKNOWN = new_host("10.0.0.1"), new_host("10.0.0.2", False), new_host("10.0.0.3", None)
 
 
 class RecordingListener:

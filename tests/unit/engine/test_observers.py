@@ -11,9 +11,9 @@ import cassandra.engine.observers as observers_module
 from cassandra.engine.observers import Observers
 from cassandra.observers import RequestObserver
 from tests.unit.engine.faults import WAIT
-from tests.unit.engine.partners import host
+from tests.unit.engine.partners import new_host
 
-HOST = host("10.0.0.1")
+HOST = new_host("10.0.0.1")
 
 
 def test_without_observers_all_hooks_are_none() -> None:

@@ -10,9 +10,9 @@ from cassandra.engine.listeners import Listeners
 from cassandra.engine.policies import Policies
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies import RoundRobinPolicy
-from tests.unit.engine.partners import host, spawn
+from tests.unit.engine.partners import new_host, spawn
 
-UP, DOWN, UNKNOWN = host("10.0.0.1"), host("10.0.0.2", False), host("10.0.0.3", None)
+UP, DOWN, UNKNOWN = new_host("10.0.0.1"), new_host("10.0.0.2", False), new_host("10.0.0.3", None)
 
 
 class RecordingPolicy(RoundRobinPolicy):

@@ -31,10 +31,10 @@ from cassandra.query import dict_factory
 from cassandra.query.settings import NOT_SET
 from tests.conftest import Twins
 from tests.processes import WITH_TESTS, run_python
-from tests.unit.engine.partners import host
+from tests.unit.engine.partners import new_host
 from tests.unit.engine.test_happy_path import Session, Statement
 
-HOST = host("10.0.0.1")
+HOST = new_host("10.0.0.1")
 
 
 class PolicyWithDistance(RoundRobinPolicy):

@@ -53,16 +53,16 @@ from cassandra.testing.fake import (
 )
 from cassandra.throttling import ConcurrencyLimitingThrottler
 from tests.unit.engine.faults import (
+    IDEMPOTENT_READ,
     INSERT,
-    OTHER,
     READ,
-    SAFE,
+    READ_OTHER,
+    call_in_thread,
     connected,
-    fails,
+    exception_of,
+    int_row,
     node as node,
-    number,
     only_connection,
-    thread,
     three_nodes,
 )
 
@@ -96,7 +96,7 @@ RETRIED_ERRORS = [
     pytest.param(error(ErrorCode.TRUNCATE_ERROR, "no"), TruncateError, id="truncate"),
     pytest.param(close(), ConnectionException, id="close"),
     pytest.param(reset(), ConnectionException, id="reset"),
-    pytest.param(half_frame(number(9), 11), ConnectionException, id="half"),
+    pytest.param(half_frame(int_row(9), 11), ConnectionException, id="half"),
 ]
 
 
@@ -106,7 +106,7 @@ async def test_an_idempotent_statement_is_retried_on_the_next_host(
 ) -> None:
     nodes[0].prime(READ, answer, times=1)
     async with connected(nodes) as (_, session):
-        result = await session.execute(SAFE)
+        result = await session.execute(IDEMPOTENT_READ)
         assert result.one().k == 1
         assert nodes_reached(nodes) == [0, 1]
         assert [attempt.host.address for attempt in result.attempts] == nodes.contact_points[:2]
@@ -177,7 +177,7 @@ async def test_any_other_statement_is_sent_once(
 ) -> None:
     nodes[0].prime(READ, answer, times=1)
     async with connected(nodes) as (_, session):
-        assert isinstance(await fails(session.execute(UNSAFE)), kind)
+        assert isinstance(await exception_of(session.execute(UNSAFE)), kind)
         assert nodes_reached(nodes) == [0]
 
 
@@ -190,17 +190,17 @@ async def test_a_broken_connection_causes_no_retry_of_non_idempotent_requests(
     nodes[0].prime("end", ending, times=1)
     async with connected(nodes) as (_, session):
         waiting = [session.execute(UNSAFE) for _ in range(20)]
-        await thread(held.wait, 20)
+        await call_in_thread(held.wait, 20)
         waiting.append(session.execute("end"))
         for request in waiting:
-            assert isinstance(await fails(request), DriverException)
+            assert isinstance(await exception_of(request), DriverException)
         assert nodes_reached(nodes) == [0] * 20
 
 
 async def test_if_every_host_refuses_the_last_error_is_raised(nodes: FakeCluster) -> None:
     nodes.prime(READ, error(ErrorCode.OVERLOADED, "busy"))
     async with connected(nodes) as (_, session):
-        failure = await fails(session.execute(SAFE))
+        failure = await exception_of(session.execute(IDEMPOTENT_READ))
         assert isinstance(failure, OverloadedErrorMessage)
         assert nodes_reached(nodes) == [0, 1, 2]
 
@@ -208,7 +208,7 @@ async def test_if_every_host_refuses_the_last_error_is_raised(nodes: FakeCluster
 async def test_if_every_connection_breaks_no_host_available_is_raised(nodes: FakeCluster) -> None:
     nodes.prime(READ, reset())
     async with connected(nodes) as (_, session):
-        failure = await fails(session.execute(SAFE))
+        failure = await exception_of(session.execute(IDEMPOTENT_READ))
         assert isinstance(failure, NoHostAvailable)
         assert set(failure.errors) == {node.endpoint for node in nodes.nodes}
         assert all(address in str(failure) for address in nodes.contact_points)
@@ -221,7 +221,7 @@ async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None
     async with connected(nodes) as (_, session):
         assert (await session.execute(UNSAFE)).one().k == 1
         nodes.prime(READ, refusal)
-        failure = await fails(session.execute(UNSAFE))
+        failure = await exception_of(session.execute(UNSAFE))
         assert isinstance(failure, Unavailable)
         assert (failure.consistency, failure.required_replicas, failure.alive_replicas) == (4, 3, 2)
         assert nodes_reached(nodes) == [0, 1, 0, 1]
@@ -242,9 +242,9 @@ async def test_a_read_timeout_is_retried_once_if_enough_replicas_answered(
             await session.execute(UNSAFE)
         ).one().k == 0  # enough replicas answered, so the same host is tried again
         nodes[0].prime(READ, data_late, times=2)
-        assert isinstance(await fails(session.execute(UNSAFE)), ReadTimeout)
+        assert isinstance(await exception_of(session.execute(UNSAFE)), ReadTimeout)
         nodes[0].prime(READ, replicas_late, times=1)
-        failure = await fails(session.execute(UNSAFE))
+        failure = await exception_of(session.execute(UNSAFE))
         assert isinstance(failure, ReadTimeout)
         assert (failure.received_responses, failure.required_responses, failure.data_retrieved) == (
             1,
@@ -262,7 +262,7 @@ async def test_a_write_timeout_is_retried_only_for_the_batch_log(nodes: FakeClus
         assert (await session.execute(UNSAFE)).one().k == 0
         for kind in ("SIMPLE", "BATCH", "UNLOGGED_BATCH", "COUNTER", "CAS", "VIEW", "CDC"):
             nodes[0].prime(READ, error(ErrorCode.WRITE_TIMEOUT, "slow", write_type=kind), times=1)
-            failure = await fails(session.execute(UNSAFE))
+            failure = await exception_of(session.execute(UNSAFE))
             assert isinstance(failure, WriteTimeout)
             assert kind in str(failure)
         assert set(nodes_reached(nodes)) == {0}
@@ -298,14 +298,14 @@ async def test_failures_are_not_retried(version: int) -> None:
         )
         node.prime(READ, answer)
         async with connected(node) as (_, session):
-            read = await fails(session.execute(SAFE))
+            read = await exception_of(session.execute(IDEMPOTENT_READ))
             assert isinstance(read, ReadFailure)
             assert (read.failures, read.data_retrieved) == (1, True)
             assert read.error_code_map == ({"127.0.0.9": 1} if version >= 5 else None)
-            write = await fails(session.execute(SAFE))
+            write = await exception_of(session.execute(IDEMPOTENT_READ))
             assert isinstance(write, WriteFailure)
             assert write.failures == 1
-            function = await fails(session.execute(SAFE))
+            function = await exception_of(session.execute(IDEMPOTENT_READ))
             assert isinstance(function, FunctionFailure)
             assert (function.keyspace, function.function, list(function.arg_types or ())) == (
                 "ks",
@@ -367,7 +367,7 @@ async def test_decisions_of_a_retry_policy_are_obeyed(
     async with connected(
         nodes, {"retry_policy": policy, "consistency_level": ConsistencyLevel.ALL}
     ) as (_, session):
-        await fails(session.execute(UNSAFE))
+        await exception_of(session.execute(UNSAFE))
         assert policy.calls == [(question, 0), (question, 1), (question, 2)]
         assert nodes_reached(nodes) == [0, 1, 2]
         levels = [request.consistency for request in nodes.queries(READ)]
@@ -379,7 +379,7 @@ async def test_a_policy_may_retry_on_the_same_host_at_another_level(nodes: FakeC
         (RetryPolicy.RETRY, ConsistencyLevel.TWO), (RetryPolicy.RETRY, None, 0.001)
     )
     nodes[0].prime(
-        READ, sequence(error(ErrorCode.UNAVAILABLE), error(ErrorCode.READ_TIMEOUT), number(5))
+        READ, sequence(error(ErrorCode.UNAVAILABLE), error(ErrorCode.READ_TIMEOUT), int_row(5))
     )
     async with connected(nodes, {"retry_policy": policy}) as (_, session):
         assert (await session.execute(UNSAFE)).one().k == 5
@@ -414,7 +414,7 @@ async def test_an_error_of_the_policy_is_raised(
         _,
         session,
     ):
-        assert isinstance(await fails(session.execute(UNSAFE)), ZeroDivisionError)
+        assert isinstance(await exception_of(session.execute(UNSAFE)), ZeroDivisionError)
         assert (await session.execute("anything")).all() == []
 
 
@@ -422,7 +422,7 @@ async def test_the_timeout_covers_all_attempts(nodes: FakeCluster) -> None:
     nodes[0].prime(READ, error(ErrorCode.OVERLOADED))
     nodes[1].prime(READ, silence())
     async with connected(nodes) as (_, session):
-        failure = await fails(session.execute(SAFE, timeout=0.05))
+        failure = await exception_of(session.execute(IDEMPOTENT_READ, timeout=0.05))
         assert isinstance(failure, OperationTimedOut)
         assert nodes[1].endpoint in str(failure)
         assert nodes_reached(nodes) == [0, 1]
@@ -496,10 +496,10 @@ SPECULATIVE: dict[str, Any] = {
 
 
 async def test_a_speculative_execution_may_answer_first(nodes: FakeCluster) -> None:
-    held = hold(number(0))
+    held = hold(int_row(0))
     nodes[0].prime(READ, held)
     async with connected(nodes, SPECULATIVE) as (_, session):
-        result = await session.execute(SAFE)
+        result = await session.execute(IDEMPOTENT_READ)
         assert result.one().k == 1
         assert result.coordinator_host is not None
         assert result.coordinator_host.address == nodes[1].address
@@ -510,10 +510,10 @@ async def test_a_speculative_execution_may_answer_first(nodes: FakeCluster) -> N
 
 
 async def test_non_idempotent_statements_have_no_speculative_executions(nodes: FakeCluster) -> None:
-    held = hold(number(0))
+    held = hold(int_row(0))
     nodes[0].prime(READ, held)
     async with connected(nodes, SPECULATIVE) as (_, session):
-        failure = await fails(session.execute(UNSAFE, timeout=0.08))
+        failure = await exception_of(session.execute(UNSAFE, timeout=0.08))
         assert isinstance(failure, OperationTimedOut)
         assert nodes_reached(nodes) == [0]
 
@@ -533,13 +533,13 @@ async def test_a_later_change_of_idempotence_starts_no_speculative_execution(
 
 
 async def test_if_speculative_executions_fail_the_first_may_answer(nodes: FakeCluster) -> None:
-    held = hold(number(0))
+    held = hold(int_row(0))
     nodes[0].prime(READ, held)
     nodes[1].prime(READ, error(ErrorCode.OVERLOADED))
     nodes[2].prime(READ, error(ErrorCode.OVERLOADED))
     async with connected(nodes, SPECULATIVE) as (_, session):
-        waiting = session.execute(SAFE)
-        await thread(nodes[2].wait_for, lambda node: node.queries(READ))
+        waiting = session.execute(IDEMPOTENT_READ)
+        await call_in_thread(nodes[2].wait_for, lambda node: node.queries(READ))
         held.release()
         assert (await waiting).one().k == 0
 
@@ -549,9 +549,9 @@ async def test_if_all_speculative_executions_fail_the_error_is_raised(nodes: Fak
     for host, answer in zip(nodes.nodes, held, strict=True):
         host.prime(READ, answer)
     async with connected(nodes, SPECULATIVE) as (_, session):
-        waiting = asyncio.ensure_future(fails(session.execute(SAFE)))
+        waiting = asyncio.ensure_future(exception_of(session.execute(IDEMPOTENT_READ)))
         for held_request in held:
-            await thread(held_request.wait)
+            await call_in_thread(held_request.wait)
         for held_request in held:
             held_request.release(error(ErrorCode.OVERLOADED, "busy"))
         assert isinstance(await waiting, OverloadedErrorMessage)
@@ -592,7 +592,7 @@ async def test_errors_of_the_server_are_raised_unchanged(nodes: FakeCluster) -> 
     async with connected(nodes, {"retry_policy": FallthroughRetryPolicy()}) as (_, session):
         for code in codes:
             nodes[0].prime(READ, error(code, f"this is {code:04x}"), times=1)
-            failure = await fails(session.execute(SAFE))
+            failure = await exception_of(session.execute(IDEMPOTENT_READ))
             assert isinstance(failure, (DriverException, ErrorMessage))
             assert f"this is {code:04x}" in str(failure)
             assert not isinstance(failure, NoHostAvailable)
@@ -611,7 +611,7 @@ async def test_an_error_that_is_not_retried_is_also_no_host_available(
     """
     async with connected(nodes) as (_, session):
         nodes[0].prime(READ, error(code, "that failed"), times=1)
-        failure = await fails(session.execute(READ))
+        failure = await exception_of(session.execute(READ))
         assert isinstance(failure, NoHostAvailable)
         assert isinstance(failure, ErrorMessage)
         (reason,) = failure.errors.values()
@@ -665,7 +665,7 @@ async def test_a_statement_is_prepared_again_once_for_each_attempt(node: FakeNod
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.prime(INSERT, error(ErrorCode.UNPREPARED, "never heard of it"))
-        failure = await fails(session.execute(statement, (1,)))
+        failure = await exception_of(session.execute(statement, (1,)))
         assert isinstance(failure, PreparedQueryNotFound)
         assert "never heard of it" in str(failure)
         assert (node.count(Opcode.PREPARE), node.count(Opcode.EXECUTE)) == (2, 2)
@@ -700,7 +700,7 @@ async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> Non
         # With values that do not fit the new type, nothing is executed.
         node.prime_prepare(INSERT, [("k", "text")])
         node.forget_prepared()
-        failure = await fails(session.execute(statement, (1,)))
+        failure = await exception_of(session.execute(statement, (1,)))
         assert isinstance(failure, BindColumnsChanged)
         assert "k int -> k varchar" in str(failure)
         assert "INSERT INTO t" in str(failure)
@@ -724,8 +724,8 @@ async def test_an_error_of_preparing_again_fails_the_request(
         statement = await session.prepare(INSERT)
         node.forget_prepared()
         node.prime(Opcode.PREPARE, answer, times=1)
-        assert isinstance(await fails(session.execute(statement, (1,))), kind)
-        assert (await session.execute(OTHER)).one().k == 1
+        assert isinstance(await exception_of(session.execute(statement, (1,))), kind)
+        assert (await session.execute(READ_OTHER)).one().k == 1
 
 
 async def test_the_timeout_covers_preparing_again(node: FakeNode) -> None:
@@ -734,7 +734,7 @@ async def test_the_timeout_covers_preparing_again(node: FakeNode) -> None:
         node.forget_prepared()
         node.prime(Opcode.PREPARE, silence(), times=1)
         assert isinstance(
-            await fails(session.execute(statement, (1,), timeout=0.05)), OperationTimedOut
+            await exception_of(session.execute(statement, (1,), timeout=0.05)), OperationTimedOut
         )
         await session.execute(statement, (1,))
 

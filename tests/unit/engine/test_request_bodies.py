@@ -35,7 +35,7 @@ from cassandra.protocol.opcodes import BATCH, EXECUTE, MAX_BODY, PREPARE, QUERY
 from cassandra.query import BatchStatement, PreparedStatement
 from cassandra.testing.fake import FakeNode, Opcode
 from cassandra.throttling import ConcurrencyLimitingThrottler
-from tests.unit.engine.partners import connection
+from tests.unit.engine.partners import fake_connection
 
 WRITE = "INSERT INTO ks.t (k, v) VALUES (?, ?)"
 ROUNDS = 3
@@ -202,7 +202,7 @@ def batch_body(*prepared: PreparedStatement) -> MessageBody:
 
 
 def sent(body: RequestBody, version: int = 5) -> bytes:
-    return body.render(connection(version=version, wire_format=version, features=None))[2]
+    return body.render(fake_connection(version=version, wire_format=version, features=None))[2]
 
 
 def renewed_of(prepared: PreparedStatement, cql_type: Any = LongType) -> Renewed:

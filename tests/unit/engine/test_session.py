@@ -12,14 +12,14 @@ from cassandra.policies.retry import FallthroughRetryPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold
 from tests.unit.engine.faults import (
-    OTHER,
+    IDEMPOTENT_READ,
     READ,
-    SAFE,
-    InOrder,
+    READ_OTHER,
+    AddressOrderPolicy,
+    call_in_thread,
     connected,
-    fails,
+    exception_of,
     node as node,
-    thread,
     three_nodes,
 )
 from tests.waiting import until_on_loop
@@ -34,12 +34,12 @@ async def test_cluster_shutdown_fails_the_requests_in_flight(node: FakeNode) -> 
     node.prime(READ, held)
     async with connected(node) as (cluster, session):
         waiting = [session.execute(READ) for _ in range(50)]
-        await thread(held.wait, 50)
+        await call_in_thread(held.wait, 50)
         await cluster.shutdown()
         for request in waiting:
-            assert isinstance(await fails(request), ConnectionShutdown)
-        assert isinstance(await fails(session.execute(OTHER)), ConnectionShutdown)
-    await thread(node.wait_for, lambda node: not node.connections)
+            assert isinstance(await exception_of(request), ConnectionShutdown)
+        assert isinstance(await exception_of(session.execute(READ_OTHER)), ConnectionShutdown)
+    await call_in_thread(node.wait_for, lambda node: not node.connections)
 
 
 async def test_session_shutdown_does_not_affect_other_sessions(node: FakeNode) -> None:
@@ -48,10 +48,10 @@ async def test_session_shutdown_does_not_affect_other_sessions(node: FakeNode) -
     async with connected(node) as (cluster, session):
         other = await cluster.connect()
         waiting = session.execute(READ)
-        await thread(held.wait)
+        await call_in_thread(held.wait)
         await session.shutdown()
-        assert isinstance(await fails(waiting), ConnectionShutdown)
-        assert (await other.execute(OTHER)).one().k == 1
+        assert isinstance(await exception_of(waiting), ConnectionShutdown)
+        assert (await other.execute(READ_OTHER)).one().k == 1
 
 
 @pytest.fixture
@@ -70,11 +70,11 @@ async def test_a_keyspace_is_used_on_every_connection(nodes: FakeCluster) -> Non
             if not connection.event_types
         ]
         assert used == ["ks"] * 3
-        await thread(nodes[0].drop_connections)
+        await call_in_thread(nodes[0].drop_connections)
         await until_on_loop(
             lambda: any(not connection.event_types for connection in nodes[0].connections)
         )
-        assert (await session.execute(SAFE)) is not None
+        assert (await session.execute(IDEMPOTENT_READ)) is not None
         await until_on_loop(
             lambda: [c.keyspace for c in nodes[0].connections if not c.event_types] == ["ks"]
         )
@@ -93,7 +93,7 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_not_used(nodes: Fake
             assert (await session.execute(UNSAFE)).one().k != 0
 
 
-class ReversedOrder(InOrder):
+class ReversedOrder(AddressOrderPolicy):
     """A policy that puts the last host first."""
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:

@@ -22,7 +22,7 @@ from cassandra.errors import (
 from cassandra.metadata.host import Host
 from cassandra.policies import HostDistance
 from tests.unit.engine import partners
-from tests.unit.engine.partners import host, settings, turns
+from tests.unit.engine.partners import engine_settings, new_host, run_loop_turns
 
 
 class IdentityNamespace(SimpleNamespace):
@@ -83,7 +83,7 @@ class Engine:
         self.sessions = SimpleNamespace(
             remove=self.recorder("removed"), follow_distances_soon=self.recorder("distances soon")
         )
-        self.settings = settings(connections_to=lambda distance: self.connections)
+        self.settings = engine_settings(connections_to=lambda distance: self.connections)
         self.agreement: Any = SimpleNamespace(wait=self._agree)
         self.schema: Any = SimpleNamespace(after_ddl=self._after_ddl)
         self.internal_queries: Any = SimpleNamespace(query=self._use)
@@ -137,12 +137,12 @@ class Session(EngineSession):
         return pool
 
 
-A, B, C = (host(f"10.0.0.{number}") for number in (1, 2, 3))
+A, B, C = (new_host(f"10.0.0.{number}") for number in (1, 2, 3))
 
 
 async def test_a_session_opens_pools_to_hosts_that_are_neither_down_nor_ignored() -> None:
-    down, ignored = host("10.0.0.8", is_up=False), host("10.0.0.9")
-    engine = Engine(A, down, ignored, host("10.0.0.7", is_up=None))
+    down, ignored = new_host("10.0.0.8", is_up=False), new_host("10.0.0.9")
+    engine = Engine(A, down, ignored, new_host("10.0.0.7", is_up=None))
     session = Session(
         engine, lambda host: HostDistance.IGNORED if host is ignored else HostDistance.LOCAL
     )
@@ -157,7 +157,7 @@ async def test_a_session_opens_with_the_first_pool_and_adds_others_later() -> No
     session = Session(engine)
     session.gates[B] = asyncio.Event()
     opening = asyncio.ensure_future(session.open(wait_for_all=True))
-    await turns()
+    await run_loop_turns()
     assert list(session.pools) == [A]
     assert not opening.done()
     session.gates[B].set()
@@ -205,7 +205,7 @@ async def test_close_during_open_closes_the_pool() -> None:
     session = Session(Engine(A))
     session.gates[A] = asyncio.Event()
     opening = asyncio.ensure_future(session.open())
-    await turns()
+    await run_loop_turns()
     session.close()
     with pytest.raises(ConnectionShutdown):
         await opening
@@ -218,7 +218,7 @@ async def test_two_callers_of_add_pool_open_one_pool() -> None:
     session.gates[A] = asyncio.Event()
     first = asyncio.ensure_future(session.add_pool(A))
     second = asyncio.ensure_future(session.add_pool(A))
-    await turns()
+    await run_loop_turns()
     first.cancel()  # the other caller still gets the pool
     session.gates[A].set()
     await second
@@ -232,7 +232,7 @@ async def test_a_pool_gets_the_size_that_is_set_when_it_is_open() -> None:
     session = Session(engine)
     session.gates[A] = asyncio.Event()
     opening = asyncio.ensure_future(session.add_pool(A))
-    await turns()
+    await run_loop_turns()
     engine.connections = 4
     session.gates[A].set()
     await opening
@@ -246,7 +246,7 @@ async def test_if_a_host_leaves_while_its_pool_opens_the_pool_is_closed() -> Non
     session = Session(Engine(A))
     session.gates[A] = asyncio.Event()
     opening = asyncio.ensure_future(session.add_pool(A))
-    await turns()
+    await run_loop_turns()
     session.forget_host(A, ConnectionException("it has left"))
     await opening
     assert session.opened_pools[0].closed
@@ -309,7 +309,7 @@ async def test_pools_are_opened_and_closed_when_distances_change() -> None:
     distances.update({A: HostDistance.IGNORED, B: HostDistance.REMOTE})
     session.pools[A].in_flight = 1  # type: ignore[misc]
     session.follow_distances()
-    await turns()
+    await run_loop_turns()
     assert set(session.pools) == {A, B}  # the request in flight goes on
     assert ("distances soon",) in engine.calls
     session.pools[A].in_flight = 0  # type: ignore[misc]
@@ -322,10 +322,10 @@ async def test_pools_are_opened_and_closed_when_distances_change() -> None:
 
 
 async def test_follow_distances_opens_no_pool_to_a_host_that_is_down() -> None:
-    down = host("10.0.0.8", is_up=False)
+    down = new_host("10.0.0.8", is_up=False)
     session = Session(Engine(A, down))
     session.follow_distances()
-    await turns()
+    await run_loop_turns()
     assert set(session.pools) == {A}
 
 
@@ -344,7 +344,7 @@ async def test_close_fails_all_requests_and_tasks() -> None:
     background = session.run_in_background(asyncio.Event().wait())  # type: ignore[arg-type]
     session.close()
     session.close()  # the second call does nothing
-    await turns()
+    await run_loop_turns()
     assert background.cancelled()
     assert len(failed) == 2
     assert all(type(error) is SessionShutdown for error in failed)
@@ -381,7 +381,7 @@ class WaitingRequest:
 def request_with_ddl(engine: Engine, session: Session) -> Any:
     """Return a fake request of a DDL statement that the server has just executed."""
     waiting, response = WaitingRequest(), SimpleNamespace()
-    session.on_schema_change({"keyspace": "ks"}, partners.connection(), waiting, response)  # type: ignore[arg-type]
+    session.on_schema_change({"keyspace": "ks"}, partners.fake_connection(), waiting, response)  # type: ignore[arg-type]
     assert waiting.response is response
     assert response.is_schema_agreed is False
     return waiting
@@ -392,7 +392,7 @@ async def test_after_ddl_the_schema_is_read_before_the_request_ends(agrees: Any)
     engine = Engine(A)
     engine.agrees = agrees
     waiting = request_with_ddl(engine, Session(engine))
-    await turns()
+    await run_loop_turns()
     assert engine.calls == [("read again", {"keyspace": "ks"})]
     assert waiting.outcome is waiting.response
     assert waiting.response.is_schema_agreed is (agrees is True)
@@ -403,7 +403,7 @@ async def test_a_ddl_request_succeeds_even_if_the_session_closes() -> None:
     session = Session(engine)
     waiting = request_with_ddl(engine, session)
     session.close()
-    await turns()
+    await run_loop_turns()
     assert waiting.outcome is waiting.response
 
 
@@ -414,7 +414,7 @@ async def test_an_error_in_run_for_fails_the_request() -> None:
     waiting = WaitingRequest()
     session = Session(Engine(A))
     session.run_for(waiting, fails())  # type: ignore[arg-type]
-    await turns()
+    await run_loop_turns()
     assert isinstance(waiting.outcome, OperationTimedOut)
 
 
@@ -423,7 +423,7 @@ async def test_close_before_the_first_step_of_run_for_fails_the_request() -> Non
     session = Session(Engine(A))
     session.run_for(waiting, asyncio.sleep(0))  # type: ignore[arg-type]
     session.close()
-    await turns()
+    await run_loop_turns()
     assert isinstance(waiting.outcome, SessionShutdown)
 
 
@@ -441,7 +441,7 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_closed(
     session = Session(Engine(A))
     await session.add_pool(A)
     plain, refusing, switched, gated, opening = (
-        partners.connection(f"10.0.0.{number}") for number in range(1, 6)
+        partners.fake_connection(f"10.0.0.{number}") for number in range(1, 6)
     )
     switched.keyspace = gated.keyspace = "KS"
     gated.gate = object()  # requests wait there for an earlier switch of the keyspace
@@ -451,7 +451,7 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_closed(
     waiting, response = WaitingRequest(), SimpleNamespace()
     session.adopt_keyspace("KS", switched, waiting, response)  # type: ignore[arg-type]
     assert session.keyspace == "KS"
-    await turns()
+    await run_loop_turns()
     assert used == [(connection, "KS") for connection in (plain, refusing, gated, opening)]
     assert [
         connection for connection in (plain, refusing, switched, gated) if connection.closed

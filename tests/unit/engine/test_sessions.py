@@ -9,9 +9,9 @@ import pytest
 from cassandra.engine.sessions import MANY_SESSIONS, Sessions
 from cassandra.metadata.host import Host
 from cassandra.policies.balancing import HostDistance
-from tests.unit.engine.partners import host, turns
+from tests.unit.engine.partners import new_host, run_loop_turns
 
-NEAR, FAR = host("10.0.0.1"), host("10.0.0.2")
+NEAR, FAR = new_host("10.0.0.1"), new_host("10.0.0.2")
 
 
 class Session:
@@ -98,7 +98,7 @@ async def test_several_calls_soon_after_another_follow_distances_once(
     for _ in range(5):
         all_sessions.follow_distances_soon()
     while all_sessions._following is not None:
-        await turns(1)
+        await run_loop_turns(1)
     assert member.followed == 1
 
 
@@ -115,7 +115,7 @@ async def test_an_error_of_one_session_does_not_keep_others_from_following(
     all_sessions = sessions(broken, healthy)
     all_sessions.follow_distances_soon()
     while all_sessions._following is not None:
-        await turns(1)
+        await run_loop_turns(1)
     assert healthy.followed == 1
     assert "of a policy" in caplog.text
 

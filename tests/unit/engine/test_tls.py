@@ -30,10 +30,10 @@ from tests.unit.security.conftest import Use, fake
 HOST = "127.0.0.1"
 
 
-def connect_error(use: Use, node: FakeNode | Peer, **settings: Any) -> str:
+def connect_error(connect_and_read: Use, node: FakeNode | Peer, **settings: Any) -> str:
     """Connect, which must fail within `connect_timeout`, and return the message of the error."""
     with pytest.raises(NoHostAvailable) as caught:
-        use([node.address], port=node.port, connect_timeout=5, **settings)
+        connect_and_read([node.address], port=node.port, connect_timeout=5, **settings)
     (error,) = caught.value.errors.values()
     assert isinstance(error, ConnectionException)
     assert f"{node.address}:{node.port}" in str(error)
@@ -43,37 +43,41 @@ def connect_error(use: Use, node: FakeNode | Peer, **settings: Any) -> str:
 # -- successful connects ---------------------------------------------------------------------------
 
 
-def test_a_certificate_with_the_address_is_accepted(use: Use, authority: Authority) -> None:
+def test_a_certificate_with_the_address_is_accepted(
+    connect_and_read: Use, authority: Authority
+) -> None:
     with fake(authority.server(HOST)) as node:
-        assert use([HOST], port=node.port, ssl_context=authority.client()) == 7
+        assert connect_and_read([HOST], port=node.port, ssl_context=authority.client()) == 7
 
 
 @pytest.mark.parametrize("name", ["db.example.com", "*.example.com"])
 def test_a_certificate_with_the_server_hostname_is_accepted(
-    use: Use, authority: Authority, name: str
+    connect_and_read: Use, authority: Authority, name: str
 ) -> None:
     with fake(authority.server(name)) as node:
         options = {"server_hostname": "db.example.com"}
         settings = {"ssl_context": authority.client(), "ssl_options": options}
-        assert use([HOST], port=node.port, **settings) == 7
+        assert connect_and_read([HOST], port=node.port, **settings) == 7
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_each_tls_version_connects(use: Use, authority: Authority, version: ssl.TLSVersion) -> None:
+def test_each_tls_version_connects(
+    connect_and_read: Use, authority: Authority, version: ssl.TLSVersion
+) -> None:
     server, client = authority.server(HOST), authority.client()
     server.maximum_version = server.minimum_version = version
     with fake(server) as node:
-        assert use([HOST], port=node.port, ssl_context=client) == 7
+        assert connect_and_read([HOST], port=node.port, ssl_context=client) == 7
 
 
-def test_a_client_certificate_is_sent(use: Use, authority: Authority) -> None:
+def test_a_client_certificate_is_sent(connect_and_read: Use, authority: Authority) -> None:
     client = authority.client()
     client.load_cert_chain(*authority.issue("client"))
     with fake(authority.server(HOST, clients=authority.path)) as node:
-        assert use([HOST], port=node.port, ssl_context=client) == 7
+        assert connect_and_read([HOST], port=node.port, ssl_context=client) == 7
 
 
-def test_ssl_options_without_a_context_connect(use: Use, authority: Authority) -> None:
+def test_ssl_options_without_a_context_connect(connect_and_read: Use, authority: Authority) -> None:
     certificate, key = authority.issue("client")
     options = {
         "ca_certs": authority.path,
@@ -86,10 +90,12 @@ def test_ssl_options_without_a_context_connect(use: Use, authority: Authority) -
         "ciphers": "ECDHE+AESGCM",
     }
     with fake(authority.server("db", clients=authority.path)) as node:
-        assert use([HOST], port=node.port, ssl_options=options) == 7
+        assert connect_and_read([HOST], port=node.port, ssl_options=options) == 7
 
 
-def test_an_end_point_may_have_its_own_server_hostname(use: Use, authority: Authority) -> None:
+def test_an_end_point_may_have_its_own_server_hostname(
+    connect_and_read: Use, authority: Authority
+) -> None:
     class Named(DefaultEndPoint):
         @property
         def ssl_options(self) -> dict[str, str]:
@@ -97,17 +103,22 @@ def test_an_end_point_may_have_its_own_server_hostname(use: Use, authority: Auth
 
     with fake(authority.server("this.one")) as node:
         point = Named(HOST, node.port)
-        assert use([point], port=node.port, ssl_context=authority.client()) == 7
+        assert connect_and_read([point], port=node.port, ssl_context=authority.client()) == 7
 
 
-def test_an_sni_proxy_gets_the_name_of_the_node(use: Use, authority: Authority) -> None:
+def test_an_sni_proxy_gets_the_name_of_the_node(
+    connect_and_read: Use, authority: Authority
+) -> None:
     server = authority.server("*.nodes.example.com")
     names: list[str | None] = []
     server.sni_callback = lambda sock, name, context: names.append(name)
     with fake(server) as node:
         factory = SniEndPointFactory(HOST, node.port, "nodes.example.com")
         settings = {"endpoint_factory": factory, "ssl_context": authority.client()}
-        assert use([SniEndPoint(HOST, "first.nodes.example.com", node.port)], **settings) == 7
+        assert (
+            connect_and_read([SniEndPoint(HOST, "first.nodes.example.com", node.port)], **settings)
+            == 7
+        )
         assert names[0] == "first.nodes.example.com"
         assert set(names[1:]) <= {"first.nodes.example.com", f"{node.host_id}.nodes.example.com"}
 
@@ -115,10 +126,10 @@ def test_an_sni_proxy_gets_the_name_of_the_node(use: Use, authority: Authority) 
 # -- failed connects -------------------------------------------------------------------------------
 
 
-def test_another_ca(use: Use, authority: Authority, tmp_path: Path) -> None:
+def test_another_ca(connect_and_read: Use, authority: Authority, tmp_path: Path) -> None:
     """If an unknown CA issued the server's certificate, the error says so."""
     with fake(Authority(tmp_path, "other").server(HOST)) as node:
-        message = connect_error(use, node, ssl_context=authority.client())
+        message = connect_error(connect_and_read, node, ssl_context=authority.client())
         assert "was issued by a CA that is not among the trusted" in message
 
 
@@ -130,44 +141,50 @@ def test_another_ca(use: Use, authority: Authority, tmp_path: Path) -> None:
     ],
 )
 def test_a_certificate_outside_its_validity_is_named_as_the_cause(
-    use: Use, authority: Authority, validity: dict[str, Any], text: str
+    connect_and_read: Use, authority: Authority, validity: dict[str, Any], text: str
 ) -> None:
     with fake(authority.server(HOST, **validity)) as node:
-        assert text in connect_error(use, node, ssl_context=authority.client())
+        assert text in connect_error(connect_and_read, node, ssl_context=authority.client())
 
 
 @pytest.mark.parametrize("names", [("other.example.com",), ("10.0.0.1", "db")])
-def test_another_name(use: Use, authority: Authority, names: tuple[str, ...]) -> None:
+def test_another_name(connect_and_read: Use, authority: Authority, names: tuple[str, ...]) -> None:
     """If the certificate is for other names, the error has the expected name and these names."""
     with fake(authority.server(*names)) as node:
-        message = connect_error(use, node, ssl_context=authority.client())
+        message = connect_error(connect_and_read, node, ssl_context=authority.client())
         assert f"the name '{HOST}' was expected" in message
         assert f"its certificate is for {', '.join(names)}" in message
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_a_missing_client_certificate_is_named_as_the_cause(
-    use: Use, authority: Authority, version: ssl.TLSVersion
+    connect_and_read: Use, authority: Authority, version: ssl.TLSVersion
 ) -> None:
     server = authority.server(HOST, clients=authority.path)
     server.maximum_version = server.minimum_version = version
     with fake(server) as node:
-        message = connect_error(use, node, ssl_context=authority.client())
+        message = connect_error(connect_and_read, node, ssl_context=authority.client())
         assert "closed" in message or "client certificate" in message
 
 
-def test_without_a_common_tls_version_the_error_says_so(use: Use, authority: Authority) -> None:
+def test_without_a_common_tls_version_the_error_says_so(
+    connect_and_read: Use, authority: Authority
+) -> None:
     server = authority.server(HOST)
     client = authority.client()
     server.maximum_version = ssl.TLSVersion.TLSv1_2
     client.minimum_version = ssl.TLSVersion.TLSv1_3
     with Peer(None, "closes", server) as peer:
-        assert "no version of TLS is common" in connect_error(use, peer, ssl_context=client)
+        assert "no version of TLS is common" in connect_error(
+            connect_and_read, peer, ssl_context=client
+        )
 
 
-def test_without_tls_on_a_tls_port_the_error_says_so(use: Use, authority: Authority) -> None:
+def test_without_tls_on_a_tls_port_the_error_says_so(
+    connect_and_read: Use, authority: Authority
+) -> None:
     with fake(authority.server(HOST)) as node:
-        assert "does it expect TLS" in connect_error(use, node)
+        assert "does it expect TLS" in connect_error(connect_and_read, node)
 
 
 class Peer:
@@ -231,41 +248,45 @@ class Peer:
     ids=["garbage", "a part of a record", "nothing", "a reset"],
 )
 def test_servers_that_do_not_speak_tls_are_named_as_the_cause(
-    use: Use, authority: Authority, says: bytes | None, ending: str, text: str
+    connect_and_read: Use, authority: Authority, says: bytes | None, ending: str, text: str
 ) -> None:
     with Peer(says, ending) as peer:
-        assert text in connect_error(use, peer, ssl_context=authority.client())
+        assert text in connect_error(connect_and_read, peer, ssl_context=authority.client())
 
 
-def test_a_handshake_that_hangs_times_out(use: Use, authority: Authority) -> None:
+def test_a_handshake_that_hangs_times_out(connect_and_read: Use, authority: Authority) -> None:
     # Real sockets on a busy machine may not even connect in time, so only a part of the message is
     # checked here. test_handshake_in_silence.py tests it in virtual time.
     with Peer(None, "waits") as peer, pytest.raises(NoHostAvailable, match="connect_timeout"):
-        use([HOST], port=peer.port, connect_timeout=0.3, ssl_context=authority.client())
+        connect_and_read(
+            [HOST], port=peer.port, connect_timeout=0.3, ssl_context=authority.client()
+        )
 
 
 # -- certificates that change ----------------------------------------------------------------------
 
 
 def test_a_reloading_context_follows_the_file(
-    use: Use, authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    connect_and_read: Use, authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = Authority(tmp_path, "other")
     trusted = tmp_path / "trusted.pem"
     trusted.write_bytes(Path(other.path).read_bytes())
     context = ReloadingContext(lambda: ssl.create_default_context(cafile=trusted), trusted)
     with fake(authority.server(HOST)) as node:
-        connect_error(use, node, ssl_context=context)
+        connect_error(connect_and_read, node, ssl_context=context)
         first = context()
         trusted.write_bytes(b"a half of a certif")
         assert context() is first
         assert "the earlier TLS context stays in use" in caplog.text
         trusted.write_bytes(Path(authority.path).read_bytes())
-        assert use([HOST], port=node.port, ssl_context=context) == 7
+        assert connect_and_read([HOST], port=node.port, ssl_context=context) == 7
         assert context() is context() is not first
 
 
-def test_open_connections_survive_a_new_certificate(use: Use, authority: Authority) -> None:
+def test_open_connections_survive_a_new_certificate(
+    connect_and_read: Use, authority: Authority
+) -> None:
     server = authority.server(HOST)
     with (
         fake(server) as node,
@@ -274,12 +295,14 @@ def test_open_connections_survive_a_new_certificate(use: Use, authority: Authori
         session = cluster.connect()
         server.load_cert_chain(*authority.issue(HOST))
         assert session.execute("SELECT v FROM t").one().v == 7
-        assert use([HOST], port=node.port, ssl_context=authority.client()) == 7
+        assert connect_and_read([HOST], port=node.port, ssl_context=authority.client()) == 7
 
 
-def test_a_function_that_returns_no_context_is_an_error(use: Use, authority: Authority) -> None:
+def test_a_function_that_returns_no_context_is_an_error(
+    connect_and_read: Use, authority: Authority
+) -> None:
     with fake(authority.server(HOST)) as node, pytest.raises(NoHostAvailable) as caught:
-        use([HOST], port=node.port, ssl_context=lambda: "context")
+        connect_and_read([HOST], port=node.port, ssl_context=lambda: "context")
     assert "ssl_context must give an ssl.SSLContext, but gave str" in str(caught.value)
 
 
@@ -287,31 +310,35 @@ def test_a_function_that_returns_no_context_is_an_error(use: Use, authority: Aut
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_tls_sessions_are_resumed(use: Use, authority: Authority, version: ssl.TLSVersion) -> None:
+def test_tls_sessions_are_resumed(
+    connect_and_read: Use, authority: Authority, version: ssl.TLSVersion
+) -> None:
     server, client = authority.server(HOST), authority.client()
     server.maximum_version = server.minimum_version = version
     sessions = SSLSessionCache()
     with fake(server) as node:
         for _ in range(2):
             settings = {"ssl_context": client, "ssl_session_cache": sessions}
-            assert use([HOST], port=node.port, **settings) == 7
+            assert connect_and_read([HOST], port=node.port, **settings) == 7
         assert len(sessions) == 1
         assert server.session_stats()["hits"] >= 3  # all connections except the first two
         # Another server does not know the sessions, so it makes full handshakes.
     with fake(authority.server(HOST), port=node.port) as other_node:
         settings = {"ssl_context": client, "ssl_session_cache": sessions}
-        assert use([HOST], port=other_node.port, **settings) == 7
+        assert connect_and_read([HOST], port=other_node.port, **settings) == 7
 
 
-def test_sessions_are_not_resumed_without_a_cache(use: Use, authority: Authority) -> None:
+def test_sessions_are_not_resumed_without_a_cache(
+    connect_and_read: Use, authority: Authority
+) -> None:
     server = authority.server(HOST)
     with fake(server) as node:
         settings = {"ssl_context": authority.client(), "ssl_session_cache": None}
-        assert use([HOST], port=node.port, **settings) == 7
+        assert connect_and_read([HOST], port=node.port, **settings) == 7
     assert server.session_stats()["hits"] == 0
 
 
-def test_a_factory_may_set_the_server_hostname(use: Use, authority: Authority) -> None:
+def test_a_factory_may_set_the_server_hostname(connect_and_read: Use, authority: Authority) -> None:
     """An end point factory may set the name in each node's certificate, as in docs/security.rst."""
 
     class NamedEndPoint(DefaultEndPoint):
@@ -327,7 +354,7 @@ def test_a_factory_may_set_the_server_hostname(use: Use, authority: Authority) -
     with fake(authority.server("a.db.example.com")) as node:
         settings = {"port": node.port, "ssl_context": authority.client()}
         settings["endpoint_factory"] = NamedEndPointFactory()
-        assert use([NamedEndPoint(HOST, node.port)], **settings) == 7
+        assert connect_and_read([NamedEndPoint(HOST, node.port)], **settings) == 7
 
 
 @pytest.mark.parametrize("before", [False, True])

@@ -10,7 +10,7 @@ import pytest
 
 from cassandra.engine.waiting import outcome_of, pools_opened, together, within
 from cassandra.errors import ConnectionShutdown, OperationTimedOut
-from tests.unit.engine.partners import spawn, turns
+from tests.unit.engine.partners import run_loop_turns, spawn
 
 
 def future() -> asyncio.Future[Any]:
@@ -30,7 +30,7 @@ async def test_outcome_of_returns_the_result_or_raises_the_error() -> None:
 async def test_outcome_of_cancelled_work_is_connection_shutdown() -> None:
     work = future()
     waiting = spawn(outcome_of(work))
-    await turns()
+    await run_loop_turns()
     work.cancel()
     with pytest.raises(ConnectionShutdown):
         await waiting
@@ -39,7 +39,7 @@ async def test_outcome_of_cancelled_work_is_connection_shutdown() -> None:
 async def test_a_cancelled_caller_does_not_cancel_the_work() -> None:
     work = future()
     waiting = spawn(outcome_of(work))
-    await turns()
+    await run_loop_turns()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
@@ -70,7 +70,7 @@ async def fails(begins: asyncio.Event, text: str) -> None:
 async def test_together_returns_the_results_in_order() -> None:
     work = future()
     waiting = spawn(together(asyncio.sleep(0, "a"), work, asyncio.sleep(0, "c")))
-    await turns()
+    await run_loop_turns()
     work.set_result("b")
     assert await waiting == ["a", "b", "c"]
 
@@ -78,7 +78,7 @@ async def test_together_returns_the_results_in_order() -> None:
 async def test_together_cancels_the_others_after_an_error() -> None:
     begins, other = asyncio.Event(), future()
     waiting = spawn(together(other, fails(begins, "first")))
-    await turns()
+    await run_loop_turns()
     begins.set()
     with pytest.raises(ValueError, match="first"):
         await waiting
@@ -97,19 +97,19 @@ async def test_no_error_is_reported_as_never_retrieved(ends: str) -> None:
     both = together(fails(never, "a"), fails(never, "b"))
     waiting = spawn(asyncio.wait_for(both, 0.01 if ends == "timeout" else 60))
     if ends == "cancelled":
-        await turns()
+        await run_loop_turns()
         waiting.cancel()
     with pytest.raises((asyncio.TimeoutError, asyncio.CancelledError)):
         await waiting
     del waiting, both
     gc.collect()
-    await turns()
+    await run_loop_turns()
     assert reported == []
 
 
 async def test_within_returns_the_result() -> None:
     async def work() -> int:
-        await turns()
+        await run_loop_turns()
         return 7
 
     assert await within(60, work()) == 7
@@ -163,7 +163,7 @@ async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
             seen.append(await within(60, work()))
 
         waiting = spawn(caller())
-        await turns(3)
+        await run_loop_turns(3)
         answer.set_result("come")  # some turns before the cancellation, or in the same turn
         for _ in range(turn):
             await asyncio.sleep(0)

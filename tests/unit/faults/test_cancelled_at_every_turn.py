@@ -16,7 +16,7 @@ import pytest
 
 from cassandra import aio
 from cassandra.testing.fake import FakeCluster
-from tests.unit.engine.faults import READ, WAIT, number
+from tests.unit.engine.faults import READ, WAIT, int_row
 from tests.waiting import cancelled_after, until_on_loop
 
 MOST_TURNS = 400
@@ -25,7 +25,7 @@ MOST_TURNS = 400
 @pytest.fixture
 def fake() -> Any:
     with FakeCluster(2) as cluster:
-        cluster.prime(READ, number(1))
+        cluster.prime(READ, int_row(1))
         yield cluster
 
 

@@ -42,15 +42,15 @@ from cassandra.testing.fake import (
 )
 from tests.unit.engine.faults import (
     INSERT,
-    OTHER,
     READ,
+    READ_OTHER,
+    call_in_thread,
     connected,
-    fails,
+    exception_of,
+    int_row,
     local_address,
     node as node,
-    number,
     only_connection,
-    thread,
 )
 
 # -- incomplete answers ----------------------------------------------------------------------------
@@ -62,12 +62,12 @@ async def test_a_connection_that_ends_in_an_answer_fails_its_request(
     node: FakeNode, ending: str, cut: int
 ) -> None:
     async with connected(node) as (_, session):
-        node.prime(READ, half_frame(number(7), cut, ending), times=1)
-        failure = await fails(session.execute(READ))
+        node.prime(READ, half_frame(int_row(7), cut, ending), times=1)
+        failure = await exception_of(session.execute(READ))
         assert isinstance(failure, ConnectionException)
         assert node.endpoint in str(failure)
         # The pool opens another connection, and the request waits for it.
-        assert (await session.execute(OTHER)).one().k == 1
+        assert (await session.execute(READ_OTHER)).one().k == 1
 
 
 @pytest.mark.parametrize("ending", [close(), reset()], ids=["close", "reset"])
@@ -79,19 +79,19 @@ async def test_if_the_connection_ends_all_its_requests_fail_at_once(
     node.prime("end", ending, times=1)
     async with connected(node) as (_, session):
         waiting = [session.execute(READ) for _ in range(100)]
-        await thread(held.wait, 100)
+        await call_in_thread(held.wait, 100)
         waiting.append(session.execute("end"))
         for request in waiting:
-            failure = await fails(request)
+            failure = await exception_of(request)
             assert isinstance(failure, ConnectionException)
             assert node.endpoint in str(failure)
-        assert (await session.execute(OTHER)).one().k == 1
+        assert (await session.execute(READ_OTHER)).one().k == 1
 
 
 async def test_half_an_answer_times_out(node: FakeNode) -> None:
     async with connected(node) as (_, session):
-        node.prime(READ, half_frame(number(7), 12, "hang"), times=1)
-        failure = await fails(session.execute(READ, timeout=0.05))
+        node.prime(READ, half_frame(int_row(7), 12, "hang"), times=1)
+        failure = await exception_of(session.execute(READ, timeout=0.05))
         assert isinstance(failure, OperationTimedOut)
         assert node.endpoint in str(failure)
 
@@ -109,9 +109,9 @@ async def test_a_page_that_is_cut_fails_the_iteration(node: FakeNode) -> None:
             async for row in await session.execute(SimpleStatement(READ, fetch_size=5)):
                 seen.append(row.k)  # noqa: PERF401 - a comprehension would lose the rows before the error
 
-        assert isinstance(await fails(read()), ConnectionException)
+        assert isinstance(await exception_of(read()), ConnectionException)
         assert seen == [0, 1, 2, 3, 4]
-        assert (await session.execute(OTHER)).one().k == 1
+        assert (await session.execute(READ_OTHER)).one().k == 1
 
 
 async def test_pages_of_all_sizes_have_all_rows(node: FakeNode) -> None:
@@ -129,7 +129,7 @@ async def test_answers_that_arrive_in_pieces_are_read(node: FakeNode, size: int)
     node.prime(READ, dribble(rows([("k", "int"), ("v", "text")], values), size))
     async with connected(node) as (_, session):
         assert [tuple(row) for row in (await session.execute(READ)).all()] == values
-        assert (await session.execute(OTHER)).one().k == 1
+        assert (await session.execute(READ_OTHER)).one().k == 1
 
 
 # -- meaningless bytes -----------------------------------------------------------------------------
@@ -141,8 +141,8 @@ async def test_answers_that_arrive_in_pieces_are_read(node: FakeNode, size: int)
         garbage(b"HTTP/1.1 200 OK\r\n\r\n" * 10),
         garbage(b"\xff" * 64),
         garbage(bytes(64)),
-        on_stream(number(7), 31_000),
-        on_stream(number(7), -2),
+        on_stream(int_row(7), 31_000),
+        on_stream(int_row(7), -2),
         message(0x7F, b""),
         message(Opcode.RESULT, b"\0\0\0\x63"),
         message(Opcode.RESULT, b"\0\0\0\x02\0\0\0\0\0\0\0\x05"),
@@ -168,11 +168,11 @@ async def test_an_invalid_answer_closes_the_connection(
     async with connected(node) as (_, session):
         before = only_connection(session)
         node.prime(READ, answer, times=1)
-        failure = await fails(session.execute(READ, timeout=3.0))
+        failure = await exception_of(session.execute(READ, timeout=3.0))
         assert isinstance(failure, DriverException)
         assert not isinstance(failure, (OperationTimedOut, NoHostAvailable))
         assert before.closed
-        assert (await session.execute(OTHER)).one().k == 1
+        assert (await session.execute(READ_OTHER)).one().k == 1
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
@@ -182,13 +182,13 @@ async def test_an_invalid_answer_closes_the_connection(
 async def test_a_frame_with_one_flipped_bit_is_an_error(position: int) -> None:
     """A client must check both checksums: native_protocol_v5.spec, section 2.1."""
     with FakeNode() as node:
-        node.prime(OTHER, number(1))
+        node.prime(READ_OTHER, int_row(1))
         async with connected(node, compression=False) as (_, session):
-            node.prime(READ, corrupted(number(7), position), times=1)
-            failure = await fails(session.execute(READ, timeout=3.0))
+            node.prime(READ, corrupted(int_row(7), position), times=1)
+            failure = await exception_of(session.execute(READ, timeout=3.0))
             assert isinstance(failure, DriverException)
             assert not isinstance(failure, OperationTimedOut)
-            assert (await session.execute(OTHER)).one().k == 1
+            assert (await session.execute(READ_OTHER)).one().k == 1
 
 
 async def test_a_repeated_answer_closes_the_connection(node: FakeNode) -> None:
@@ -198,15 +198,15 @@ async def test_a_repeated_answer_closes_the_connection(node: FakeNode) -> None:
     """
     async with connected(node) as (_, session):
         before = only_connection(session)
-        node.prime(READ, duplicate(number(7)), times=1)
+        node.prime(READ, duplicate(int_row(7)), times=1)
         assert (await session.execute(READ)).one().k == 7
-        await thread(
+        await call_in_thread(
             node.wait_for,
             lambda node: all(
                 connection.peer != local_address(before) for connection in node.connections
             ),
         )
-        assert (await session.execute(OTHER)).one().k == 1
+        assert (await session.execute(READ_OTHER)).one().k == 1
         assert before.closed
 
 
@@ -214,7 +214,7 @@ async def test_a_repeated_answer_closes_the_connection(node: FakeNode) -> None:
 
 
 async def test_answers_out_of_order_reach_their_requests(node: FakeNode) -> None:
-    answer = out_of_order(lambda request: number(int(str(request.query).split()[-1])), 10)
+    answer = out_of_order(lambda request: int_row(int(str(request.query).split()[-1])), 10)
     node.prime(
         lambda request: (request.query or "").startswith("SELECT k FROM t WHERE k ="), answer
     )
@@ -224,28 +224,28 @@ async def test_answers_out_of_order_reach_their_requests(node: FakeNode) -> None
 
 
 async def test_a_late_answer_is_dropped_and_frees_its_stream(node: FakeNode) -> None:
-    late = hold(number(13))
+    late = hold(int_row(13))
     node.prime(READ, late)
     async with connected(node) as (_, session):
         connection = only_connection(session)
-        failure = await fails(session.execute(READ, timeout=0.03))
+        failure = await exception_of(session.execute(READ, timeout=0.03))
         assert isinstance(failure, OperationTimedOut)
-        (held,) = await thread(late.take)
+        (held,) = await call_in_thread(late.take)
         stream = held.request.stream
         assert (connection.orphans, connection.in_flight) == (1, 1)
         for _ in range(5):
-            assert (await session.execute(OTHER)).one().k == 1
-        assert all(request.stream != stream for request in node.queries(OTHER))
+            assert (await session.execute(READ_OTHER)).one().k == 1
+        assert all(request.stream != stream for request in node.queries(READ_OTHER))
         held.release()
         # The node sends this answer after the late answer.
-        assert (await session.execute(OTHER)).one().k == 1
+        assert (await session.execute(READ_OTHER)).one().k == 1
         assert (connection.orphans, connection.in_flight) == (0, 0)
-        assert (await session.execute(OTHER)).one().k == 1
-        assert node.queries(OTHER)[-1].stream == stream
+        assert (await session.execute(READ_OTHER)).one().k == 1
+        assert node.queries(READ_OTHER)[-1].stream == stream
 
 
 async def test_a_cancelled_request_leaves_its_stream_until_the_answer_comes(node: FakeNode) -> None:
-    late = hold(number(13))
+    late = hold(int_row(13))
     node.prime(READ, late)
     async with connected(node) as (_, session):
         connection = only_connection(session)
@@ -254,15 +254,15 @@ async def test_a_cancelled_request_leaves_its_stream_until_the_answer_comes(node
             await session.execute(READ)
 
         task = asyncio.ensure_future(read())
-        (held,) = await thread(late.take)
+        (held,) = await call_in_thread(late.take)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert (connection.orphans, connection.in_flight) == (1, 1)
-        assert (await session.execute(OTHER)).one().k == 1
-        assert node.queries(OTHER)[-1].stream != held.request.stream
+        assert (await session.execute(READ_OTHER)).one().k == 1
+        assert node.queries(READ_OTHER)[-1].stream != held.request.stream
         held.release()
-        assert (await session.execute(OTHER)).one().k == 1
+        assert (await session.execute(READ_OTHER)).one().k == 1
         assert (connection.orphans, connection.in_flight) == (0, 0)
 
 
@@ -277,13 +277,13 @@ async def test_cancelling_an_iteration_between_pages_leaves_an_orphan(node: Fake
                 seen.append(row.k)  # noqa: PERF401 - a comprehension would lose the rows before the error
 
         task = asyncio.ensure_future(read())
-        (held,) = await thread(late.take)
+        (held,) = await call_in_thread(late.take)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert only_connection(session).orphans == 1
         held.release()
-        assert (await session.execute(OTHER)).one().k == 1
+        assert (await session.execute(READ_OTHER)).one().k == 1
         assert only_connection(session).in_flight == 0
 
 
@@ -297,7 +297,7 @@ async def test_a_server_that_stops_reading_makes_requests_wait(node: FakeNode) -
     """
     async with connected(node, compression=False) as (_, session):
         connection = only_connection(session)
-        await thread(node.stop_reading)
+        await call_in_thread(node.stop_reading)
         text = f"INSERT INTO t (k) VALUES ('{'x' * 20_000}')"
         waiting = []
         for _ in range(1000):
@@ -305,7 +305,7 @@ async def test_a_server_that_stops_reading_makes_requests_wait(node: FakeNode) -
             await asyncio.sleep(0)  # otherwise the requests would be written together
         assert not connection.has_room
         assert connection.in_flight < 1000
-        await thread(node.start_reading)
+        await call_in_thread(node.start_reading)
         for request in waiting:
             await request
         assert connection.has_room
@@ -320,7 +320,7 @@ async def test_many_callers_share_one_prepare(node: FakeNode) -> None:
     node.prime(Opcode.PREPARE, held, times=1)
     async with connected(node) as (_, session):
         tasks = [asyncio.ensure_future(session.prepare(INSERT)) for _ in range(20)]
-        (prepare,) = await thread(held.take)
+        (prepare,) = await call_in_thread(held.take)
         await asyncio.sleep(0)
         prepare.release(message(Opcode.RESULT, prepared_body(prepare.request.version)))
         statements = await asyncio.gather(*tasks)
@@ -345,7 +345,7 @@ async def test_a_cancelled_prepare_does_not_cancel_the_others(node: FakeNode) ->
     node.prime(Opcode.PREPARE, held, times=1)
     async with connected(node) as (_, session):
         tasks = [asyncio.ensure_future(session.prepare(INSERT)) for _ in range(3)]
-        (prepare,) = await thread(held.take)
+        (prepare,) = await call_in_thread(held.take)
         tasks[0].cancel()
         with pytest.raises(asyncio.CancelledError):
             await tasks[0]
@@ -370,7 +370,7 @@ async def test_changed_columns_are_used_from_then_on(version: int, extension: bo
     query = "SELECT * FROM t WHERE k = ?"
     with node_of_version(version, extension) as node:
         node.prime_prepare(query, [("k", "int")], [("k", "int")])
-        node.prime(query, number(7))
+        node.prime(query, int_row(7))
         async with connected(node) as (_, session):
             statement = await session.prepare(query)
             assert tuple((await session.execute(statement, (7,))).one()) == (7,)
@@ -389,13 +389,13 @@ async def test_without_metadata_ids_each_answer_has_its_columns(version: int) ->
     query = "SELECT * FROM t WHERE k = ?"
     with node_of_version(version, extension=False) as node:
         node.prime_prepare(query, [("k", "int")], [("k", "int")])
-        node.prime(query, number(7))
+        node.prime(query, int_row(7))
         async with connected(node) as (_, session):
             statement = await session.prepare(query)
             assert tuple((await session.execute(statement, (7,))).one()) == (7,)
             node.prime(query, rows([("k", "int"), ("v", "text")], [(7, "seven")]))
             assert tuple((await session.execute(statement, (7,))).one()) == (7, "seven")
-            node.prime(query, number(7))
+            node.prime(query, int_row(7))
             assert tuple((await session.execute(statement, (7,))).one()) == (7,)
             assert not any(request.skip_metadata for request in node.queries())
             assert all(request.result_metadata_id is None for request in node.queries())
@@ -407,7 +407,7 @@ async def test_without_metadata_ids_each_answer_has_its_columns(version: int) ->
 async def test_a_result_has_warnings_payload_and_tracing_id() -> None:
     for version in (4, 5):
         with FakeNode(max_version=version) as node:
-            answer = number(7).having(
+            answer = int_row(7).having(
                 warnings=["slow", "down"], custom_payload={"a": b"1", "b": b""}
             )
             node.prime(READ, answer)
@@ -429,7 +429,7 @@ async def test_an_event_without_registration_is_ignored(node: FakeNode) -> None:
     event = b"\0\x0dSCHEMA_CHANGE\0\x07CREATED\0\x08KEYSPACE\0\x02ks"
     envelope = bytes((version, 0, 0xFF, 0xFF, Opcode.EVENT)) + len(event).to_bytes(4, "big") + event
     async with connected(node, compression=False) as (_, session):
-        node.prime(READ, lambda request: TwoAnswers(raw(envelope), number(7)))
+        node.prime(READ, lambda request: TwoAnswers(raw(envelope), int_row(7)))
         assert (await session.execute(READ)).one().k == 7
 
 
@@ -458,7 +458,7 @@ async def test_after_the_first_connection_all_use_its_version() -> None:
     """Only the first connection tries version 5; the others know that it is not supported."""
     with FakeCluster(3, max_version=4) as nodes:
         async with connected(nodes) as (_, session):
-            await session.execute(OTHER)
+            await session.execute(READ_OTHER)
         # The rejected connection, the control connection, and three pool connections.
         assert sum(node.opened for node in nodes.nodes) == 1 + 1 + 3
         assert {request.version for request in nodes.requests} == {4}

@@ -43,7 +43,7 @@ from cassandra.testing.fake import (
     sequence,
     silence,
 )
-from tests.unit.engine.faults import READ, WAIT, connected, number, profile
+from tests.unit.engine.faults import READ, WAIT, connected, int_row, profile
 from tests.waiting import until
 
 OTHER = "SELECT k FROM other"
@@ -52,7 +52,7 @@ OTHER = "SELECT k FROM other"
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
     with FakeNode() as running:
-        running.prime(OTHER, number(1))
+        running.prime(OTHER, int_row(1))
         yield running
         assert running.malformed == []
 
@@ -89,7 +89,7 @@ def outcome(future: ResponseFuture) -> Any:
 
 
 @pytest.mark.parametrize(
-    "ending", [close(), reset(), half_frame(number(7), 11)], ids=["close", "reset", "half"]
+    "ending", [close(), reset(), half_frame(int_row(7), 11)], ids=["close", "reset", "half"]
 )
 def test_if_the_connection_ends_all_its_futures_fail(node: FakeNode, ending: Any) -> None:
     held = hold()
@@ -135,7 +135,7 @@ def test_shutdown_fails_the_calls_of_other_threads(node: FakeNode) -> None:
 
 
 def test_a_late_answer_is_dropped(node: FakeNode) -> None:
-    late = hold(number(13))
+    late = hold(int_row(13))
     node.prime(READ, late)
     with cluster_of(node) as cluster, cluster.connect() as session:
         with pytest.raises(OperationTimedOut):
@@ -149,7 +149,7 @@ def test_a_late_answer_is_dropped(node: FakeNode) -> None:
 def test_a_callback_that_raises_does_not_affect_others(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    held = hold(number(7))
+    held = hold(int_row(7))
     node.prime(READ, held)
     with cluster_of(node) as cluster, cluster.connect() as session:
         futures = [session.execute_async(READ) for _ in range(3)]
@@ -164,7 +164,7 @@ def test_a_callback_that_raises_does_not_affect_others(
 
 def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
     """Blocking calls in a callback are refused, as they would wait for their own thread."""
-    held = hold(number(7))
+    held = hold(int_row(7))
     node.prime(READ, held)
     with cluster_of(node) as cluster, cluster.connect() as session:
         refused: list[Exception] = []
@@ -193,7 +193,7 @@ def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
 
 
 def test_an_error_of_a_row_factory_is_raised(node: FakeNode) -> None:
-    node.prime(READ, number(7))
+    node.prime(READ, int_row(7))
 
     def broken(names: Any, values: Any) -> Any:
         raise ZeroDivisionError("of mine")
@@ -273,7 +273,7 @@ class HostStates(HostStateListener):
 
 def test_threads_get_answers_while_nodes_are_restarted() -> None:
     with FakeCluster(3) as nodes:
-        nodes.prime(OTHER, number(1))
+        nodes.prime(OTHER, int_row(1))
         with cluster_of(nodes) as cluster, cluster.connect(wait_for_all_pools=True) as session:
             stop = threading.Event()
             answers: list[int] = []

@@ -28,7 +28,7 @@ from cassandra.testing.fake import (
     void,
 )
 from cassandra.testing.fake.answers import Answer, Prepared, message, set_keyspace
-from tests.unit.engine.faults import READ, HostEvents, connected, number
+from tests.unit.engine.faults import READ, HostEvents, connected, int_row
 from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
@@ -41,7 +41,7 @@ SLOW = "INSERT INTO slow (k) VALUES (1)"
 def start_three_nodes(**settings: Any) -> FakeCluster:
     nodes = FakeCluster(3, graceful_disconnect=True, **settings).start()
     for index, node in enumerate(nodes.nodes):
-        node.prime(READ, number(index))
+        node.prime(READ, int_row(index))
     return nodes
 
 

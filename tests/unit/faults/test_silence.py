@@ -22,7 +22,7 @@ from cassandra.query import SimpleStatement
 from cassandra.query.trace import TraceUnavailable
 from cassandra.testing.fake import FakeCluster, paged, rows, schema_change, silence
 from cassandra.testing.fake.script import Prime
-from tests.unit.engine.faults import InOrder
+from tests.unit.engine.faults import AddressOrderPolicy
 from tests.unit.loops import Loops
 from tests.unit.simulated import Simulated
 
@@ -132,7 +132,7 @@ def prime(nodes: FakeCluster) -> None:
 
 
 def settings(nodes: FakeCluster) -> dict[str, Any]:
-    profile = ExecutionProfile(load_balancing_policy=InOrder(), request_timeout=LIMIT)
+    profile = ExecutionProfile(load_balancing_policy=AddressOrderPolicy(), request_timeout=LIMIT)
     return {
         "contact_points": nodes.contact_points, "port": nodes.port, "connect_timeout": LIMIT, "idle_heartbeat_interval": 0,  # noqa: E501
         "control_connection_timeout": LIMIT, "max_schema_agreement_wait": LIMIT,

@@ -31,12 +31,12 @@ from cassandra.testing.fake import (
 )
 from tests.unit.engine.faults import (
     READ,
+    call_in_thread,
     connected,
-    fails,
+    exception_of,
+    int_row,
     local_address,
-    number,
     only_connection,
-    thread,
 )
 
 INSERT = "INSERT INTO t (k) VALUES (1)"
@@ -86,7 +86,7 @@ async def test_a_wrong_answer_to_a_write_is_a_protocol_error(
             wrong_answer,
             times=1,
         )
-        failure = await fails(session.execute(statement, trace=kind == "traced"))
+        failure = await exception_of(session.execute(statement, trace=kind == "traced"))
         assert isinstance(failure, ProtocolError)
         assert "does not allow" in str(failure)
         assert before.closed
@@ -111,7 +111,7 @@ async def test_set_keyspace_as_the_answer_to_a_select_is_a_protocol_error() -> N
         async with connected(nodes) as (_, session):
             await session.set_keyspace("mine")
             nodes[0].prime(READ, set_keyspace("other"), times=1)
-            assert isinstance(await fails(session.execute(READ)), ProtocolError)
+            assert isinstance(await exception_of(session.execute(READ)), ProtocolError)
             assert session.keyspace == "mine"
 
 
@@ -120,12 +120,12 @@ async def test_other_idempotent_requests_are_sent_to_another_host() -> None:
     with FakeCluster(2) as nodes:
         held = hold()
         nodes[0].prime(READ, held)
-        nodes[1].prime(READ, number(7))
+        nodes[1].prime(READ, int_row(7))
         async with connected(nodes) as (_, session):
             idempotent_request = session.execute(SimpleStatement(READ, is_idempotent=True))
-            await thread(held.wait, 1)
+            await call_in_thread(held.wait, 1)
             nodes[0].prime(INSERT, WRONG_ANSWERS["ready"], times=1)
-            assert isinstance(await fails(session.execute(INSERT)), ProtocolError)
+            assert isinstance(await exception_of(session.execute(INSERT)), ProtocolError)
             assert (await idempotent_request).one().k == 7
 
 
@@ -135,17 +135,17 @@ async def test_a_wrong_answer_to_use_is_a_protocol_error(node: FakeNode, answer:
         pytest.skip("that is what answers it")
     async with connected(node) as (_, session):
         node.prime("USE ks", answer, times=1)
-        assert isinstance(await fails(session.execute("USE ks")), ProtocolError)
+        assert isinstance(await exception_of(session.execute("USE ks")), ProtocolError)
         assert session.keyspace is None
         node.prime('USE "ks"', answer, times=1)
-        assert isinstance(await fails(session.set_keyspace("ks")), ProtocolError)
+        assert isinstance(await exception_of(session.set_keyspace("ks")), ProtocolError)
         assert session.keyspace is None
         await session.set_keyspace("ks")
         assert session.keyspace == "ks"
 
 
 @pytest.mark.parametrize(
-    "answer", [void(), number(1), *WRONG_ANSWERS.values()], ids=["void", "rows", *WRONG_ANSWERS]
+    "answer", [void(), int_row(1), *WRONG_ANSWERS.values()], ids=["void", "rows", *WRONG_ANSWERS]
 )
 async def test_a_wrong_answer_to_prepare_is_a_protocol_error(
     node: FakeNode, answer: Answer
@@ -155,7 +155,7 @@ async def test_a_wrong_answer_to_prepare_is_a_protocol_error(
     async with connected(node) as (_, session):
         before = only_connection(session)
         node.prime(Opcode.PREPARE, answer, times=1)
-        failure = await fails(session.prepare("INSERT INTO t (k) VALUES (?)"))
+        failure = await exception_of(session.prepare("INSERT INTO t (k) VALUES (?)"))
         assert isinstance(failure, ProtocolError)
         assert before.closed
 
@@ -171,7 +171,7 @@ async def test_a_wrong_answer_to_preparing_again_is_a_protocol_error(
         before = only_connection(session)
         node.forget_prepared()
         node.prime(Opcode.PREPARE, answer, times=1)
-        assert isinstance(await fails(session.execute(prepared, (1,))), ProtocolError)
+        assert isinstance(await exception_of(session.execute(prepared, (1,))), ProtocolError)
         assert before.closed
         await session.execute(prepared, (1,))
 
@@ -191,7 +191,7 @@ async def test_a_wrong_answer_during_connect_is_a_protocol_error(
         pytest.skip("that is what answers it")
     node.prime(re.compile("system.local") if isinstance(match, str) else match, wrong_answer)
     cluster = aio.Cluster([node.address], port=node.port, connect_timeout=2.0)
-    failure = await fails(cluster.connect())
+    failure = await exception_of(cluster.connect())
     assert isinstance(failure, NoHostAvailable)
     (cause,) = failure.errors.values()
     assert isinstance(cause, (ProtocolError, ConnectionException))

@@ -15,7 +15,7 @@ from cassandra.observability.counters import BUCKETS, ClusterGauges, Histogram, 
 from cassandra.policies import ReconnectionPolicy, RetryPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold, rows, silence
-from tests.unit.engine.faults import WAIT, InOrder
+from tests.unit.engine.faults import WAIT, AddressOrderPolicy
 
 QUERY = "SELECT k FROM t"
 K = [("k", "int")]
@@ -71,7 +71,9 @@ def test_failures_are_counted_by_host_and_kind() -> None:
     with FakeCluster(2) as nodes:
         nodes[0].prime(QUERY, error(ErrorCode.READ_TIMEOUT))
         nodes[1].prime(QUERY, error(ErrorCode.READ_TIMEOUT))
-        profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=RetryOnce())
+        profile = ExecutionProfile(
+            load_balancing_policy=AddressOrderPolicy(), retry_policy=RetryOnce()
+        )
         profiles = {EXEC_PROFILE_DEFAULT: profile}
         with connected(nodes, counters, execution_profiles=profiles) as cluster:
             session = cluster.connect()

@@ -19,7 +19,7 @@ from cassandra.observability.logger import RequestLogger
 from cassandra.policies import ColDesc, RetryPolicy
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold, paged, rows
-from tests.unit.engine.faults import InOrder
+from tests.unit.engine.faults import AddressOrderPolicy
 from tests.waiting import until
 
 QUERY = "SELECT k FROM t WHERE k = 1"
@@ -101,7 +101,9 @@ def test_failed_requests_are_logged_with_their_attempts(
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
-        profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=OnceMore())
+        profile = ExecutionProfile(
+            load_balancing_policy=AddressOrderPolicy(), retry_policy=OnceMore()
+        )
         profiles = {EXEC_PROFILE_DEFAULT: profile}
         with connected(nodes, RequestLogger(), execution_profiles=profiles) as cluster:
             session = cluster.connect("ks")

@@ -34,7 +34,7 @@ from cassandra.testing.fake import (
     rows,
     silence,
 )
-from tests.unit.engine.faults import InOrder
+from tests.unit.engine.faults import AddressOrderPolicy
 
 QUERY = "SELECT k FROM ks.t WHERE k = 1"
 INSERT = "INSERT INTO t (k) VALUES (?)"
@@ -282,7 +282,9 @@ def test_retries_and_speculation_are_events(telemetry: Telemetry) -> None:
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
-        profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=RetryOnce())
+        profile = ExecutionProfile(
+            load_balancing_policy=AddressOrderPolicy(), retry_policy=RetryOnce()
+        )
         profiles = {EXEC_PROFILE_DEFAULT: profile}
         with connected(nodes, telemetry.observer, execution_profiles=profiles) as cluster:
             session = cluster.connect()
@@ -308,7 +310,7 @@ def test_speculative_executions_are_counted(telemetry: Telemetry) -> None:
         nodes[0].prime(QUERY, held_answer)
         nodes[1].prime(QUERY, rows(K, []))
         profile = ExecutionProfile(
-            load_balancing_policy=InOrder(),
+            load_balancing_policy=AddressOrderPolicy(),
             speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.01, 1),
         )
         profiles = {EXEC_PROFILE_DEFAULT: profile}

@@ -63,7 +63,7 @@ async def _awaited(points: Any = NOT_SET, **settings: Any) -> int:
         for loop in ("asyncio", "uvloop")
     ]
 )
-def use(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Use:
+def connect_and_read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Use:
     """Return a function that connects, executes READ once, and shuts down.
 
     The tests run for each combination of blocking calls, futures and asyncio with asyncio's loop

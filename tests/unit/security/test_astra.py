@@ -47,8 +47,10 @@ def bundle(astra: Astra, tmp_path: Path) -> str:
     return astra.bundle(tmp_path / "bundle.zip")
 
 
-def test_nodes_are_reached_through_the_proxy(use: Use, astra: Astra, bundle: str) -> None:
-    assert use(cloud={"secure_connect_bundle": bundle}) == 7
+def test_nodes_are_reached_through_the_proxy(
+    connect_and_read: Use, astra: Astra, bundle: str
+) -> None:
+    assert connect_and_read(cloud={"secure_connect_bundle": bundle}) == 7
     assert set(astra.sent_on) <= set(astra.nodes)
     assert astra.asked == 1
 
@@ -69,13 +71,13 @@ def test_a_bundle_may_be_an_open_file(astra: Astra, bundle: str) -> None:
 
 
 def test_a_context_replaces_the_certificates_of_the_bundle(
-    use: Use, astra: Astra, authority: Authority, tmp_path: Path
+    connect_and_read: Use, astra: Astra, authority: Authority, tmp_path: Path
 ) -> None:
     bundle = astra.bundle(tmp_path / "bundle.zip", cert=None, key=None, ca_crt=None)
     context = authority.client()
     context.check_hostname = False
     context.load_cert_chain(*authority.issue("client"))
-    assert use(cloud={"secure_connect_bundle": bundle}, ssl_context=context) == 7
+    assert connect_and_read(cloud={"secure_connect_bundle": bundle}, ssl_context=context) == 7
 
 
 def test_no_temporary_file_is_left(
@@ -290,11 +292,11 @@ def test_a_bundle_with_an_expired_certificate_is_refused(
     ],
 )
 def test_an_invalid_answer_of_the_service_is_an_error(
-    use: Use, astra: Astra, bundle: str, answer: tuple[int, bytes], message: str
+    connect_and_read: Use, astra: Astra, bundle: str, answer: tuple[int, bytes], message: str
 ) -> None:
     astra.answer = answer
     with pytest.raises(DriverException, match=rf"metadata service at 127\.0\.0\.1:\d+.*{message}"):
-        use(cloud={"secure_connect_bundle": bundle})
+        connect_and_read(cloud={"secure_connect_bundle": bundle})
 
 
 # How the service's answer begins. Afterwards the service sends one byte every few milliseconds.
@@ -342,19 +344,21 @@ def test_one_deadline_for_a_service_that_drips(
 
 
 def test_a_service_that_refuses_connections_is_an_error(
-    use: Use, nodes: FakeCluster, authority: Authority, tmp_path: Path
+    connect_and_read: Use, nodes: FakeCluster, authority: Authority, tmp_path: Path
 ) -> None:
     with Astra(authority, {}) as gone:
         bundle = gone.bundle(tmp_path / "bundle.zip")
     with pytest.raises(DriverException, match=r"could not be asked: .*refused"):
-        use(cloud={"secure_connect_bundle": bundle})
+        connect_and_read(cloud={"secure_connect_bundle": bundle})
 
 
-def test_a_service_with_another_ca_is_an_error(use: Use, astra: Astra, tmp_path: Path) -> None:
+def test_a_service_with_another_ca_is_an_error(
+    connect_and_read: Use, astra: Astra, tmp_path: Path
+) -> None:
     other = Authority(tmp_path, "other")
     bundle = astra.bundle(tmp_path / "bundle.zip", ca_crt=Path(other.path).read_text())
     with pytest.raises(DriverException, match=r"could not be asked: .*certificate verify failed"):
-        use(cloud={"secure_connect_bundle": bundle})
+        connect_and_read(cloud={"secure_connect_bundle": bundle})
 
 
 @pytest.mark.parametrize(
@@ -374,9 +378,9 @@ def test_settings_that_contradict_cloud_are_refused(
 
 
 def test_if_the_proxy_knows_no_node_no_host_is_available(
-    use: Use, astra: Astra, bundle: str
+    connect_and_read: Use, astra: Astra, bundle: str
 ) -> None:
     astra.answer = (200, json.dumps(astra.told()).encode())
     astra.nodes.clear()
     with pytest.raises(NoHostAvailable):
-        use(cloud={"secure_connect_bundle": bundle}, connect_timeout=3)
+        connect_and_read(cloud={"secure_connect_bundle": bundle}, connect_timeout=3)

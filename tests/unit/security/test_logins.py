@@ -99,20 +99,23 @@ def script(*steps: tuple[bytes | None, bytes | None]) -> Callable[[], Exchange]:
     ids=["Cassandra", "DataStax Enterprise"],
 )
 def test_user_name_and_password_with_each_authenticator(
-    use: Use, kind: Any, authenticator: str, steps: Any
+    connect_and_read: Use, kind: Any, authenticator: str, steps: Any
 ) -> None:
     with server(authenticator, script(*steps)) as node:
-        assert use([node.address], port=node.port, auth_provider=kind("ada", "secret")) == 7
+        assert (
+            connect_and_read([node.address], port=node.port, auth_provider=kind("ada", "secret"))
+            == 7
+        )
 
 
-def test_the_transitional_mode_sends_empty_credentials(use: Use) -> None:
+def test_the_transitional_mode_sends_empty_credentials(connect_and_read: Use) -> None:
     steps = [(b"PLAIN", b"PLAIN-START"), (b"\0\0", None)]
     with server(DSE, script(*steps)) as node:
         provider = TransitionalModePlainTextAuthProvider()
-        assert use([node.address], port=node.port, auth_provider=provider) == 7
+        assert connect_and_read([node.address], port=node.port, auth_provider=provider) == 7
 
 
-def test_a_mechanism_with_a_challenge(use: Use) -> None:
+def test_a_mechanism_with_a_challenge(connect_and_read: Use) -> None:
     """Log in with the challenge and the answer of the CRAM-MD5 example in RFC 2195."""
     challenge = b"<1896.697170952@postoffice.reston.mci.net>"
     answer = b"tim b913a602c7eda7a495b4e6e7334d3890"
@@ -120,7 +123,7 @@ def test_a_mechanism_with_a_challenge(use: Use) -> None:
         service="imap", mechanism="CRAM-MD5", username="tim", password="tanstaaftanstaaf"
     )
     with server(PASSWORD, script((None, challenge), (answer, None))) as node:
-        assert use([node.address], port=node.port, auth_provider=provider) == 7
+        assert connect_and_read([node.address], port=node.port, auth_provider=provider) == 7
 
 
 # -- by the client's certificate -------------------------------------------------------------------
@@ -136,43 +139,47 @@ def client_context(authority: Authority) -> ssl.SSLContext:
 
 @pytest.mark.parametrize("authenticator", CERTIFICATES)
 def test_a_client_certificate_is_enough_for_a_login(
-    use: Use, authority: Authority, client_context: ssl.SSLContext, authenticator: str
+    connect_and_read: Use, authority: Authority, client_context: ssl.SSLContext, authenticator: str
 ) -> None:
     server_context = authority.server("127.0.0.1", clients=authority.path)
     with server(authenticator, script((b"", None)), server_context) as node:
-        assert use([node.address], port=node.port, ssl_context=client_context) == 7
+        assert connect_and_read([node.address], port=node.port, ssl_context=client_context) == 7
 
 
 def test_a_provider_is_used_before_the_certificate(
-    use: Use, authority: Authority, client_context: ssl.SSLContext
+    connect_and_read: Use, authority: Authority, client_context: ssl.SSLContext
 ) -> None:
     provider = PlainTextAuthProvider("ada", "secret")
     server_context = authority.server("127.0.0.1", clients=authority.path)
     with server(CERTIFICATES[1], script((b"\0ada\0secret", None)), server_context) as node:
         assert (
-            use([node.address], port=node.port, ssl_context=client_context, auth_provider=provider)
+            connect_and_read(
+                [node.address], port=node.port, ssl_context=client_context, auth_provider=provider
+            )
             == 7
         )
 
 
 def test_an_authenticator_that_also_wants_a_password_is_an_error(
-    use: Use, authority: Authority, client_context: ssl.SSLContext
+    connect_and_read: Use, authority: Authority, client_context: ssl.SSLContext
 ) -> None:
     server_context = authority.server("127.0.0.1", clients=authority.path)
     with (
         server(CERTIFICATES[0], script((b"", b"and the password?")), server_context) as node,
         pytest.raises(AuthenticationFailed, match="asks for more than the client's certificate"),
     ):
-        use([node.address], port=node.port, ssl_context=client_context)
+        connect_and_read([node.address], port=node.port, ssl_context=client_context)
 
 
 @pytest.mark.parametrize("authenticator", CERTIFICATES)
-def test_a_certificate_authenticator_without_tls_is_an_error(use: Use, authenticator: str) -> None:
+def test_a_certificate_authenticator_without_tls_is_an_error(
+    connect_and_read: Use, authenticator: str
+) -> None:
     with (
         server(authenticator, script()) as node,
         pytest.raises(AuthenticationFailed, match="no auth_provider is configured"),
     ):
-        use([node.address], port=node.port)
+        connect_and_read([node.address], port=node.port)
 
 
 # -- Kerberos --------------------------------------------------------------------------------------
@@ -190,7 +197,7 @@ class FakeKerberosClient:
 
 @pytest.mark.parametrize("authenticator", [DSE, PASSWORD])
 def test_kerberos_answers_the_challenges_of_the_server(
-    use: Use, authenticator: str, monkeypatch: pytest.MonkeyPatch
+    connect_and_read: Use, authenticator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("puresasl.client.SASLClient", FakeKerberosClient)
     provider = DSEGSSAPIAuthProvider(service="db", resolve_host_name=False, principal="ada")
@@ -201,7 +208,7 @@ def test_kerberos_answers_the_challenges_of_the_server(
     if authenticator == DSE:
         steps.insert(0, (b"GSSAPI", b"GSSAPI-START"))
     with server(authenticator, script(*steps)) as node:
-        assert use([node.address], port=node.port, auth_provider=provider) == 7
+        assert connect_and_read([node.address], port=node.port, auth_provider=provider) == 7
 
 
 def test_kerberos_uses_the_resolved_name_and_the_properties(
@@ -255,7 +262,9 @@ class ReturnsAwaitable(RotatingProvider):
 
 
 @pytest.mark.parametrize("kind", [RotatingProvider, AwaitedProvider, ReturnsAwaitable])
-def test_each_connection_asks_the_provider_anew(use: Use, kind: type[RotatingProvider]) -> None:
+def test_each_connection_asks_the_provider_anew(
+    connect_and_read: Use, kind: type[RotatingProvider]
+) -> None:
     seen: list[bytes | None] = []
 
     def exchange() -> Exchange:
@@ -267,14 +276,14 @@ def test_each_connection_asks_the_provider_anew(use: Use, kind: type[RotatingPro
 
     provider = kind()
     with server(PASSWORD, exchange) as node:
-        assert use([node.address], port=node.port, auth_provider=provider) == 7
+        assert connect_and_read([node.address], port=node.port, auth_provider=provider) == 7
     assert seen == [f"\0ada\0token {n}".encode() for n in range(1, len(seen) + 1)]
     assert len(seen) >= 2
     if kind is RotatingProvider:  # an ordinary method may block, so it runs in a thread
         assert all(name.startswith("cassandra-blocking") for name in provider.threads)
 
 
-def test_methods_of_an_authenticator_may_be_coroutines(use: Use) -> None:
+def test_methods_of_an_authenticator_may_be_coroutines(connect_and_read: Use) -> None:
     class Steps(Authenticator):
         async def initial_response(self) -> bytes:  # type: ignore[override]
             return b"first"
@@ -292,17 +301,17 @@ def test_methods_of_an_authenticator_may_be_coroutines(use: Use) -> None:
     welcomes: list[bytes | None] = []
     steps = script((b"first", b"why"), (b"answer to why", None))
     with server(PASSWORD, steps) as node:
-        assert use([node.address], port=node.port, auth_provider=Provider()) == 7
+        assert connect_and_read([node.address], port=node.port, auth_provider=Provider()) == 7
     assert set(welcomes) == {b"welcome"}
 
 
 # -- failed logins ---------------------------------------------------------------------------------
 
 
-def test_after_a_refused_login_connect_tries_no_other_host(use: Use) -> None:
+def test_after_a_refused_login_connect_tries_no_other_host(connect_and_read: Use) -> None:
     with FakeCluster(3, username="ada", password="right") as nodes:
         with pytest.raises(NoHostAvailable) as caught:
-            use(
+            connect_and_read(
                 nodes.contact_points,
                 port=nodes.port,
                 auth_provider=PlainTextAuthProvider("ada", "wrong"),
@@ -352,7 +361,7 @@ def test_an_awaited_step_ends_at_the_connect_timeout(
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_connect_does_not_wait_for_a_blocked_step(use: Use, step: str) -> None:
+def test_connect_does_not_wait_for_a_blocked_step(connect_and_read: Use, step: str) -> None:
     # Blocking steps run in threads of the system, so the simulated clock cannot be used.
     release = threading.Event()
     timed_out: list[bool] = []
@@ -365,7 +374,7 @@ def test_connect_does_not_wait_for_a_blocked_step(use: Use, step: str) -> None:
         try:
             # The message differs: on a busy machine an earlier step of the handshake may be late.
             with pytest.raises(NoHostAvailable, match="connect_timeout"):
-                use([node.address], connect_timeout=0.3, **settings)
+                connect_and_read([node.address], connect_timeout=0.3, **settings)
         finally:
             release.set()
     # The driver has given up before `release` was set, so no thread has waited for all of PATIENCE.

@@ -34,7 +34,7 @@ from cassandra.testing.fake import (
     reset,
     silence,
 )
-from tests.unit.engine.faults import fails, thread
+from tests.unit.engine.faults import call_in_thread, exception_of
 
 SECRET = "correct-horse"
 LIBRARY = str(Path(cassandra.__file__).parent)
@@ -168,11 +168,11 @@ async def test_a_failed_login_shows_no_password(
             "port": node.port,
         }
         async with aio.Cluster([node.address], **settings) as cluster:
-            failure = await fails(cluster.connect())
+            failure = await exception_of(cluster.connect())
         assert isinstance(failure, NoHostAvailable)
         assert SECRET not in shown(failure)
         with Cluster([node.address], **settings) as blocking:
-            failure = await fails(thread(blocking.connect))
+            failure = await exception_of(call_in_thread(blocking.connect))
         assert SECRET not in shown(failure)
     assert SECRET not in caplog.text
 

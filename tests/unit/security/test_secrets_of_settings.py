@@ -115,13 +115,15 @@ def test_ssl_options_is_the_dict_that_the_application_passed(locked: tuple[str, 
     assert Cluster().ssl_options is None
 
 
-def test_a_failed_handshake_shows_no_password(use: Use, locked: tuple[str, str]) -> None:
+def test_a_failed_handshake_shows_no_password(
+    connect_and_read: Use, locked: tuple[str, str]
+) -> None:
     options = {
         "cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1],
         "password": "another",
     }  # fmt: skip
     with FakeNode() as node, pytest.raises(DriverException) as caught:
-        use([node.address], port=node.port, ssl_options=options, connect_timeout=0.2)
+        connect_and_read([node.address], port=node.port, ssl_options=options, connect_timeout=0.2)
     assert "'another'" not in shown(caught.value)
 
 
@@ -203,14 +205,14 @@ def test_a_damaged_bundle_shows_no_password(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("answer", [(500, b""), (200, b"x"), (200, b"{}"), (200, b"[" * 99_999)])
 def test_errors_of_the_metadata_service_show_no_password(
-    use: Use, answer: tuple[int, bytes], authority: Authority, tmp_path: Path
+    connect_and_read: Use, answer: tuple[int, bytes], authority: Authority, tmp_path: Path
 ) -> None:
     with Astra(authority, {}) as astra:
         astra.answer = answer
         config = {**CONFIG, "port": astra._service.server_address[1]}
         bundle = astra.bundle(tmp_path / "bundle.zip", config_json=json.dumps(config))
         assert_refused_without_secret(
-            lambda: use(cloud={"secure_connect_bundle": bundle}), DriverException
+            lambda: connect_and_read(cloud={"secure_connect_bundle": bundle}), DriverException
         )
 
 

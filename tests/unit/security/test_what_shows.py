@@ -89,11 +89,15 @@ def test_bound_values_show_nowhere(fault: str, caplog: pytest.LogCaptureFixture)
 
 
 @pytest.mark.parametrize("password", [SECRET, "wrong"])
-def test_passwords_show_nowhere(use: Use, password: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_passwords_show_nowhere(
+    connect_and_read: Use, password: str, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     provider = PlainTextAuthProvider("ada", SECRET)
     with fake(username="ada", password=password) as node:
-        failure = error_of(lambda: use([node.address], port=node.port, auth_provider=provider))
+        failure = error_of(
+            lambda: connect_and_read([node.address], port=node.port, auth_provider=provider)
+        )
         assert (failure is None) == (password == SECRET)
         if failure is not None:
             assert not has_secret("".join(traceback.format_exception(failure)) + repr(failure))
@@ -103,7 +107,7 @@ def test_passwords_show_nowhere(use: Use, password: str, caplog: pytest.LogCaptu
 
 
 @pytest.mark.parametrize("name", ['x"; DROP KEYSPACE y', "a b", "Täble", 'a"b'])
-def test_names_of_keyspaces_are_quoted(use: Use, name: str) -> None:
+def test_names_of_keyspaces_are_quoted(connect_and_read: Use, name: str) -> None:
     with fake() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         error_of(lambda: session.set_keyspace(name))

@@ -23,7 +23,13 @@ from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 from cassandra.protocol.opcodes import EVENT
 from cassandra.testing.fake.primitives import inet, string
-from tests.unit.engine.partners import connection, host, settings, spawn, turns
+from tests.unit.engine.partners import (
+    engine_settings,
+    fake_connection,
+    new_host,
+    run_loop_turns,
+    spawn,
+)
 
 A, B = DefaultEndPoint("10.0.0.1"), DefaultEndPoint("10.0.0.2")
 
@@ -53,7 +59,7 @@ class ControlParts:
             "reconnection_policy": NoDelay(),
             "topology_event_refresh_window": 0.0,
         }
-        self.settings = settings(**usual | changed)
+        self.settings = engine_settings(**usual | changed)
         self.control = ControlConnection(
             self.settings,
             self.open,
@@ -84,7 +90,7 @@ class ControlParts:
 
     async def open(self, endpoint: EndPoint) -> Any:
         self.step(f"open {endpoint.address}")
-        self.opened.append(connection(str(endpoint.address)))
+        self.opened.append(fake_connection(str(endpoint.address)))
         return self.opened[-1]
 
     async def ask(self, connection: Any, opcode: int, body: bytes, what: str) -> Any:
@@ -96,7 +102,7 @@ class ControlParts:
 
     async def read(self, connection: Any, endpoint: EndPoint) -> Any:
         self.step("read")
-        return SimpleNamespace(local=host(str(endpoint.address)))
+        return SimpleNamespace(local=new_host(str(endpoint.address)))
 
     def take_node_list(self, node_list: Any, rebuild: bool = False) -> None:
         self.happened.append("take, rebuild" if rebuild else "take")
@@ -115,7 +121,7 @@ class ControlParts:
 
     async def until(self, thing: Any) -> None:
         while thing not in self.happened:
-            await turns(1)
+            await run_loop_turns(1)
 
 
 async def test_the_first_connect_makes_all_steps_in_order() -> None:
@@ -176,7 +182,7 @@ async def test_a_replaced_connection_that_closes_again_is_ignored() -> None:
     await parts.until("look again")
     parts.happened.clear()
     parts.control._on_closed(first, ConnectionException("once more"))
-    await turns()
+    await run_loop_turns()
     assert parts.happened == []
 
 
@@ -188,7 +194,7 @@ async def test_attempts_continue_until_a_host_answers() -> None:
     parts.opened[0].close()
     while parts.control.connection is None:
         parts.control.on_host_up()
-        await turns(1)
+        await run_loop_turns(1)
     assert parts.happened.count("open 10.0.0.1") == 5
 
 
@@ -201,10 +207,10 @@ async def test_a_host_that_comes_up_ends_the_reconnection_delay() -> None:
     await parts.control.connect()
     parts.fail("open 10.0.0.1", OSError("down"))
     parts.opened[0].close()
-    await turns()
+    await run_loop_turns()
     assert parts.control.connection is None
     parts.control.on_host_up()
-    await turns()
+    await run_loop_turns()
     assert parts.control.connection is not None
 
 
@@ -226,7 +232,7 @@ async def test_a_burst_of_topology_events_causes_one_reading() -> None:
     for _ in range(10):
         parts.control.on_topology_change({})
     await parts.until("take")
-    await turns()
+    await run_loop_turns()
     assert parts.happened == ["read", "take"]
 
 
@@ -264,7 +270,7 @@ async def test_after_close_no_connection_is_opened() -> None:
     await parts.control.connect()
     parts.control.on_topology_change({})
     parts.control.close()
-    await turns()
+    await run_loop_turns()
     assert parts.opened[0].closed
     assert parts.happened[-1] == "take"
     with pytest.raises(ConnectionShutdown):

@@ -26,13 +26,13 @@ from cassandra.testing.fake import (
     silence,
 )
 from tests.unit.engine.faults import (
-    SAFE,
+    IDEMPOTENT_READ,
     WAIT,
     HostEvents,
-    Never,
+    NeverReconnect,
+    call_in_thread,
     connected,
     control_node,
-    thread,
 )
 from tests.waiting import until_on_loop
 
@@ -48,17 +48,17 @@ async def test_the_control_connection_moves_on(nodes: FakeCluster, way: str) -> 
         assert before is not None
         registered = sum(node.count(Opcode.REGISTER) for node in nodes.nodes)
         if way == "stop":
-            await thread(before.stop)
+            await call_in_thread(before.stop)
         else:
-            await thread(before.drop_connections, way == "reset")
+            await call_in_thread(before.drop_connections, way == "reset")
 
         await until_on_loop(
             lambda: sum(node.count(Opcode.REGISTER) for node in nodes.nodes) > registered
         )
         # The new control connection receives events from now on.
-        added = await thread(nodes.add_node)
+        added = await call_in_thread(nodes.add_node)
         await events.expect("add", added.address)
-        assert (await session.execute(SAFE)).all() != []
+        assert (await session.execute(IDEMPOTENT_READ)).all() != []
 
 
 async def test_a_control_connection_that_does_not_answer_is_left(nodes: FakeCluster) -> None:
@@ -69,7 +69,7 @@ async def test_a_control_connection_that_does_not_answer_is_left(nodes: FakeClus
         node = control_node(nodes)
         assert node is not None
         node.prime("SELECT * FROM system.peers_v2", silence())
-        added = await thread(nodes.add_node)
+        added = await call_in_thread(nodes.add_node)
         await events.expect("add", added.address)
         await until_on_loop(lambda: control_node(nodes) not in (None, node))
 
@@ -81,10 +81,10 @@ async def test_a_node_added_while_all_nodes_were_down_is_found(
         events = HostEvents()
         cluster.register_listener(events)
         for node in nodes.nodes:
-            await thread(node.stop)
-        added = await thread(nodes.add_node)  # no control connection hears of it
+            await call_in_thread(node.stop)
+        added = await call_in_thread(nodes.add_node)  # no control connection hears of it
         for node in nodes.nodes[:3]:
-            await thread(node.start)
+            await call_in_thread(node.start)
         await events.expect("add", added.address)
 
 
@@ -115,12 +115,12 @@ async def test_a_host_that_came_back_while_the_control_connection_moved_is_used(
         assert control_host is not None
         other = next(host for host in cluster.metadata.all_hosts() if host is not control_host)
         reconnection = cluster.reconnection_policy
-        cluster.reconnection_policy = Never()  # type: ignore[assignment]
-        await thread(far.stop_node, far.node_at(other.address), False)
+        cluster.reconnection_policy = NeverReconnect()  # type: ignore[assignment]
+        await call_in_thread(far.stop_node, far.node_at(other.address), False)
         await until_on_loop(lambda: other.state == "forced down")
-        await thread(far.start_node, far.node_at(other.address), False)
+        await call_in_thread(far.start_node, far.node_at(other.address), False)
         cluster.reconnection_policy = reconnection
-        await thread(far.node_at(control_host.address).drop_connections)
+        await call_in_thread(far.node_at(control_host.address).drop_connections)
         await events.expect("up", other.address)
 
 
@@ -132,10 +132,10 @@ async def test_hosts_are_tried_at_once_when_the_control_connection_is_back() -> 
             cluster.register_listener(events)
             control_address = cluster.get_control_connection_host().address
             other = next(node for node in nodes.nodes if node.address != control_address)
-            await thread(nodes.stop_node, other, False)
+            await call_in_thread(nodes.stop_node, other, False)
             await events.expect("down", other.address)
-            await thread(nodes.start_node, other, False)
-            await thread(nodes.node_at(control_address).drop_connections)
+            await call_in_thread(nodes.start_node, other, False)
+            await call_in_thread(nodes.node_at(control_address).drop_connections)
             await events.expect("up", other.address)
 
 
@@ -163,11 +163,11 @@ async def test_the_control_connection_comes_back_with_the_first_host(
         async with connected(node) as (cluster, _):
             core = cluster._core
             assert core is not None
-            await thread(node.refuse_connections)
-            await thread(node.drop_connections)
+            await call_in_thread(node.refuse_connections)
+            await call_in_thread(node.drop_connections)
             await asyncio.wait_for(tries.wait(), WAIT)
             assert cluster.get_control_connection_host() is None
-            await thread(node.accept_connections)
+            await call_in_thread(node.accept_connections)
             await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
 
 
@@ -184,10 +184,10 @@ async def test_the_control_connection_comes_back_with_any_connection(
             core = cluster._core
             assert core is not None
             assert core.control.connection is not None
-            await thread(node.refuse_connections)
+            await call_in_thread(node.refuse_connections)
             core.control.connection.close(ConnectionException("lost"))
             await asyncio.wait_for(tries.wait(), WAIT)
-            await thread(node.accept_connections)
+            await call_in_thread(node.accept_connections)
             (pool,) = session._engine.pools.values()
             pool.connections[0].close(ConnectionException("lost too"))
             await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
@@ -223,7 +223,7 @@ async def test_a_control_connection_lost_during_address_translation_is_reopened(
             lost.set()
             assert control.connection is not None
             control.connection.close(ConnectionException("lost"))
-            await thread(gone.wait, WAIT)
+            await call_in_thread(gone.wait, WAIT)
             await until_on_loop(
                 lambda: control.connection is not None and not control.connection.closed
             )
@@ -285,7 +285,7 @@ async def test_a_node_added_during_a_move_is_read_afterwards() -> None:
             events = HostEvents()
             cluster.register_listener(events)
             connection, control.connection = control.connection, None  # as during a move
-            added = await thread(nodes.add_node)
+            added = await call_in_thread(nodes.add_node)
             await until_on_loop(lambda: control._debouncer.due is not None)
             await until_on_loop(
                 lambda: control._debouncer.due is None and control._refreshing is None
@@ -293,5 +293,5 @@ async def test_a_node_added_during_a_move_is_read_afterwards() -> None:
             assert cluster.metadata.get_host(added.address) is None
             control.connection = connection
             assert connection is not None
-            await thread(nodes.node_at(connection.endpoint.address).drop_connections)
+            await call_in_thread(nodes.node_at(connection.endpoint.address).drop_connections)
             await events.expect("add", added.address)

@@ -8,7 +8,7 @@ from typing import Any
 from cassandra.engine.control.contacts import Contacts
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.metadata.cluster_metadata import Metadata
-from tests.unit.engine.partners import host, settings
+from tests.unit.engine.partners import engine_settings, new_host
 
 A, B, C, D = (DefaultEndPoint(f"10.0.0.{last}") for last in range(1, 5))
 
@@ -20,7 +20,10 @@ async def at_once(function: Callable[[], Any]) -> Any:
 
 def contacts(metadata: Metadata | None = None, ignored: str = "", **changed: Any) -> Contacts:
     return Contacts(
-        settings(**changed), metadata or Metadata(), at_once, lambda host: host.address == ignored
+        engine_settings(**changed),
+        metadata or Metadata(),
+        at_once,
+        lambda host: host.address == ignored,
     )
 
 
@@ -39,7 +42,7 @@ async def test_without_contact_points_find_endpoints_is_called() -> None:
 async def test_hosts_that_are_up_come_first_and_contact_points_last() -> None:
     metadata = Metadata()
     metadata._replace_hosts(
-        [host(str(A.address), False), host(str(B.address)), host(str(C.address))]
+        [new_host(str(A.address), False), new_host(str(B.address)), new_host(str(C.address))]
     )
     contact_points = contacts(metadata, ignored="10.0.0.3", endpoints=[A, D], named_endpoints=[D])
     # The order of the hosts is random: B is always first, since it is the only host that is up.

@@ -13,7 +13,7 @@ import pytest
 from cassandra.engine.control.internal_queries import InternalQueries
 from cassandra.errors import InvalidRequest, OperationTimedOut, ProtocolError
 from cassandra.protocol.opcodes import ERROR, OPTIONS, QUERY, READY, RESULT, SUPPORTED
-from tests.unit.engine.partners import connection, settings
+from tests.unit.engine.partners import engine_settings, fake_connection
 from tests.unit.protocol.wire import int32, short, string, value
 
 TEXT = "SELECT a FROM t"
@@ -42,11 +42,11 @@ class Peer:
                 raise answer
             return answer
 
-        self.connection = connection(request=request, **attributes)
+        self.connection = fake_connection(request=request, **attributes)
 
 
 def internal_queries(**changed: Any) -> InternalQueries:
-    return InternalQueries(settings(control_connection_timeout=3.5, **changed))
+    return InternalQueries(engine_settings(control_connection_timeout=3.5, **changed))
 
 
 async def test_send_returns_the_decoded_message() -> None:
@@ -115,7 +115,7 @@ class RecordingQueries(InternalQueries):
     """Records the statements that it sends."""
 
     def __init__(self, **changed: Any) -> None:
-        super().__init__(settings(**changed))
+        super().__init__(engine_settings(**changed))
         self.texts: list[str | None] = []
 
     async def send(
@@ -135,5 +135,7 @@ class RecordingQueries(InternalQueries):
 )
 async def test_only_queries_to_scylladb_get_using_timeout(features: Any, limited: bool) -> None:
     queries = RecordingQueries(metadata_request_timeout=datetime.timedelta(seconds=2))
-    assert len([page async for page in queries.pages(connection(features=features), TEXT)]) == 1
+    assert (
+        len([page async for page in queries.pages(fake_connection(features=features), TEXT)]) == 1
+    )
     assert queries.texts == [TEXT + (" USING TIMEOUT 2000ms" if limited else "")]

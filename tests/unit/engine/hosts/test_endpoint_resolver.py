@@ -10,7 +10,7 @@ import pytest
 
 from cassandra.engine.endpoint import DefaultEndPoint, DefaultEndPointFactory
 from cassandra.engine.hosts.endpoint_resolver import EndpointResolver
-from tests.unit.engine.partners import host
+from tests.unit.engine.partners import new_host
 
 ID = uuid.UUID(int=1)
 ROW = {"host_id": ID, "rpc_address": "10.0.0.1"}
@@ -36,13 +36,13 @@ async def test_the_local_node_has_the_address_that_was_connected_to() -> None:
     contact = DefaultEndPoint("192.168.0.9")
     assert await resolver().of_local(contact, ROW) is contact
     # So it is if the host is known under this address, or under yet another one.
-    assert await resolver(host("192.168.0.9")).of_local(contact, ROW) is contact
-    assert await resolver(host("172.16.0.1")).of_local(contact, ROW) is contact
+    assert await resolver(new_host("192.168.0.9")).of_local(contact, ROW) is contact
+    assert await resolver(new_host("172.16.0.1")).of_local(contact, ROW) is contact
 
 
 async def test_a_host_known_by_its_advertised_address_keeps_it() -> None:
     contact = DefaultEndPoint("192.168.0.9")
-    endpoint = await resolver(host("10.0.0.1")).of_local(contact, ROW)
+    endpoint = await resolver(new_host("10.0.0.1")).of_local(contact, ROW)
     assert endpoint == DefaultEndPoint("10.0.0.1")
 
 

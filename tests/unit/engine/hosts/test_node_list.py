@@ -13,7 +13,7 @@ from cassandra.engine.hosts.node_list import NodeListReader
 from cassandra.errors import ConnectionException, InvalidRequest
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.testing.fake import FakeNode
-from tests.unit.engine.partners import Tables, connection, settings
+from tests.unit.engine.partners import Tables, engine_settings, fake_connection
 
 
 class Routes:
@@ -33,7 +33,7 @@ class Routes:
 def reader(tables: Tables, routes: Any = None) -> NodeListReader:
     metadata = Metadata()
     resolver = EndpointResolver(DefaultEndPointFactory(9042), None, metadata.get_host_by_host_id)  # type: ignore[arg-type]
-    return NodeListReader(settings(), metadata, resolver, tables.rows, routes)
+    return NodeListReader(engine_settings(), metadata, resolver, tables.rows, routes)
 
 
 def nodes(count: int = 3) -> list[FakeNode]:
@@ -46,7 +46,7 @@ def nodes(count: int = 3) -> list[FakeNode]:
 async def test_the_nodes_and_the_cluster_are_read() -> None:
     first, *others = nodes()
     node_list = reader(Tables(first))
-    through = connection(first.address)
+    through = fake_connection(first.address)
     read = await node_list.read(through, through.endpoint)
     assert [host.address for host in read.hosts] == [node.address for node in (first, *others)]
     assert read.local.host_id == first.host_id
@@ -58,17 +58,17 @@ async def test_without_peers_v2_the_table_peers_is_read_from_then_on() -> None:
     first.has_peers_v2 = False
     tables = Tables(first)
     node_list = reader(tables)
-    through = connection(first.address)
+    through = fake_connection(first.address)
     for _ in range(2):
         read = await node_list.read(through, through.endpoint)
         assert [host.address for host in read.hosts] == [first.address, second.address]
-    tables_read = [query.rpartition(".")[2] for _, query in tables.asked if "peers" in query]
+    tables_read = [query.rpartition(".")[2] for _, query in tables.queries if "peers" in query]
     assert tables_read == ["peers_v2", "peers", "peers"]
 
 
 async def test_a_node_without_a_local_row_is_not_ready() -> None:
     (node,) = nodes(1)
-    through = connection(node.address)
+    through = fake_connection(node.address)
     with pytest.raises(ConnectionException, match="not ready"):
         await reader(Tables(node, local=[])).read(through, through.endpoint)
 
@@ -76,14 +76,14 @@ async def test_a_node_without_a_local_row_is_not_ready() -> None:
 async def test_incomplete_rows_of_peers_are_left_out() -> None:
     (node,) = nodes(1)
     incomplete = {"peer": "10.0.0.9", "host_id": uuid.uuid4()}
-    through = connection(node.address)
+    through = fake_connection(node.address)
     read = await reader(Tables(node, peers=[incomplete])).read(through, through.endpoint)
     assert [host.address for host in read.hosts] == [node.address]
 
 
 async def test_other_errors_of_the_server_are_raised() -> None:
     (node,) = nodes(1)
-    through = connection(node.address)
+    through = fake_connection(node.address)
     with pytest.raises(InvalidRequest):
         await reader(Tables(node, local=InvalidRequest("no"))).read(through, through.endpoint)
 
@@ -92,7 +92,7 @@ async def test_prepare_reads_the_routes_and_read_reads_them_again() -> None:
     (node,) = nodes(1)
     routes = Routes()
     node_list = reader(Tables(node), routes)
-    through = connection(node.address)
+    through = fake_connection(node.address)
     await node_list.prepare(through)
     assert routes.calls == ["read"]
     await node_list.read(through, through.endpoint)

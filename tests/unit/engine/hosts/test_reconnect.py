@@ -11,10 +11,10 @@ import pytest
 from cassandra.engine.hosts.reconnect import Reconnector
 from cassandra.errors import AuthenticationFailed, ConnectionException
 from cassandra.policies.reconnection import ReconnectionPolicy
-from tests.unit.engine.partners import host, spawn, turns
+from tests.unit.engine.partners import new_host, run_loop_turns, spawn
 from tests.waiting import until_on_loop
 
-HOST = host("10.0.0.1", is_up=False)
+HOST = new_host("10.0.0.1", is_up=False)
 DOWN = ConnectionException("still down")
 
 
@@ -103,7 +103,7 @@ async def test_hurry_ends_the_wait_for_the_next_attempt() -> None:
     watch = Watch(DOWN, True)
     reconnector = reconnector_for(watch, 3600, 3600)
     for _ in range(2):
-        await turns()
+        await run_loop_turns()
         reconnector.hurry()
     assert await calls_at_end(watch) == ["try", DOWN, "try", "forgotten"]
 
@@ -112,7 +112,7 @@ async def test_each_hurry_causes_one_attempt() -> None:
     watch = Watch(DOWN, True)
     reconnector = reconnector_for(watch, 3600, 3600)
     reconnector.hurry()
-    await turns()
+    await run_loop_turns()
     assert watch.calls == ["try", DOWN]
     reconnector.stop()
     with pytest.raises(asyncio.CancelledError):
@@ -135,7 +135,7 @@ async def test_hurry_begins_a_new_schedule() -> None:
     """After an "up" event the schedule begins again, as the port may listen a moment later."""
     watch = Watch(DOWN, DOWN, True)
     reconnector = Reconnector(watch, HOST, Delays(0, 0, 3600, 3600))
-    await turns(6)
+    await run_loop_turns(6)
     await until_on_loop(lambda: watch.calls.count("try") == 2)
     reconnector.hurry()
     assert await calls_at_end(watch) == ["try", DOWN, "try", DOWN, "try", "forgotten"]
@@ -144,7 +144,7 @@ async def test_hurry_begins_a_new_schedule() -> None:
 async def test_after_a_failed_attempt_of_hurry_the_new_schedule_goes_on() -> None:
     watch = Watch(DOWN, DOWN, True)
     reconnector = Reconnector(watch, HOST, OnceSlow())
-    await turns(6)
+    await run_loop_turns(6)
     reconnector.hurry()  # the attempt that follows at once fails, too
     assert await calls_at_end(watch) == ["try", DOWN, "try", DOWN, "try", "forgotten"]
 
@@ -152,7 +152,7 @@ async def test_after_a_failed_attempt_of_hurry_the_new_schedule_goes_on() -> Non
 async def test_restart_schedule_begins_a_new_schedule() -> None:
     watch = Watch(True)
     reconnector = Reconnector(watch, HOST, OnceSlow())
-    await turns(6)
+    await run_loop_turns(6)
     assert watch.calls == []
     reconnector.restart_schedule()
     assert await calls_at_end(watch) == ["try", "forgotten"]

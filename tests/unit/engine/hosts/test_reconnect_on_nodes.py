@@ -31,16 +31,16 @@ from cassandra.testing.fake import (
     message,
 )
 from tests.unit.engine.faults import (
+    IDEMPOTENT_READ,
     READ,
-    SAFE,
     WAIT,
     HostEvents,
-    Never,
+    NeverReconnect,
+    call_in_thread,
     connected,
-    fails,
-    number,
-    pooled,
-    thread,
+    exception_of,
+    int_row,
+    pooled_addresses,
 )
 from tests.unit.security.certificates import Authority
 from tests.waiting import until_on_loop
@@ -54,12 +54,12 @@ async def test_a_host_goes_down_and_comes_back(nodes: FakeCluster, tell: bool) -
         events = HostEvents()
         cluster.register_listener(events)
         for victim in nodes.nodes:
-            await thread(nodes.stop_node, victim, tell)
+            await call_in_thread(nodes.stop_node, victim, tell)
             await events.expect("down", victim.address)
-            assert (await session.execute(SAFE)).one().k != nodes.nodes.index(victim)
-            await thread(nodes.start_node, victim, tell)
+            assert (await session.execute(IDEMPOTENT_READ)).one().k != nodes.nodes.index(victim)
+            await call_in_thread(nodes.start_node, victim, tell)
             await events.expect("up", victim.address)
-        assert (await session.execute(SAFE)).one().k == 0
+        assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
 
 
 async def test_all_hosts_go_down_and_come_back(nodes: FakeCluster) -> None:
@@ -67,14 +67,14 @@ async def test_all_hosts_go_down_and_come_back(nodes: FakeCluster) -> None:
         events = HostEvents()
         cluster.register_listener(events)
         for node in nodes.nodes:
-            await thread(node.stop)
+            await call_in_thread(node.stop)
             await events.expect("down", node.address)
-        failure = await fails(session.execute(SAFE))
+        failure = await exception_of(session.execute(IDEMPOTENT_READ))
         assert isinstance(failure, NoHostAvailable)
         for node in nodes.nodes:
-            await thread(node.start)
+            await call_in_thread(node.start)
         events.seen.clear()
-        await thread(nodes[0].wait_for, lambda node: node.connections)
+        await call_in_thread(nodes[0].wait_for, lambda node: node.connections)
         await asyncio.wait_for(until_answered(session), WAIT)
 
 
@@ -82,7 +82,7 @@ async def until_answered(session: aio.Session) -> None:
     """Repeat a request until it is answered."""
     while True:
         try:
-            await session.execute(SAFE)
+            await session.execute(IDEMPOTENT_READ)
             return
         except DriverException:
             await asyncio.sleep(0.01)
@@ -93,13 +93,13 @@ async def test_requests_succeed_while_a_host_is_flapping(nodes: FakeCluster) -> 
         events = HostEvents()
         cluster.register_listener(events)
         for _ in range(5):
-            await thread(nodes[0].refuse_connections)
-            await thread(nodes[0].drop_connections, True)
+            await call_in_thread(nodes[0].refuse_connections)
+            await call_in_thread(nodes[0].drop_connections, True)
             await events.expect("down", nodes[0].address)
-            assert (await session.execute(SAFE)).one().k == 1
-            await thread(nodes[0].accept_connections)
+            assert (await session.execute(IDEMPOTENT_READ)).one().k == 1
+            await call_in_thread(nodes[0].accept_connections)
             await events.expect("up", nodes[0].address)
-            assert (await session.execute(SAFE)).one().k == 0
+            assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
 
 
 async def test_a_host_that_does_not_answer_heartbeats_goes_down(nodes: FakeCluster) -> None:
@@ -111,25 +111,25 @@ async def test_a_host_that_does_not_answer_heartbeats_goes_down(nodes: FakeClust
     ):
         events = HostEvents()
         cluster.register_listener(events)
-        await thread(nodes[0].pause)
+        await call_in_thread(nodes[0].pause)
         await events.expect("down", nodes[0].address)
-        assert (await session.execute(SAFE)).one().k == 1
-        await thread(nodes[0].resume)
+        assert (await session.execute(IDEMPOTENT_READ)).one().k == 1
+        await call_in_thread(nodes[0].resume)
         await events.expect("up", nodes[0].address)
-        assert (await session.execute(SAFE)).one().k == 0
+        assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
 
 
 async def test_a_host_that_is_down_at_connect_is_used_when_it_comes_up(nodes: FakeCluster) -> None:
-    await thread(nodes[1].stop)
+    await call_in_thread(nodes[1].stop)
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
-        assert (await session.execute(SAFE)).one().k == 0
-        await thread(nodes.start_node, nodes[1])
+        assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
+        await call_in_thread(nodes.start_node, nodes[1])
         await events.expect("up", nodes[1].address)
-        await thread(nodes[0].stop)
+        await call_in_thread(nodes[0].stop)
         await events.expect("down", nodes[0].address)
-        assert (await session.execute(SAFE)).one().k == 1
+        assert (await session.execute(IDEMPOTENT_READ)).one().k == 1
 
 
 async def test_statements_are_prepared_on_a_host_that_comes_back(nodes: FakeCluster) -> None:
@@ -139,10 +139,10 @@ async def test_statements_are_prepared_on_a_host_that_comes_back(nodes: FakeClus
         cluster.register_listener(events)
         statement = await session.prepare(query)
         assert [node.prepared for node in nodes.nodes] == [[query]] * 3
-        await thread(nodes.stop_node, nodes[1])
+        await call_in_thread(nodes.stop_node, nodes[1])
         await events.expect("down", nodes[1].address)
-        await thread(nodes.start_node, nodes[1])
-        await thread(nodes[1].wait_for, lambda node: node.prepared == [query])
+        await call_in_thread(nodes.start_node, nodes[1])
+        await call_in_thread(nodes[1].wait_for, lambda node: node.prepared == [query])
         assert statement.query_string == query
 
 
@@ -154,7 +154,7 @@ async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
     async with connected(nodes) as (cluster, _):
         events = HostEvents()
         cluster.register_listener(events)
-        await thread(nodes[1].stop)
+        await call_in_thread(nodes[1].stop)
         await events.expect("down", nodes[1].address)
         nodes[1].forget_requests()
         held = hold(message(Opcode.READY, b""))
@@ -166,26 +166,28 @@ async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
             held,
             times=1,
         )
-        await thread(nodes[1].start)
-        await thread(held.wait)
+        await call_in_thread(nodes[1].start)
+        await call_in_thread(held.wait)
         await cluster.shutdown()
         held.release()
-        await thread(nodes[1].wait_for, lambda node: not node.connections)
+        await call_in_thread(nodes[1].wait_for, lambda node: not node.connections)
 
 
 @pytest.mark.parametrize("tell", [True, False], ids=["with events", "without"])
-async def test_a_used_host_of_another_data_centre_comes_back(far: FakeCluster, tell: bool) -> None:
+async def test_a_used_host_of_another_data_centre_comes_back(
+    two_datacenters: FakeCluster, tell: bool
+) -> None:
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
-    async with connected(far, {"load_balancing_policy": policy}) as (cluster, session):
+    async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
-        for victim in far.nodes[1:]:
-            await thread(far.stop_node, victim, tell)
+        for victim in two_datacenters.nodes[1:]:
+            await call_in_thread(two_datacenters.stop_node, victim, tell)
             await events.expect("down", victim.address)
-        for victim in far.nodes[1:]:
-            await thread(far.start_node, victim, tell)
+        for victim in two_datacenters.nodes[1:]:
+            await call_in_thread(two_datacenters.start_node, victim, tell)
             await events.expect("up", victim.address)
-        await until_on_loop(lambda: len(pooled(session)) == 3)
+        await until_on_loop(lambda: len(pooled_addresses(session)) == 3)
 
 
 # -- conviction ------------------------------------------------------------------------------------
@@ -208,7 +210,7 @@ class ConvictsThirdFailure(ConvictionPolicy):
 
 async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
     with FakeCluster(2) as nodes:
-        nodes.prime(READ, number(1))
+        nodes.prime(READ, int_row(1))
         async with connected(nodes, conviction_policy_factory=ConvictsThirdFailure) as (
             cluster,
             session,
@@ -223,13 +225,13 @@ async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
             # After one failure the host is not convicted, but its pool is gone.
             session._engine.remove_pool(host)
             core.hosts.on_connection_failure(host, OSError("broken"))
-            await until_on_loop(lambda: victim.address in pooled(session))
+            await until_on_loop(lambda: victim.address in pooled_addresses(session))
             assert events.seen == []
             assert host.conviction_policy.failures == 0
             # Now the failures go on, so the host is convicted.
-            await thread(nodes.stop_node, victim, False)
+            await call_in_thread(nodes.stop_node, victim, False)
             await events.expect("down", victim.address)
-            await thread(nodes.start_node, victim, False)
+            await call_in_thread(nodes.start_node, victim, False)
             await events.expect("up", victim.address)
             assert host.conviction_policy.failures == 0
 
@@ -237,24 +239,24 @@ async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
 async def test_a_host_whose_new_pool_fails_is_tried_again() -> None:
     """If a new pool fails, the host is tried again: it may not know the keyspace yet."""
     with FakeCluster(2) as nodes:
-        nodes.prime(READ, number(1))
+        nodes.prime(READ, int_row(1))
         async with connected(nodes) as (cluster, session):
             await session.set_keyspace("ks")
             events = HostEvents()
             cluster.register_listener(events)
             victim = nodes[1]
-            await thread(nodes.stop_node, victim, False)
+            await call_in_thread(nodes.stop_node, victim, False)
             await events.expect("down", victim.address)
             victim.prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"), 1)
-            await thread(nodes.start_node, victim, False)
+            await call_in_thread(nodes.start_node, victim, False)
             await events.expect("up", victim.address)
-            assert victim.address in pooled(session)
+            assert victim.address in pooled_addresses(session)
 
 
 async def test_a_session_that_alone_loses_a_pool_opens_it_again() -> None:
     """If one session loses its pool to a host that stays up, it opens a new pool."""
     with FakeCluster(2) as nodes:
-        nodes.prime(READ, number(1))
+        nodes.prime(READ, int_row(1))
         async with connected(nodes) as (cluster, session):
             await session.set_keyspace("ks")
             other = await cluster.connect(wait_for_all_pools=True)
@@ -272,18 +274,20 @@ async def test_a_session_that_alone_loses_a_pool_opens_it_again() -> None:
             )
             pool.connections[0].close(ConnectionException("broken"))
             await until_on_loop(lambda: pool.closed)
-            await until_on_loop(lambda: victim.address in pooled(session))
-            assert victim.address in pooled(other)
+            await until_on_loop(lambda: victim.address in pooled_addresses(session))
+            assert victim.address in pooled_addresses(other)
             assert events.seen == []
 
 
-async def test_a_host_without_further_attempts_is_forced_down(far: FakeCluster) -> None:
+async def test_a_host_without_further_attempts_is_forced_down(two_datacenters: FakeCluster) -> None:
     class NeverConvicts(ConvictsThirdFailure):
         def add_failure(self, connection_exc: BaseException) -> bool:
             return False
 
     async with connected(
-        far, conviction_policy_factory=NeverConvicts, reconnection_policy=Never()
+        two_datacenters,
+        conviction_policy_factory=NeverConvicts,
+        reconnection_policy=NeverReconnect(),
     ) as (
         cluster,
         _,
@@ -291,13 +295,15 @@ async def test_a_host_without_further_attempts_is_forced_down(far: FakeCluster) 
         events = HostEvents()
         cluster.register_listener(events)
         control_host = cluster.get_control_connection_host()
-        victim = next(node for node in far.nodes if node.address != control_host.address)
+        victim = next(
+            node for node in two_datacenters.nodes if node.address != control_host.address
+        )
         host = cluster.metadata.get_host(victim.address)
-        await thread(far.stop_node, victim, False)
+        await call_in_thread(two_datacenters.stop_node, victim, False)
         await events.expect("down", victim.address)
         assert host is not None
         assert host.state == "forced down"
-        await thread(far.start_node, victim)
+        await call_in_thread(two_datacenters.start_node, victim)
         await events.expect("up", victim.address)
 
 

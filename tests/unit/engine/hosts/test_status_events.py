@@ -10,7 +10,7 @@ import pytest
 from cassandra.engine.hosts.status_events import StatusEvents
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
-from tests.unit.engine.partners import host, settings, turns
+from tests.unit.engine.partners import engine_settings, new_host, run_loop_turns
 
 
 class RecordingWatch:
@@ -44,15 +44,15 @@ def watch() -> RecordingWatch:
 
 def status_events(watch: RecordingWatch, window: float = 0.0) -> StatusEvents:
     metadata = Metadata()
-    metadata._replace_hosts([host("10.0.0.1"), host("10.0.0.2")])
+    metadata._replace_hosts([new_host("10.0.0.1"), new_host("10.0.0.2")])
     return StatusEvents(
-        settings(status_event_refresh_window=window), metadata, watch, watch.read_nodes
+        engine_settings(status_event_refresh_window=window), metadata, watch, watch.read_nodes
     )
 
 
 async def wait_for_all(events: StatusEvents) -> None:
     while events._delayed_calls:
-        await turns()
+        await run_loop_turns()
 
 
 async def test_the_last_event_of_a_burst_counts(watch: RecordingWatch) -> None:
@@ -105,5 +105,5 @@ async def test_no_event_is_passed_on_after_close(watch: RecordingWatch) -> None:
     events = status_events(watch)
     events.on_event(status_event("DOWN"))
     events.close()
-    await turns()
+    await run_loop_turns()
     assert watch.calls == []

@@ -21,14 +21,14 @@ from cassandra.testing.fake import (
     void,
 )
 from tests.unit.engine.faults import (
+    IDEMPOTENT_READ,
     READ,
-    SAFE,
     HostEvents,
+    call_in_thread,
     connected,
     control_node,
-    number,
-    pooled,
-    thread,
+    int_row,
+    pooled_addresses,
 )
 from tests.waiting import until_on_loop
 
@@ -53,12 +53,12 @@ async def test_a_node_that_was_replaced_is_another_host(sends_new_node: bool) ->
             before = cluster.metadata.get_host(replaced.address)
             events = HostEvents()
             cluster.register_listener(events)
-            await thread(nodes.stop_node, replaced)
+            await call_in_thread(nodes.stop_node, replaced)
             await events.expect("down", replaced.address)
             replaced.host_id = uuid.UUID(int=99)
-            await thread(nodes.start_node, replaced)
+            await call_in_thread(nodes.start_node, replaced)
             if sends_new_node:
-                await thread(nodes.tell, "TOPOLOGY_CHANGE", "NEW_NODE", replaced)
+                await call_in_thread(nodes.tell, "TOPOLOGY_CHANGE", "NEW_NODE", replaced)
             await until_on_loop(
                 lambda: cluster.metadata.get_host_by_host_id(replaced.host_id) is not None
             )
@@ -78,7 +78,7 @@ async def test_rows_without_tokens_are_ignored(nodes: FakeCluster) -> None:
         node.peers = [*node.peers, FakeNode("127.0.0.99", nodes.port, tokens=())]
     async with connected(nodes) as (cluster, session):
         assert {host.address for host in cluster.metadata.all_hosts()} == set(nodes.contact_points)
-        assert (await session.execute(SAFE)).one().k == 0
+        assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
 
 
 @pytest.mark.slow
@@ -86,14 +86,14 @@ async def test_nodes_that_join_and_leave(nodes: FakeCluster) -> None:
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
-        added = await thread(nodes.add_node)
+        added = await call_in_thread(nodes.add_node)
         await events.expect("add", added.address)
         await events.expect("up", added.address)
         victim = next(node for node in nodes.nodes if node is not control_node(nodes))
-        await thread(nodes.remove_node, victim)
+        await call_in_thread(nodes.remove_node, victim)
         await events.expect("remove", victim.address)
         assert {host.address for host in cluster.metadata.all_hosts()} == set(nodes.contact_points)
-        assert (await session.execute(SAFE)) is not None
+        assert (await session.execute(IDEMPOTENT_READ)) is not None
 
 
 async def test_a_storm_of_events_causes_few_readings(nodes: FakeCluster) -> None:
@@ -103,7 +103,7 @@ async def test_a_storm_of_events_causes_few_readings(nodes: FakeCluster) -> None
         events = HostEvents()
         cluster.register_listener(events)
         node.forget_requests()
-        added = await thread(nodes.add_node)
+        added = await call_in_thread(nodes.add_node)
         for _ in range(500):
             node.send_event("TOPOLOGY_CHANGE", "NEW_NODE", added.address, added.port)
             node.send_event("STATUS_CHANGE", "UP", "127.0.9.9", added.port)
@@ -119,12 +119,14 @@ async def test_a_down_event_of_a_host_that_answers_is_ignored(
         node = control_node(nodes)
         assert node is not None
         assert (
-            await thread(node.send_event, "STATUS_CHANGE", "DOWN", nodes[0].address, nodes.port)
+            await call_in_thread(
+                node.send_event, "STATUS_CHANGE", "DOWN", nodes[0].address, nodes.port
+            )
             == 1
         )
         node.prime("after the event", void())
         for _ in range(5):
-            assert (await session.execute(SAFE)).one().k == 0
+            assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
 
 
 async def test_schema_events_and_events_of_unknown_types(
@@ -137,18 +139,18 @@ async def test_schema_events_and_events_of_unknown_types(
         node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "ks", "t")
         node.send_event("SCHEMA_CHANGE", "DROPPED", "FUNCTION", "ks", "f", ["int"])
         node.send_event("STATUS_CHANGE", "SIDEWAYS", nodes[0].address, nodes.port)
-        added = await thread(nodes.add_node)
+        added = await call_in_thread(nodes.add_node)
         assert added.is_running
-        assert (await session.execute(SAFE)).one().k == 0
+        assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
         await until_on_loop(lambda: added.connections)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 async def test_unused_hosts_follow_events_without_a_connection(
-    far: FakeCluster,
+    two_datacenters: FakeCluster,
 ) -> None:
     policy = DCAwareRoundRobinPolicy("east")
-    async with connected(far, {"load_balancing_policy": policy}) as (cluster, session):
+    async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, session):
         core = cluster._core
         assert core is not None
         events = HostEvents()
@@ -156,17 +158,17 @@ async def test_unused_hosts_follow_events_without_a_connection(
         # The control connection may use any host, so choose a node without it.
         victim = next(
             node
-            for node in far.nodes[1:]
+            for node in two_datacenters.nodes[1:]
             if node.address != cluster.get_control_connection_host().address
         )
         opened = victim.count(Opcode.STARTUP)
-        await thread(far.tell, "STATUS_CHANGE", "DOWN", victim)
+        await call_in_thread(two_datacenters.tell, "STATUS_CHANGE", "DOWN", victim)
         await events.expect("down", victim.address)
         assert core.hosts._tries == {}
-        await thread(far.tell, "STATUS_CHANGE", "UP", victim)
+        await call_in_thread(two_datacenters.tell, "STATUS_CHANGE", "UP", victim)
         await events.expect("up", victim.address)
         assert victim.count(Opcode.STARTUP) == opened
-        assert pooled(session) == {far[0].address}
+        assert pooled_addresses(session) == {two_datacenters[0].address}
 
 
 # -- another node at the same address, and a node at another address -------------------------------
@@ -204,7 +206,7 @@ async def test_a_node_found_under_a_new_address_has_moved(
         old, new = nodes.nodes
         old.peers = new.peers = []
         new.host_id = old.host_id
-        new.prime(READ, number(7))
+        new.prime(READ, int_row(7))
         async with connected(old) as (cluster, session):
             core = cluster._core
             assert core is not None
@@ -214,11 +216,11 @@ async def test_a_node_found_under_a_new_address_has_moved(
             contacts.named_endpoints = contacts.endpoints = [
                 DefaultEndPoint(new.address, nodes.port)
             ]
-            await thread(old.stop)
+            await call_in_thread(old.stop)
             await events.expect("add", new.address)
             await events.expect("up", new.address)
             assert [host.address for host in cluster.metadata.all_hosts()] == [new.address]
-            assert (await session.execute(SAFE)).one().k == 7
+            assert (await session.execute(IDEMPOTENT_READ)).one().k == 7
 
 
 async def test_a_node_reached_by_another_address_stays_the_same_host() -> None:
@@ -248,32 +250,34 @@ async def test_a_node_reached_by_another_address_stays_the_same_host() -> None:
 
 
 async def test_policies_follow_a_node_to_another_data_centre(
-    far: FakeCluster,
+    two_datacenters: FakeCluster,
 ) -> None:
     policy = DCAwareRoundRobinPolicy("east")
-    async with connected(far, {"load_balancing_policy": policy}) as (cluster, session):
+    async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
-        assert pooled(session) == {far.nodes[0].address}
-        far.nodes[2].datacenter = "east"
+        assert pooled_addresses(session) == {two_datacenters.nodes[0].address}
+        two_datacenters.nodes[2].datacenter = "east"
         await cluster.refresh_nodes()
-        host = cluster.metadata.get_host(far.nodes[2].address)
+        host = cluster.metadata.get_host(two_datacenters.nodes[2].address)
         assert host is not None
         assert (host.datacenter, policy.distance(host)) == ("east", HostDistance.LOCAL)
         assert host in set(policy.make_query_plan())
-        await until_on_loop(lambda: len(pooled(session)) == 2)
-        far.nodes[2].datacenter = "west"
+        await until_on_loop(lambda: len(pooled_addresses(session)) == 2)
+        two_datacenters.nodes[2].datacenter = "west"
         await cluster.refresh_nodes()
         assert host not in set(policy.make_query_plan())
-        await until_on_loop(lambda: len(pooled(session)) == 1)
+        await until_on_loop(lambda: len(pooled_addresses(session)) == 1)
         # No host was added or removed, so listeners get no event.
         assert events.seen == []
 
 
 async def test_a_node_that_moves_to_the_local_data_centre_while_down_is_tried(
-    far: FakeCluster,
+    two_datacenters: FakeCluster,
 ) -> None:
-    async with connected(far, {"load_balancing_policy": DCAwareRoundRobinPolicy("east")}) as (
+    async with connected(
+        two_datacenters, {"load_balancing_policy": DCAwareRoundRobinPolicy("east")}
+    ) as (
         cluster,
         session,
     ):
@@ -281,12 +285,12 @@ async def test_a_node_that_moves_to_the_local_data_centre_while_down_is_tried(
         cluster.register_listener(events)
         victim = next(
             node
-            for node in far.nodes[1:]
+            for node in two_datacenters.nodes[1:]
             if node.address != cluster.get_control_connection_host().address
         )
-        await thread(far.tell, "STATUS_CHANGE", "DOWN", victim)
+        await call_in_thread(two_datacenters.tell, "STATUS_CHANGE", "DOWN", victim)
         await events.expect("down", victim.address)
         victim.datacenter = "east"
         await cluster.refresh_nodes()
         await events.expect("up", victim.address)
-        assert pooled(session) == {far[0].address, victim.address}
+        assert pooled_addresses(session) == {two_datacenters[0].address, victim.address}

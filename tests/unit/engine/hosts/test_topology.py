@@ -9,7 +9,7 @@ import pytest
 
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.engine.hosts.topology import NodeList, is_complete, update_host
-from tests.unit.engine.partners import host
+from tests.unit.engine.partners import new_host
 
 FIRST, SECOND, THIRD = (uuid.UUID(int=number) for number in (1, 2, 3))
 
@@ -20,7 +20,7 @@ def row(host_id: uuid.UUID | None, address: str, **more: Any) -> Any:
 
 
 def read(rows: list[Any], hosts: Any = ()) -> NodeList:
-    return NodeList(rows, hosts, lambda endpoint: host(str(endpoint.address), None))
+    return NodeList(rows, hosts, lambda endpoint: new_host(str(endpoint.address), None))
 
 
 def hosts_of(*rows: Any) -> list[Any]:
@@ -36,7 +36,7 @@ def test_a_row_with_a_missing_column_is_incomplete(missing: str) -> None:
 
 
 def test_update_host_copies_the_row_and_reports_changes() -> None:
-    updated = host("10.0.0.1")
+    updated = new_host("10.0.0.1")
     assert update_host(updated, row(FIRST, "10.0.0.1", peer="10.9.9.9", release_version="4.1.0")[1])
     assert (updated.host_id, updated.datacenter, updated.rack) == (FIRST, "dc1", "r1")
     assert (updated.tokens, updated.broadcast_address) == (("1",), "10.9.9.9")

@@ -17,7 +17,7 @@ from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 from cassandra.policies.balancing import HostDistance
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
-from tests.unit.engine.partners import host, settings, turns
+from tests.unit.engine.partners import engine_settings, new_host, run_loop_turns
 
 LOST = ConnectionException("lost")
 
@@ -29,7 +29,7 @@ class WatchedHosts:
     """
 
     def __init__(self, **changed: Any) -> None:
-        self.first, self.second = host("10.0.0.1"), host("10.0.0.2")
+        self.first, self.second = new_host("10.0.0.1"), new_host("10.0.0.2")
         self.metadata = Metadata()
         self.metadata._replace_hosts([self.first, self.second])
         self.events: list[tuple[str, str]] = []
@@ -46,7 +46,7 @@ class WatchedHosts:
         usual = {"reconnection_policy": ConstantReconnectionPolicy(0.0, 3)}
         self.watch = HostWatch(
             self.metadata,
-            settings(**usual | changed),
+            engine_settings(**usual | changed),
             self.sessions,
             self.listeners,
             self.background,
@@ -87,8 +87,8 @@ class WatchedHosts:
 
     async def settle(self) -> None:
         while self.watch._tries:
-            await turns()
-        await turns()
+            await run_loop_turns()
+        await run_loop_turns()
 
 
 async def test_a_host_that_is_lost_is_tried_until_it_answers() -> None:
@@ -97,7 +97,7 @@ async def test_a_host_that_is_lost_is_tried_until_it_answers() -> None:
     watched.watch.on_connection_failure(watched.first, LOST)
     assert watched.events == [("down", "10.0.0.1")]
     while not watched.probed:
-        await turns(1)
+        await run_loop_turns(1)
     watched.probe_error = None
     await watched.settle()
     assert watched.events == [("down", "10.0.0.1"), ("up", "10.0.0.1")]
@@ -235,7 +235,7 @@ def read(*hosts: Host, existing: list[Host]) -> NodeList:
 
 async def test_a_new_node_list_adds_and_removes_hosts() -> None:
     watched = WatchedHosts()
-    new = host("10.0.0.3", is_up=None)
+    new = new_host("10.0.0.3", is_up=None)
     watched.watch.take_node_list(read(watched.first, new, existing=watched.metadata.all_hosts()))
     assert watched.events == [("remove", "10.0.0.2"), ("add", "10.0.0.3")]
     await watched.settle()
@@ -264,7 +264,7 @@ async def test_after_close_failures_are_ignored() -> None:
     watched.probe_error = LOST
     watched.watch.on_connection_failure(watched.first, LOST)
     watched.watch.close()
-    await turns()
+    await run_loop_turns()
     watched.watch.on_connection_failure(watched.second, LOST)
     assert watched.events == [("down", "10.0.0.1")]
     assert watched.probed == []

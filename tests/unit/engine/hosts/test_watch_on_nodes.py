@@ -24,22 +24,24 @@ from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, err
 from tests.unit.engine.faults import (
     READ,
     HostEvents,
+    call_in_thread,
     connected,
-    fails,
-    number,
-    pooled,
-    thread,
+    exception_of,
+    int_row,
+    pooled_addresses,
 )
 from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
 
 
-async def test_a_policy_that_is_added_later_knows_which_hosts_are_down(far: FakeCluster) -> None:
+async def test_a_policy_that_is_added_later_knows_which_hosts_are_down(
+    two_datacenters: FakeCluster,
+) -> None:
     slowly = ConstantReconnectionPolicy(3600, None)
-    async with connected(far, reconnection_policy=slowly) as (cluster, _):
+    async with connected(two_datacenters, reconnection_policy=slowly) as (cluster, _):
         down, spare = (host for host in cluster.metadata.all_hosts() if host.datacenter == "west")
-        await thread(far.stop_node, far.node_at(down.address))
+        await call_in_thread(two_datacenters.stop_node, two_datacenters.node_at(down.address))
         await until_on_loop(lambda: down.is_up is False)
         policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=1)
         cluster.add_execution_profile("later", ExecutionProfile(load_balancing_policy=policy))
@@ -60,9 +62,9 @@ async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_bac
             cluster.register_listener(events)
             held = hold(message(Opcode.SUPPORTED, b"\x00\x00"))
             nodes._primes.append((Opcode.OPTIONS, held))
-            added = await thread(nodes.add_node)
+            added = await call_in_thread(nodes.add_node)
             await events.expect("add", added.address)
-            await thread(held.wait)
+            await call_in_thread(held.wait)
             host = cluster.metadata.get_host(added.address)
             assert host is not None
             opening = session._engine._opening[host]
@@ -70,12 +72,12 @@ async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_bac
             nodes._introduce()
             await cluster.refresh_nodes()
             await events.expect("remove", added.address)
-            await thread(held.open)
+            await call_in_thread(held.open)
             await asyncio.wait({opening})
             await session.execute("anything")
-            assert added.address not in pooled(session)
+            assert added.address not in pooled_addresses(session)
             assert events.seen == []
-            await thread(added.stop)
+            await call_in_thread(added.stop)
 
 
 # -- listeners -------------------------------------------------------------------------------------
@@ -148,7 +150,9 @@ async def test_if_no_address_of_a_name_answers_the_error_has_the_name() -> None:
             core.connector._environment.loop = Resolver(
                 core.loop, ["192.0.2.1", "192.0.2.1", "127.0.0.99"]
             )  # type: ignore[assignment]
-            failure = await fails(core.open_connection(DefaultEndPoint("db.example", node.port)))
+            failure = await exception_of(
+                core.open_connection(DefaultEndPoint("db.example", node.port))
+            )
             assert isinstance(failure, ConnectionException)
             assert f"db.example:{node.port}" in str(failure)
 
@@ -184,7 +188,7 @@ async def test_if_a_translator_returns_no_address_the_error_names_it() -> None:
         cluster = aio.Cluster(
             [nodes[0].address], port=nodes.port, address_translator=Translates("")
         )
-        failure = await fails(cluster.connect())
+        failure = await exception_of(cluster.connect())
         await cluster.shutdown()
         assert isinstance(failure.__cause__, ValueError)
         assert "Translates.translate" in str(failure)
@@ -213,7 +217,7 @@ class Refusals(RequestObserver):
         pytest.param(error(ErrorCode.SYNTAX_ERROR), False, id="syntax"),
         pytest.param(error(ErrorCode.READ_TIMEOUT), True, id="read time-out"),
         pytest.param(error(ErrorCode.WRITE_FAILURE), True, id="write failure"),
-        pytest.param(number(1), True, id="rows"),
+        pytest.param(int_row(1), True, id="rows"),
     ],
 )
 @pytest.mark.simulated(False)

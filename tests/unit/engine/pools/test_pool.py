@@ -24,15 +24,15 @@ from cassandra.policies import HostDistance, ReconnectionPolicy
 from cassandra.testing import FakeNode
 from cassandra.testing.fake import Message, Opcode, Request, hold, message, silence
 from tests.unit.engine.faults import (
-    OTHER,
     READ,
+    READ_OTHER,
     WAIT,
+    call_in_thread,
     connected,
-    fails,
+    exception_of,
+    int_row,
     node as node,
-    number,
     only_connection,
-    thread,
 )
 from tests.waiting import until_on_loop
 
@@ -85,9 +85,9 @@ async def test_a_retired_connection_closes_when_its_last_request_is_cancelled() 
 
 async def test_a_retired_connection_sends_no_waiting_request() -> None:
     with FakeNode() as node:
-        held = hold(number(1))
+        held = hold(int_row(1))
         node.prime(SLOW, held)
-        node.prime(READ, number(2))
+        node.prime(READ, int_row(2))
         async with connected(node, connections_per_host=2) as (cluster, session):
             (pool,) = session._engine.pools.values()
             for connection in pool.connections:
@@ -97,7 +97,7 @@ async def test_a_retired_connection_sends_no_waiting_request() -> None:
             await until_on_loop(lambda: pool.waiting == 1)
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
             (remaining,) = pool.connections
-            await thread(held.wait, 2)
+            await call_in_thread(held.wait, 2)
             held.release_all()
             assert (await waiting).one().k == 2
             await asyncio.gather(*slow)
@@ -120,24 +120,24 @@ async def test_a_time_out_names_the_statement_and_the_host() -> None:
 
 async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) -> None:
     """A connection with many orphaned requests is replaced, and closed after its last request."""
-    late, going_on = hold(number(13)), hold(number(7))
+    late, going_on = hold(int_row(13)), hold(int_row(7))
     node.prime(READ, late)
     node.prime("go on", going_on)
     async with connected(node) as (_, session):
         before = only_connection(session)
         before.set_stream_limit(10)
         under_way = session.execute("go on")
-        await thread(going_on.wait)
+        await call_in_thread(going_on.wait)
         waiting = [session.execute(READ, timeout=0.03) for _ in range(9)]
         for request in waiting:
-            assert isinstance(await fails(request), OperationTimedOut)
-        await thread(late.wait, 9)
+            assert isinstance(await exception_of(request), OperationTimedOut)
+        await call_in_thread(late.wait, 9)
         going_on.release()
         assert (await under_way).one().k == 7
-        assert (await session.execute(OTHER)).one().k == 1
+        assert (await session.execute(READ_OTHER)).one().k == 1
         assert only_connection(session) is not before
         late.release_all()
-        await thread(node.wait_for, lambda node: len(node.connections) == 2)
+        await call_in_thread(node.wait_for, lambda node: len(node.connections) == 2)
         assert before.closed
 
 
@@ -147,59 +147,59 @@ async def test_a_connection_with_only_orphans_is_replaced(node: FakeNode) -> Non
     async with connected(node) as (_, session):
         only_connection(session).set_stream_limit(10)
         for request in [session.execute(READ, timeout=0.03) for _ in range(10)]:
-            assert isinstance(await fails(request), OperationTimedOut)
-        assert (await session.execute(OTHER, timeout=2.0)).one().k == 1
+            assert isinstance(await exception_of(request), OperationTimedOut)
+        assert (await session.execute(READ_OTHER, timeout=2.0)).one().k == 1
 
 
 async def test_requests_that_wait_for_a_free_stream_time_out(node: FakeNode) -> None:
-    held = hold(number(7))
+    held = hold(int_row(7))
     node.prime(READ, held)
     async with connected(node) as (_, session):
         only_connection(session).set_stream_limit(2)
         first = [session.execute(READ) for _ in range(2)]
-        await thread(held.wait, 2)
-        failure = await fails(session.execute(OTHER, timeout=0.03))
+        await call_in_thread(held.wait, 2)
+        failure = await exception_of(session.execute(READ_OTHER, timeout=0.03))
         assert isinstance(failure, OperationTimedOut)
-        later = session.execute(OTHER)
+        later = session.execute(READ_OTHER)
         held.release_all()
         assert [(await request).one().k for request in first] == [7, 7]
         assert (await later).one().k == 1
-        assert len(node.queries(OTHER)) == 1
+        assert len(node.queries(READ_OTHER)) == 1
 
 
 async def test_max_waiting_requests_limits_the_queue(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cassandra.engine.pools.pool.DROP_INTERVAL", 0.0)
-    held = hold(number(7))
+    held = hold(int_row(7))
     node.prime(READ, held)
     async with connected(node, max_waiting_requests=2) as (_, session):
         only_connection(session).set_stream_limit(1)
         first = session.execute(READ)
-        await thread(held.wait, 1)
-        waiting = [asyncio.ensure_future(session.execute(OTHER)) for _ in range(2)]
-        failure = await fails(session.execute(OTHER))
+        await call_in_thread(held.wait, 1)
+        waiting = [asyncio.ensure_future(session.execute(READ_OTHER)) for _ in range(2)]
+        failure = await exception_of(session.execute(READ_OTHER))
         assert isinstance(failure, NoHostAvailable)
         (error,) = failure.errors.values()
         assert isinstance(error, NoConnectionsAvailable)
         assert "2 requests wait already, as many as may (max_waiting_requests)" in str(error)
         # A cancelled request leaves its place in the queue to a later one.
         waiting[0].cancel()
-        later = session.execute(OTHER)
+        later = session.execute(READ_OTHER)
         held.release_all()
         assert (await first).one().k == 7
         assert [(await request).one().k for request in (waiting[1], later)] == [1, 1]
-        assert len(node.queries(OTHER)) == 2
+        assert len(node.queries(READ_OTHER)) == 2
 
 
 async def test_a_surplus_connection_closes_after_its_last_request() -> None:
     with FakeNode() as node:
-        held = hold(number(7))
+        held = hold(int_row(7))
         node.prime(READ, held)
         async with connected(node, connections_per_host=2) as (cluster, session):
             (pool,) = session._engine.pools.values()
             requests = [asyncio.ensure_future(session.execute(READ)) for _ in range(2)]
-            await thread(held.wait, 2)
+            await call_in_thread(held.wait, 2)
             busy = list(pool.connections)
             assert [connection.in_flight for connection in busy] == [1, 1]
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
@@ -318,7 +318,7 @@ async def test_a_connection_lost_while_others_open_is_replaced() -> None:
 
 async def test_a_host_that_dropped_each_connection_is_used_when_it_keeps_one() -> None:
     with FakeNode() as node:
-        node.prime(READ, number(7))
+        node.prime(READ, int_row(7))
         async with connected(node) as (_, session):
 
             def ready_and_gone(request: Request) -> Message:
@@ -326,7 +326,7 @@ async def test_a_host_that_dropped_each_connection_is_used_when_it_keeps_one() -
                 return message(Opcode.READY, b"")
 
             prime = node.prime(Opcode.STARTUP, ready_and_gone)
-            await thread(node.drop_connections)
+            await call_in_thread(node.drop_connections)
             await node.wait_until(lambda node: prime.used >= 20)
             prime.remove()
 

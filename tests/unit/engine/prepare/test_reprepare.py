@@ -17,7 +17,7 @@ from cassandra.protocol.opcodes import ERROR, PREPARE, READY, RESULT
 from cassandra.query import BatchStatement, PreparedStatement
 from cassandra.testing.fake import FakeNode
 from tests.unit.engine.faults import connected
-from tests.unit.engine.partners import connection
+from tests.unit.engine.partners import fake_connection
 from tests.unit.protocol.wire import int32, short, string
 
 TEXT = "SELECT v FROM t WHERE k = ?"
@@ -65,7 +65,7 @@ class RecordingRequest:
 def reprepare_step(**attributes: Any) -> tuple[RecordingRequest, PreparedStatement, Reprepare, Any]:
     request, statement = RecordingRequest(), prepared()
     sent: list[Any] = []
-    contact = connection(version=4, sent=sent, gate=None, **{"keyspace": "ks", **attributes})
+    contact = fake_connection(version=4, sent=sent, gate=None, **{"keyspace": "ks", **attributes})
     step = Reprepare(request, "attempt", statement, contact)  # type: ignore[arg-type]
     if "send" not in attributes:
         contact.send = lambda *what: sent.append(what)

@@ -21,11 +21,17 @@ from cassandra.metadata.host import Host
 from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query.recently_used import RecentlyUsed
-from tests.unit.engine.partners import connection, host, settings, spawn, turns
+from tests.unit.engine.partners import (
+    engine_settings,
+    fake_connection,
+    new_host,
+    run_loop_turns,
+    spawn,
+)
 
 pytestmark = pytest.mark.simulated
 
-FIRST, SECOND = host("10.0.0.1"), host("10.0.0.2")
+FIRST, SECOND = new_host("10.0.0.1"), new_host("10.0.0.2")
 READ = "SELECT * FROM t WHERE k = ?"
 NO_POLICIES: tuple[Any, Any] = (None, None)
 
@@ -34,7 +40,7 @@ class Pool:
     """A fake pool of one connection."""
 
     def __init__(self, host: Host) -> None:
-        self.connection = connection(host.address)
+        self.connection = fake_connection(host.address)
 
     def pick(self) -> Any:
         return self.connection
@@ -69,7 +75,7 @@ class PreparerParts:
         )
         self.session = session
         self.preparer = Preparer(
-            settings(**changed), Metadata(), [session], self.ask, spawn, self, self.send
+            engine_settings(**changed), Metadata(), [session], self.ask, spawn, self, self.send
         )
 
     async def send(self, session: Any, request_body: Any, *policies: Any) -> Any:
@@ -129,7 +135,7 @@ async def test_callers_with_the_same_query_share_a_prepare() -> None:
     callers = [asyncio.ensure_future(parts.prepare()) for _ in range(5)]
     other = asyncio.ensure_future(parts.prepare("SELECT 1"))
     marked = asyncio.ensure_future(parts.prepare(payload={"k": b"v"}))
-    await turns()
+    await run_loop_turns()
     assert sorted(body.query for body in parts.sent) == sorted([READ, "SELECT 1", READ])
     parts.gate.set()
     prepared = await asyncio.gather(*callers, other, marked)
@@ -140,7 +146,7 @@ async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
     parts = PreparerParts()
     parts.gate.clear()
     leaving, staying = (asyncio.ensure_future(parts.prepare()) for _ in range(2))
-    await turns()
+    await run_loop_turns()
     leaving.cancel()
     parts.gate.set()
     assert (await staying).query_id == b"id"
@@ -264,7 +270,7 @@ async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
     parts.preparer._internal_send = ask
     before = len(asyncio.all_tasks())
     preparing = asyncio.ensure_future(parts.preparer.prepare_all_on(SECOND))
-    await turns()
+    await run_loop_turns()
     assert len(asyncio.all_tasks()) - before == PARALLEL_PREPARES + 1
     gate.set()
     await preparing

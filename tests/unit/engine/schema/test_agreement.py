@@ -13,7 +13,7 @@ from cassandra.engine.schema.scope import SchemaAgreementScope
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.balancing import HostDistance
-from tests.unit.engine.partners import connection, host, settings
+from tests.unit.engine.partners import engine_settings, fake_connection, new_host
 
 UP, DOWN = uuid.UUID(int=1), uuid.UUID(int=2)
 
@@ -40,42 +40,42 @@ class Versions:
 
 
 def agreement(versions: Versions, control: Any = None, is_over: bool = False) -> Agreement:
-    hosts = [host("10.0.0.1"), host("10.0.0.2", is_up=False)]
+    hosts = [new_host("10.0.0.1"), new_host("10.0.0.2", is_up=False)]
     hosts[0].host_id, hosts[1].host_id = UP, DOWN
     metadata = Metadata()
     metadata._replace_hosts(hosts)
-    return Agreement(settings(), metadata, versions.rows, lambda: control, lambda: is_over)
+    return Agreement(engine_settings(), metadata, versions.rows, lambda: control, lambda: is_over)
 
 
 async def test_nodes_that_are_down_do_not_count() -> None:
-    assert await agreement(Versions()).wait(connection())
+    assert await agreement(Versions()).wait(fake_connection())
 
 
 async def test_a_peer_without_a_version_does_not_count() -> None:
-    assert await agreement(Versions(up=None)).wait(connection())
+    assert await agreement(Versions(up=None)).wait(fake_connection())
 
 
 async def test_nodes_that_disagree_are_asked_until_the_wait_ends() -> None:
     versions = Versions(up="two")
-    assert not await agreement(versions).wait(connection(), 0.3)
+    assert not await agreement(versions).wait(fake_connection(), 0.3)
     assert len(versions.asked) >= 4  # each round asks two queries, so there was a second round
 
 
 async def test_without_time_no_query_is_sent() -> None:
     versions = Versions()
-    assert not await agreement(versions).wait(connection(), 0)
+    assert not await agreement(versions).wait(fake_connection(), 0)
     assert versions.asked == []
 
 
 async def test_after_a_lost_answer_the_versions_are_queried_again() -> None:
     versions = Versions()
     versions.errors = [ConnectionException("lost")]
-    assert await agreement(versions).wait(connection(), 5)
+    assert await agreement(versions).wait(fake_connection(), 5)
 
 
 async def test_if_the_connection_is_closed_the_control_connection_is_used() -> None:
-    versions, control = Versions(), connection("10.0.0.7")
-    assert await agreement(versions, control).wait(connection(closed=True))
+    versions, control = Versions(), fake_connection("10.0.0.7")
+    assert await agreement(versions, control).wait(fake_connection(closed=True))
     assert versions.asked == [control, control]
 
 
@@ -83,7 +83,7 @@ async def test_if_the_cluster_is_shut_down_the_wait_raises() -> None:
     versions = Versions()
     versions.errors = [ConnectionShutdown("the cluster is shut down")]
     with pytest.raises(ConnectionShutdown):
-        await agreement(versions, is_over=True).wait(connection(), 5)
+        await agreement(versions, is_over=True).wait(fake_connection(), 5)
 
 
 # -- the hosts of a scope --------------------------------------------------------------------------
@@ -92,7 +92,7 @@ async def test_if_the_cluster_is_shut_down_the_wait_raises() -> None:
 def pools(*distances: int) -> list[Any]:
     """Return a pool with one connection at each distance. The address ends with distance + 1."""
     return [
-        SimpleNamespace(distance=distance, connections=[connection(f"10.0.0.{distance + 1}")])
+        SimpleNamespace(distance=distance, connections=[fake_connection(f"10.0.0.{distance + 1}")])
         for distance in distances
     ]
 

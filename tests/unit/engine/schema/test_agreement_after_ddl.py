@@ -13,7 +13,7 @@ import pytest
 from cassandra.cluster import Cluster
 from cassandra.engine.schema.agreement import LOCAL_VERSION_QUERY, PEER_VERSIONS_QUERY
 from cassandra.testing.fake import FakeCluster, FakeNode, reset, schema_change, silence
-from tests.unit.engine.faults import WAIT, connected, thread
+from tests.unit.engine.faults import WAIT, call_in_thread, connected
 
 pytestmark = pytest.mark.simulated
 
@@ -38,7 +38,7 @@ async def test_a_ddl_statement_waits_for_schema_agreement(nodes: FakeCluster) ->
         def asked(node: FakeNode) -> bool:
             return sum("schema_version" in (request.query or "") for request in node.requests) >= 4
 
-        await thread(nodes[0].wait_for, asked)
+        await call_in_thread(nodes[0].wait_for, asked)
         assert not waiting.done()
         assert old != new
         for node in nodes.nodes:
@@ -67,11 +67,11 @@ async def test_a_ddl_statement_may_wait_longer_than_its_request_timeout(nodes: F
         result = await asyncio.wait_for(session.execute(DDL, timeout=0.1), WAIT)
         assert not result.is_schema_agreed
     with Cluster(nodes.contact_points, port=nodes.port) as cluster:
-        blocking = await thread(cluster.connect)
+        blocking = await call_in_thread(cluster.connect)
         future = blocking.execute_async(DDL, timeout=0.1)
-        await thread(future.result)
+        await call_in_thread(future.result)
         assert not future.is_schema_agreed
-        await thread(cluster.shutdown)
+        await call_in_thread(cluster.shutdown)
 
 
 async def test_silent_nodes_end_the_wait_after_max_schema_agreement_wait(

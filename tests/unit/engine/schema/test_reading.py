@@ -21,7 +21,7 @@ from cassandra.errors import (
 )
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.testing.fake import FakeNode
-from tests.unit.engine.partners import Tables, connection, settings
+from tests.unit.engine.partners import Tables, engine_settings, fake_connection
 from tests.unit.metadata.schema.rows import add_table, keyspace, schema
 
 
@@ -34,13 +34,13 @@ class ReaderParts:
         self.tables = Tables(self.node)
         self.metadata = Metadata()
         self.reader = SchemaReader(
-            settings(**changed), self.metadata, self.tables.rows, self.tables.pages
+            engine_settings(**changed), self.metadata, self.tables.rows, self.tables.pages
         )
 
-    def asked(self) -> list[str]:
+    def take_tables_read(self) -> list[str]:
         """Return the names of the tables that were queried, and forget them."""
-        tables = sorted(query.split(" FROM ")[1].split()[0] for _, query in self.tables.asked)
-        self.tables.asked.clear()
+        tables = sorted(query.split(" FROM ")[1].split()[0] for _, query in self.tables.queries)
+        self.tables.queries.clear()
         return tables
 
     def names(self) -> dict[str, list[str]]:
@@ -50,7 +50,7 @@ class ReaderParts:
 
 async def test_reads_every_schema_table() -> None:
     read = ReaderParts("a", "b")
-    await read.reader.read(Target(), connection())
+    await read.reader.read(Target(), fake_connection())
     assert read.names() == {"a": ["t0", "t1"], "b": ["t0", "t1"]}
     assert read.metadata.schema.version == (read.node.schema_version, read.node.release_version)
     assert set(read.metadata.replication) == {"a", "b"}
@@ -58,50 +58,50 @@ async def test_reads_every_schema_table() -> None:
 
 async def test_without_schema_metadata_only_the_replication_is_read() -> None:
     read = ReaderParts("a", schema_metadata_enabled=False)
-    await read.reader.read(Target(), connection())
+    await read.reader.read(Target(), fake_connection())
     assert read.names() == {}
     assert set(read.metadata.replication) == {"a"}
-    assert read.asked() == ["system.local", "system_schema.keyspaces"]
-    await read.reader.read(Target(forced=True), connection())
+    assert read.take_tables_read() == ["system.local", "system_schema.keyspaces"]
+    await read.reader.read(Target(forced=True), fake_connection())
     assert read.names() == {"a": ["t0", "t1"]}
 
 
 async def test_only_the_keyspaces_of_schema_metadata_keyspaces_are_read() -> None:
     read = ReaderParts("a", "b", schema_metadata_keyspaces=["b"])
-    await read.reader.read(Target(), connection())
+    await read.reader.read(Target(), fake_connection())
     assert list(read.names()) == ["b"]
     assert set(read.metadata.replication) == {"a", "b"}  # routing needs all keyspaces
 
 
 async def test_a_table_target_reads_only_this_table() -> None:
     read = ReaderParts("a", "b")
-    await read.reader.read(Target(), connection())
+    await read.reader.read(Target(), fake_connection())
     add_table(read.node.schema, "a", "new")
     add_table(read.node.schema, "a", "other")
-    read.asked()
-    await read.reader.read(Target("TABLE", "a", "new"), connection())
+    read.take_tables_read()
+    await read.reader.read(Target("TABLE", "a", "new"), fake_connection())
     assert read.names()["a"] == ["new", "t0", "t1"]
-    assert "system_schema.keyspaces" not in read.asked()
+    assert "system_schema.keyspaces" not in read.take_tables_read()
     # A single table was read, so the version of the whole schema is unknown.
     assert read.metadata.schema.version is None
 
 
 async def test_a_dropped_keyspace_is_removed() -> None:
     read = ReaderParts("a", "b")
-    await read.reader.read(Target(), connection())
+    await read.reader.read(Target(), fake_connection())
     read.node.schema = schema("b")
-    await read.reader.read(Target("KEYSPACE", "a"), connection())
+    await read.reader.read(Target("KEYSPACE", "a"), fake_connection())
     assert list(read.names()) == ["b"]
     assert set(read.metadata.replication) == {"b"}
 
 
 async def test_a_replication_target_reads_only_the_keyspaces_row() -> None:
     read = ReaderParts("a", "b")
-    await read.reader.read(Target(), connection())
+    await read.reader.read(Target(), fake_connection())
     read.node.schema["system_schema.keyspaces"] = [keyspace("a", 3), keyspace("b")]
-    read.asked()
-    await read.reader.read(Target("REPLICATION", "a"), connection())
-    assert read.asked() == ["system_schema.keyspaces"]
+    read.take_tables_read()
+    await read.reader.read(Target("REPLICATION", "a"), fake_connection())
+    assert read.take_tables_read() == ["system_schema.keyspaces"]
     assert read.metadata.keyspaces["a"].replication_strategy.replication_factor == 3
     assert read.names()["a"] == ["t0", "t1"]
 
@@ -109,11 +109,11 @@ async def test_a_replication_target_reads_only_the_keyspaces_row() -> None:
 async def test_a_missing_schema_table_is_queried_only_once() -> None:
     read = ReaderParts("a")
     read.node.has_peers_v2 = False  # as in Cassandra 3, there are no virtual keyspaces, either
-    contact = connection()
+    contact = fake_connection()
     await read.reader.read(Target(), contact)
-    first = read.asked()
+    first = read.take_tables_read()
     await read.reader.read(Target(), contact)
-    assert set(first) - set(read.asked()) >= {"system_virtual_schema.tables"}
+    assert set(first) - set(read.take_tables_read()) >= {"system_virtual_schema.tables"}
     assert read.names() == {"a": ["t0", "t1"]}
 
 
@@ -121,10 +121,10 @@ async def test_a_missing_schema_table_is_queried_again_on_another_connection() -
     """The node may have been upgraded before the driver connected to it again."""
     read = ReaderParts("a")
     read.node.has_peers_v2 = False
-    await read.reader.read(Target(), connection())
-    read.asked()
-    await read.reader.read(Target(), connection())
-    assert "system_virtual_schema.tables" in read.asked()
+    await read.reader.read(Target(), fake_connection())
+    read.take_tables_read()
+    await read.reader.read(Target(), fake_connection())
+    assert "system_virtual_schema.tables" in read.take_tables_read()
 
 
 async def test_a_schema_table_without_permission_is_queried_again() -> None:
@@ -136,13 +136,13 @@ async def test_a_schema_table_without_permission_is_queried_again() -> None:
                 raise Unauthorized("no SELECT permission")
             yield page
 
-    reader = SchemaReader(settings(), read.metadata, read.tables.rows, pages)
-    contact = connection()
+    reader = SchemaReader(engine_settings(), read.metadata, read.tables.rows, pages)
+    contact = fake_connection()
     await reader.read(Target(), contact)
     assert read.names() == {"a": ["t0", "t1"]}
-    read.asked()
+    read.take_tables_read()
     await reader.read(Target(), contact)
-    assert "system_schema.column_masks" in read.asked()
+    assert "system_schema.column_masks" in read.take_tables_read()
 
 
 async def test_an_error_for_a_required_table_is_raised() -> None:
@@ -151,9 +151,9 @@ async def test_an_error_for_a_required_table_is_raised() -> None:
     async def refused(*_: object) -> Any:
         yield read.tables._page("SELECT * FROM system.nothing_of_that_name")
 
-    reader = SchemaReader(settings(), read.metadata, read.tables.rows, refused)
+    reader = SchemaReader(engine_settings(), read.metadata, read.tables.rows, refused)
     with pytest.raises(InvalidRequest):
-        await reader.read(Target(), connection())
+        await reader.read(Target(), fake_connection())
 
 
 async def test_endless_pages_end_with_schema_read_timeout() -> None:
@@ -165,14 +165,14 @@ async def test_endless_pages_end_with_schema_read_timeout() -> None:
 
     reader = SchemaReader(read.reader._settings, read.metadata, read.tables.rows, endless)
     with pytest.raises(OperationTimedOut, match="schema_read_timeout"):
-        await reader.read(Target(), connection())
+        await reader.read(Target(), fake_connection())
 
 
 async def test_scylladbs_own_schema_tables_are_queried() -> None:
     read = ReaderParts("a")
-    contact = connection(features=SimpleNamespace(is_scylla=True))
+    contact = fake_connection(features=SimpleNamespace(is_scylla=True))
     await read.reader.read(Target("KEYSPACE", "a"), contact)
-    tables = read.asked()
+    tables = read.take_tables_read()
     assert "system_schema.scylla_tables" in tables
     assert "system_schema.column_masks" not in tables
 
@@ -180,7 +180,7 @@ async def test_scylladbs_own_schema_tables_are_queried() -> None:
 async def test_the_fields_of_a_user_defined_type() -> None:
     read = ReaderParts("a")
     with pytest.raises(UserTypeDoesNotExist, match=r"a\.place"):
-        await read.reader.user_type_fields(connection(), "a", "place")
+        await read.reader.user_type_fields(fake_connection(), "a", "place")
     read.node.schema["system_schema.types"] = [
         {
             "keyspace_name": "a",
@@ -189,7 +189,7 @@ async def test_the_fields_of_a_user_defined_type() -> None:
             "field_types": ["int", "int"],
         }
     ]
-    assert await read.reader.user_type_fields(connection(), "a", "place") == ["x", "y"]
+    assert await read.reader.user_type_fields(fake_connection(), "a", "place") == ["x", "y"]
 
 
 @pytest.mark.parametrize("turns", range(6))
@@ -210,7 +210,7 @@ async def test_a_cancelled_reading_on_a_broken_connection_reports_no_error(
     read.reader._pages = pages
     reports: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reports.append(context))
-    reading = asyncio.create_task(read.reader.read(Target(), connection()))
+    reading = asyncio.create_task(read.reader.read(Target(), fake_connection()))
     for _ in range(10):
         await asyncio.sleep(0)
     broken.set()

@@ -24,7 +24,7 @@ from cassandra.testing.fake import (
     schema_change,
     silence,
 )
-from tests.unit.engine.faults import WAIT, connected, reads
+from tests.unit.engine.faults import WAIT, connected, schema_queries
 from tests.unit.metadata.schema.rows import add_table, column, keyspace, schema
 from tests.waiting import until_on_loop
 
@@ -60,7 +60,7 @@ async def test_pages_have_schema_metadata_page_size_rows() -> None:
             assert {name: list(table.columns) for name, table in tables.items()} == {
                 f"t{number}": ["id", "c0"] for number in range(10)
             }
-            assert len(reads(node, "columns")) == 7
+            assert len(schema_queries(node, "columns")) == 7
             assert {
                 request.page_size
                 for request in node.requests
@@ -167,14 +167,14 @@ async def test_only_the_keyspaces_in_schema_metadata_keyspaces_are_read() -> Non
             assert list(cluster.metadata.keyspaces) == ["a", "c"]
             assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
             assert cluster.metadata.replication_of("b") is not None
-            assert reads(node, "tables") == [
+            assert schema_queries(node, "tables") == [
                 "SELECT * FROM system_schema.tables WHERE keyspace_name IN ('a', 'c')"
             ]
             add_table(node.schema, "a", "new")
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "b", "t0")
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
             await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["a"].tables)
-            assert len(reads(node, "tables")) == 2
+            assert len(schema_queries(node, "tables")) == 2
             await cluster.refresh_keyspace_metadata("b")
             assert "b" not in cluster.metadata.keyspaces
     for wrong in ("a", [1]):
@@ -313,7 +313,7 @@ async def test_a_silent_node_fails_connect_but_optional_tables_may_be_refused() 
         async with connected(node) as (cluster, _):
             assert not cluster.metadata.keyspaces
             await cluster.refresh_schema_metadata()
-            assert len(reads(node, "column_masks")) == 1
+            assert len(schema_queries(node, "column_masks")) == 1
 
 
 # -- ScyllaDB --------------------------------------------------------------------------------------
@@ -505,7 +505,7 @@ async def test_altered_tablets_are_read_without_the_tables() -> None:
             await session.execute("ALTER KEYSPACE a WITH tablets = {'initial': 16}")
             assert cluster.metadata.keyspaces["a"].tablets == {"enabled": True, "initial": 16}
             assert cluster.metadata.keyspaces["a"].tables["t0"] is table
-            assert len(reads(node, "tables")) == 1
+            assert len(schema_queries(node, "tables")) == 1
 
 
 # -- threads ---------------------------------------------------------------------------------------

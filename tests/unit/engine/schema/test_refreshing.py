@@ -12,7 +12,13 @@ from cassandra.engine.schema.targets import Target
 from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.schema.snapshot import Schema
-from tests.unit.engine.partners import connection, host, settings, spawn, turns
+from tests.unit.engine.partners import (
+    engine_settings,
+    fake_connection,
+    new_host,
+    run_loop_turns,
+    spawn,
+)
 from tests.waiting import until_on_loop
 
 TABLE = {"target_type": "TABLE", "change_type": "UPDATED", "keyspace": "a", "table": "t"}
@@ -48,11 +54,11 @@ class Parts:
     def __init__(self, **changed: Any) -> None:
         self.reader = Reader()
         self.metadata = Metadata()
-        self.control = connection()
+        self.control = fake_connection()
         self.agreed = True
         usual = {"schema_event_refresh_window": 0.0}
         self.refresher = SchemaRefresher(
-            settings(**usual | changed),
+            engine_settings(**usual | changed),
             self.metadata,
             self.reader,
             self.agree,
@@ -67,23 +73,23 @@ class Parts:
 async def test_connect_reads_what_the_settings_enable() -> None:
     for enabled, expected in ((True, [True]), (False, [False])):
         parts = Parts(schema_metadata_enabled=enabled)
-        await parts.refresher.on_connected(parts.control, host("10.0.0.1"))
+        await parts.refresher.on_connected(parts.control, new_host("10.0.0.1"))
         assert parts.reader.whole == expected
     parts = Parts(schema_metadata_enabled=False, token_metadata_enabled=False)
-    await parts.refresher.on_connected(parts.control, host("10.0.0.1"))
+    await parts.refresher.on_connected(parts.control, new_host("10.0.0.1"))
     assert parts.reader.whole == []
 
 
 async def test_a_move_reads_the_schema_only_if_its_version_differs() -> None:
     parts = Parts()
-    local = host("10.0.0.1")
+    local = new_host("10.0.0.1")
     parts.metadata._replace_schema(Schema({}, (local.schema_version, local.release_version)))
     parts.refresher.on_moved(local)
-    await turns()
+    await run_loop_turns()
     assert parts.reader.targets == []
     parts.metadata._replace_schema(parts.metadata.schema.at(None))
     parts.refresher.on_moved(local)
-    await turns()
+    await run_loop_turns()
     assert parts.reader.targets == [Target()]
 
 
@@ -92,7 +98,7 @@ async def test_a_burst_of_events_causes_one_reading() -> None:
     for _ in range(10):
         parts.refresher.on_event(TABLE)
     await until_on_loop(lambda: parts.reader.read_)
-    await turns()
+    await run_loop_turns()
     assert parts.reader.targets == [Target("TABLE", "a", "t")]
 
 
@@ -109,7 +115,7 @@ async def test_events_are_ignored_if_their_target_is_not_read() -> None:
 
 async def test_after_ddl_the_connection_of_the_statement_is_used() -> None:
     parts = Parts()
-    ddl_connection = connection("10.0.0.2")
+    ddl_connection = fake_connection("10.0.0.2")
     await parts.refresher.after_ddl(TABLE, ddl_connection)
     assert parts.reader.read_ == [(Target("TABLE", "a", "t"), ddl_connection)]
     ddl_connection.closed = True
@@ -120,9 +126,9 @@ async def test_after_ddl_the_connection_of_the_statement_is_used() -> None:
 async def test_the_event_of_the_own_ddl_causes_no_second_reading() -> None:
     parts = Parts(schema_event_refresh_window=0.01)
     parts.refresher.on_event(TABLE)
-    await parts.refresher.after_ddl(TABLE, connection())
+    await parts.refresher.after_ddl(TABLE, fake_connection())
     await until_on_loop(lambda: parts.refresher._timer is None)
-    await turns()
+    await run_loop_turns()
     assert parts.reader.targets == [Target("TABLE", "a", "t")]
 
 
@@ -134,7 +140,7 @@ async def test_refreshes_during_a_round_form_the_next_round() -> None:
     others = [
         asyncio.ensure_future(parts.refresher.refresh(Target("KEYSPACE", "a"), 0)) for _ in range(3)
     ]
-    await turns()
+    await run_loop_turns()
     assert len(parts.reader.read_) == 1
     parts.reader.gate.set()
     await asyncio.gather(first, *others)
@@ -169,7 +175,7 @@ async def test_a_refresh_after_an_event_is_retried_a_few_times(
     parts.reader.error = ConnectionException("lost")
     parts.refresher.on_event(TABLE)
     await until_on_loop(lambda: len(parts.reader.read_) == MOST_TRIES + 1)
-    await turns(50)  # no further attempt may follow
+    await run_loop_turns(50)  # no further attempt may follow
     assert len(parts.reader.read_) == MOST_TRIES + 1
     assert parts.metadata.schema.version is None  # so the next move reads the schema again
 

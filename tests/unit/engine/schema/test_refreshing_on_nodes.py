@@ -20,7 +20,7 @@ from cassandra.testing.fake import (
     schema_change,
     silence,
 )
-from tests.unit.engine.faults import WAIT, connected, reads
+from tests.unit.engine.faults import WAIT, connected, schema_queries
 from tests.unit.metadata.schema.rows import add_table, column, remove_table, schema
 from tests.waiting import until_on_loop
 
@@ -48,7 +48,7 @@ async def test_after_a_ddl_statement_the_metadata_is_up_to_date() -> None:
             node.prime(re.compile("DROP"), schema_change("DROPPED", "TABLE", "a", "t1"))
             await session.execute("DROP TABLE a.t1")
             assert list(cluster.metadata.keyspaces["a"].tables) == ["new", "t0"]
-            assert reads(node, "tables")[1:] == [
+            assert schema_queries(node, "tables")[1:] == [
                 "SELECT * FROM system_schema.tables WHERE keyspace_name = 'a' AND table_name = "
                 f"'{name}'"
                 for name in ("new", "t1")
@@ -137,7 +137,7 @@ async def test_a_burst_of_events_causes_one_reading() -> None:
             for _ in range(20):
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
             await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["a"].tables)
-            assert len(reads(node, "tables")) == 2
+            assert len(schema_queries(node, "tables")) == 2
 
 
 async def test_a_keyspace_that_is_dropped_and_created_again() -> None:
@@ -256,7 +256,7 @@ async def test_views_are_read_again_with_their_table() -> None:
             assert list(keyspace.views) == list(keyspace.tables["t0"].views) == ["v"]
             assert list(keyspace.views["v"].columns) == ["id", "added"]
             assert keyspace.tables["t0"].views["v"] is keyspace.views["v"]
-            assert reads(node, "views")[-1].endswith("view_name IN ('t0', 'v', 'it''s')")
+            assert schema_queries(node, "views")[-1].endswith("view_name IN ('t0', 'v', 'it''s')")
             node.schema["system_schema.views"] = []
             remove_table(node.schema, "a", "t0")
             node.prime(re.compile("DROP"), schema_change("DROPPED", "TABLE", "a", "t0"))
@@ -315,12 +315,12 @@ async def test_many_tables_of_a_keyspace_are_read_as_the_keyspace(
     with FakeNode() as node:
         node.schema = schema("a", "b", tables=1)
         async with connected(node, schema_event_refresh_window=window) as (cluster, _):
-            before = len(reads(node, "tables"))
+            before = len(schema_queries(node, "tables"))
             node.schema = schema("a", "b", tables=tables)
             for number in range(tables):
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", f"t{number}")
             await until_on_loop(lambda: len(cluster.metadata.keyspaces["a"].tables) == tables)
-            assert len(reads(node, "tables")) - before <= limit
+            assert len(schema_queries(node, "tables")) - before <= limit
             assert list(cluster.metadata.keyspaces["b"].tables) == ["t0"]
 
 
@@ -329,12 +329,12 @@ async def test_a_flood_of_keyspaces_reads_everything_once() -> None:
     with FakeNode() as node:
         node.schema = schema()
         async with connected(node, schema_event_refresh_window=0.1) as (cluster, _):
-            before = len(reads(node, "tables"))
+            before = len(schema_queries(node, "tables"))
             node.schema = schema(*names, tables=1)
             for name in names:
                 node.send_event("SCHEMA_CHANGE", "CREATED", "KEYSPACE", name)
             await until_on_loop(lambda: len(cluster.metadata.keyspaces) == len(names))
-            assert len(reads(node, "tables")) - before < MANY_KEYSPACES
+            assert len(schema_queries(node, "tables")) - before < MANY_KEYSPACES
 
 
 # -- errors ----------------------------------------------------------------------------------------
@@ -354,7 +354,7 @@ async def test_a_failed_refresh_raises_the_reason() -> None:
             with pytest.raises(OperationTimedOut):
                 await cluster.refresh_schema_metadata()
             waiting = asyncio.ensure_future(cluster.refresh_schema_metadata())
-            await node.wait_until(lambda node: len(reads(node, "tables")) == 4)
+            await node.wait_until(lambda node: len(schema_queries(node, "tables")) == 4)
         with pytest.raises(DriverException):
             await asyncio.wait_for(waiting, WAIT)
 
@@ -394,4 +394,4 @@ async def test_a_move_reads_the_schema_only_if_its_version_differs(changed: bool
                 await until_on_loop(lambda: list(cluster.metadata.keyspaces) == ["a", "b"])
             else:
                 await cluster.refresh_nodes()
-                assert not reads(other, "tables")
+                assert not schema_queries(other, "tables")

@@ -27,7 +27,7 @@ from cassandra.policies import (
 )
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeCluster, FakeNode, hold
-from tests.unit.engine.faults import READ, WAIT, HostEvents, connected, number, thread
+from tests.unit.engine.faults import READ, WAIT, HostEvents, call_in_thread, connected, int_row
 from tests.unit.metadata.schema.rows import schema
 from tests.waiting import until_on_loop
 
@@ -61,7 +61,7 @@ async def nodes() -> AsyncIterator[FakeCluster]:
             both={"class": "NetworkTopologyStrategy", "east": "1", "west": "1"},
             own={"class": "LocalStrategy"},
         )
-        cluster.prime(READ, number(1))
+        cluster.prime(READ, int_row(1))
         yield cluster
 
 
@@ -126,7 +126,7 @@ async def test_requests_follow_nodes_that_are_added_and_removed(
         token = token_map.token_class.from_key(key).value
         (owner_before,) = cluster.metadata.get_replicas("one", key)
         # The new node has the key's own token, so it takes over the key.
-        added_node = await thread(nodes.add_node, "east", "rack1", token)
+        added_node = await call_in_thread(nodes.add_node, "east", "rack1", token)
         await until_on_loop(
             lambda: cluster.metadata.get_replicas("one", key)[0].address == added_node.address
         )
@@ -135,7 +135,7 @@ async def test_requests_follow_nodes_that_are_added_and_removed(
         assert {host.address for _, host in await coordinators(session, "one", [key] * 5)} == {
             added_node.address
         }
-        await thread(nodes.remove_node, added_node)
+        await call_in_thread(nodes.remove_node, added_node)
         await until_on_loop(lambda: cluster.metadata.get_replicas("one", key) == [owner_before])
         assert {host for _, host in await coordinators(session, "one", [key] * 5)} == {owner_before}
 
@@ -145,7 +145,7 @@ async def test_a_changed_replication_is_read_on_its_event(nodes: FakeCluster) ->
         assert len(cluster.metadata.get_replicas("one", b"k")) == 1
         replicate(nodes, one=simple(3))
         for node in nodes.nodes:
-            await thread(node.send_event, "SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "one")
+            await call_in_thread(node.send_event, "SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "one")
         await until_on_loop(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 3)
         # "two" is not read again, because the event was about another keyspace.
         assert len(cluster.metadata.get_replicas("two", b"k")) == 2
@@ -160,7 +160,7 @@ async def test_replication_is_read_again_after_the_control_connection_moved(
             # A new schema version says that the schema has changed meanwhile.
             node.schema_version = uuid.UUID(int=7)
         address = cluster.get_control_connection_host().address
-        await thread(nodes.stop_node, nodes.node_at(address), False)
+        await call_in_thread(nodes.stop_node, nodes.node_at(address), False)
         await until_on_loop(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 2)
 
 
@@ -198,7 +198,7 @@ async def test_a_remote_host_that_goes_down_is_replaced(nodes: FakeCluster) -> N
             return [host.address for host in session.get_pool_state() if host.datacenter == "west"]
 
         (used_address,) = remote_addresses()
-        await thread(nodes.stop_node, nodes.node_at(used_address))
+        await call_in_thread(nodes.stop_node, nodes.node_at(used_address))
         await until_on_loop(
             lambda: len(remote_addresses()) == 1 and remote_addresses() != [used_address]
         )
@@ -211,7 +211,7 @@ async def test_the_adaptive_policy_avoids_a_replica_that_does_not_respond(
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
         key = KEYS[0]
         stuck_host, other_host = cluster.metadata.get_replicas("two", key)
-        held_answer = hold(number(1))
+        held_answer = hold(int_row(1))
         nodes.node_at(stuck_host.address).prime(READ, held_answer)
         statement = SimpleStatement(READ, routing_key=key, keyspace="two")
         futures = [session.execute(statement) for _ in range(100)]
@@ -223,7 +223,7 @@ async def test_the_adaptive_policy_avoids_a_replica_that_does_not_respond(
         for _ in range(50):
             await session.execute(statement)
         assert core.in_flight(stuck_host) == waiting_requests
-        await thread(held_answer.open)
+        await call_in_thread(held_answer.open)
         await asyncio.wait_for(asyncio.gather(*futures), WAIT)
 
 
@@ -285,10 +285,10 @@ async def test_an_error_in_one_listener_does_not_affect_others(
         broken_listener, events = BrokenListener(), HostEvents()
         cluster.register_listener(broken_listener)
         cluster.register_listener(events)
-        added_node = await thread(nodes.add_node)
+        added_node = await call_in_thread(nodes.add_node)
         await events.expect("add", added_node.address)
         cluster.unregister_listener(events)
-        await thread(nodes.remove_node, added_node)
+        await call_in_thread(nodes.remove_node, added_node)
         await until_on_loop(lambda: cluster.metadata.get_host(added_node.address) is None)
         # The listener was unregistered before.
         assert ("remove", added_node.address) not in events.seen
@@ -309,10 +309,10 @@ async def test_a_host_whose_reconnection_ended_comes_back_by_an_event(
         host = cluster.metadata.get_host(stopped_node.address)
         assert host is not None
         assert host.state == "up"
-        await thread(nodes.stop_node, stopped_node)
+        await call_in_thread(nodes.stop_node, stopped_node)
         # After two attempts, the policy has no further delay.
         await until_on_loop(lambda: host.state == "forced down")
-        await thread(nodes.start_node, stopped_node)
+        await call_in_thread(nodes.start_node, stopped_node)
         await until_on_loop(lambda: host.state == "up")
 
 
@@ -322,11 +322,11 @@ async def test_a_newly_ignored_host_finishes_its_requests(nodes: FakeCluster) ->
         RoundRobinPolicy(), lambda host: accepts_hosts["all"] or host.datacenter == "east"
     )
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
-        held_answer = hold(number(1))
+        held_answer = hold(int_row(1))
         for node in nodes.nodes:
             node.prime(READ, held_answer)
         futures = [session.execute(READ) for _ in range(8)]
-        await thread(held_answer.wait, 8)
+        await call_in_thread(held_answer.wait, 8)
         accepts_hosts["all"] = False
         assert cluster._core is not None
         cluster._core.sessions.follow_distances_soon()
@@ -334,7 +334,7 @@ async def test_a_newly_ignored_host_finishes_its_requests(nodes: FakeCluster) ->
         await until_on_loop(lambda: core.sessions._following is not first_following)
         # The distances were followed, but the ignored hosts still have requests.
         assert len(session.get_pool_state()) == 4
-        await thread(held_answer.open)
+        await call_in_thread(held_answer.open)
         await asyncio.wait_for(asyncio.gather(*futures), WAIT)
         await until_on_loop(
             lambda: {host.datacenter for host in session.get_pool_state()} == {"east"}
