@@ -21,7 +21,7 @@ from cassandra.protocol.opcodes import RESULT
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, error, reset, silence
 from tests.conftest import Twins
-from tests.unit.engine.test_happy_path import Life, Message
+from tests.unit.engine.test_happy_path import Message, RequestParts
 from tests.unit.loops import Loops
 
 EXCEPTIONS = [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration]
@@ -41,8 +41,8 @@ async def drop_reraised(exception_class: type[BaseException]) -> None:
 
 
 @pytest.fixture
-def parts(twins: Twins) -> Life:
-    return Life(twins)
+def parts(twins: Twins) -> RequestParts:
+    return RequestParts(twins)
 
 
 @pytest.mark.parametrize("exception_class", EXCEPTIONS)
@@ -50,7 +50,7 @@ class TestExceptionsOfTheApplication:
     """Policies, handlers and observers of the application may raise any exception."""
 
     async def test_a_query_plan_that_raises_fails_its_request(
-        self, parts: Life, exception_class: type[BaseException]
+        self, parts: RequestParts, exception_class: type[BaseException]
     ) -> None:
         class Policy:
             def make_query_plan(self, keyspace: str | None, statement: Any) -> Any:
@@ -66,7 +66,7 @@ class TestExceptionsOfTheApplication:
         assert len(parts.session.timers) == 0
 
     async def test_a_message_that_raises_when_encoded_fails_its_request(
-        self, parts: Life, exception_class: type[BaseException]
+        self, parts: RequestParts, exception_class: type[BaseException]
     ) -> None:
         class Raising(Message):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
@@ -79,7 +79,7 @@ class TestExceptionsOfTheApplication:
         assert isinstance(request.error, RuntimeError)
 
     async def test_a_latency_observer_that_raises_fails_its_request(
-        self, parts: Life, exception_class: type[BaseException]
+        self, parts: RequestParts, exception_class: type[BaseException]
     ) -> None:
         def raise_once(host: Any, latency: float) -> None:
             # Raise only for the first of the two answers.

@@ -46,7 +46,7 @@ from cassandra.testing.fake import (
 TIMEOUT = 10.0  # seconds
 
 
-def sockets() -> set[str]:
+def open_sockets() -> set[str]:
     """Return the sockets that this process has open."""
     targets = set()
     for name in os.listdir("/proc/self/fd"):
@@ -62,10 +62,10 @@ def sockets() -> set[str]:
 @pytest.fixture(autouse=True)
 def check_leftovers() -> Iterator[None]:
     """Check that the test leaves no thread and no socket open."""
-    threads, open_sockets = set(threading.enumerate()), sockets()
+    threads_before, sockets_before = set(threading.enumerate()), open_sockets()
     yield
-    assert [thread.name for thread in threading.enumerate() if thread not in threads] == []
-    assert sockets() - open_sockets == set()
+    assert [thread.name for thread in threading.enumerate() if thread not in threads_before] == []
+    assert open_sockets() - sockets_before == set()
 
 
 Connect = Callable[..., Any]
@@ -74,6 +74,11 @@ Connect = Callable[..., Any]
 def connect_blocking(
     contact_points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
 ) -> Any:
+    """Connect, and shut down.
+
+    :param work: a function of the session, whose result is returned.
+    :param settings: settings of the cluster.
+    """
     settings = {"connect_timeout": TIMEOUT, **settings}
     with Cluster(contact_points, port=port, **settings) as cluster:
         session = cluster.connect(keyspace)
@@ -83,14 +88,15 @@ def connect_blocking(
 def connect_aio(
     contact_points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
 ) -> Any:
+    """Do the same as `connect_blocking` with the asyncio API; `work` returns an awaitable."""
     settings = {"connect_timeout": TIMEOUT, **settings}
 
-    async def run() -> Any:
+    async def connect_and_work() -> Any:
         async with aio.Cluster(contact_points, port=port, **settings) as cluster:
             session = await cluster.connect(keyspace)
             return None if work is None else await work(session)
 
-    return asyncio.run(run())
+    return asyncio.run(connect_and_work())
 
 
 @pytest.fixture(params=[connect_blocking, connect_aio], ids=["blocking", "aio"])
@@ -151,6 +157,7 @@ def test_a_refused_connection_is_reported(connect: Connect, node: FakeNode) -> N
 def test_each_contact_point_has_its_own_error(connect: Connect, node: FakeNode) -> None:
     node.refuse_connections()
     with FakeNode("127.0.0.2", node.port) as other:
+        # One node refuses connections, the other one sends bytes that are no message.
         other.prime(Opcode.OPTIONS, garbage())
         with pytest.raises(NoHostAvailable) as caught:
             connect([node.address, other.address], node.port)
@@ -163,6 +170,7 @@ def test_each_contact_point_has_its_own_error(connect: Connect, node: FakeNode) 
 
 
 def test_a_web_server_is_recognised(connect: Connect, node: FakeNode) -> None:
+    # The node answers like a web server.
     node.prime(Opcode.OPTIONS, garbage())
     with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
         connect([node.address], node.port)
@@ -209,6 +217,7 @@ class GreetingServer:
 
     def __exit__(self, *args: object) -> None:
         self._closing.set()
+        # Wake the thread, which waits for a client.
         socket.create_connection(self._listener.getsockname()).close()
         self._thread.join()
         self._listener.close()
@@ -240,6 +249,7 @@ def test_half_an_answer_is_a_connection_error(
 def test_an_answer_on_an_unknown_stream_is_reported(
     connect: Connect, node: FakeNode, opcode: Opcode
 ) -> None:
+    # The driver has sent nothing on stream 77.
     node.prime(opcode, on_stream(message(Opcode.READY, b""), 77))
     with pytest.raises(NoHostAvailable, match=f"{node.endpoint}.*77") as caught:
         connect([node.address], node.port)
@@ -350,21 +360,21 @@ def test_a_syntax_error_has_the_servers_message(connect: Connect, node: FakeNode
 INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 
-def bind(connect: Connect, node: FakeNode, values: Any) -> None:
+def execute_with_values(connect: Connect, node: FakeNode, values: Any) -> None:
     """Prepare `INSERT`, and execute it with `values`, which the driver must refuse."""
     node.prime_prepare(INSERT, [("k", "int"), ("v", "list<int>")])
 
-    def blocking(session: Any) -> Any:
+    def execute(session: Any) -> Any:
         return session.execute(session.prepare(INSERT), values)
 
-    async def awaiting(session: Any) -> Any:
+    async def execute_aio(session: Any) -> Any:
         return await session.execute(await session.prepare(INSERT), values)
 
-    connect([node.address], node.port, blocking if connect is connect_blocking else awaiting)
+    connect([node.address], node.port, execute if connect is connect_blocking else execute_aio)
 
 
 @pytest.mark.parametrize(
-    ("values", "kind", "pattern"),
+    ("values", "error_class", "pattern"),
     [
         ((1, [2], 3), ValueError, r"(?s)3.*2.*INSERT INTO t"),
         (("one", []), TypeError, r"(?s)\"k\" \(int, Int32Type\).*'one'.*INSERT INTO t"),
@@ -379,10 +389,10 @@ def bind(connect: Connect, node: FakeNode, values: Any) -> None:
     ids=["too many", "text", "too large", "element", "no list"],
 )
 def test_values_of_the_wrong_type_or_number_are_refused(
-    connect: Connect, node: FakeNode, values: Any, kind: Any, pattern: str
+    connect: Connect, node: FakeNode, values: Any, error_class: Any, pattern: str
 ) -> None:
-    with pytest.raises(kind, match=pattern):
-        bind(connect, node, values)
+    with pytest.raises(error_class, match=pattern):
+        execute_with_values(connect, node, values)
     assert node.count(Opcode.EXECUTE) == 0
 
 
@@ -393,4 +403,5 @@ def test_a_wrong_number_of_parameters_for_a_query_string(connect: Connect, node:
             node.port,
             lambda session: session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", (1,)),
         )
+    # Nothing was sent.
     assert node.queries() == []

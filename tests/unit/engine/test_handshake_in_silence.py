@@ -26,17 +26,18 @@ Connect = Callable[..., NoHostAvailable]
 def connect(request: pytest.FixtureRequest, simulated: Simulated, node: FakeNode) -> Connect:
     """Return a function that connects, which must fail in time, and returns the error."""
 
-    def run(**settings: Any) -> NoHostAvailable:
+    def connect_in_vain(**settings: Any) -> NoHostAvailable:
         settings = {"connect_timeout": TIMEOUT, **settings}
         began = simulated.now
         with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
             simulated.connect(request.param, contact_points=[node.address], **settings)
         # The driver may try again with an older version of the protocol.
         assert TIMEOUT <= simulated.now - began < 3 * TIMEOUT
+        # The driver has closed its end of each connection.
         assert all(link.ends[0].is_over for link in simulated.network.links)
         return caught.value
 
-    return run
+    return connect_in_vain
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cassandra import _impl
+from cassandra import ConsistencyLevel, _impl
 from cassandra.engine.call_options import CallOptions
 from cassandra.engine.request_bodies import ExecuteBody, QueryBody
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import ConstantSpeculativeExecutionPolicy, NoSpeculativeExecutionPolicy
 from cassandra.protocol.messages.results import VOID_BODY
-from cassandra.protocol.opcodes import ERROR, EXECUTE, RESULT
+from cassandra.protocol.opcodes import ERROR, EVENT, EXECUTE, RESULT, RESULT_KIND_VOID
 from cassandra.protocol.streams import MAX_STREAMS
 from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET
 from cassandra.query.statement import SimpleStatement
@@ -65,9 +65,9 @@ class Connection:
         self.writer = Writer()
         self.flushes: list[Any] = []
         self.unsolicited: list[tuple[int, int, int, bytes]] = []
-        self.streams = twins.happy_path.StreamTable(self.writer, self._soon, lambda: None)
+        self.streams = twins.happy_path.StreamTable(self.writer, self._call_soon, lambda: None)
 
-    def _soon(self, call: Any) -> Any:
+    def _call_soon(self, call: Any) -> Any:
         self.flushes.append(call)
         return call
 
@@ -83,6 +83,7 @@ class Connection:
     def answer(
         self, stream: int, body: bytes = VOID_BODY, opcode: int = RESULT, flags: int = 0
     ) -> None:
+        # The 4 is the protocol version of the frame.
         self.streams.dispatch(self, [(stream, opcode, flags, body, 4)])
 
 
@@ -97,6 +98,7 @@ class TestExchange:
         assert [streams.send(Responder(), EXECUTE, 0, b"") for _ in range(70)] == list(range(70))
         for stream in (65, 3, 10):
             connection.answer(stream)
+        # The three streams that have become free are used before a new one.
         assert [streams.send(Responder(), EXECUTE, 0, b"") for _ in range(4)] == [3, 10, 65, 70]
         assert streams.in_flight == 71
 
@@ -130,6 +132,7 @@ class TestExchange:
         streams.send(Responder(), EXECUTE, 0, b"a")
         streams.send(Responder(), EXECUTE, 0, b"b")
         assert len(connection.flushes) == 1
+        # The flush has run, so the next request needs another one.
         streams.armed = None
         streams.send(Responder(), EXECUTE, 0, b"c")
         assert len(connection.flushes) == 2
@@ -166,6 +169,7 @@ class TestExchange:
             [],
             [(RESULT, 1, b"c")],
         ]
+        # The table remembers the version of the last frame.
         assert connection.peer_version == 3
         assert connection.streams.in_flight == 1
 
@@ -185,8 +189,10 @@ class TestExchange:
     def test_events_and_answers_on_unused_streams_are_unsolicited(
         self, connection: Connection
     ) -> None:
-        connection.streams.dispatch(connection, [(-1, 12, 0, b"event", 4), (7, RESULT, 0, b"", 4)])
-        assert connection.unsolicited == [(-1, 12, 0, b"event"), (7, RESULT, 0, b"")]
+        connection.streams.dispatch(
+            connection, [(-1, EVENT, 0, b"event", 4), (7, RESULT, 0, b"", 4)]
+        )
+        assert connection.unsolicited == [(-1, EVENT, 0, b"event"), (7, RESULT, 0, b"")]
 
     def test_no_answer_is_dispatched_after_close(self, connection: Connection) -> None:
         class Closing(Responder):
@@ -203,16 +209,17 @@ class TestExchange:
         self, connection: Connection
     ) -> None:
         streams = connection.streams
-        gone, other = Responder(), Responder()
-        streams.send(gone, EXECUTE, 0, b"")
+        abandoned, other = Responder(), Responder()
+        streams.send(abandoned, EXECUTE, 0, b"")
+        # Only the responder of the stream may abandon it, and only once.
         assert not streams.abandon(0, other)
-        assert streams.abandon(0, gone)
-        assert not streams.abandon(0, gone)
+        assert streams.abandon(0, abandoned)
+        assert not streams.abandon(0, abandoned)
         assert (streams.orphans, streams.in_flight) == (1, 1)
         assert streams.send(other, EXECUTE, 0, b"") == 1
         connection.answer(0)
         assert (streams.orphans, streams.in_flight) == (0, 1)
-        assert gone.answers == []
+        assert abandoned.answers == []
         assert streams.send(Responder(), EXECUTE, 0, b"") == 0
 
     def test_take_all_returns_the_responders_in_flight(self, connection: Connection) -> None:
@@ -227,15 +234,15 @@ class TestExchange:
 
     def test_the_least_busy_connection_is_chosen(self, twins: Twins) -> None:
         first, second, third = (Connection(twins) for _ in range(3))
-        pick = twins.happy_path.first_with_room
-        assert pick([]) is None
-        assert pick([first, second]) is first
+        first_with_room = twins.happy_path.first_with_room
+        assert first_with_room([]) is None
+        assert first_with_room([first, second]) is first
         first.streams.send(Responder(), EXECUTE, 0, b"")
-        assert pick([first, second, third]) is second
+        assert first_with_room([first, second, third]) is second
         second.streams.closed = third.streams.paused = True
-        assert pick([first, second, third]) is first
+        assert first_with_room([first, second, third]) is first
         first.streams.limit = 1
-        assert pick([first, second, third]) is None
+        assert first_with_room([first, second, third]) is None
 
 
 # Steps of a random test: send a request, or answer or abandon the nth request in flight.
@@ -258,29 +265,35 @@ def test_the_stream_table_behaves_like_its_model(
     connection = Connection(Twins(implementation))
     streams = connection.streams
     streams.limit = limit
-    waiting: dict[int, Responder | None] = {}
+    # The model: the responder of each stream in use; None if the request was abandoned.
+    responders_by_stream: dict[int, Responder | None] = {}
     for step, number in steps:
         if step == "send":
             responder = Responder()
             stream = streams.send(responder, EXECUTE, 0, b"")
-            expected = next((free for free in range(limit) if free not in waiting), -1)
+            expected = next(
+                (candidate for candidate in range(limit) if candidate not in responders_by_stream),
+                -1,
+            )
             assert stream == expected
             if stream >= 0:
-                waiting[stream] = responder
-        elif waiting:
-            stream = sorted(waiting)[number % len(waiting)]
-            pending = waiting[stream]
+                responders_by_stream[stream] = responder
+        elif responders_by_stream:
+            stream = sorted(responders_by_stream)[number % len(responders_by_stream)]
+            responder = responders_by_stream[stream]
             if step == "abandon":
-                if pending is not None:
-                    assert streams.abandon(stream, pending)
-                    waiting[stream] = None
+                if responder is not None:
+                    assert streams.abandon(stream, responder)
+                    responders_by_stream[stream] = None
             else:
                 connection.answer(stream)
-                if pending is not None:
-                    assert len(pending.answers) == 1
-                del waiting[stream]
-        assert streams.in_flight == len(waiting)
-        assert streams.orphans == sum(responder is None for responder in waiting.values())
+                if responder is not None:
+                    assert len(responder.answers) == 1
+                del responders_by_stream[stream]
+        assert streams.in_flight == len(responders_by_stream)
+        assert streams.orphans == sum(
+            responder is None for responder in responders_by_stream.values()
+        )
     assert connection.unsolicited == []
 
 
@@ -334,18 +347,20 @@ class Statement:
         self.prepared_statement = Prepared()
 
 
-def body_of(prepared: Any, **changes: Any) -> ExecuteBody:
+def execute_body(prepared: Any, **changes: Any) -> ExecuteBody:
+    """Return the body of an EXECUTE without values, with these attributes changed."""
     body = ExecuteBody(prepared, None)
-    body.consistency = 1
+    body.consistency = ConsistencyLevel.ONE
     for name, value in changes.items():
         setattr(body, name, value)
     return body
 
 
-class Life:
+class RequestParts:
     """Requests on a fake session with one connection to each host.
 
-    The class of the requests records the calls of methods that subclasses of the base define.
+    The requests are of a class that records the calls of the methods which `RequestBase` leaves to
+    its subclasses. `done` has the requests that have ended.
     """
 
     def __init__(self, twins: Twins, hosts: int = 1) -> None:
@@ -370,7 +385,7 @@ class Life:
                 self.calls.append(("speculation",))
 
         self.twins = twins
-        self.kind = Recorder
+        self.request_class = Recorder
         self.session = Session(twins)
         self.hosts = [Host(f"h{number}") for number in range(hosts)]
         self.connections = [Connection(twins) for _ in self.hosts]
@@ -381,13 +396,15 @@ class Life:
         self.plans = 0
 
     def make_query_plan(self, keyspace: str | None, statement: Any) -> Iterator[Host]:
+        # The request has to pass the keyspace of its session.
         assert keyspace == "ks"
         self.plans += 1
         return iter(self.hosts)
 
     def request(self, **settings: Any) -> Any:
+        """Return a request that is not started, with these attributes changed."""
         options = {"timeout": 5.0, "speculative_policy": None, "request_body": MESSAGE, **settings}
-        request = self.kind(
+        request = self.request_class(
             self.session, Statement(), options.pop("request_body"), self.done.append
         )
         request.policy = self
@@ -414,167 +431,177 @@ MESSAGE = Message()
 
 
 @pytest.fixture
-def life(twins: Twins) -> Life:
-    return Life(twins)
+def parts(twins: Twins) -> RequestParts:
+    return RequestParts(twins)
 
 
 class TestRequest:
-    def test_a_request_is_sent_and_answered(self, life: Life) -> None:
-        request = life.request()
+    def test_a_request_is_sent_and_answered(self, parts: RequestParts) -> None:
+        request = parts.request()
         request.start()
-        (connection,) = life.connections
+        (connection,) = parts.connections
         assert connection.writer.frames == [(0, EXECUTE, 0, b"body")]
-        assert len(life.session.timers) == 1
+        # Its timeout is set.
+        assert len(parts.session.timers) == 1
         assert "in flight" in repr(request.attempts[0])
         connection.answer(0)
-        assert life.done == [request]
+        assert parts.done == [request]
         assert request.done
         assert request.error is None
-        assert request.response.kind == 1
-        assert len(life.session.timers) == 0
+        assert request.response.kind == RESULT_KIND_VOID
+        assert len(parts.session.timers) == 0
         (attempt,) = request.attempts
-        assert attempt.host is life.hosts[0]
+        assert attempt.host is parts.hosts[0]
         assert attempt.latency >= 0
+        # An attempt that has ended keeps neither the request nor the connection alive.
         assert (attempt.request, attempt.connection) == (None, None)
         assert "h0" in repr(attempt)
+        # Once the request has ended, neither call does anything.
         request.start()
         request.fail(RuntimeError("too late"))
-        assert life.done == [request]
-        assert life.plans == 1
+        assert parts.done == [request]
+        assert parts.plans == 1
 
     def test_the_first_host_with_a_free_connection_is_used(self, twins: Twins) -> None:
-        life = Life(twins, hosts=3)
-        life.session.pools_by_id.clear()  # then pools are looked up in `pools`
-        del life.session.pools[life.hosts[0]]
-        life.connections[1].streams.paused = True
-        request = life.request()
+        parts = RequestParts(twins, hosts=3)
+        parts.session.pools_by_id.clear()  # then pools are looked up in `pools`
+        del parts.session.pools[parts.hosts[0]]
+        parts.connections[1].streams.paused = True
+        request = parts.request()
         request.start()
         assert [call[:2] for call in request.calls] == [
-            ("no connection", life.hosts[0]),
-            ("no connection", life.hosts[1]),
+            ("no connection", parts.hosts[0]),
+            ("no connection", parts.hosts[1]),
         ]
-        assert request.attempts[0].host is life.hosts[2]
+        assert request.attempts[0].host is parts.hosts[2]
 
-    def test_without_a_free_connection_the_plan_is_exhausted(self, life: Life) -> None:
-        life.connections[0].streams.closed = True
-        request = life.request()
+    def test_without_a_free_connection_the_plan_is_exhausted(self, parts: RequestParts) -> None:
+        parts.connections[0].streams.closed = True
+        request = parts.request()
         request.start()
         assert request.calls[-1] == ("exhausted",)
 
     def test_a_request_for_a_given_host_makes_no_plan(self, twins: Twins) -> None:
-        life = Life(twins, hosts=2)
-        request = life.request(target=life.hosts[1])
+        parts = RequestParts(twins, hosts=2)
+        request = parts.request(target=parts.hosts[1])
         request.start()
-        assert life.plans == 0
-        assert request.attempts[0].host is life.hosts[1]
+        assert parts.plans == 0
+        assert request.attempts[0].host is parts.hosts[1]
 
-    def test_a_request_on_a_closed_session_fails(self, life: Life) -> None:
-        life.session.closed = True
-        request = life.request()
+    def test_a_request_on_a_closed_session_fails(self, parts: RequestParts) -> None:
+        parts.session.closed = True
+        request = parts.request()
         request.start()
         assert isinstance(request.error, ConnectionShutdown)
-        assert life.done == [request]
+        assert parts.done == [request]
 
-    def test_a_policy_that_raises_fails_the_request(self, life: Life) -> None:
+    def test_a_policy_that_raises_fails_the_request(self, parts: RequestParts) -> None:
         fault = LookupError("no plan")
 
         def fail(*args: Any) -> Any:
             raise fault
 
-        life.make_query_plan = fail  # type: ignore[method-assign, assignment]
-        request = life.request()
+        parts.make_query_plan = fail  # type: ignore[method-assign, assignment]
+        request = parts.request()
         request.start()
         assert request.error is fault
 
-    def test_a_body_that_cannot_be_rendered_fails_the_request(self, life: Life) -> None:
+    def test_a_body_that_cannot_be_rendered_fails_the_request(self, parts: RequestParts) -> None:
         class Broken(Message):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
                 raise ValueError("no body")
 
-        request = life.request(request_body=Broken())
+        request = parts.request(request_body=Broken())
         request.start()
         assert isinstance(request.error, ValueError)
-        assert life.connections[0].streams.in_flight == 0
+        assert parts.connections[0].streams.in_flight == 0
 
-    def test_a_connection_that_closes_during_send_fails_the_attempt(self, life: Life) -> None:
+    def test_a_connection_that_closes_during_send_fails_the_attempt(
+        self, parts: RequestParts
+    ) -> None:
         class Closing(Message):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
                 connection.streams.closed = True
                 return EXECUTE, 0, b""
 
-        request = life.request(request_body=Closing())
+        request = parts.request(request_body=Closing())
         request.start()
-        ((what, error),) = request.calls
-        assert what == "failed"
+        # The subclass decides whether another attempt follows.
+        ((method, error),) = request.calls
+        assert method == "failed"
         assert isinstance(error, ConnectionException)
 
-    def test_other_answers_are_passed_to_the_subclass(self, life: Life) -> None:
-        request = life.request()
+    def test_other_answers_are_passed_to_the_subclass(self, parts: RequestParts) -> None:
+        request = parts.request()
         request.start()
-        life.connections[0].answer(0, b"\x00\x00\x00\x02rows")
-        life.connections[0].streams.send(request.attempts[0], EXECUTE, 0, b"")
-        life.connections[0].answer(0, VOID_BODY, flags=2)
+        rows_body = b"\x00\x00\x00\x02rows"
+        parts.connections[0].answer(0, rows_body)
+        # The base handles a void result itself, but not with flags: here 2, for tracing.
+        parts.connections[0].streams.send(request.attempts[0], EXECUTE, 0, b"")
+        parts.connections[0].answer(0, VOID_BODY, flags=2)
         assert request.calls == [
-            ("other answer", RESULT, 0, b"\x00\x00\x00\x02rows"),
+            ("other answer", RESULT, 0, rows_body),
             ("other answer", RESULT, 2, VOID_BODY),
         ]
 
-    def test_a_body_that_decodes_gets_every_answer(self, life: Life) -> None:
+    def test_a_body_that_decodes_gets_every_answer(self, parts: RequestParts) -> None:
         class Decoding(Message):
             decodes = True
 
-        request = life.request(request_body=Decoding())
+        request = parts.request(request_body=Decoding())
         request.start()
-        life.connections[0].answer(0)
+        parts.connections[0].answer(0)
         assert request.calls == [("other answer", RESULT, 0, VOID_BODY)]
 
-    def test_cancelling_leaves_an_orphan(self, life: Life) -> None:
-        request = life.request()
+    def test_cancelling_leaves_an_orphan(self, parts: RequestParts) -> None:
+        request = parts.request()
         request.start()
         request.cancel()
-        streams = life.connections[0].streams
+        streams = parts.connections[0].streams
         assert (streams.orphans, streams.in_flight) == (1, 1)
-        assert life.done == [request]
-        life.connections[0].answer(0)
+        assert parts.done == [request]
+        # The answer frees the stream, but does not end the request again.
+        parts.connections[0].answer(0)
         assert (streams.orphans, streams.in_flight) == (0, 0)
-        assert life.done == [request]
+        assert parts.done == [request]
 
-    def test_latencies_are_reported_to_listeners(self, life: Life) -> None:
+    def test_latencies_are_reported_to_listeners(self, parts: RequestParts) -> None:
         measures = []
-        life.session.core.on_latency = lambda host, latency: measures.append((host, latency))
-        request = life.request()
+        parts.session.core.on_latency = lambda host, latency: measures.append((host, latency))
+        request = parts.request()
         request.start()
-        life.connections[0].answer(0)
-        assert measures == [(life.hosts[0], request.attempts[0].latency)]
+        parts.connections[0].answer(0)
+        assert measures == [(parts.hosts[0], request.attempts[0].latency)]
 
-    def test_the_latency_of_an_error_is_not_reported(self, life: Life) -> None:
+    def test_the_latency_of_an_error_is_not_reported(self, parts: RequestParts) -> None:
         """A quick error of an overloaded host does not count as a latency.
 
         Subclasses of the request decide which errors count.
         """
         measures = []
-        life.session.core.on_latency = lambda host, latency: measures.append((host, latency))
-        request = life.request()
+        parts.session.core.on_latency = lambda host, latency: measures.append((host, latency))
+        request = parts.request()
         request.start()
-        life.connections[0].answer(0, b"\x00\x00\x10\x01\x00\x00", opcode=ERROR)
+        overloaded = b"\x00\x00\x10\x01\x00\x00"  # error code 0x1001 with an empty message
+        parts.connections[0].answer(0, overloaded, opcode=ERROR)
         assert measures == []
         assert request.attempts[0].latency is not None
 
-    def test_speculation_begins_after_sending(self, life: Life) -> None:
-        request = life.request(speculative_policy=object())
+    def test_speculation_begins_after_sending(self, parts: RequestParts) -> None:
+        request = parts.request(speculative_policy=object())
         request.start()
         assert request.calls == [("speculation",)]
 
-    def test_without_a_timeout_there_is_no_timer(self, life: Life) -> None:
-        life.request(timeout=None).start()
-        assert len(life.session.timers) == 0
+    def test_without_a_timeout_there_is_no_timer(self, parts: RequestParts) -> None:
+        parts.request(timeout=None).start()
+        assert len(parts.session.timers) == 0
 
-    def test_a_lost_connection_fails_the_attempt(self, life: Life) -> None:
-        request = life.request()
+    def test_a_lost_connection_fails_the_attempt(self, parts: RequestParts) -> None:
+        request = parts.request()
         request.start()
         error = ConnectionException("gone")
-        (attempt,) = life.connections[0].streams.take_all()
-        attempt.on_connection_lost(life.connections[0], error)
+        (attempt,) = parts.connections[0].streams.take_all()
+        attempt.on_connection_lost(parts.connections[0], error)
         assert request.calls == [("failed", error)]
 
 
@@ -586,7 +613,7 @@ class TestExecutePayload:
 
     def test_a_body_is_rendered_once_for_each_wire_format(self) -> None:
         prepared = Prepared()
-        request_body = body_of(prepared, page_size=10)
+        request_body = execute_body(prepared, page_size=10)
         request_body.prerender(4)
         body = request_body.body
         connection: Any = SimpleNamespace(wire_format=4, version=4)
@@ -596,30 +623,31 @@ class TestExecutePayload:
 
     def test_a_changed_statement_renders_the_body_again(self) -> None:
         prepared = Prepared()
-        request_body = body_of(prepared)
+        request_body = execute_body(prepared)
         connection: Any = SimpleNamespace(wire_format=4, version=4)
         first = request_body.render(connection)[2]
         prepared.query_id = b"other"
         second = request_body.render(connection)[2]
         assert first != second
+        # The body also refers to the current metadata of the statement.
         metadata = object()
         prepared.result_metadata_and_id = (metadata, None)
         request_body.render(connection)
         assert request_body.cached_metadata() is metadata
 
     def test_a_changed_consistency_level_renders_the_body_again(self) -> None:
-        request_body = body_of(Prepared())
+        request_body = execute_body(Prepared())
         connection: Any = SimpleNamespace(wire_format=4, version=4)
         first = request_body.render(connection)[2]
-        request_body.set_consistency(1)
+        request_body.set_consistency(ConsistencyLevel.ONE)
         assert request_body.render(connection)[2] is first
-        request_body.set_consistency(6)
+        request_body.set_consistency(ConsistencyLevel.LOCAL_QUORUM)
         assert request_body.render(connection)[2] != first
 
     def test_metadata_is_skipped_if_its_id_is_sent(self) -> None:
         prepared = Prepared()
         prepared.result_metadata_and_id = ((1, 2), b"metadata id")
-        request_body = body_of(prepared)
+        request_body = execute_body(prepared)
         v5: Any = SimpleNamespace(wire_format=5 | 0x100, version=5)
         assert b"metadata id" in request_body.render(v5)[2]
         assert request_body.skip_metadata
@@ -645,8 +673,8 @@ def test_both_bases_render_the_same(
         prepared = Prepared()
         prepared.result_metadata_and_id = ((1,), b"m" * 16)
         request_body = base(prepared, [b"value", None])
-        request_body.consistency = 10
-        request_body.serial_consistency = 8
+        request_body.consistency = ConsistencyLevel.LOCAL_ONE
+        request_body.serial_consistency = ConsistencyLevel.SERIAL
         request_body.page_size = page_size
         request_body.paging_state = paging_state
         request_body.timestamp = timestamp
@@ -656,9 +684,11 @@ def test_both_bases_render_the_same(
 
 
 def profile(**changes: Any) -> Any:
+    """Return a fake execution profile with these settings changed."""
     return SimpleNamespace(
         **{
-            "consistency_level": 10, "serial_consistency_level": 8, "load_balancing_policy": "policy", "retry_policy": "retry",  # noqa: E501
+            "consistency_level": ConsistencyLevel.LOCAL_ONE, "serial_consistency_level": ConsistencyLevel.SERIAL,  # noqa: E501
+            "load_balancing_policy": "policy", "retry_policy": "retry",
             "speculative_execution_policy": NoSpeculativeExecutionPolicy(), "request_timeout": 12.5,
             "row_factory": "factory", "request_observers": (), **changes,
         }
@@ -667,6 +697,10 @@ def profile(**changes: Any) -> Any:
 
 class TestBoundRequest:
     def new_request(self, twins: Twins, statement: Statement, **changes: Any) -> Any:
+        """Return a request for a bound statement.
+
+        :param changes: options of the call; "session" has settings of the session.
+        """
         session = SimpleNamespace(
             timestamp_generator=lambda: 77,
             use_client_timestamp=True,
@@ -701,46 +735,37 @@ class TestBoundRequest:
         statement.fetch_size = FETCH_SIZE_UNSET
         request = self.new_request(twins, statement)
         request_body = request.request_body
-        assert (
-            request_body.consistency,
-            request_body.serial_consistency,
-            request_body.page_size,
-            request_body.timestamp,
-        ) == (10, 8, 5, 77)
-        assert (request.policy, request.retry_policy, request.speculative_policy) == (
-            "policy",
-            "retry",
-            None,
-        )
-        assert (request.timeout, request.on_done, request.target, request.vectors) == (
-            3.0,
-            print,
-            None,
-            "list",
-        )
-        assert (request.attempts, request.errors, request.done, request.retries) == (
-            [],
-            {},
-            False,
-            0,
-        )
+        # from the profile
+        assert request_body.consistency == ConsistencyLevel.LOCAL_ONE
+        assert request_body.serial_consistency == ConsistencyLevel.SERIAL
+        assert request.policy == "policy"
+        assert request.retry_policy == "retry"
+        # A policy that never speculates counts as none.
+        assert request.speculative_policy is None
+        # from the session
+        assert request_body.page_size == 5
+        assert request_body.timestamp == 77
+        assert request.vectors == "list"
+        # from the call
+        assert request.timeout == 3.0
+        assert request.on_done is print
+        assert request.target is None
+        # The request has not begun, but its body is already encoded.
+        assert (request.attempts, request.errors, request.retries) == ([], {}, 0)
+        assert not request.done
         assert request_body.body is not None
 
     def test_options_of_the_statement_override_the_defaults(self, twins: Twins) -> None:
         statement: Any = Statement()
-        statement.consistency_level, statement.serial_consistency_level, statement.retry_policy = (
-            1,
-            9,
-            "own",
-        )
+        statement.consistency_level = ConsistencyLevel.ONE
+        statement.serial_consistency_level = ConsistencyLevel.LOCAL_SERIAL
+        statement.retry_policy = "own"
         statement.vector_type, statement.custom_payload = "array", {"k": b"v"}
         request = self.new_request(twins, statement, paging_state=b"p", target="host", timeout=None)
         request_body = request.request_body
-        assert (
-            request_body.consistency,
-            request_body.serial_consistency,
-            request_body.page_size,
-        ) == (1, 9, 100)
+        assert request_body.consistency == ConsistencyLevel.ONE
+        assert request_body.serial_consistency == ConsistencyLevel.LOCAL_SERIAL
+        assert request_body.page_size == statement.fetch_size
         assert (request_body.custom_payload, request_body.paging_state) == ({"k": b"v"}, b"p")
         assert (request.retry_policy, request.vectors, request.target, request.timeout) == (
             "own", "array", "host", None,
@@ -761,15 +786,18 @@ class TestBoundRequest:
         options = CallOptions(profile(), trace=True, paging_state=b"p")
         body = QueryBody("SELECT 1")
         twins.happy_path.resolve(body, session, statement, options)
-        assert (body.consistency, body.serial_consistency, body.page_size) == (10, 8, 7)
+        assert body.consistency == ConsistencyLevel.LOCAL_ONE
+        assert body.serial_consistency == ConsistencyLevel.SERIAL
+        assert body.page_size == 7
         assert (body.timestamp, body.tracing, body.paging_state) == (77, True, b"p")
         assert body.custom_payload == {"k": b"v"}
-        base = twins.happy_path.RequestBase
+        request_class = twins.happy_path.RequestBase
         request = twins.happy_path.request_for(
-            base, body, session, Session(twins), statement, "seen", options, print
+            request_class, body, session, Session(twins), statement, "seen", options, print
         )
         assert (request.statement, request.vectors, request.timeout) == ("seen", "array", 12.5)
-        following = request.clone(base, repr)
+        # The request for a further page has the same settings.
+        next_request = request.clone(request_class, repr)
         for name in (
             "policy",
             "retry_policy",
@@ -778,22 +806,17 @@ class TestBoundRequest:
             "vectors",
             "statement",
         ):
-            assert getattr(following, name) == getattr(request, name)
-        assert (following.request_body, following.on_done) == (body, repr)
+            assert getattr(next_request, name) == getattr(request, name)
+        assert (next_request.request_body, next_request.on_done) == (body, repr)
 
     def test_client_timestamps_can_be_switched_off(self, twins: Twins) -> None:
-        assert (
-            self.new_request(
-                twins, Statement(), session={"use_client_timestamp": False}
-            ).request_body.timestamp
-            is None
-        )
-        assert (
-            self.new_request(
-                twins, Statement(), session={"timestamp_generator": None}
-            ).request_body.timestamp
-            is None
-        )
+        switches: list[dict[str, Any]] = [
+            {"use_client_timestamp": False},
+            {"timestamp_generator": None},
+        ]
+        for session_settings in switches:
+            request = self.new_request(twins, Statement(), session=session_settings)
+            assert request.request_body.timestamp is None
 
     def test_a_request_has_the_speculative_policy_of_the_profile(self, twins: Twins) -> None:
         policy = ConstantSpeculativeExecutionPolicy(0.1, 2)

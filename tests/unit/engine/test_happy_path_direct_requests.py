@@ -87,12 +87,17 @@ def session(node: FakeNode) -> Iterator[Session]:
 
 
 def connections(session: Session) -> list[Any]:
-    return [c for pool in session._engine.pools.values() for c in pool.connections]
+    """Return the connections of all pools of the session."""
+    return [
+        connection for pool in session._engine.pools.values() for connection in pool.connections
+    ]
 
 
 def is_ready(session: Session) -> bool:
+    """Return True if the next request of the session is direct: the loop has nothing to do."""
     return session._inbox.is_quiet and all(
-        c.streams.settled and c.in_flight == 0 for c in connections(session)
+        connection.streams.settled and connection.in_flight == 0
+        for connection in connections(session)
     )
 
 
@@ -100,18 +105,18 @@ def is_ready(session: Session) -> bool:
 def busy_loop(session: Session) -> Iterator[None]:
     """Block the session's loop, so that only the callers' threads can send requests."""
     until(lambda: is_ready(session))
-    begun, end = threading.Event(), threading.Event()
+    is_blocked, may_go_on = threading.Event(), threading.Event()
 
     def block() -> None:
-        begun.set()
-        end.wait(WAIT)
+        is_blocked.set()
+        may_go_on.wait(WAIT)
 
     session._loop_thread.loop.call_soon_threadsafe(block)
-    assert begun.wait(WAIT)
+    assert is_blocked.wait(WAIT)
     try:
         yield
     finally:
-        end.set()
+        may_go_on.set()
 
 
 def wait_until_arrived(node: FakeNode, text: str, count: int = 1) -> None:
@@ -128,6 +133,7 @@ def test_a_direct_request_is_sent_while_the_loop_is_busy(node: FakeNode, session
         with busy_loop(session):
             future = session.execute_async(statement)
             wait_until_arrived(node, WRITE)
+            # The loop cannot process the answer yet.
             assert not future.is_over
         assert future.result().all() == []
     node.forget_requests()
@@ -161,6 +167,7 @@ def test_while_a_request_is_in_flight_others_are_joined(node: FakeNode, session:
         first = session.execute_async(WRITE)
         wait_until_arrived(node, WRITE)
         others = [session.execute_async(READ) for _ in range(20)]
+    # The loop has sent these requests when it was free again.
     wait_until_arrived(node, READ, 20)
     assert [request.query for request in node.requests[-21:]] == [WRITE, *[READ] * 20]
     pause.release()
@@ -174,6 +181,7 @@ def test_a_burst_is_joined(
     """A burst of requests is joined, even if the server has answered the earlier requests."""
     monkeypatch.setattr(engine_loop, "IDLE_AFTER", 3600.0)
     until(lambda: is_ready(session))
+    # As if there had been no request for a long time; the work below then counts as a burst.
     session._inbox._quiet_since = float("-inf")
     assert session._inbox.is_idle()
     for _ in range(2):
@@ -181,11 +189,14 @@ def test_a_burst_is_joined(
         until(lambda: is_ready(session))
         with busy_loop(session):
             future = session.execute_async(WRITE)
+            # The request waits for the loop, although no request is in flight.
             assert not future.attempts
         assert future.result().all() == []
 
 
 class Work:
+    """Work for the loop that does nothing."""
+
     def start(self) -> None:
         pass
 
@@ -207,41 +218,43 @@ def test_requests_stay_behind_work_that_is_queued_on_the_loop(
 
 def test_requests_of_a_callback_are_written_by_the_loop(node: FakeNode, session: Session) -> None:
     attempts: list[Any] = []
-    over = threading.Event()
+    is_finished = threading.Event()
 
-    def call(_: Any) -> None:
-        following = session.execute_async(READ)
-        attempts.append(list(following.attempts))
-        following.add_callback(lambda _: over.set())
+    def execute_another(_: Any) -> None:
+        next_future = session.execute_async(READ)
+        attempts.append(list(next_future.attempts))
+        next_future.add_callback(lambda _: is_finished.set())
 
     pause = hold()
     node.prime(WRITE, pause)
     until(lambda: is_ready(session))
-    session.execute_async(WRITE).add_callback(call)
+    session.execute_async(WRITE).add_callback(execute_another)
     pause.release()
-    assert over.wait(WAIT)
+    assert is_finished.wait(WAIT)
+    # A direct request would have had an attempt when `execute_async` returned.
     assert attempts == [[]]
 
 
-@pytest.mark.parametrize("what", ["use", "speculation", "host", "handler", "large", "first"])
-def test_special_requests_are_sent_by_the_loop(node: FakeNode, what: str) -> None:
+@pytest.mark.parametrize("reason", ["use", "speculation", "host", "handler", "large", "first"])
+def test_special_requests_are_sent_by_the_loop(node: FakeNode, reason: str) -> None:
     with connected(node) as session:
         profile = session._default_profile
-        if what == "speculation":
+        if reason == "speculation":
             profile.speculative_execution_policy = ConstantSpeculativeExecutionPolicy(60, 1)
-        if what == "handler":
+        if reason == "handler":
             session.add_request_init_listener(lambda future: None)
-        host = session.hosts[0] if what == "host" else None
-        texts = {"use": "USE ks", "large": f"INSERT INTO t (v) VALUES ('{'x' * 70_000}')"}
-        text: Any = texts.get(what, WRITE)
-        if what == "speculation":
-            text = SimpleStatement(text, is_idempotent=True)
-        values = (1,) if what == "first" else None
-        if what == "first":
-            text = "INSERT INTO t (k) VALUES (?)"
-            node.prime_prepare(text, [("k", "int")], [])
+        host = session.hosts[0] if reason == "host" else None
+        queries = {"use": "USE ks", "large": f"INSERT INTO t (v) VALUES ('{'x' * 70_000}')"}
+        query: Any = queries.get(reason, WRITE)
+        if reason == "speculation":
+            query = SimpleStatement(query, is_idempotent=True)
+        values = (1,) if reason == "first" else None
+        if reason == "first":
+            query = "INSERT INTO t (k) VALUES (?)"
+            node.prime_prepare(query, [("k", "int")], [])
         with busy_loop(session):
-            future = session.execute_async(text, values, host=host)
+            future = session.execute_async(query, values, host=host)
+            # The loop is busy, so the request is not sent yet.
             assert not future.attempts
         future.result()
         assert len(future.attempts) == 1
@@ -249,11 +262,12 @@ def test_special_requests_are_sent_by_the_loop(node: FakeNode, what: str) -> Non
 
 def test_tls_connections_are_written_by_the_loop(node: FakeNode, session: Session) -> None:
     (connection,) = connections(session)[:1]
+    # Pretend that the connection has TLS.
     connection.tls = object()
     try:
-        before = connection.streams.in_flight
+        in_flight = connection.streams.in_flight
         connection.write_directly()
-        assert connection.streams.in_flight == before
+        assert connection.streams.in_flight == in_flight
     finally:
         connection.tls = None
 
@@ -306,14 +320,14 @@ def test_a_begun_plan_is_continued_on_the_loop() -> None:
     """
     with (
         FakeNode("127.0.0.1") as first,
-        FakeNode("127.0.0.2", first.port) as two,
+        FakeNode("127.0.0.2", first.port) as second,
     ):
-        first.peers.append(two)
-        two.peers.append(first)
+        first.peers.append(second)
+        second.peers.append(first)
         with connected(first) as session:
             until(lambda: len(session._engine.pools) == 2)
             pauses = [hold(), hold()]
-            for node, pause in zip((first, two), pauses, strict=True):
+            for node, pause in zip((first, second), pauses, strict=True):
                 node.prime(WRITE, pause)
             # The first two requests are direct. The others find requests in flight on both hosts.
             futures = [session.execute_async(WRITE) for _ in range(2)]
@@ -324,6 +338,7 @@ def test_a_begun_plan_is_continued_on_the_loop() -> None:
                 futures.append(session.execute_async(READ))
                 futures[-1].result()
             hosts = [future.attempted_hosts[-1].address for future in futures[2:]]
+            # The hosts alternate, so no plan has skipped one.
             assert hosts == [hosts[0], hosts[1]] * 5
             assert hosts[0] != hosts[1]
             for pause in pauses:
@@ -361,6 +376,7 @@ def test_an_answer_after_the_timeout_is_dropped(node: FakeNode, session: Session
     assert session.execute(WRITE).all() == []
     pause.release()
     until(lambda: is_ready(session))
+    # After the late answer, the next request is direct again.
     with busy_loop(session):
         future = session.execute_async(WRITE)
         assert future.attempts
@@ -432,11 +448,12 @@ def test_after_shutdown_the_server_sees_closed_connections(
     node.wait_for(lambda node: len(node.connections) == 1)  # only the control connection is left
     session.cluster.shutdown()
     node.wait_for(lambda node: not node.connections)
+    # No further direct request is possible.
     assert not any(streams.is_idle for streams in stream_tables)
 
 
-def use_until_the_end(session: Session, begun: threading.Semaphore) -> BaseException:
-    begun.release()
+def execute_until_error(session: Session, has_begun: threading.Semaphore) -> BaseException:
+    has_begun.release()
     while True:
         try:
             session.execute(WRITE, timeout=None)
@@ -447,12 +464,12 @@ def use_until_the_end(session: Session, begun: threading.Semaphore) -> BaseExcep
 def test_shutdown_while_threads_write_directly(node: FakeNode) -> None:
     for _ in range(10):
         with connected(node) as session, ThreadPoolExecutor(3) as threads:
-            begun = threading.Semaphore(0)
-            users = [threads.submit(use_until_the_end, session, begun) for _ in range(3)]
-            for _ in users:
-                begun.acquire()
+            has_begun = threading.Semaphore(0)
+            callers = [threads.submit(execute_until_error, session, has_begun) for _ in range(3)]
+            for _ in callers:
+                has_begun.acquire()
             session.cluster.shutdown()
-            assert [type(user.result(WAIT)) for user in users] == [SessionShutdown] * 3
+            assert [type(caller.result(WAIT)) for caller in callers] == [SessionShutdown] * 3
     assert node.malformed == []
 
 
@@ -460,6 +477,7 @@ def test_shutdown_while_threads_write_directly(node: FakeNode) -> None:
 
 
 def test_after_a_partial_write_the_loop_sends_the_rest_in_order(node: FakeNode) -> None:
+    # With a small send buffer, the socket accepts only a part of the request.
     options = [(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)]
     text = f"INSERT INTO t (v) VALUES ('{'x' * 60_000}')"
     with connected(node, sockopts=options, compression=False) as session:
@@ -483,6 +501,7 @@ def test_after_a_partial_write_the_loop_sends_the_rest_in_order(node: FakeNode) 
 
 
 def test_a_partial_write_that_cannot_go_on_times_out(node: FakeNode) -> None:
+    # With a small send buffer, the socket accepts only a part of the first request.
     options = [(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)]
     with connected(node, sockopts=options, compression=False) as session:
         until(lambda: is_ready(session))
@@ -505,6 +524,7 @@ def test_a_thread_that_never_finishes_its_write_loses_its_connection(
     """
     monkeypatch.setattr("cassandra.engine.connection.LONGEST_HOLD", 0.05)
     until(lambda: is_ready(session))
+    # Claim the right to write, as a thread does, and do not release it.
     claimed = connections(session)
     for connection in claimed:
         assert connection.streams.acquire_write()
@@ -518,6 +538,7 @@ def test_a_thread_that_never_finishes_its_write_loses_its_connection(
 
 def test_the_loop_waits_for_a_thread_that_is_writing(node: FakeNode, session: Session) -> None:
     until(lambda: is_ready(session))
+    # Claim the right to write, as a thread does.
     claimed = connections(session)
     for connection in claimed:
         assert connection.streams.acquire_write()
@@ -532,7 +553,7 @@ def test_the_loop_waits_for_a_thread_that_is_writing(node: FakeNode, session: Se
 
 # -- processes and signals -------------------------------------------------------------------------
 
-FORK = """
+FORK_PROGRAM = """
 import os, sys
 from cassandra.cluster import Cluster
 from cassandra.testing import FakeNode
@@ -557,7 +578,7 @@ with FakeNode() as node:
     session.cluster.shutdown()
 """
 
-SIGNALS = """
+INTERRUPT_PROGRAM = """
 import os, random, signal, sys, threading
 from cassandra.cluster import Cluster, EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.errors import ConnectionException
@@ -620,7 +641,7 @@ with FakeNode() as node:
     cluster.shutdown()
 """
 
-HANDLER = """
+HANDLER_PROGRAM = """
 import signal, threading
 from cassandra.cluster import Cluster
 from cassandra.testing import FakeNode
@@ -653,7 +674,7 @@ with FakeNode() as node:
 IMPLEMENTATIONS = ["python", "c"] if _impl.implementation == "c" else ["python"]
 
 
-def run(code: str, implementation: str, loops: Loops) -> str:
+def run_program(code: str, implementation: str, loops: Loops) -> str:
     if loops.name == "asyncio":
         code = f"import sys; sys.modules['uvloop'] = None\n{code}"
     done = run_python(code, {**WITH_TESTS, "CASS_DRIVER_IMPL": implementation}, timeout=60)
@@ -666,8 +687,9 @@ def run(code: str, implementation: str, loops: Loops) -> str:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_a_forked_child_sends_nothing(loops: Loops, implementation: str) -> None:
-    out = run(FORK, implementation, loops).splitlines()
+    out = run_program(FORK_PROGRAM, implementation, loops).splitlines()
     assert out[:2] == ["SessionShutdown"] * 2
+    # The session of the parent goes on, and only its request has reached the node.
     assert out[2:] == ["[]", "[\"SELECT 'the parent'\"]"]
 
 
@@ -675,11 +697,13 @@ def test_a_forked_child_sends_nothing(loops: Loops, implementation: str) -> None
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.slow
 def test_interrupts_leave_nothing_broken(loops: Loops, implementation: str) -> None:
-    assert run(SIGNALS, implementation, loops) == "300 True True\n"
+    # 300 interrupts; some requests succeeded; a later request succeeded within 100 attempts.
+    assert run_program(INTERRUPT_PROGRAM, implementation, loops) == "300 True True\n"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no such signals")
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_signal_handlers_may_execute(loops: Loops, implementation: str) -> None:
-    assert run(HANDLER, implementation, loops) == "{()}\n"
+    # All results of the handler are empty rows.
+    assert run_program(HANDLER_PROGRAM, implementation, loops) == "{()}\n"

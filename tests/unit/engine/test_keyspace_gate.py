@@ -55,13 +55,13 @@ class Servers:
     def __init__(self, seed: int, longest: float = 0.004) -> None:
         self.random = random.Random(seed)
         self.longest = longest
-        self.known: dict[bytes, tuple[str, str | None]] = {}  # id -> (query, keyspace)
+        self.prepared: dict[bytes, tuple[str, str | None]] = {}  # id -> (query, keyspace)
         self.forgotten: set[tuple[Any, bytes]] = set()
         self.batches: list[tuple[str | None, str]] = []  # (keyspace, query)
 
     def answer(self, request: Request) -> Answer:
-        """Answer a request of the application (see `_is_applications`), after a delay."""
-        return _Late(self)
+        """Answer a request of the application (see `_is_of_the_application`), after a delay."""
+        return _DelayedAnswer(self)
 
     def execute(self, request: Request) -> Message:
         """Execute a request now, in the keyspace that the connection has at this moment."""
@@ -70,10 +70,10 @@ class Servers:
             return self._prepare(request, keyspace)
         if request.opcode == Opcode.EXECUTE:
             assert request.query_id is not None
-            text, keyspace = self.known.get(request.query_id, ("", None))
+            text, keyspace = self.prepared.get(request.query_id, ("", None))
             if not text or (request.connection.node, request.query_id) in self.forgotten:
                 return error(ErrorCode.UNPREPARED, "who?", query_id=request.query_id)
-            return self._ran(text, keyspace)
+            return self._rows_with_keyspace(text, keyspace)
         if request.opcode == Opcode.BATCH:
             for statement in request.statements:
                 if statement.query is not None:
@@ -87,9 +87,9 @@ class Servers:
             if request.keyspace is None:  # as in Cassandra, such a USE has no effect
                 request.connection.keyspace = use[1]
             return set_keyspace(use[1])
-        return self._ran(text, keyspace)
+        return self._rows_with_keyspace(text, keyspace)
 
-    def _ran(self, text: str, keyspace: str | None) -> Message:
+    def _rows_with_keyspace(self, text: str, keyspace: str | None) -> Message:
         return rows(
             [("ks", "text"), ("query", "text")],
             [(keyspace or "", text)],
@@ -99,7 +99,7 @@ class Servers:
     def _prepare(self, request: Request, keyspace: str | None) -> Message:
         text = request.query or ""
         query_id = hashlib.md5(f"{keyspace} {text}".encode()).digest()
-        self.known[query_id] = text, keyspace
+        self.prepared[query_id] = text, keyspace
         self.forgotten.discard((request.connection.node, query_id))
         prepared = Prepared(
             text,
@@ -112,10 +112,10 @@ class Servers:
 
     def forget(self, node: Any) -> None:
         """Forget all prepared statements of the node."""
-        self.forgotten |= {(node, query_id) for query_id in self.known}
+        self.forgotten |= {(node, query_id) for query_id in self.prepared}
 
 
-class _Late(Answer):
+class _DelayedAnswer(Answer):
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
 
@@ -129,12 +129,12 @@ class _Late(Answer):
         loop.call_later(servers.random.uniform(0, servers.longest), execute)
 
 
-class Never(Answer):
+class NeverAnswer(Answer):
     def perform(self, request: Request) -> None:
         pass
 
 
-def _is_applications(request: Request) -> bool:
+def _is_of_the_application(request: Request) -> bool:
     opcodes = (Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE, Opcode.BATCH)
     return request.opcode in opcodes and "system" not in (request.query or "")
 
@@ -143,7 +143,7 @@ def _is_applications(request: Request) -> bool:
 def nodes(servers: Servers, count: int = 2) -> Iterator[FakeCluster]:
     with FakeCluster(count) as fake:
         for node in fake.nodes:
-            node.prime(_is_applications, servers.answer)
+            node.prime(_is_of_the_application, servers.answer)
         yield fake
 
 
@@ -367,7 +367,7 @@ async def test_a_connection_whose_requests_do_not_end_is_replaced(
     monkeypatch.setattr("cassandra.engine.keyspace_gate.LONGEST_UNREST", 0.05)
     servers = Servers(5)
     with nodes(servers, 1) as fake:
-        never = fake[0].prime("SELECT never()", lambda request: Never())
+        never = fake[0].prime("SELECT never()", lambda request: NeverAnswer())
         async with connected(fake, 4, connections_per_host=1) as cluster:
             session = await cluster.connect("a")
             waiting = session.execute("SELECT never()", timeout=None)
@@ -455,7 +455,7 @@ async def test_a_session_without_a_keyspace_keeps_its_connections() -> None:
 async def test_a_connection_that_is_switching_is_not_used() -> None:
     servers = Servers(12)
     with nodes(servers, 1) as fake:
-        slow = fake[0].prime("USE b", lambda request: Never())
+        slow = fake[0].prime("USE b", lambda request: NeverAnswer())
         async with connected(fake, 4, connections_per_host=3) as cluster:
             session = await cluster.connect("a", wait_for_all_pools=True)
             (pool,) = session._engine.pools.values()
@@ -493,7 +493,7 @@ async def test_the_prepare_of_an_abandoned_request_is_an_orphan() -> None:
             session = await cluster.connect("a")
             statement = await session.prepare("SELECT ks() WHERE k = ?")
             servers.forget(fake[0])
-            fake[0].prime(Opcode.PREPARE, lambda request: Never())
+            fake[0].prime(Opcode.PREPARE, lambda request: NeverAnswer())
             with pytest.raises(OperationTimedOut):
                 await session.execute(statement, (1,), timeout=0.05)
             (pool,) = session._engine.pools.values()

@@ -158,8 +158,8 @@ async def test_a_request_is_as_idempotent_as_its_statement_was_at_the_call(
         for node in nodes.nodes:
             node.prime(READ, error(ErrorCode.OVERLOADED, "busy"))
         nodes[0].prime(READ, held)
-        waiting = asyncio.ensure_future(fails(session.execute(statement)))
-        await thread(held.wait)
+        waiting = asyncio.ensure_future(exception_of(session.execute(statement)))
+        await call_in_thread(held.wait)
         setting.is_idempotent = not was_idempotent
         held.release()
         failure = await waiting
@@ -522,10 +522,10 @@ async def test_a_later_change_of_idempotence_starts_no_speculative_execution(
     nodes: FakeCluster,
 ) -> None:
     statement = SimpleStatement(READ, is_idempotent=False)
-    held = hold(number(0))
+    held = hold(int_row(0))
     nodes[0].prime(READ, held)
     async with connected(nodes, SPECULATIVE) as (_, session):
-        waiting = asyncio.ensure_future(fails(session.execute(statement, timeout=0.08)))
+        waiting = asyncio.ensure_future(exception_of(session.execute(statement, timeout=0.08)))
         await asyncio.sleep(0)
         statement.is_idempotent = True
         assert isinstance(await waiting, OperationTimedOut)

@@ -11,7 +11,7 @@ from cassandra.errors import DriverException, InvalidRequest, OperationTimedOut
 from cassandra.query import SimpleStatement
 from tests.unit.engine.test_keyspace_gate import (
     WAIT,
-    Never,
+    NeverAnswer,
     Servers,
     connected,
     nodes,
@@ -60,7 +60,7 @@ async def test_a_use_that_is_refused_changes_nothing(version: int) -> None:
 async def test_a_use_may_time_out_while_it_waits_for_another() -> None:
     servers = Servers(6)
     with nodes(servers, 1) as fake:
-        slow = fake[0].prime("USE b", lambda request: Never())
+        slow = fake[0].prime("USE b", lambda request: NeverAnswer())
         async with connected(fake, 5) as cluster:
             session = await cluster.connect("a")
             first = session.execute("USE b", timeout=None)
@@ -77,7 +77,7 @@ async def test_a_use_may_time_out_while_it_waits_for_another() -> None:
 async def test_session_shutdown_fails_waiting_uses() -> None:
     servers = Servers(7)
     with nodes(servers, 1) as fake:
-        slow = fake[0].prime(re.compile("USE [bc]"), lambda request: Never())
+        slow = fake[0].prime(re.compile("USE [bc]"), lambda request: NeverAnswer())
         async with connected(fake, 4) as cluster:
             session = await cluster.connect("a")
             waiting = [session.execute(f"USE {item}", timeout=None) for item in "bcb"]

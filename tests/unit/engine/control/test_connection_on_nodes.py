@@ -89,24 +89,26 @@ async def test_a_node_added_while_all_nodes_were_down_is_found(
 
 
 async def test_the_control_connection_does_not_use_ignored_hosts(
-    far: FakeCluster,
+    two_datacenters: FakeCluster,
 ) -> None:
     policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.datacenter == "east")
-    async with connected(far, {"load_balancing_policy": policy}) as (cluster, _):
+    async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, _):
         core = cluster._core
         assert core is not None
-        only = [DefaultEndPoint(far[0].address, far.port)]
+        only = [DefaultEndPoint(two_datacenters[0].address, two_datacenters.port)]
         contacts = core.control._contacts
         contacts.named_endpoints = contacts.endpoints = only
-        assert [str(endpoint) for endpoint in contacts.candidates()] == [far[0].endpoint]
+        assert [str(endpoint) for endpoint in contacts.candidates()] == [
+            two_datacenters[0].endpoint
+        ]
 
 
 async def test_a_host_that_came_back_while_the_control_connection_moved_is_used(
-    far: FakeCluster,
+    two_datacenters: FakeCluster,
 ) -> None:
     """When the control connection is back, a host that came back in the meantime is used again."""
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
-    async with connected(far, {"load_balancing_policy": policy}) as (cluster, _):
+    async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, _):
         core = cluster._core
         assert core is not None
         events = HostEvents()
@@ -116,11 +118,15 @@ async def test_a_host_that_came_back_while_the_control_connection_moved_is_used(
         other = next(host for host in cluster.metadata.all_hosts() if host is not control_host)
         reconnection = cluster.reconnection_policy
         cluster.reconnection_policy = NeverReconnect()  # type: ignore[assignment]
-        await call_in_thread(far.stop_node, far.node_at(other.address), False)
+        await call_in_thread(
+            two_datacenters.stop_node, two_datacenters.node_at(other.address), False
+        )
         await until_on_loop(lambda: other.state == "forced down")
-        await call_in_thread(far.start_node, far.node_at(other.address), False)
+        await call_in_thread(
+            two_datacenters.start_node, two_datacenters.node_at(other.address), False
+        )
         cluster.reconnection_policy = reconnection
-        await call_in_thread(far.node_at(control_host.address).drop_connections)
+        await call_in_thread(two_datacenters.node_at(control_host.address).drop_connections)
         await events.expect("up", other.address)
 
 

@@ -134,7 +134,7 @@ async def test_an_unexpected_exception_is_raised() -> None:
 
 
 async def test_a_scope_without_a_connected_host_is_an_error() -> None:
-    far = pools(0)
-    far[0].connections.clear()
+    unconnected_pools = pools(0)
+    unconnected_pools[0].connections.clear()
     with pytest.raises(ConnectionException, match="'dc'"):
-        await versions_in(SchemaAgreementScope.DC, far, Versions().rows)
+        await versions_in(SchemaAgreementScope.DC, unconnected_pools, Versions().rows)

@@ -30,19 +30,19 @@ def other_version(request: Request) -> Any:
 
 def test_only_hosts_in_the_scope_must_agree() -> None:
     with FakeCluster({"dc1": 2, "dc2": 1}) as nodes:
-        far = next(node for node in nodes.nodes if node.datacenter == "dc2")
+        remote_node = next(node for node in nodes.nodes if node.datacenter == "dc2")
         with Cluster(
             nodes.contact_points[:1], port=nodes.nodes[0].port, **in_two_datacenters()
         ) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
             assert session.wait_for_schema_agreement()
-            far.prime(LOCAL_VERSION_QUERY, other_version)
+            remote_node.prime(LOCAL_VERSION_QUERY, other_version)
             assert session.wait_for_schema_agreement(0.05, SchemaAgreementScope.DC)
             assert session.wait_for_schema_agreement(wait_time=0.05, scope="rack")
             assert not session.wait_for_schema_agreement(0.05)
-            queries = far.queries(LOCAL_VERSION_QUERY)
+            queries = remote_node.queries(LOCAL_VERSION_QUERY)
             assert len(queries) >= 2
-            far.clear_primes()
+            remote_node.clear_primes()
             assert session.wait_for_schema_agreement(5, "cluster")
             with pytest.raises(ValueError, match="planet"):
                 session.wait_for_schema_agreement(scope="planet")
