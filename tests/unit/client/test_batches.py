@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cassandra import ConsistencyLevel
 from cassandra.cluster import Cluster, ExecutionProfile
 from cassandra.errors import InvalidRequest, OperationTimedOut
 from cassandra.policies.balancing import RoundRobinPolicy
@@ -32,12 +33,12 @@ from tests.unit.engine.faults import call_in_thread, connected, exception_of
 
 pytestmark = pytest.mark.simulated
 
-TEXTS = [f"INSERT INTO t{number} (k, v) VALUES (?, ?)" for number in range(3)]
+INSERTS = [f"INSERT INTO t{number} (k, v) VALUES (?, ?)" for number in range(3)]
 COLUMNS = [("k", "int"), ("v", "text")]
 
 
 def prime_all(node: FakeNode) -> None:
-    for text in TEXTS:
+    for text in INSERTS:
         node.prime_prepare(text, COLUMNS, pk_indexes=[0])
 
 
@@ -58,13 +59,14 @@ async def nodes() -> AsyncIterator[FakeCluster]:
 
 
 def text_batch(start: int = 0) -> BatchStatement:
+    """Return a batch of nine rows for three INSERTs as strings, and a string without markers."""
     batch = BatchStatement()
-    for text in TEXTS:
+    for text in INSERTS:
         batch.add(text, (start, "a")).add_many(text, [(start + 1, "b"), {"k": start + 2, "v": "c"}])
     return batch.add("INSERT INTO t9 (k) VALUES (%s)", (start,))
 
 
-def prepares(node: FakeNode) -> Counter[Any]:
+def prepares_by_query(node: FakeNode) -> Counter[Any]:
     return Counter(
         request.queries[0] for request in node.requests if request.opcode == Opcode.PREPARE
     )
@@ -78,7 +80,7 @@ def statements_sent(node: FakeNode) -> list[tuple[str | None, list[Any]]]:
 EXPECTED = [
     *[
         (text, [bytes([0, 0, 0, k]), v])
-        for text in TEXTS
+        for text in INSERTS
         for k, v in ((0, b"a"), (1, b"b"), (2, b"c"))
     ],
     ("INSERT INTO t9 (k) VALUES (0)", []),
@@ -90,13 +92,14 @@ async def test_query_strings_are_prepared_once_and_concurrently(node: FakeNode) 
     node.prime(Opcode.PREPARE, held)
     async with connected(node) as (_, session):
         task = session.execute(text_batch())
+        # All three PREPAREs are sent before the first of them is answered.
         await call_in_thread(held.wait, 3)
         held.open()
         await task
         assert statements_sent(node) == EXPECTED
         await session.execute(text_batch())
-        await session.execute(TEXTS[1], (5, "x"))
-        assert prepares(node) == dict.fromkeys(TEXTS, 1)
+        await session.execute(INSERTS[1], (5, "x"))
+        assert prepares_by_query(node) == dict.fromkeys(INSERTS, 1)
 
 
 async def test_for_many_batches_each_statement_is_prepared_once_on_each_host(
@@ -104,14 +107,14 @@ async def test_for_many_batches_each_statement_is_prepared_once_on_each_host(
 ) -> None:
     async with connected(nodes) as (_, session):
         await asyncio.gather(*(session.execute(text_batch(number)) for number in range(100)))
-        assert [prepares(node) for node in nodes.nodes] == [dict.fromkeys(TEXTS, 1)] * 3
+        assert [prepares_by_query(node) for node in nodes.nodes] == [dict.fromkeys(INSERTS, 1)] * 3
         batches = [request for request in nodes.requests if request.opcode == Opcode.BATCH]
         assert len(batches) == 100
 
 
 @pytest.mark.simulated(False)  # real threads
 async def test_batches_with_the_blocking_api_and_futures(nodes: FakeCluster) -> None:
-    def work() -> None:
+    def execute_all() -> None:
         with (
             Cluster(nodes.contact_points, port=nodes.port) as cluster,
             cluster.connect() as session,
@@ -121,13 +124,13 @@ async def test_batches_with_the_blocking_api_and_futures(nodes: FakeCluster) -> 
             for future in futures:
                 future.result()
 
-    await asyncio.to_thread(work)
-    assert [prepares(node) for node in nodes.nodes] == [dict.fromkeys(TEXTS, 1)] * 3
+    await asyncio.to_thread(execute_all)
+    assert [prepares_by_query(node) for node in nodes.nodes] == [dict.fromkeys(INSERTS, 1)] * 3
 
 
 async def test_an_error_of_preparing_fails_the_batch(node: FakeNode) -> None:
     def is_second_prepare(request: Any) -> bool:
-        return request.opcode == Opcode.PREPARE and list(request.queries) == [TEXTS[1]]
+        return request.opcode == Opcode.PREPARE and list(request.queries) == [INSERTS[1]]
 
     node.prime(is_second_prepare, error(ErrorCode.INVALID, "no such table"), times=1)
     async with connected(node) as (_, session):
@@ -141,7 +144,7 @@ async def test_an_error_of_preparing_fails_the_batch(node: FakeNode) -> None:
 
 async def test_a_wrong_value_in_a_row_is_named(node: FakeNode) -> None:
     async with connected(node) as (_, session):
-        batch = BatchStatement().add_many(TEXTS[0], [(1, "a"), (2, 3)])
+        batch = BatchStatement().add_many(INSERTS[0], [(1, "a"), (2, 3)])
         # The second time, the statement is already prepared, and the call itself raises.
         for _ in range(2):
             with pytest.raises(
@@ -162,7 +165,7 @@ async def test_the_timeout_covers_preparing(node: FakeNode) -> None:
 
 async def test_only_the_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
     async with connected(node) as (_, session):
-        statements = await session.prepare_all(TEXTS)
+        statements = await session.prepare_all(INSERTS)
         batch = BatchStatement()
         for statement in statements:
             batch.add_many(statement, [(0, "a"), (1, "b"), (2, "c")])
@@ -174,14 +177,14 @@ async def test_only_the_forgotten_statement_is_prepared_again(node: FakeNode) ->
             times=1,
         )
         result = await session.execute(batch)
-        assert prepares(node) == {TEXTS[1]: 1}
+        assert prepares_by_query(node) == {INSERTS[1]: 1}
         assert statements_sent(node) == EXPECTED
         assert len(result.attempts) == 1
 
 
 async def test_a_second_unprepared_for_a_statement_is_raised(node: FakeNode) -> None:
     async with connected(node) as (_, session):
-        statements = await session.prepare_all(TEXTS)
+        statements = await session.prepare_all(INSERTS)
         batch = BatchStatement()
         for statement in statements:
             batch.add(statement, (0, "a"))
@@ -190,6 +193,7 @@ async def test_a_second_unprepared_for_a_statement_is_raised(node: FakeNode) -> 
             error(ErrorCode.UNPREPARED, "gone", query_id=statement.query_id)
             for statement in statements
         ]
+        # The node refuses the first statement once, and the third one twice.
         node.prime(
             Opcode.BATCH,
             sequence(unprepared_errors[0], unprepared_errors[2], unprepared_errors[2], void()),
@@ -197,16 +201,16 @@ async def test_a_second_unprepared_for_a_statement_is_raised(node: FakeNode) -> 
         failure = await exception_of(session.execute(batch))
         assert isinstance(failure, PreparedQueryNotFound)
         assert "INSERT INTO t2 (k, v) VALUES (?, ?)" in "".join(vars(failure)["__notes__"])
-        assert prepares(node) == {TEXTS[0]: 1, TEXTS[2]: 1}
+        assert prepares_by_query(node) == {INSERTS[0]: 1, INSERTS[2]: 1}
         assert node.count(Opcode.BATCH) == 3
 
 
 async def test_all_rows_get_the_id_from_preparing_again(node: FakeNode) -> None:
     async with connected(node) as (_, session):
-        statement = await session.prepare(TEXTS[0])
+        statement = await session.prepare(INSERTS[0])
         batch = BatchStatement().add_many(statement, [(0, "a"), (1, "b")])
         node.forget_prepared()
-        node.prime_prepare(TEXTS[0], COLUMNS, pk_indexes=[0], query_id=b"another")
+        node.prime_prepare(INSERTS[0], COLUMNS, pk_indexes=[0], query_id=b"another")
         await session.execute(batch)
         (request,) = [request for request in node.requests if request.opcode == Opcode.BATCH][-1:]
         assert [entry.query_id for entry in request.statements] == [b"another"] * 2
@@ -219,14 +223,14 @@ async def test_an_unprepared_id_that_another_request_has_replaced(node: FakeNode
     """
     held = hold()
     async with connected(node) as (_, session):
-        statements = await session.prepare_all(TEXTS[:2])
+        statements = await session.prepare_all(INSERTS[:2])
         node.prime(Opcode.BATCH, held, times=1)
         batch = BatchStatement().add(statements[0], (0, "a")).add(statements[1], (1, "b"))
         task = session.execute(batch)
         await call_in_thread(held.wait, 1)
-        unprepared_errors, statements[1].query_id = statements[1].query_id, b"by another request"
-        node.prime_prepare(TEXTS[1], COLUMNS, pk_indexes=[0], query_id=b"another")
-        held.release(error(ErrorCode.UNPREPARED, "gone", query_id=unprepared_errors))
+        unprepared_id, statements[1].query_id = statements[1].query_id, b"by another request"
+        node.prime_prepare(INSERTS[1], COLUMNS, pk_indexes=[0], query_id=b"another")
+        held.release(error(ErrorCode.UNPREPARED, "gone", query_id=unprepared_id))
         await task
         (request,) = [request for request in node.requests if request.opcode == Opcode.BATCH][-1:]
         assert [entry.query_id for entry in request.statements] == [
@@ -239,7 +243,7 @@ async def test_statements_added_during_a_request_are_not_in_it(node: FakeNode) -
     held = hold()
     node.prime(Opcode.BATCH, held)
     async with connected(node) as (_, session):
-        statement = await session.prepare(TEXTS[0])
+        statement = await session.prepare(INSERTS[0])
         batch = BatchStatement().add(statement, (0, "a"))
         first = session.execute(batch)
         batch.add(statement, (1, "b"))
@@ -255,7 +259,7 @@ async def test_statements_added_during_a_request_are_not_in_it(node: FakeNode) -
 
 async def test_query_strings_use_the_keyspace_of_the_prepared_statement(node: FakeNode) -> None:
     async with connected(node) as (_, session):
-        batch = BatchStatement().add(await session.prepare(TEXTS[0]), (0, "a"))
+        batch = BatchStatement().add(await session.prepare(INSERTS[0]), (0, "a"))
         await session.execute(batch)
         # Only in these versions does the server report the position of the partition key.
         if node.queries()[-1].version >= 4:
@@ -263,6 +267,7 @@ async def test_query_strings_use_the_keyspace_of_the_prepared_statement(node: Fa
         assert node.queries()[-1].keyspace is None
         batch.add("INSERT INTO t9 (k) VALUES (1)")
         await session.execute(batch)
+        # Requests have had a keyspace since version 5.
         is_sent = node.queries()[-1].version >= 5
         assert node.queries()[-1].keyspace == (batch.keyspace if is_sent else None)
         batch.keyspace = "mine"
@@ -272,20 +277,29 @@ async def test_query_strings_use_the_keyspace_of_the_prepared_statement(node: Fa
 
 async def test_the_settings_of_a_batch_are_sent(node: FakeNode) -> None:
     async with connected(node) as (_, session):
-        batch = BatchStatement(BatchType.UNLOGGED, consistency_level=4, serial_consistency_level=9)
-        await session.execute(batch.add(TEXTS[0], (0, "a")))
+        batch = BatchStatement(
+            BatchType.UNLOGGED,
+            consistency_level=ConsistencyLevel.QUORUM,
+            serial_consistency_level=ConsistencyLevel.LOCAL_SERIAL,
+        )
+        await session.execute(batch.add(INSERTS[0], (0, "a")))
         request = node.queries()[-1]
-        assert (request.batch_type, request.consistency, request.serial_consistency) == (1, 4, 9)
+        assert request.batch_type == BatchType.UNLOGGED.value
+        assert request.consistency == ConsistencyLevel.QUORUM
+        assert request.serial_consistency == ConsistencyLevel.LOCAL_SERIAL
         assert request.timestamp is not None
 
 
 async def test_listeners_get_every_row(node: FakeNode) -> None:
     async with connected(node) as (_, session):
-        seen: list[Any] = []
-        session.add_request_init_listener(lambda future: seen.append(future.request.request_body))
-        statement = await session.prepare(TEXTS[0])
+        request_bodies: list[Any] = []
+        session.add_request_init_listener(
+            lambda future: request_bodies.append(future.request.request_body)
+        )
+        statement = await session.prepare(INSERTS[0])
         await session.execute(BatchStatement().add_many(statement, [(0, "a"), (1, "b")]).add("x"))
-        assert [query[0] for query in seen[-1].message.queries] == [True, True, False]
+        # True stands for a prepared row, False for a query string.
+        assert [query[0] for query in request_bodies[-1].message.queries] == [True, True, False]
         assert [values for _, values in statements_sent(node)] == [
             [b"\0\0\0\0", b"a"],
             [b"\0\0\0\1", b"b"],
@@ -309,8 +323,9 @@ async def test_a_large_batch_is_logged_once_in_an_interval(
 ) -> None:
     caplog.set_level(logging.WARNING, "cassandra.cluster")
     async with connected(node) as (_, session):
-        statement = await session.prepare(TEXTS[0])
+        statement = await session.prepare(INSERTS[0])
         large = BatchStatement().add_many(statement, [(k, "x" * 1000) for k in range(50)])
+        # Without a threshold, or below it, nothing is logged.
         session.batch_size_warn_threshold = None
         await session.execute(large)
         session.batch_size_warn_threshold = 60_000
@@ -320,8 +335,9 @@ async def test_a_large_batch_is_logged_once_in_an_interval(
         await session.execute(large)
         await session.execute(large)
         (warning,) = warnings_of(caplog)
-        assert warning.startswith(f"a batch of 50 that begins with '{TEXTS[0]}' has 5")
+        assert warning.startswith(f"a batch of 50 that begins with '{INSERTS[0]}' has 5")
         assert "more than the 10000 of" in warning
+        # With version 3, the driver does not know the partition key.
         assert ("for 50 partitions" in warning) == (node.queries()[-1].version >= 4)
 
 
@@ -330,7 +346,7 @@ async def test_a_large_batch_in_one_partition_is_not_logged(
 ) -> None:
     caplog.set_level(logging.WARNING, "cassandra.cluster")
     async with connected(node) as (_, session):
-        statement = await session.prepare(TEXTS[0])
+        statement = await session.prepare(INSERTS[0])
         await session.execute(BatchStatement().add_many(statement, [(1, "x" * 1000)] * 50))
         # With version 3 the partition is unknown, so the driver warns.
         assert len(warnings_of(caplog)) == (node.queries()[-1].version < 4)
@@ -350,21 +366,21 @@ class RowWithMore(Row):
     more: int = 1
 
 
-class Plain:
+class Attributes:
     def __init__(self, **named: Any) -> None:
         self.__dict__.update(named)
 
 
 @pytest.mark.parametrize(
-    "query_of", [lambda prepared: prepared, lambda prepared: TEXTS[0]], ids=["prepared", "text"]
+    "query_of", [lambda prepared: prepared, lambda prepared: INSERTS[0]], ids=["prepared", "text"]
 )
 async def test_parameters_may_be_an_object_with_attributes(
     node: FakeNode, query_of: Callable[[Any], Any]
 ) -> None:
     async with connected(node) as (_, session):
-        statement = await session.prepare(TEXTS[0])
+        statement = await session.prepare(INSERTS[0])
         query = query_of(statement)
-        for row in (Row(1, "a"), Plain(k=1, v="a", more=5)):
+        for row in (Row(1, "a"), Attributes(k=1, v="a", more=5)):
             await session.execute(query, row)
             assert node.queries()[-1].values == [b"\0\0\0\1", b"a"]
         with pytest.raises(
@@ -374,11 +390,11 @@ async def test_parameters_may_be_an_object_with_attributes(
         ):
             await session.execute(query, RowWithMore(1, "a"))
         with pytest.raises(TypeError, match="none of the attributes k, v"):
-            await session.execute(query, Plain(z=1))
+            await session.execute(query, Attributes(z=1))
         with pytest.raises(
             (ValueError, KeyError), match=r"(the partition key needs a|no) value for (column )?'k'"
         ):
-            await session.execute(query, Plain(v="a"))
+            await session.execute(query, Attributes(v="a"))
         for wrong in (5, "abc", object(), iter([1])):
             with pytest.raises(TypeError, match="parameters must be a sequence or a mapping"):
                 await session.execute(query, wrong)
@@ -388,12 +404,12 @@ async def test_parameters_may_be_an_object_with_attributes(
 
 async def test_a_missing_attribute_is_unset_or_an_error(node: FakeNode) -> None:
     async with connected(node) as (_, session):
-        statement = await session.prepare(TEXTS[0])
+        statement = await session.prepare(INSERTS[0])
         if statement.protocol_version < 4:
             with pytest.raises(KeyError, match="'v'"):
-                await session.execute(statement, Plain(k=1))
+                await session.execute(statement, Attributes(k=1))
         else:
-            await session.execute(statement, Plain(k=1))
+            await session.execute(statement, Attributes(k=1))
             assert node.queries()[-1].values[0] == b"\0\0\0\1"
 
 
@@ -409,7 +425,7 @@ async def test_a_query_string_is_routed_by_its_first_row(nodes: FakeCluster) -> 
 
     profile = ExecutionProfile(load_balancing_policy=RecordingPolicy())
     async with connected(nodes, execution_profiles={"keys": profile}) as (_, session):
-        batch = BatchStatement().add("x").add(SimpleStatement(TEXTS[0]), (7, "a"))
+        batch = BatchStatement().add("x").add(SimpleStatement(INSERTS[0]), (7, "a"))
         await session.execute(batch, execution_profile="keys")
         assert RecordingPolicy.seen[-1] == b"\0\0\0\7"
 
@@ -424,11 +440,11 @@ async def test_a_batch_runs_in_its_or_the_sessions_keyspace(
         node._statements[text] = Prepared(
             text, [("k", "int")], pk_indexes=[0], keyspace=keyspace, table="w"
         )
-    ran: list[tuple[int, Any]] = []
+    requests: list[tuple[int, Any]] = []
 
     def record_request(request: Any) -> bool:
         if request.opcode == Opcode.BATCH or request.query == unqualified:
-            ran.append((request.opcode, request.keyspace or request.connection.keyspace))
+            requests.append((request.opcode, request.keyspace or request.connection.keyspace))
         return False  # let the node answer as usual
 
     node.prime(record_request, void())
@@ -440,7 +456,7 @@ async def test_a_batch_runs_in_its_or_the_sessions_keyspace(
         for _ in range(2):
             await session.execute(batch)
         expected = own_keyspace or "a"
-        assert ran == [(opcode, expected) for opcode in (Opcode.PREPARE, *[Opcode.BATCH] * 2)]
+        assert requests == [(opcode, expected) for opcode in (Opcode.PREPARE, *[Opcode.BATCH] * 2)]
         assert (batch.keyspace, batch.routing_key, batch.table) == (own_keyspace, None, None)
 
 
@@ -465,12 +481,13 @@ class Order:
 async def test_rows_of_an_object_graph_are_bound_for_texts(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         customer = Customer(session)
-        execution = session.execute(TEXTS[0], customer)
+        execution = session.execute(INSERTS[0], customer)
+        # The row was bound when `execute` was called, so this change has no effect.
         customer.v = "changed"
         await execution
         (request,) = [request for request in node.requests if request.opcode == Opcode.EXECUTE]
         assert list(request.values) == [bytes([0, 0, 0, 5]), b"a"]
-        batch = BatchStatement().add_many(TEXTS[1], customer.orders)
+        batch = BatchStatement().add_many(INSERTS[1], customer.orders)
         for order in customer.orders:
             order.v = "changed"
         await session.execute(batch)

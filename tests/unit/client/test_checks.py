@@ -25,6 +25,7 @@ def test_parameters_must_be_a_sequence_or_a_mapping() -> None:
     for refused in ("ab", b"ab", 5):
         with pytest.raises(TypeError, match=r"must be a sequence or a mapping.*written \(value,\)"):
             checks.check_parameters(refused)
+    # Values by name, or by attribute, need markers with names.
     for by_name in ("a", Point()):
         with pytest.raises(TypeError, match="must be a sequence or a mapping"):
             checks.check_parameters(by_name, named=False)
@@ -80,18 +81,19 @@ def test_keyspaces_are_strings_and_hosts_are_host_objects() -> None:
         checks.check_host("10.0.0.1")
 
 
+# Pretend that no further package is installed.
 def test_vectors_need_a_known_type_and_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    def request(vectors: str) -> Any:
+    def request_with_vectors(vectors: str) -> Any:
         return SimpleNamespace(vectors=vectors)
 
     for valid in checks.VECTOR_TYPES:
-        checks.check_vectors(request(valid))
+        checks.check_vectors(request_with_vectors(valid))
     with pytest.raises(ValueError, match="not as 'tensor'"):
-        checks.check_vectors(request("tensor"))
+        checks.check_vectors(request_with_vectors("tensor"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    checks.check_vectors(request("array"))
+    checks.check_vectors(request_with_vectors("array"))
     with pytest.raises(DependencyException, match=r"turbocql\[numpy\]"):
-        checks.check_vectors(request("numpy"))
+        checks.check_vectors(request_with_vectors("numpy"))
 
 
 def test_a_list_of_queries_must_have_strings() -> None:

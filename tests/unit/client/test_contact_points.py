@@ -42,6 +42,7 @@ def good() -> Iterator[FakeNode]:
 
 @pytest.fixture(autouse=True)
 def do_not_shuffle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the driver try the contact points in their order."""
     monkeypatch.setattr("random.shuffle", lambda items: None)
 
 
@@ -57,11 +58,11 @@ async def test_an_invalid_host_name_is_skipped(name: str, good: FakeNode) -> Non
         await call_in_thread(blocking.connect)
 
 
-@pytest.mark.parametrize("kind", BAD_TABLES)
-async def test_a_node_with_a_damaged_system_table_is_skipped(kind: str) -> None:
+@pytest.mark.parametrize("damage", BAD_TABLES)
+async def test_a_node_with_a_damaged_system_table_is_skipped(damage: str) -> None:
     with FakeCluster(2) as nodes:
         good, bad = nodes.nodes
-        bad.prime(LOCAL_QUERY, BAD_TABLES[kind])
+        bad.prime(LOCAL_QUERY, BAD_TABLES[damage])
         async with aio.Cluster(
             [bad.address, good.address], port=nodes.port, connect_timeout=2
         ) as cluster:

@@ -10,7 +10,10 @@ from cassandra.client.filling import fill
 
 
 class Collector:
-    """A fake collector. Integers become requests; strings are not on the happy path."""
+    """A fake collector. Integers become requests; strings are not on the happy path.
+
+    The string "damaged" raises an error.
+    """
 
     def __init__(self, free_slots: int) -> None:
         self.free_slots, self.sent = free_slots, 0
@@ -48,6 +51,7 @@ def test_requests_are_started_together(
     collector: Any = Collector(free_slots)
     started: list[Any] = []
     fill(collector, iter(statements), limit, started.append, lambda *other: started.append(other))
+    # Lists are bursts of requests; tuples are statements off the happy path, with their position.
     assert started == expected
 
 

@@ -16,6 +16,8 @@ from tests.processes import run_python
 
 
 class Work:
+    """Work for an inbox. It adds its number to `seen` when the loop starts it."""
+
     def __init__(self, seen: list[int], number: int, done: threading.Event | None = None) -> None:
         self.seen = seen
         self.number = number
@@ -34,19 +36,19 @@ class Work:
 class RaisingWork(Work):
     """Work that raises an exception which usually ends a program."""
 
-    def __init__(self, kind: type[BaseException]) -> None:
+    def __init__(self, exception_class: type[BaseException]) -> None:
         super().__init__([], -1)
-        self.kind = kind
+        self.exception_class = exception_class
 
     def start(self) -> None:
-        raise self.kind("from a policy")
+        raise self.exception_class("from a policy")
 
 
 # the second is uvloop's, if uvloop is installed
 LOOPS = [asyncio.SelectorEventLoop, new_event_loop]
 
 
-def started_thread(
+def start_thread(
     make_loop: Callable[[], asyncio.AbstractEventLoop] = new_event_loop,
 ) -> LoopThread:
     thread = LoopThread("test-loop", make_loop)
@@ -57,7 +59,7 @@ def started_thread(
 class InterruptedLoop:
     """A loop whose first `call_soon_threadsafe` is interrupted.
 
-    :param counts: if True, the interrupt comes after the call has taken effect.
+    :param takes_effect: if True, the interrupt comes after the call has taken effect.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, takes_effect: bool) -> None:
@@ -78,7 +80,7 @@ class InterruptedLoop:
 
 @pytest.mark.parametrize("takes_effect", [True, False])
 def test_work_after_an_interrupted_put_is_started(takes_effect: bool) -> None:
-    thread = started_thread()
+    thread = start_thread()
     try:
         inbox = Inbox(InterruptedLoop(thread.loop, takes_effect))  # type: ignore[arg-type]
         seen: list[int] = []
@@ -87,13 +89,14 @@ def test_work_after_an_interrupted_put_is_started(takes_effect: bool) -> None:
             inbox.put(Work(seen, 0))
         inbox.put(Work(seen, 1, done))
         assert done.wait(5)
+        # The second `put` has woken the loop for both.
         assert seen == [0, 1]
     finally:
         thread.stop()
 
 
 def test_work_of_one_thread_starts_in_order() -> None:
-    thread = started_thread()
+    thread = start_thread()
     try:
         inbox = Inbox(thread.loop)
         seen: list[int] = []
@@ -108,7 +111,7 @@ def test_work_of_one_thread_starts_in_order() -> None:
 
 
 def test_work_of_many_threads_is_started() -> None:
-    thread = started_thread()
+    thread = start_thread()
     try:
         inbox = Inbox(thread.loop)
         seen: list[int] = []
@@ -141,11 +144,12 @@ def test_the_loop_is_woken_once_for_many_work_items() -> None:
     inbox = Inbox(loop)  # type: ignore[arg-type]
     for i in range(500):
         inbox.put(Work([], i))
+    # The fake loop never runs, so the inbox waits for its first wake-up.
     assert loop.wake_ups == 1
 
 
 def test_run_returns_the_result_or_raises_the_error() -> None:
-    thread = started_thread()
+    thread = start_thread()
     try:
 
         async def add(a: int, b: int) -> int:
@@ -162,7 +166,7 @@ def test_run_returns_the_result_or_raises_the_error() -> None:
 
 
 def test_run_cancels_the_coroutine_after_its_timeout() -> None:
-    thread = started_thread()
+    thread = start_thread()
     cancelled = threading.Event()
 
     async def forever() -> None:
@@ -180,7 +184,7 @@ def test_run_cancels_the_coroutine_after_its_timeout() -> None:
 
 
 def test_a_blocking_call_from_the_loop_is_refused() -> None:
-    thread = started_thread()
+    thread = start_thread()
 
     async def nothing() -> None:
         pass
@@ -196,7 +200,7 @@ def test_a_blocking_call_from_the_loop_is_refused() -> None:
 
 
 def test_stop_ends_thread_and_tasks() -> None:
-    thread = started_thread()
+    thread = start_thread()
     ended = threading.Event()
 
     async def forever() -> None:
@@ -210,6 +214,7 @@ def test_stop_ends_thread_and_tasks() -> None:
 
     thread.run(spawn())
     before = threading.active_count()
+    # The second call does nothing.
     thread.stop()
     thread.stop()
     assert ended.is_set()
@@ -218,25 +223,26 @@ def test_stop_ends_thread_and_tasks() -> None:
 
 
 @pytest.mark.parametrize("make_loop", [asyncio.SelectorEventLoop, new_event_loop])
-@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("exception_class", [SystemExit, KeyboardInterrupt])
 def test_system_exit_and_keyboard_interrupt_do_not_end_the_loop(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
-    kind: type[BaseException],
+    exception_class: type[BaseException],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     thread = LoopThread("test-loop", make_loop)
     thread.start()
 
-    def leave() -> None:
-        raise kind("from a listener")
+    def raise_it() -> None:
+        raise exception_class("from a listener")
 
-    async def seven() -> int:
+    async def return_seven() -> int:
         return 7
 
     try:
         for _ in range(2):
-            thread.loop.call_soon_threadsafe(leave)
-            assert thread.run(seven(), 10) == 7
+            thread.loop.call_soon_threadsafe(raise_it)
+            # The loop still runs coroutines.
+            assert thread.run(return_seven(), 10) == 7
         assert sum("it goes on" in record.getMessage() for record in caplog.records) == 2
     finally:
         thread.stop()
@@ -250,7 +256,7 @@ def test_stop_without_start() -> None:
 
 
 def test_after_abandon_every_use_raises_the_reason() -> None:
-    thread = started_thread()
+    thread = start_thread()
 
     async def nothing() -> None:
         pass
@@ -277,29 +283,30 @@ def test_after_abandon_every_use_raises_the_reason() -> None:
 )
 @pytest.mark.parametrize("make_loop", LOOPS)
 def test_an_error_of_one_work_item_does_not_affect_others(
-    make_loop: Callable[[], asyncio.AbstractEventLoop], kind: type[BaseException]
+    make_loop: Callable[[], asyncio.AbstractEventLoop], exception_class: type[BaseException]
 ) -> None:
-    thread = started_thread(make_loop)
+    thread = start_thread(make_loop)
     try:
         seen: list[int] = []
         done = threading.Event()
         blocked, go_on = threading.Event(), threading.Event()
+        # Block the loop, so that all of the work is queued before it starts any.
         thread.loop.call_soon_threadsafe(
-            lambda: [event() for event in (blocked.set, lambda: go_on.wait(10))]
+            lambda: [step() for step in (blocked.set, lambda: go_on.wait(10))]
         )
         assert blocked.wait(10)
-        leaving = RaisingWork(kind)
+        raising = RaisingWork(exception_class)
         for work in (
-            leaving,
+            raising,
             Work(seen, 1),
-            RaisingWork(kind),
+            RaisingWork(exception_class),
             Work(seen, 2, done),
         ):  # all in one turn of the loop
             thread.inbox.put(work)
         go_on.set()
         assert done.wait(10)
         assert seen == [1, 2]
-        (error,) = leaving.errors
+        (error,) = raising.errors
         assert isinstance(error, Exception)
         assert "from a policy" in str(error)
     finally:
@@ -336,17 +343,18 @@ def test_if_the_loop_is_closed_all_queued_work_is_refused() -> None:
 def test_work_between_the_loops_last_turn_and_its_close_is_refused(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
-    thread = started_thread(make_loop)
+    thread = start_thread(make_loop)
     seen: list[int] = []
     work = Work(seen, 1)
 
-    def close() -> None:
+    def put_and_close() -> None:
         thread.inbox.put(work)  # the loop will not run again
         close_loop()
 
     close_loop = thread.loop.close
+    # The `close` of a uvloop loop cannot be replaced: end the thread instead, then put the work.
     if make_loop is asyncio.SelectorEventLoop:
-        thread.loop.close = close  # type: ignore[method-assign]
+        thread.loop.close = put_and_close  # type: ignore[method-assign]
     else:
         thread.loop.call_soon_threadsafe(thread.loop.stop)
         thread._thread.join(10)
@@ -361,7 +369,7 @@ def test_work_put_while_the_loop_closes_is_started_or_refused(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     for _ in range(20):
-        thread = started_thread(make_loop)
+        thread = start_thread(make_loop)
         begun = threading.Barrier(5)
         sent: list[Work] = []
 
@@ -379,7 +387,9 @@ def test_work_put_while_the_loop_closes_is_started_or_refused(
         thread.stop()
         for sender in senders:
             sender.join()
+        # 4 threads with 500 items each.
         assert len(sent) == 2000
+        # Each item was either started or refused, and only once.
         assert all(len(work.errors) + len(work.seen) == 1 for work in sent)
 
 
@@ -387,7 +397,7 @@ def test_work_put_while_the_loop_closes_is_started_or_refused(
 def test_a_waiting_caller_gets_an_error_if_the_loop_ends(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
-    thread = started_thread(make_loop)
+    thread = start_thread(make_loop)
     begun = threading.Event()
 
     async def forever() -> None:
@@ -407,10 +417,11 @@ def test_a_waiting_caller_gets_an_error_if_the_loop_ends(
 
 
 def test_if_the_loop_does_not_stop_in_time_its_work_is_refused() -> None:
-    thread = started_thread()
+    thread = start_thread()
     blocked, go_on = threading.Event(), threading.Event()
+    # Block the loop, so that all of the work is queued before it starts any.
     thread.loop.call_soon_threadsafe(
-        lambda: [event() for event in (blocked.set, lambda: go_on.wait(10))]
+        lambda: [step() for step in (blocked.set, lambda: go_on.wait(10))]
     )
     assert blocked.wait(10)
     queued, late = Work([], 1), Work([], 2)
@@ -451,12 +462,13 @@ def test_without_descriptors_no_host_is_available(uvloop: str, free_descriptors:
         except NoHostAvailable as error:
             said = str(error)
         gc.collect()
-        for one in held:
-            os.close(one)
+        for descriptor in held:
+            os.close(descriptor)
         print(said)
     """
     done = run_python(code)
     assert done.stderr == ""
     assert done.stdout.startswith("Unable to connect to any servers: ")
+    # With more descriptors, the loop can be made, and only the connection fails.
     if free_descriptors < 6:
         assert "the driver's event loop cannot be made: [Errno 24] Too many open" in done.stdout

@@ -70,7 +70,7 @@ def test_using_a_session_on_another_loop_raises(node: FakeNode) -> None:
     try:
         cluster, session, prepared = first.run_until_complete(create_session())
 
-        async def use() -> None:
+        async def call_on_second_loop() -> None:
             calls: list[Any] = [
                 lambda: session.execute(READ),
                 lambda: session.execute(prepared, (1,)),
@@ -82,7 +82,7 @@ def test_using_a_session_on_another_loop_raises(node: FakeNode) -> None:
                 with pytest.raises(RuntimeError, match=r"make a cassandra\.aio\.Cluster in each"):
                     await call()
 
-        second.run_until_complete(use())
+        second.run_until_complete(call_on_second_loop())
         with pytest.raises(RuntimeError, match="outside of its event loop"):
             session.execute(READ)
         assert not node.queries(READ)
@@ -90,17 +90,19 @@ def test_using_a_session_on_another_loop_raises(node: FakeNode) -> None:
     finally:
         first.close()
         second.close()
+    # The loop of the session is closed now.
     with pytest.raises(RuntimeError, match="is closed"):
-        asyncio.run(use_of(session))
+        asyncio.run(execute_read(session))
 
 
-async def use_of(session: Any) -> None:
+async def execute_read(session: Any) -> None:
     await session.execute(READ)
 
 
 def test_a_blocking_call_on_a_running_loop_is_logged_once(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    # An earlier test may have caused the warning.
     monkeypatch.setattr(mistakes, "_is_warned", False)
 
     def warnings() -> list[str]:
@@ -115,11 +117,11 @@ def test_a_blocking_call_on_a_running_loop_is_logged_once(
         session.execute(READ)
         assert warnings() == []
 
-        async def block() -> None:
+        async def call_twice() -> None:
             session.execute(READ)
             session.prepare(INSERT)
 
-        asyncio.run(block())
+        asyncio.run(call_twice())
         (warning,) = warnings()
         assert warning.startswith("Session.execute() was called on a running event loop")
         assert "cassandra.aio" in warning
@@ -138,6 +140,7 @@ async def test_the_report_of_an_unretrieved_error_has_the_statement(
     )
     for execution in (session.execute(READ), session.execute(prepared, (1,))):
         await asyncio.wait([execution])
+    # Free the futures, which report their errors then.
     del execution
     gc.collect()
     assert sorted(report.partition(" of ")[2] for report in reports) == [
@@ -182,8 +185,10 @@ def test_wrong_values_are_refused_where_they_are_set(node: FakeNode) -> None:
             session.execute(SimpleStatement(READ, consistency_level="QUORUM"))  # type: ignore[arg-type]
 
 
-def files_of(error: BaseException) -> list[str]:
-    return [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+def compiled_frames(error: BaseException) -> int:
+    """Return the number of frames of compiled code in the error's traceback."""
+    filenames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    return len([name for name in filenames if name.endswith((".pyx", ".pxi"))])
 
 
 @pytest.mark.parametrize("values", [("x",), {"k": "x"}, ["x"]])
@@ -194,14 +199,13 @@ async def test_the_traceback_of_a_wrong_value_has_few_compiled_frames(
     prepared = await session.prepare(text)
     with pytest.raises(TypeError, match='column "k"') as awaited:
         await session.execute(prepared, values)
-    assert len([name for name in files_of(awaited.value) if name.endswith((".pyx", ".pxi"))]) <= 1
+    assert compiled_frames(awaited.value) <= 1
     with pytest.raises(TypeError, match='column "k"') as bound:
         prepared.bind(values)
     # One more frame is allowed here, since `bind` itself may be compiled.
-    compiled_files = [name for name in files_of(bound.value) if name.endswith((".pyx", ".pxi"))]
-    assert len(compiled_files) <= 2
+    assert compiled_frames(bound.value) <= 2
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as blocking:
         prepared = blocking.prepare(text)
         with pytest.raises(TypeError, match='column "k"') as caught:
             blocking.execute(prepared, values)
-    assert len([name for name in files_of(caught.value) if name.endswith((".pyx", ".pxi"))]) <= 1
+    assert compiled_frames(caught.value) <= 1

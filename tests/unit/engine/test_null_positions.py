@@ -37,17 +37,18 @@ class OwnListType(t.ListType):
         return b"\xff" * 12
 
 
-def frozen(kind: Any) -> Any:
-    return t.FrozenType.apply_parameters([kind])
+def frozen(cql_type: Any) -> Any:
+    return t.FrozenType.apply_parameters([cql_type])
 
 
 def statement(*columns: tuple[str, Any]) -> PreparedStatement:
-    metadata = [ColumnMetadata("k", "t", name, kind) for name, kind in columns]
+    metadata = [ColumnMetadata("k", "t", name, cql_type) for name, cql_type in columns]
     return PreparedStatement(metadata, b"id", None, INSERT, "k", 4, None, None)
 
 
-def body_with(kind: Any, value: Any) -> ExecuteBody:
-    prepared = statement(("c", kind))
+def body_with(cql_type: Any, value: Any) -> ExecuteBody:
+    """Return the body of an EXECUTE with one column of this type, and this value."""
+    prepared = statement(("c", cql_type))
     return ExecuteBody(prepared, prepared.bind_plan.bind([value], 4))
 
 
@@ -72,16 +73,20 @@ POSITIONS: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "where"), POSITIONS, ids=lambda part: str(part)[:40])
-def test_the_position_is_the_first_null_in_a_collection(kind: Any, value: Any, where: str) -> None:
-    note = null_positions(REFUSAL, body_with(kind, value))
+@pytest.mark.parametrize(
+    ("cql_type", "value", "position"), POSITIONS, ids=lambda part: str(part)[:40]
+)
+def test_the_position_is_the_first_null_in_a_collection(
+    cql_type: Any, value: Any, position: str
+) -> None:
+    note = null_positions(REFUSAL, body_with(cql_type, value))
     assert note is not None
     assert note.startswith('(nulls inside collections: column "c" (')
-    assert note.endswith(f"): {where})")
+    assert note.endswith(f"): {position})")
 
 
 @pytest.mark.parametrize(
-    ("kind", "value"),
+    ("cql_type", "value"),
     [
         (LIST, None),
         (LIST, [1, -1]),
@@ -96,8 +101,8 @@ def test_the_position_is_the_first_null_in_a_collection(kind: Any, value: Any, w
     ],
     ids=str,
 )
-def test_there_is_no_note_without_a_null_in_a_collection(kind: Any, value: Any) -> None:
-    assert null_positions(REFUSAL, body_with(kind, value)) is None
+def test_there_is_no_note_without_a_null_in_a_collection(cql_type: Any, value: Any) -> None:
+    assert null_positions(REFUSAL, body_with(cql_type, value)) is None
 
 
 def test_other_errors_have_no_note() -> None:
@@ -109,16 +114,20 @@ def test_other_errors_have_no_note() -> None:
 
 def test_in_a_batch_the_note_has_the_number_of_the_statement() -> None:
     prepared = statement(("l", LIST))
-    rows = prepared.bind_plan.bind_many([([1],), ([None],), ([1, None],)], 4)
-    row = prepared.bind_plan.bind([[2, 3, None]], 4)
-    request_body = BatchBody(0, [(None, "INSERT"), (prepared, rows), (None, "x"), (prepared, row)])
+    three_rows = prepared.bind_plan.bind_many([([1],), ([None],), ([1, None],)], 4)
+    one_row = prepared.bind_plan.bind([[2, 3, None]], 4)
+    # Statement 0 is a string; 1 to 3 are the rows; 4 is a string; 5 is the single row.
+    request_body = BatchBody(
+        0, [(None, "INSERT"), (prepared, three_rows), (None, "x"), (prepared, one_row)]
+    )
     assert null_positions(REFUSAL, request_body) == (
         f"(nulls inside collections: statement 2: {IN_L} 0; statement 3: {IN_L} 1; "
         f"statement 5: {IN_L} 2)"
     )
-    many = prepared.bind_plan.bind_many([([None],)] * 100, 4)
-    note = null_positions(REFUSAL, BatchBody(0, [(prepared, many)]))
+    many_rows = prepared.bind_plan.bind_many([([None],)] * 100, 4)
+    note = null_positions(REFUSAL, BatchBody(0, [(prepared, many_rows)]))
     assert note is not None
+    # The note has at most five statements.
     assert note.count("element 0") == 5
 
 
@@ -137,6 +146,7 @@ def test_the_search_ends_after_a_number_of_items(monkeypatch: pytest.MonkeyPatch
 def test_bytes_that_are_no_value_raise_nothing() -> None:
     prepared = statement(("l", LIST))
     for data in (b"\xff" * 4, b"\xff" * 9, b"\0\0\0\1\0\0\0\x09\xff\xff\xff\xff"):
+        # Bind arbitrary bytes as a blob, and let the driver read them as a list.
         block = statement(("l", t.BytesType)).bind_plan.bind([data], 4)
         null_positions(REFUSAL, ExecuteBody(prepared, block))  # raises nothing
 
@@ -148,14 +158,14 @@ def node() -> Iterator[FakeNode]:
         yield fake
 
 
-def blocking(cluster: Cluster, run: Callable[[Any], Any]) -> Any:
+def execute_blocking(cluster: Cluster, make_statement: Callable[[Any], Any]) -> Any:
     session = cluster.connect()
-    return session.execute(run(session.prepare(INSERT)))
+    return session.execute(make_statement(session.prepare(INSERT)))
 
 
-def future(cluster: Cluster, run: Callable[[Any], Any]) -> Any:
+def execute_async(cluster: Cluster, make_statement: Callable[[Any], Any]) -> Any:
     session = cluster.connect()
-    return session.execute_async(run(session.prepare(INSERT))).result()
+    return session.execute_async(make_statement(session.prepare(INSERT))).result()
 
 
 def single_statement(prepared: PreparedStatement) -> Any:
@@ -173,33 +183,34 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize("code", [ErrorCode.SERVER_ERROR, ErrorCode.INVALID])
-@pytest.mark.parametrize(("run", "beginning"), EXPECTED, ids=["single", "batch"])
+@pytest.mark.parametrize(("make_statement", "beginning"), EXPECTED, ids=["single", "batch"])
 @pytest.mark.parametrize("retry_policy", [RetryPolicy, FallthroughRetryPolicy])
 def test_on_every_api_the_error_has_the_note(
-    node: FakeNode, run: Any, beginning: str, code: Any, retry_policy: Any
+    node: FakeNode, make_statement: Any, beginning: str, code: Any, retry_policy: Any
 ) -> None:
     node.prime(Opcode.EXECUTE, error(code, "no"))
     node.prime(Opcode.BATCH, error(code, "no"))
     settings: dict[str, Any] = {"port": node.port, "default_retry_policy": retry_policy()}
     failures: list[Any] = []
     with Cluster([node.address], **settings) as cluster:
-        for call in (blocking, future):
+        for execute in (execute_blocking, execute_async):
             with pytest.raises((ServerError, InvalidRequest)) as caught:
-                call(cluster, run)
+                execute(cluster, make_statement)
             failures.append(caught.value)
 
-    async def awaited() -> None:
+    async def collect_aio_failures() -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()
             prepared = await session.prepare(INSERT)
             for is_idempotent in (False, True):
-                sent = run(prepared)
-                sent.is_idempotent = is_idempotent
+                statement = make_statement(prepared)
+                statement.is_idempotent = is_idempotent
                 with pytest.raises((ServerError, InvalidRequest)) as caught:
-                    await session.execute(sent)
+                    await session.execute(statement)
                 failures.append(caught.value)
 
-    asyncio.run(awaited())
+    asyncio.run(collect_aio_failures())
+    # Two of the blocking API, and two of the asyncio API.
     assert len(failures) == 4
     for failure in failures:
         assert failure.__notes__[0].startswith("(from ")

@@ -39,6 +39,7 @@ def test_several_observers_are_called_in_order() -> None:
     assert observers.on_latency is not None
     observers.on_latency(HOST, 0.5)
     assert seen == [("first", HOST, 0.5), ("second", HOST, 0.5)]
+    # Forgetting an observer twice does no harm.
     for _ in range(2):
         observers.forget_latencies(first)
     on_latency: Any = observers.on_latency
@@ -96,7 +97,7 @@ def test_a_slow_observer_is_called_in_a_thread_in_order(
     observers = Observers()
     threads: list[int] = []
     release = threading.Event()
-    reported: list[float] = []
+    reported_seconds: list[float] = []
     done = threading.Event()
 
     class Waiting(RequestObserver):
@@ -104,7 +105,7 @@ def test_a_slow_observer_is_called_in_a_thread_in_order(
             threads.append(threading.get_ident())
             if len(threads) > 1:
                 release.wait(WAIT)
-            reported.append(seconds)
+            reported_seconds.append(seconds)
             if seconds == 5.0:
                 done.set()
 
@@ -112,10 +113,11 @@ def test_a_slow_observer_is_called_in_a_thread_in_order(
     assert observers.on_refusal is not None
     for seconds in (1.0, 2.0, 3.0, 4.0, 5.0):
         observers.on_refusal(HOST, seconds)  # does not wait
-    assert reported == [1.0]
+    # The first call was in this thread; the others wait in the observer's own thread.
+    assert reported_seconds == [1.0]
     release.set()
     assert done.wait(WAIT)
-    assert reported == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert reported_seconds == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert threads[0] == threading.get_ident()
     assert len(set(threads[1:])) == 1
     assert threads[1] != threads[0]
@@ -131,14 +133,14 @@ def test_a_slow_observer_loses_events_beyond_the_limit_which_is_logged(
     monkeypatch.setattr(observers_module, "MOST_WAITING", 3)
     observers = Observers()
     release, entered, done = threading.Event(), threading.Event(), threading.Event()
-    reported: list[float] = []
+    reported_seconds: list[float] = []
 
     class WaitsAtFirst(RequestObserver):
         def on_refusal(self, host: Any, seconds: float) -> None:
             if seconds == 1.0:
                 entered.set()
                 release.wait(WAIT)
-            reported.append(seconds)
+            reported_seconds.append(seconds)
             if seconds == 4.0:
                 done.set()
 
@@ -151,7 +153,7 @@ def test_a_slow_observer_loses_events_beyond_the_limit_which_is_logged(
         observers.on_refusal(HOST, seconds)
     release.set()
     assert done.wait(WAIT)
-    assert reported == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert reported_seconds == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert "3 events late" in caplog.text
 
 
@@ -159,6 +161,7 @@ def test_the_thread_of_a_slow_observer_ends_and_is_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
+    # The thread ends as soon as no event is waiting.
     monkeypatch.setattr(observers_module, "_IDLE", 0.0)
     observers = Observers()
     threads: list[threading.Thread] = []

@@ -38,9 +38,14 @@ class PolicyParts:
         self.listeners = Listeners(lambda: None)
         self.engine: Any = object()
         engine: Any = self.engine
-        self.followed: list[int] = []
+        self.distance_updates: list[int] = []
         self.policies = Policies(
-            engine, metadata, self.listeners, self.bring_up, spawn, lambda: self.followed.append(1)
+            engine,
+            metadata,
+            self.listeners,
+            self.bring_up,
+            spawn,
+            lambda: self.distance_updates.append(1),
         )
 
     async def bring_up(self, host: Any) -> bool:
@@ -63,6 +68,7 @@ async def test_for_a_policy_that_is_added_later_pools_are_opened() -> None:
     parts, policy = PolicyParts(), RecordingPolicy()
     tasks = parts.policies.adopt(policy, object())  # type: ignore[arg-type]
     assert await asyncio.gather(*tasks) == [True, True]
+    # A host that is down is tried by its reconnector.
     assert parts.brought_up == [UP, UNKNOWN]
     assert policy.seen[0][0] == "populate"
 
@@ -74,7 +80,8 @@ async def test_a_policy_is_adopted_once_and_forgotten() -> None:
     assert parts.listeners.policies == [policy]
     parts.policies.forget(policy)
     assert parts.listeners.policies == []
-    assert parts.followed == [1]
+    # Without the policy, the distances of hosts may change.
+    assert parts.distance_updates == [1]
 
 
 async def test_a_speculative_execution_policy_is_attached_once_until_it_is_forgotten() -> None:
@@ -88,5 +95,7 @@ async def test_a_speculative_execution_policy_is_attached_once_until_it_is_forgo
         parts.policies.attach_once(other)
     for other in (policy, without_detach):
         parts.policies.forget(other)
+    # One attach of each policy, and a detach of the one that has this method.
     assert calls == ["attach", "attach", "detach"]
-    assert parts.followed == []
+    # Such a policy has no influence on distances.
+    assert parts.distance_updates == []

@@ -184,8 +184,8 @@ def test_the_shortest_distance_of_all_profiles_is_used(distances: list[int], exp
 # -- cached settings -------------------------------------------------------------------------------
 
 CHANGES = {
-    "consistency_level": 4,
-    "serial_consistency_level": 9,
+    "consistency_level": ConsistencyLevel.QUORUM,
+    "serial_consistency_level": ConsistencyLevel.LOCAL_SERIAL,
     "load_balancing_policy": RoundRobinPolicy(),
     "retry_policy": FallthroughRetryPolicy(),
     "speculative_execution_policy": ConstantSpeculativeExecutionPolicy(0.1, 2),
@@ -193,7 +193,7 @@ CHANGES = {
 }
 
 
-def settings(twins: Twins, profile: Any) -> dict[str, Any]:
+def request_settings(twins: Twins, profile: Any) -> dict[str, Any]:
     """Return the settings that a request with this profile has."""
     session = SimpleNamespace(
         timestamp_generator=None,
@@ -228,17 +228,18 @@ def settings(twins: Twins, profile: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_changed_setting_applies_to_the_next_request(twins: Twins, name: str) -> None:
     profile = ExecutionProfile()
-    before = settings(twins, profile)
-    assert settings(twins, profile) == before
+    before = request_settings(twins, profile)
+    assert request_settings(twins, profile) == before
     setattr(profile, name, CHANGES[name])
-    assert settings(twins, profile) == {**before, name: CHANGES[name]}
+    assert request_settings(twins, profile) == {**before, name: CHANGES[name]}
 
 
 def test_after_deletion_the_setting_of_the_class_applies(twins: Twins) -> None:
-    profile = ExecutionProfile(consistency_level=4)
-    assert settings(twins, profile)["consistency_level"] == 4
+    profile = ExecutionProfile(consistency_level=ConsistencyLevel.QUORUM)
+    assert request_settings(twins, profile)["consistency_level"] == ConsistencyLevel.QUORUM
     del profile.consistency_level
-    assert settings(twins, profile)["consistency_level"] == 10
+    default = ExecutionProfile.consistency_level
+    assert request_settings(twins, profile)["consistency_level"] == default
 
 
 def test_settings_of_a_subclass_may_be_properties(twins: Twins) -> None:
@@ -253,61 +254,63 @@ def test_settings_of_a_subclass_may_be_properties(twins: Twins) -> None:
         def request_timeout(self, timeout: float | None) -> None:
             pass
 
-    settings(twins, ExecutionProfile())
+    # A profile of the base class is cached first.
+    request_settings(twins, ExecutionProfile())
     profile = Patient()
-    assert settings(twins, profile)["request_timeout"] == 1.0
+    assert request_settings(twins, profile)["request_timeout"] == 1.0
     Patient.patience = 2.0
-    assert settings(twins, profile)["request_timeout"] == 2.0
+    assert request_settings(twins, profile)["request_timeout"] == 2.0
 
 
 def test_changes_of_the_instance_dictionary_apply(twins: Twins) -> None:
     profile = ExecutionProfile()
-    settings(twins, profile)
+    request_settings(twins, profile)
     attributes = vars(profile)
     for timeout in (3.0, 4.0):
         attributes["request_timeout"] = timeout
-        assert settings(twins, profile)["request_timeout"] == timeout
-        assert settings(twins, profile)["request_timeout"] == timeout
-    profile.consistency_level = 4
-    settings(twins, profile)
-    attributes["consistency_level"] = 5
-    assert settings(twins, profile)["consistency_level"] == 5
-    profile.__dict__ = {**attributes, "consistency_level": 6}
-    assert settings(twins, profile)["consistency_level"] == 6
+        for _ in range(2):  # read from the profile, and then from the cache
+            assert request_settings(twins, profile)["request_timeout"] == timeout
+    profile.consistency_level = ConsistencyLevel.QUORUM
+    request_settings(twins, profile)
+    attributes["consistency_level"] = ConsistencyLevel.ALL
+    assert request_settings(twins, profile)["consistency_level"] == ConsistencyLevel.ALL
+    # The whole dictionary may be replaced, too.
+    profile.__dict__ = {**attributes, "consistency_level": ConsistencyLevel.LOCAL_QUORUM}
+    assert request_settings(twins, profile)["consistency_level"] == ConsistencyLevel.LOCAL_QUORUM
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_met", [True, False])
-def test_changes_of_the_class_apply(is_met: bool) -> None:
+@pytest.mark.parametrize("is_cached_before", [True, False])
+def test_changes_of_the_class_apply(is_cached_before: bool) -> None:
     """If the class of a profile is changed, its settings are not cached any more.
 
     The test runs in another process, since it changes `ExecutionProfile`.
     """
-    done = run_python(
+    process = run_python(
         f"""
 from cassandra._impl import implementation
 from cassandra.cluster import ExecutionProfile
 from tests.conftest import Twins
-from tests.unit.engine.test_profile import settings
+from tests.unit.engine.test_profile import request_settings
 
 twins = Twins(implementation)
 profile = ExecutionProfile()
-if {is_met}:
-    settings(twins, profile)
+if {is_cached_before}:
+    request_settings(twins, profile)
 timeouts = [1.0, 2.0]
 ExecutionProfile.request_timeout = property(lambda self: timeouts[-1], lambda self, value: None)
-print(settings(twins, profile)["request_timeout"], end=" ")
+print(request_settings(twins, profile)["request_timeout"], end=" ")
 timeouts.pop()
-print(settings(twins, profile)["request_timeout"], end=" ")
+print(request_settings(twins, profile)["request_timeout"], end=" ")
 ExecutionProfile.request_timeout = 5.0
 del profile.request_timeout
-print(settings(twins, profile)["request_timeout"], end=" ")
+print(request_settings(twins, profile)["request_timeout"], end=" ")
 ExecutionProfile.request_timeout = 6.0
-print(settings(twins, profile)["request_timeout"])
+print(request_settings(twins, profile)["request_timeout"])
 """,
         WITH_TESTS,
     )
-    assert done.stdout == "2.0 1.0 5.0 6.0\n", done.stderr
+    assert process.stdout == "2.0 1.0 5.0 6.0\n", process.stderr
 
 
 def test_a_change_by_a_finalizer_applies(twins: Twins) -> None:
@@ -319,7 +322,8 @@ def test_a_change_by_a_finalizer_applies(twins: Twins) -> None:
     class Changing:
         def __init__(self, profile: ExecutionProfile) -> None:
             self.profile = profile
-            self.me = self
+            # In a cycle, only the collector frees the object.
+            self.cycle = self
 
         def __del__(self) -> None:
             self.profile.request_timeout = 2.0
@@ -335,12 +339,13 @@ def test_a_change_by_a_finalizer_applies(twins: Twins) -> None:
             gc.collect()
             gc.disable()
             Changing(profile)
+            # Let a collection begin after this number of allocations.
             gc.set_threshold(gc.get_count()[0] + allocations)
             gc.enable()
-            settings(twins, profile)
+            request_settings(twins, profile)
             gc.set_threshold(*thresholds)
             gc.collect()
-            assert settings(twins, profile)["request_timeout"] == 2.0
+            assert request_settings(twins, profile)["request_timeout"] == 2.0
     finally:
         gc.set_threshold(*thresholds)
         gc.enable()
@@ -358,9 +363,9 @@ def test_a_change_by_a_finalizer_applies(twins: Twins) -> None:
 )
 def test_copies_are_independent(twins: Twins, duplicate: Any) -> None:
     profile = ExecutionProfile(request_timeout=3.0)
-    settings(twins, profile)
+    request_settings(twins, profile)
     other = duplicate(profile)
     other.request_timeout = 4.0
-    assert settings(twins, profile)["request_timeout"] == 3.0
-    assert settings(twins, other)["request_timeout"] == 4.0
+    assert request_settings(twins, profile)["request_timeout"] == 3.0
+    assert request_settings(twins, other)["request_timeout"] == 4.0
     assert vars(other).keys() == vars(profile).keys()

@@ -100,9 +100,9 @@ RETRIED_ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "kind"), RETRIED_ERRORS)
+@pytest.mark.parametrize(("answer", "error_class"), RETRIED_ERRORS)
 async def test_an_idempotent_statement_is_retried_on_the_next_host(
-    nodes: FakeCluster, answer: Answer, kind: type[Exception]
+    nodes: FakeCluster, answer: Answer, error_class: type[Exception]
 ) -> None:
     nodes[0].prime(READ, answer, times=1)
     async with connected(nodes) as (_, session):
@@ -110,7 +110,7 @@ async def test_an_idempotent_statement_is_retried_on_the_next_host(
         assert result.one().k == 1
         assert nodes_reached(nodes) == [0, 1]
         assert [attempt.host.address for attempt in result.attempts] == nodes.contact_points[:2]
-        assert isinstance(result.attempts[0].error, kind)
+        assert isinstance(result.attempts[0].error, error_class)
         assert [attempt.decision for attempt in result.attempts] == ["retry next host", None]
         assert result.coordinator_host is not None
         assert result.coordinator_host.address == nodes[1].address
@@ -171,13 +171,13 @@ async def test_a_request_is_as_idempotent_as_its_statement_was_at_the_call(
         assert setting.is_idempotent is not was_idempotent
 
 
-@pytest.mark.parametrize(("answer", "kind"), RETRIED_ERRORS)
+@pytest.mark.parametrize(("answer", "error_class"), RETRIED_ERRORS)
 async def test_any_other_statement_is_sent_once(
-    nodes: FakeCluster, answer: Answer, kind: type[Exception]
+    nodes: FakeCluster, answer: Answer, error_class: type[Exception]
 ) -> None:
     nodes[0].prime(READ, answer, times=1)
     async with connected(nodes) as (_, session):
-        assert isinstance(await exception_of(session.execute(UNSAFE)), kind)
+        assert isinstance(await exception_of(session.execute(UNSAFE)), error_class)
         assert nodes_reached(nodes) == [0]
 
 
@@ -216,14 +216,18 @@ async def test_if_every_connection_breaks_no_host_available_is_raised(nodes: Fak
 
 
 async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None:
-    refusal = error(ErrorCode.UNAVAILABLE, "too few", consistency=4, required=3, alive=2)
+    refusal = error(
+        ErrorCode.UNAVAILABLE, "too few", consistency=ConsistencyLevel.QUORUM, required=3, alive=2
+    )
     nodes[0].prime(READ, refusal, times=1)
     async with connected(nodes) as (_, session):
         assert (await session.execute(UNSAFE)).one().k == 1
+        # Now all hosts refuse.
         nodes.prime(READ, refusal)
         failure = await exception_of(session.execute(UNSAFE))
         assert isinstance(failure, Unavailable)
-        assert (failure.consistency, failure.required_replicas, failure.alive_replicas) == (4, 3, 2)
+        assert failure.consistency == ConsistencyLevel.QUORUM
+        assert (failure.required_replicas, failure.alive_replicas) == (3, 2)
         assert nodes_reached(nodes) == [0, 1, 0, 1]
 
 
@@ -231,26 +235,33 @@ async def test_a_read_timeout_is_retried_once_if_enough_replicas_answered(
     nodes: FakeCluster,
 ) -> None:
     data_late = error(
-        ErrorCode.READ_TIMEOUT, "slow", consistency=4, received=2, blockfor=2, data_present=False
+        ErrorCode.READ_TIMEOUT,
+        "slow",
+        consistency=ConsistencyLevel.QUORUM,
+        received=2,
+        blockfor=2,
+        data_present=False,
     )
     replicas_late = error(
-        ErrorCode.READ_TIMEOUT, "slow", consistency=4, received=1, blockfor=2, data_present=True
+        ErrorCode.READ_TIMEOUT,
+        "slow",
+        consistency=ConsistencyLevel.QUORUM,
+        received=1,
+        blockfor=2,
+        data_present=True,
     )
     async with connected(nodes) as (_, session):
         nodes[0].prime(READ, data_late, times=1)
-        assert (
-            await session.execute(UNSAFE)
-        ).one().k == 0  # enough replicas answered, so the same host is tried again
+        # Enough replicas answered, so the same host is tried again.
+        assert (await session.execute(UNSAFE)).one().k == 0
         nodes[0].prime(READ, data_late, times=2)
         assert isinstance(await exception_of(session.execute(UNSAFE)), ReadTimeout)
         nodes[0].prime(READ, replicas_late, times=1)
         failure = await exception_of(session.execute(UNSAFE))
         assert isinstance(failure, ReadTimeout)
-        assert (failure.received_responses, failure.required_responses, failure.data_retrieved) == (
-            1,
-            2,
-            True,
-        )
+        assert (failure.received_responses, failure.required_responses) == (1, 2)
+        assert failure.data_retrieved
+        # Two attempts for each of the first two requests, and one for the last request.
         assert nodes_reached(nodes) == [0, 0, 0, 0, 0]
 
 
@@ -260,11 +271,13 @@ async def test_a_write_timeout_is_retried_only_for_the_batch_log(nodes: FakeClus
             READ, error(ErrorCode.WRITE_TIMEOUT, "slow", write_type="BATCH_LOG"), times=1
         )
         assert (await session.execute(UNSAFE)).one().k == 0
-        for kind in ("SIMPLE", "BATCH", "UNLOGGED_BATCH", "COUNTER", "CAS", "VIEW", "CDC"):
-            nodes[0].prime(READ, error(ErrorCode.WRITE_TIMEOUT, "slow", write_type=kind), times=1)
+        for write_type in ("SIMPLE", "BATCH", "UNLOGGED_BATCH", "COUNTER", "CAS", "VIEW", "CDC"):
+            nodes[0].prime(
+                READ, error(ErrorCode.WRITE_TIMEOUT, "slow", write_type=write_type), times=1
+            )
             failure = await exception_of(session.execute(UNSAFE))
             assert isinstance(failure, WriteTimeout)
-            assert kind in str(failure)
+            assert write_type in str(failure)
         assert set(nodes_reached(nodes)) == {0}
 
 
@@ -371,6 +384,7 @@ async def test_decisions_of_a_retry_policy_are_obeyed(
         assert policy.calls == [(question, 0), (question, 1), (question, 2)]
         assert nodes_reached(nodes) == [0, 1, 2]
         levels = [request.consistency for request in nodes.queries(READ)]
+        # The first decision names a level, which also holds for the later attempt.
         assert levels == [ConsistencyLevel.ALL, ConsistencyLevel.ONE, ConsistencyLevel.ONE]
 
 
@@ -384,7 +398,9 @@ async def test_a_policy_may_retry_on_the_same_host_at_another_level(nodes: FakeC
     async with connected(nodes, {"retry_policy": policy}) as (_, session):
         assert (await session.execute(UNSAFE)).one().k == 5
         assert nodes_reached(nodes) == [0, 0, 0]
-        assert [request.consistency for request in nodes.queries(READ)][1:] == [2, 2]
+        assert [request.consistency for request in nodes.queries(READ)][1:] == [
+            ConsistencyLevel.TWO
+        ] * 2
 
 
 @pytest.mark.parametrize(("answer", "question"), QUESTIONS)
@@ -506,6 +522,7 @@ async def test_a_speculative_execution_may_answer_first(nodes: FakeCluster) -> N
         held.release()  # no caller waits for it
         assert (await session.execute("anything")).all() == []
         pools = session._engine.pools.values()
+        # The late answer has freed its stream.
         assert sum(connection.in_flight for pool in pools for connection in pool.connections) == 0
 
 
@@ -587,6 +604,7 @@ async def test_other_policies_raise_the_unknown_outcome_of_a_transaction(
 
 
 async def test_errors_of_the_server_are_raised_unchanged(nodes: FakeCluster) -> None:
+    # The driver prepares again after UNPREPARED, and the other two have further fields.
     special = (ErrorCode.UNPREPARED, ErrorCode.RATE_LIMITED, ErrorCode.ALREADY_EXISTS)
     codes = [code for code in ErrorCode if code not in special]
     async with connected(nodes, {"retry_policy": FallthroughRetryPolicy()}) as (_, session):
@@ -596,7 +614,7 @@ async def test_errors_of_the_server_are_raised_unchanged(nodes: FakeCluster) -> 
             assert isinstance(failure, (DriverException, ErrorMessage))
             assert f"this is {code:04x}" in str(failure)
             assert not isinstance(failure, NoHostAvailable)
-        assert len(nodes_reached(nodes)) == len(codes)
+        assert len(nodes_reached(nodes)) == len(codes)  # no retry
 
 
 @pytest.mark.parametrize(
@@ -636,10 +654,12 @@ STEPS = [
 def test_subclasses_of_request_may_not_override_steps(name: str) -> None:
     with pytest.raises(TypeError, match=f"Eager overrides {name}, which the compiled base class"):
         type("Eager", (Request,), {"__slots__": (), name: lambda self: None})
+    # A subclass that overrides none of them is allowed.
     assert issubclass(type("Usual", (Request,), {"__slots__": ()}), Request)
-    beside = type("Beside", (), {name: lambda self: None})
+    # The methods of a class that comes before Request count, too.
+    mixin = type("Beside", (), {name: lambda self: None})
     with pytest.raises(TypeError, match=f"Mixed overrides {name}, which the compiled base class"):
-        type("Mixed", (beside, Request), {})
+        type("Mixed", (mixin, Request), {})
 
 
 # -- prepared again --------------------------------------------------------------------------------
@@ -652,11 +672,13 @@ async def test_a_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
         node.forget_prepared()
         result = await session.execute(statement, (2,))
         assert node.count(Opcode.PREPARE) == 2
+        # The second EXECUTE is refused, and sent again after the PREPARE.
         assert [request.values for request in node.queries()] == [
             [b"\0\0\0\1"],
             [b"\0\0\0\2"],
             [b"\0\0\0\2"],
         ]
+        # To prepare again is no retry, so it is one attempt.
         assert len(result.attempts) == 1
 
 
@@ -696,6 +718,7 @@ async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> Non
         node.prime_prepare(INSERT, [("k", "bigint")])
         await session.execute(statement, (1,))
         executed = [request.values for request in node.requests if request.opcode == Opcode.EXECUTE]
+        # The same value as an int, and then as a bigint.
         assert executed == [[b"\0\0\0\1"], [b"\0\0\0\0\0\0\0\1"]]
         # With values that do not fit the new type, nothing is executed.
         node.prime_prepare(INSERT, [("k", "text")])
@@ -708,7 +731,7 @@ async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> Non
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind"),
+    ("answer", "error_class"),
     [
         (error(ErrorCode.INVALID, "table t is gone"), InvalidRequest),
         (reset(), ConnectionException),
@@ -718,13 +741,13 @@ async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> Non
     ids=["refused", "reset", "void", "cut"],
 )
 async def test_an_error_of_preparing_again_fails_the_request(
-    node: FakeNode, answer: Answer, kind: type[Exception]
+    node: FakeNode, answer: Answer, error_class: type[Exception]
 ) -> None:
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.forget_prepared()
         node.prime(Opcode.PREPARE, answer, times=1)
-        assert isinstance(await exception_of(session.execute(statement, (1,))), kind)
+        assert isinstance(await exception_of(session.execute(statement, (1,))), error_class)
         assert (await session.execute(READ_OTHER)).one().k == 1
 
 
@@ -746,6 +769,7 @@ async def test_the_id_from_preparing_again_is_used(node: FakeNode) -> None:
         node.prime_prepare(INSERT, [("k", "int")], query_id=b"another")
         await session.execute(statement, (1,))
         assert node.queries()[-1].query_id == b"another"
+        # Later executions use the new id at once.
         await session.execute(statement, (2,))
         assert node.queries()[-1].query_id == b"another"
         assert node.count(Opcode.PREPARE) == 2

@@ -62,11 +62,11 @@ def recreate_table(node: FakeNode, cql_type: str, query_id: bytes | None = None)
     node.prime_prepare(WRITE, [("k", "int"), ("v", cql_type)], query_id=query_id)
 
 
-def bound(prepared: Any, key: int) -> Any:
+def bound_statement(prepared: Any, key: int) -> Any:
     return prepared.bind((key, 7))
 
 
-def batch(prepared: Any, key: int) -> Any:
+def batch_of_one_row(prepared: Any, key: int) -> Any:
     return BatchStatement().add(prepared, (key, 7)).add("INSERT INTO ks.t (k) VALUES (1)")
 
 
@@ -74,7 +74,7 @@ def batch_of_many(prepared: Any, key: int) -> Any:
     return BatchStatement().add_many(prepared, [(key, 7), (key, 7)])
 
 
-STATEMENTS = pytest.mark.parametrize("make", [bound, batch, batch_of_many])
+STATEMENTS = pytest.mark.parametrize("make", [bound_statement, batch_of_one_row, batch_of_many])
 CHANGERS = pytest.mark.parametrize("changer", ["none", "listener", "handler"])
 APIS = pytest.mark.parametrize("is_blocking", [True, False], ids=["blocking", "asyncio"])
 
@@ -87,36 +87,45 @@ def install(session: Any, changer: str) -> None:
 
 
 def run_waiting(
-    node: FakeNode, is_blocking: bool, changer: str, make: Make, change: Callable[[], None]
+    node: FakeNode,
+    is_blocking: bool,
+    changer: str,
+    make_statement: Make,
+    change_server: Callable[[], None],
 ) -> list[Any]:
-    """Execute statements of one prepared statement together, after `change`. The throttler lets one
-    after the other pass, so that the first is prepared again while the others wait.
+    """Execute several statements made from one prepared statement at once, after `change_server`.
 
+    The throttler lets one request pass at a time. So the statement is prepared again for the first
+    request, while the others wait.
+
+    :param is_blocking: use the blocking API, not the asyncio API.
+    :param changer: see `install`.
+    :param make_statement: called with the prepared statement and a key.
     :returns: the result or the error of each execution.
     """
     settings: Any = {"port": node.port, "request_throttler": ConcurrencyLimitingThrottler(1)}
 
-    async def on_asyncio() -> list[Any]:
+    async def run_on_asyncio() -> list[Any]:
         async with aio.Cluster([node.address], **settings) as cluster:
             session = await cluster.connect()
             prepared = await session.prepare(WRITE)
             install(session, changer)
-            change()
-            calls = [session.execute(make(prepared, key)) for key in range(ROUNDS)]
+            change_server()
+            calls = [session.execute(make_statement(prepared, key)) for key in range(ROUNDS)]
             return list(await asyncio.gather(*calls, return_exceptions=True))
 
     if not is_blocking:
-        return asyncio.run(on_asyncio())
+        return asyncio.run(run_on_asyncio())
     with Cluster([node.address], **settings) as cluster:
         session = cluster.connect()
         prepared = session.prepare(WRITE)
         install(session, changer)
-        change()
-        futures = [session.execute_async(make(prepared, key)) for key in range(ROUNDS)]
-        return [outcome(future.result) for future in futures]
+        change_server()
+        futures = [session.execute_async(make_statement(prepared, key)) for key in range(ROUNDS)]
+        return [result_or_error(future.result) for future in futures]
 
 
-def outcome(call: Callable[[], Any]) -> Any:
+def result_or_error(call: Callable[[], Any]) -> Any:
     try:
         return call()
     except Exception as error:
@@ -125,13 +134,14 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 def last_values(node: FakeNode) -> dict[int, Any]:
     """Return the value that was last written for each key."""
-    parts: list[Any] = [
-        part
+    writes: list[Any] = [
+        write
         for request in node.requests
         if request.opcode in (Opcode.EXECUTE, Opcode.BATCH)
-        for part in (request.statements if request.opcode == Opcode.BATCH else [request])
+        for write in (request.statements if request.opcode == Opcode.BATCH else [request])
     ]
-    return {part.values[0][-1]: part.values[1] for part in parts if part.values}
+    # The key is a small int, so its last byte identifies it.
+    return {write.values[0][-1]: write.values[1] for write in writes if write.values}
 
 
 @APIS
@@ -196,16 +206,16 @@ def execute_body(prepared: PreparedStatement) -> MessageBody:
 def batch_body(*prepared: PreparedStatement) -> MessageBody:
     rows = prepared[0].bind_plan.bind_many([], 5)
     statements: list[Any] = [(None, "INSERT"), (prepared[0], rows)]
-    statements += [(each, each.bind((5,)).block) for each in prepared]
+    statements += [(statement, statement.bind((5,)).block) for statement in prepared]
     inner = BatchBody(0, statements)
     return MessageBody(message_of(inner), ProtocolHandler, inner, False)
 
 
-def sent(body: RequestBody, version: int = 5) -> bytes:
+def encoded(body: RequestBody, version: int = 5) -> bytes:
     return body.render(fake_connection(version=version, wire_format=version, features=None))[2]
 
 
-def renewed_of(prepared: PreparedStatement, cql_type: Any = LongType) -> Renewed:
+def renewed_statement(prepared: PreparedStatement, cql_type: Any = LongType) -> Renewed:
     return Renewed(prepared, _Answer(prepared_statement(b"old", cql_type)))
 
 
@@ -223,9 +233,10 @@ def test_an_id_that_a_listener_has_set_is_sent() -> None:
     body = execute_body(prepared)
     body.message.query_id = b"own"
     prepared.query_id = b"new"
-    assert b"own" in sent(body)
-    body.rebind(renewed_of(prepared))
-    assert b"own" in sent(body)
+    assert b"own" in encoded(body)
+    body.rebind(renewed_statement(prepared))
+    assert b"own" in encoded(body)
+    # The values are those of the listener's statement, so they are not bound again.
     assert body.message.query_params == [b"\0\0\0\x05"]
 
 
@@ -234,10 +245,10 @@ def test_statements_that_a_listener_adds_to_a_batch_are_sent_unchanged() -> None
     body = batch_body(prepared)
     body.message.queries.insert(0, (True, b"own", [b"x"]))
     prepared.query_id = b"new"
-    sent(body)
+    encoded(body)
     assert [query for _, query, _ in body.message.queries] == [b"own", "INSERT", b"new"]
-    body.rebind(renewed_of(prepared))
-    sent(body)
+    body.rebind(renewed_statement(prepared))
+    encoded(body)
     assert body.message.queries == [
         (True, b"own", [b"x"]),
         (False, "INSERT", ()),
@@ -249,13 +260,14 @@ def test_values_that_a_listener_has_changed_are_bound_again() -> None:
     prepared = prepared_statement()
     body = execute_body(prepared)
     body.message.query_params = [b"\0\0\0\x06"]
-    body.rebind(renewed_of(prepared))
+    body.rebind(renewed_statement(prepared))
     assert body.message.query_params == [b"\0\0\0\0\0\0\0\x06"]
     assert [list(values) for _, _, values in body.bound_rows()] == [body.message.query_params]
+    # Values that do not fit the columns cannot be bound again.
     other = execute_body(prepared)
     other.message.query_params = []
     with pytest.raises(BindColumnsChanged, match="0 values for 1 columns"):
-        other.rebind(renewed_of(prepared))
+        other.rebind(renewed_statement(prepared))
 
 
 @pytest.mark.parametrize("has_message", [False, True], ids=["plain", "message"])
@@ -265,9 +277,10 @@ def test_a_batch_knows_the_ids_that_its_earlier_attempts_have_sent(has_message: 
     message_body = batch_body(first, second)
     body: Any = message_body if has_message else message_body.inner
     for query_id in (b"3", b"4"):
-        sent(body)
+        encoded(body)
         second.query_id = query_id
-    sent(body, 4)
+    # The last attempt uses another protocol version.
+    encoded(body, 4)
     assert [body.prepared_by(query_id) for query_id in (b"1", b"2", b"3", b"4", b"5")] == [
         first,
         *[second] * 3,
@@ -278,7 +291,7 @@ def test_a_batch_knows_the_ids_that_its_earlier_attempts_have_sent(has_message: 
 def test_the_consistency_of_a_message_is_that_of_its_request() -> None:
     body = execute_body(prepared_statement())
     body.message.consistency_level = ConsistencyLevel.ALL
-    sent(body)
+    encoded(body)
     assert body.consistency == ConsistencyLevel.ALL
 
 

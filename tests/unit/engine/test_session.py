@@ -63,20 +63,29 @@ def nodes() -> Iterator[FakeCluster]:
 async def test_a_keyspace_is_used_on_every_connection(nodes: FakeCluster) -> None:
     async with connected(nodes) as (_, session):
         await session.set_keyspace("ks")
-        used = [
+        keyspaces = [
             connection.keyspace
             for node in nodes.nodes
             for connection in node.connections
             if not connection.event_types
         ]
-        assert used == ["ks"] * 3
+        # One connection to each of the three nodes.
+        assert keyspaces == ["ks"] * 3
+        # A new connection switches to the keyspace, too.
         await call_in_thread(nodes[0].drop_connections)
         await until_on_loop(
             lambda: any(not connection.event_types for connection in nodes[0].connections)
         )
         assert (await session.execute(IDEMPOTENT_READ)) is not None
         await until_on_loop(
-            lambda: [c.keyspace for c in nodes[0].connections if not c.event_types] == ["ks"]
+            lambda: (
+                [
+                    connection.keyspace
+                    for connection in nodes[0].connections
+                    if not connection.event_types
+                ]
+                == ["ks"]
+            )
         )
 
 

@@ -65,14 +65,14 @@ class Engine:
     """A fake `Core`. `calls` records what a session calls on it."""
 
     def __init__(self, *hosts: Host) -> None:
-        self.known = list(hosts)
+        self.known_hosts = list(hosts)
         self.calls: list[Any] = []
         self.connections = 1
         self.loop = asyncio.get_running_loop()
         self.timers: Any = None
         self.throttler: Any = None
         self.wake_queue = None
-        self.metadata = SimpleNamespace(all_hosts=lambda: list(self.known), tablets=None)
+        self.metadata = SimpleNamespace(all_hosts=lambda: list(self.known_hosts), tablets=None)
         self.listeners = SimpleNamespace(policies=[])
         self.query_fallback = SimpleNamespace(
             opens_pools=True, is_allowed=False, release=self.recorder("released")
@@ -91,10 +91,10 @@ class Engine:
         self.refusals: dict[Any, BaseException] = {}
 
     def recorder(self, event: str) -> Callable[..., None]:
-        def note(*arguments: Any) -> None:
+        def record(*arguments: Any) -> None:
             self.calls.append((event, *arguments))
 
-        return note
+        return record
 
     def hooks_of(self, observers: object) -> None:
         return None
@@ -159,6 +159,7 @@ async def test_a_session_opens_with_the_first_pool_and_adds_others_later() -> No
     opening = asyncio.ensure_future(session.open(wait_for_all=True))
     await run_loop_turns()
     assert list(session.pools) == [A]
+    # With `wait_for_all`, the call still waits for the other pool.
     assert not opening.done()
     session.gates[B].set()
     await opening
@@ -181,6 +182,7 @@ async def test_without_a_pool_the_control_connection_may_serve() -> None:
     session.errors[A] = ConnectionException("refused")
     engine.query_fallback.is_allowed = True
     await session.open()
+    # On the control connection, no USE may be sent.
     assert session.adopt_without_use("ks")
     assert session.keyspace == "ks"
 
@@ -312,10 +314,12 @@ async def test_pools_are_opened_and_closed_when_distances_change() -> None:
     await run_loop_turns()
     assert set(session.pools) == {A, B}  # the request in flight goes on
     assert ("distances soon",) in engine.calls
+    # When the request has ended, the pool is closed.
     session.pools[A].in_flight = 0  # type: ignore[misc]
     session.follow_distances()
     assert set(session.pools) == {B}
     assert "is ignored by the load balancing policies" in str(session.opened_pools[0].closed_with)
+    # A host that is still used keeps its pool, with the new distance.
     distances[B] = HostDistance.LOCAL
     session.follow_distances()
     assert session.pools[B].distance == HostDistance.LOCAL
@@ -346,6 +350,7 @@ async def test_close_fails_all_requests_and_tasks() -> None:
     session.close()  # the second call does nothing
     await run_loop_turns()
     assert background.cancelled()
+    # A request that waits for its retry, and the queue of the throttler.
     assert len(failed) == 2
     assert all(type(error) is SessionShutdown for error in failed)
     assert all(pool.closed and pool.closed_with is failed[0] for pool in session.opened_pools)
@@ -355,6 +360,7 @@ async def test_close_fails_all_requests_and_tasks() -> None:
     later = session.closed_error()
     assert isinstance(later, SessionShutdown)
     assert list(later.errors) == [str(A), str(B)]
+    # A closed session opens no further pool.
     await session.add_pool(C)
     session.follow_distances()
     assert len(session.opened_pools) == 2
@@ -408,12 +414,12 @@ async def test_a_ddl_request_succeeds_even_if_the_session_closes() -> None:
 
 
 async def test_an_error_in_run_for_fails_the_request() -> None:
-    async def fails() -> None:
+    async def raise_timeout() -> None:
         raise OperationTimedOut("too late")
 
     waiting = WaitingRequest()
     session = Session(Engine(A))
-    session.run_for(waiting, fails())  # type: ignore[arg-type]
+    session.run_for(waiting, raise_timeout())  # type: ignore[arg-type]
     await run_loop_turns()
     assert isinstance(waiting.outcome, OperationTimedOut)
 
@@ -446,12 +452,14 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_closed(
     switched.keyspace = gated.keyspace = "KS"
     gated.gate = object()  # requests wait there for an earlier switch of the keyspace
     session.opened_pools[0].connections = [plain, refusing, switched, gated]
+    # The first connection of a pool that is still being opened.
     unfilled_pool: Any = IdentityNamespace(connections=[opening])
     session._opening_pools.add(unfilled_pool)
     waiting, response = WaitingRequest(), SimpleNamespace()
     session.adopt_keyspace("KS", switched, waiting, response)  # type: ignore[arg-type]
     assert session.keyspace == "KS"
     await run_loop_turns()
+    # `switched` has the keyspace already, and no earlier switch is pending on it.
     assert used == [(connection, "KS") for connection in (plain, refusing, gated, opening)]
     assert [
         connection for connection in (plain, refusing, switched, gated) if connection.closed

@@ -15,18 +15,18 @@ NEAR, FAR = new_host("10.0.0.1"), new_host("10.0.0.2")
 
 
 class Session:
-    """A fake session with pools to some hosts. It needs connections to the hosts in `wants`."""
+    """A fake session with pools to some hosts. It needs connections to the `wanted_hosts`."""
 
-    def __init__(self, *pools: Host, wants: tuple[Host, ...] = (NEAR, FAR)) -> None:
+    def __init__(self, *pools: Host, wanted_hosts: tuple[Host, ...] = (NEAR, FAR)) -> None:
         self.pools = {pool_host: Pool(pool_host) for pool_host in pools}
         self.draining: list[Pool] = []
-        self.wants = wants
+        self.wanted_hosts = wanted_hosts
         self.followed = 0
         self.closed = False
         self.owner: Sessions | None = None
 
     def distance(self, host: Host) -> int:
-        return HostDistance.LOCAL if host in self.wants else HostDistance.IGNORED
+        return HostDistance.LOCAL if host in self.wanted_hosts else HostDistance.IGNORED
 
     def follow_distances(self) -> None:
         self.followed += 1
@@ -48,7 +48,7 @@ class Pool:
         return [*self.connections, "retired"]
 
 
-def sessions(*members: Session) -> Sessions:
+def new_sessions(*members: Session) -> Sessions:
     all_sessions = Sessions()
     for member in members:
         member.owner = all_sessions
@@ -58,31 +58,31 @@ def sessions(*members: Session) -> Sessions:
 
 
 def test_a_host_is_served_if_every_session_that_needs_it_has_a_pool() -> None:
-    all_sessions = sessions(Session(NEAR), Session(NEAR, FAR))
+    all_sessions = new_sessions(Session(NEAR), Session(NEAR, FAR))
     assert all_sessions.have_pool(NEAR)
     assert all_sessions.have_pool(FAR)
     assert all_sessions.are_served(NEAR)
     assert not all_sessions.are_served(FAR)  # the first session needs a pool to it, but has none
-    assert sessions(Session(NEAR, wants=(NEAR,)), Session(NEAR, FAR)).are_served(FAR)
+    assert new_sessions(Session(NEAR, wanted_hosts=(NEAR,)), Session(NEAR, FAR)).are_served(FAR)
 
 
 def test_a_host_is_ignored_if_no_session_needs_it() -> None:
-    assert sessions(Session(wants=(NEAR,))).ignore(FAR)
-    assert not sessions(Session(wants=(NEAR,)), Session()).ignore(FAR)
-    assert not sessions().ignore(FAR)  # no session has a distance for it
+    assert new_sessions(Session(wanted_hosts=(NEAR,))).ignore(FAR)
+    assert not new_sessions(Session(wanted_hosts=(NEAR,)), Session()).ignore(FAR)
+    assert not new_sessions().ignore(FAR)  # no session has a distance for it
 
 
 def test_connections_include_retired_ones() -> None:
-    all_sessions = sessions(Session(NEAR), Session(NEAR, FAR))
+    all_sessions = new_sessions(Session(NEAR), Session(NEAR, FAR))
     by_host = all_sessions.connections()
     assert list(by_host) == [NEAR, FAR]
-    # retired connections need heartbeats, too
+    # Retired connections need heartbeats, too: each pool has one in use and one retired.
     assert [len(connections) for connections in by_host.values()] == [4, 2]
 
 
 def test_close_closes_and_removes_all_sessions() -> None:
     members = [Session(), Session(), Session()]
-    all_sessions = sessions(*members)
+    all_sessions = new_sessions(*members)
     all_sessions.close()
     assert [member.closed for member in members] == [True] * 3
     assert len(all_sessions) == 0
@@ -94,7 +94,7 @@ async def test_several_calls_soon_after_another_follow_distances_once(
 ) -> None:
     monkeypatch.setattr("cassandra.engine.sessions.FOLLOW_DELAY", 0.0)
     member = Session()
-    all_sessions = sessions(member)
+    all_sessions = new_sessions(member)
     for _ in range(5):
         all_sessions.follow_distances_soon()
     while all_sessions._following is not None:
@@ -112,7 +112,7 @@ async def test_an_error_of_one_session_does_not_keep_others_from_following(
         raise ValueError("of a policy")
 
     broken.follow_distances = fail  # type: ignore[method-assign]
-    all_sessions = sessions(broken, healthy)
+    all_sessions = new_sessions(broken, healthy)
     all_sessions.follow_distances_soon()
     while all_sessions._following is not None:
         await run_loop_turns(1)
@@ -121,18 +121,19 @@ async def test_an_error_of_one_session_does_not_keep_others_from_following(
 
 
 async def test_distances_are_not_followed_after_close() -> None:
-    all_sessions = sessions(Session())
+    all_sessions = new_sessions(Session())
     all_sessions.follow_distances_soon()
     all_sessions.stop_following()
     assert all_sessions._following is not None
     assert all_sessions._following.cancelled()
+    # A later call starts no new task, either.
     all_sessions._following = None
     all_sessions.follow_distances_soon()
     assert all_sessions._following is None
 
 
 def test_many_open_sessions_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    opened = sessions(*(Session() for _ in range(MANY_SESSIONS - 1)))
+    opened = new_sessions(*(Session() for _ in range(MANY_SESSIONS - 1)))
     assert not caplog.records
     for _ in range(3):
         session: Any = Session()

@@ -42,18 +42,19 @@ class SocketConnection:
 
     def __init__(self, twins: Twins) -> None:
         self._twins = twins
-        self.own, self.peer = socket.socketpair()
-        self.own.setblocking(False)
-        self.peer.settimeout(5)
+        self.own_socket, self.peer_socket = socket.socketpair()
+        self.own_socket.setblocking(False)
+        self.peer_socket.settimeout(5)
         self.writer = twins.frame.FrameWriter(4)
-        self.woken: list[tuple[Any, ...]] = []
+        self.wakeups: list[tuple[Any, ...]] = []
         self.unsolicited: list[int] = []
         self.streams = twins.happy_path.StreamTable(self.writer, lambda call: call, self.flush)
         self.open()
 
     def open(self, writer: Any = None) -> None:
+        """Let threads write to the socket directly."""
         writer = writer or self._twins.frame.FrameWriter(4)
-        self.streams.open_direct(self.own, writer, self.wake, self.on_broken)
+        self.streams.open_direct(self.own_socket, writer, self.wake, self.on_broken)
         self.streams.settled = True
 
     def flush(self) -> None:
@@ -63,14 +64,15 @@ class SocketConnection:
         data = (rest or b"") + self.writer.take()
         self.streams.settled = False
         self.streams.release_write()
-        self.own.setblocking(True)
-        self.own.sendall(data)
+        self.own_socket.setblocking(True)
+        self.own_socket.sendall(data)
 
     def on_broken(self, number: int) -> None:
+        """Called by the loop if a write has failed, with the error number; here, none may fail."""
         raise AssertionError(number)
 
     def wake(self, call: Callable[..., Any], *args: Any) -> None:
-        self.woken.append((call, *args))
+        self.wakeups.append((call, *args))
 
     def on_unsolicited(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
         self.unsolicited.append(stream)
@@ -84,17 +86,19 @@ class SocketConnection:
         return responder
 
     def try_to_send(self, body: bytes = b"body") -> Responder | None:
+        """Send a request directly, and return its responder; None if the table refuses."""
         responder = Responder()
         history: list[Any] = []
         data = self.streams.frame(EXECUTE, 0, body)
         is_sent = data is not None and self.streams.send_directly(responder, data, history)
+        # A request that was sent is in its history; one that was not sent is not.
         assert history == [responder] * is_sent
         return responder if is_sent else None
 
     def received(self, size: int) -> bytes:
         data = b""
         while len(data) < size:
-            data += self.peer.recv(size - len(data))
+            data += self.peer_socket.recv(size - len(data))
         return data
 
     def is_free(self) -> bool:
@@ -109,20 +113,22 @@ class SocketConnection:
 def connection(twins: Twins) -> Iterator[SocketConnection]:
     connection = SocketConnection(twins)
     yield connection
-    connection.own.close()
-    connection.peer.close()
+    connection.own_socket.close()
+    connection.peer_socket.close()
 
 
-def frame(stream: int, body: bytes) -> bytes:
+def execute_frame(stream: int, body: bytes) -> bytes:
+    """Return the bytes of an EXECUTE in version 4: version, flags, stream, opcode, length, body."""
     return bytes((4, 0)) + stream.to_bytes(2, "big") + b"\x0a" + len(body).to_bytes(4, "big") + body
 
 
 def test_a_direct_request_is_written_and_answered(connection: SocketConnection) -> None:
     responder = connection.send(b"body")
     stream = responder.stream
-    assert connection.received(HEADER + 4) == frame(stream, b"body")
+    assert connection.received(HEADER + 4) == execute_frame(stream, b"body")
     assert connection.streams.in_flight == 1
-    assert connection.woken == []
+    # The loop was not needed.
+    assert connection.wakeups == []
     assert connection.is_free()
     connection.answer(stream)
     assert responder.answers == [b"answer"]
@@ -171,6 +177,7 @@ def test_conditions_that_prevent_a_claim(connection: SocketConnection, reason: s
     else:
         setattr(streams, "settled" if reason == "unsettled" else reason, reason != "unsettled")
     assert connection.try_to_send() is None
+    # Only the thread that holds the claim is in the way.
     assert streams.is_idle == (reason == "held")
     if reason == "held":
         streams.release_write()
@@ -203,10 +210,11 @@ def test_a_table_can_settle_when_all_requests_are_answered(connection: SocketCon
 def fill(connection: SocketConnection) -> int:
     """Write until the socket's send buffer is full, and return the number of bytes written."""
     filled = 0
+    # Large pieces first, then single bytes until none fits any more.
     for size in (4096, 1):
         try:
             while True:
-                filled += connection.own.send(b"\0" * size)
+                filled += connection.own_socket.send(b"\0" * size)
         except BlockingIOError:
             pass
     return filled
@@ -215,59 +223,61 @@ def fill(connection: SocketConnection) -> int:
 def test_the_loop_writes_bytes_that_a_full_socket_refused(connection: SocketConnection) -> None:
     filled = fill(connection)
     responder = connection.send(b"body")
-    assert connection.woken == [(connection.flush,)]
-    assert connection.streams.rest == frame(responder.stream, b"body")
+    assert connection.wakeups == [(connection.flush,)]
+    assert connection.streams.rest == execute_frame(responder.stream, b"body")
     assert not connection.streams.settled
     connection.received(filled)
     connection.flush()
-    assert connection.received(HEADER + 4) == frame(responder.stream, b"body")
+    assert connection.received(HEADER + 4) == execute_frame(responder.stream, b"body")
 
 
 def test_the_rest_of_a_frame_is_written_first(connection: SocketConnection) -> None:
-    connection.own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    connection.own_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     body = os.urandom(1 << 20)
     responder = connection.send(body)
     rest = connection.streams.rest
     assert 0 < len(rest) < HEADER + len(body)
     assert connection.try_to_send() is None
     later = connection.streams.send(Responder(), EXECUTE, 0, b"later")
+    # The loop writes in a thread, because this test reads the other end meanwhile.
     thread = threading.Thread(target=connection.flush)
     thread.start()
-    expected = frame(responder.stream, body) + frame(later, b"later")
+    expected = execute_frame(responder.stream, body) + execute_frame(later, b"later")
     assert connection.received(len(expected)) == expected
     thread.join()
     assert connection.streams.rest is None
 
 
 def test_after_an_early_answer_the_rest_is_written_first(connection: SocketConnection) -> None:
-    connection.own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    connection.own_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     responder = connection.send(b"x" * (1 << 20))
-    connection.answer(
-        responder.stream
-    )  # the server has read only the header, and refuses the request
+    # The server has read only the header, and refuses the request.
+    connection.answer(responder.stream)
     assert connection.streams.in_flight == 0
+    # Another frame must not be written into the middle of the first one.
     assert connection.try_to_send() is None
     assert not connection.streams.could_settle
 
 
 def test_an_error_of_the_socket_is_reported_to_the_loop(connection: SocketConnection) -> None:
-    connection.peer.close()
+    connection.peer_socket.close()
     connection.send()
-    assert connection.woken == [(connection.on_broken, errno.EPIPE)]
+    assert connection.wakeups == [(connection.on_broken, errno.EPIPE)]
     assert connection.is_free()
     assert connection.try_to_send() is None
 
 
 def test_a_closed_loop_is_not_notified(connection: SocketConnection) -> None:
-    def wake(*args: Any) -> None:
+    def raise_closed(*args: Any) -> None:
         raise RuntimeError("the loop is closed")
 
-    connection.wake = wake  # type: ignore[assignment]
+    connection.wake = raise_closed  # type: ignore[assignment]
+    # A new table, which calls the replaced `wake`.
     connection.streams = type(connection.streams)(
         connection.writer, lambda call: call, connection.flush
     )
     connection.open()
-    connection.peer.close()
+    connection.peer_socket.close()
     connection.send()
     assert connection.is_free()
 
@@ -278,7 +288,7 @@ def test_a_body_that_is_too_large_writes_nothing(connection: SocketConnection) -
     assert connection.streams.in_flight == 0
     assert connection.is_free()
     stream = connection.send(b"next").stream
-    assert connection.received(HEADER + 4) == frame(stream, b"next")
+    assert connection.received(HEADER + 4) == execute_frame(stream, b"next")
 
 
 class InterruptedWriter:
@@ -306,7 +316,7 @@ def test_an_interrupted_frame_is_not_sent_with_the_next_one(connection: SocketCo
     with pytest.raises(KeyboardInterrupt):
         connection.send(b"first")
     stream = connection.send(b"next").stream
-    assert connection.received(HEADER + 4) == frame(stream, b"next")
+    assert connection.received(HEADER + 4) == execute_frame(stream, b"next")
 
 
 def test_an_abandoned_stream_is_used_until_the_answer(connection: SocketConnection) -> None:
@@ -347,10 +357,10 @@ def test_a_thread_that_holds_the_claim_closes_the_socket(connection: SocketConne
     connection.streams.closed = True
     # The loop does not wait for the thread that holds the claim: that thread closes the socket.
     assert not connection.streams.acquire_write()
-    assert connection.own.fileno() >= 0
+    assert connection.own_socket.fileno() >= 0
     connection.streams.release_write()
-    assert connection.own.fileno() == -1
-    assert connection.peer.recv(1) == b""
+    assert connection.own_socket.fileno() == -1
+    assert connection.peer_socket.recv(1) == b""
     assert connection.try_to_send() is None
 
 
@@ -370,23 +380,25 @@ def test_threads_write_one_at_a_time(connection: SocketConnection) -> None:
     rounds, sent, stop = 300, [0], threading.Event()
     lock = threading.Lock()
 
-    def work() -> None:
+    def send_until_stopped() -> None:
         while not stop.is_set():
             if connection.try_to_send() is not None:
                 with lock:
                     sent[0] += 1
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
+    threads = [threading.Thread(target=send_until_stopped) for _ in range(4)]
     for thread in threads:
         thread.start()
     for _ in range(rounds):
-        head = connection.received(HEADER)
-        assert (head[0], head[4]) == (4, 10)
-        connection.received(int.from_bytes(head[5:], "big"))
-        connection.answer(int.from_bytes(head[2:4], "big"))
+        header = connection.received(HEADER)
+        # Each frame begins with a header, of version 4 and an EXECUTE (opcode 10).
+        assert (header[0], header[4]) == (4, 10)
+        connection.received(int.from_bytes(header[5:], "big"))
+        connection.answer(int.from_bytes(header[2:4], "big"))
     stop.set()
     for thread in threads:
         thread.join()
+    # One more request may have been sent before the threads stopped.
     assert sent[0] - rounds in (0, 1)
     assert connection.unsolicited == []
 
@@ -394,22 +406,22 @@ def test_threads_write_one_at_a_time(connection: SocketConnection) -> None:
 class InterruptedSocket:
     """A socket whose `send` is interrupted, before or after it has written."""
 
-    def __init__(self, real: socket.socket, after: bool) -> None:
-        self._real = real
-        self._after = after
+    def __init__(self, real_socket: socket.socket, has_written: bool) -> None:
+        self._real_socket = real_socket
+        self._has_written = has_written
 
     def fileno(self) -> int:
-        return self._real.fileno()
+        return self._real_socket.fileno()
 
     def send(self, data: bytes, flags: int) -> int:
-        if self._after:
-            self._real.send(data, flags)
+        if self._has_written:
+            self._real_socket.send(data, flags)
         raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("has_written", [False, True])
 def test_an_interrupted_write_closes_the_connection(
-    connection: SocketConnection, after: bool
+    connection: SocketConnection, has_written: bool
 ) -> None:
     """In the Python twin, a write that is interrupted closes the connection.
 
@@ -417,12 +429,13 @@ def test_an_interrupted_write_closes_the_connection(
     """
     if connection._twins.impl == "c":
         pytest.skip("a compiled write cannot be interrupted")
-    connection.streams._socket = InterruptedSocket(connection.own, after)
+    connection.streams._socket = InterruptedSocket(connection.own_socket, has_written)
     responder = Responder()
     data = connection.streams.frame(EXECUTE, 0, b"body")
     with pytest.raises(KeyboardInterrupt):
         connection.streams.send_directly(responder, data, [])
-    assert connection.woken == [(connection.on_broken, 0)]
+    # It is unknown how much was written, so the loop must close the connection.
+    assert connection.wakeups == [(connection.on_broken, 0)]
     assert connection.is_free()
     assert connection.streams.take_all() == [responder]
 
@@ -435,18 +448,19 @@ def test_a_request_is_not_lost_if_the_connection_closes_meanwhile(
     `send_directly` returns False, so that the caller can send it in another way.
     """
 
-    class Late(Responder):
+    class ClosingResponder(Responder):
         def __setattr__(self, name: str, value: Any) -> None:
             super().__setattr__(name, value)
+            # Close the connection at the moment when the request gets its stream.
             if name == "stream" and value >= 0:
                 connection.streams.closed = True
                 assert connection.streams.take_all() == []
 
     history: list[Any] = []
-    responder = Late()
+    responder = ClosingResponder()
     data = connection.streams.frame(EXECUTE, 0, b"body")
     assert not connection.streams.send_directly(responder, data, history)
     assert (responder.stream, history, connection.streams.in_flight) == (-1, [], 0)
     assert connection.is_free()
-    assert connection.own.fileno() == -1
-    assert connection.peer.recv(1) == b""
+    assert connection.own_socket.fileno() == -1
+    assert connection.peer_socket.recv(1) == b""

@@ -19,8 +19,8 @@ from tests.unit.engine.faults import connected
 from tests.waiting import until, until_on_loop
 
 SHARDS = [7, 5, 8]
-TEXT = "SELECT v FROM vn.t"
-SELECT = "SELECT v FROM {}.t WHERE k = ?"
+READ = "SELECT v FROM vn.t"
+READ_KEY = "SELECT v FROM {}.t WHERE k = ?"
 TOKENS = [-(2**63), -(2**61), -1, 0, 12345, 2**62, 2**63 - 1]
 
 
@@ -53,12 +53,12 @@ def hosts_of(nodes: FakeCluster, cluster: Any) -> list[Any]:
     return [hosts[node.host_id] for node in nodes.nodes]
 
 
-def arrivals(nodes: FakeCluster, *texts: str) -> list[tuple[int, Any]]:
+def take_arrivals(nodes: FakeCluster, *texts: str) -> list[tuple[int, Any]]:
     """Return (node index, shard) for each request with one of these queries; forget them."""
     arrived = [
         (index, request.connection.shard)
         for index, node in enumerate(nodes.nodes)
-        for text in texts or (TEXT,)
+        for text in texts or (READ,)
         for request in node.queries(text)
     ]
     for node in nodes.nodes:
@@ -70,33 +70,34 @@ def arrivals(nodes: FakeCluster, *texts: str) -> list[tuple[int, Any]]:
 
 
 def test_a_request_reaches_the_given_host_and_shard(nodes: FakeCluster, session: Session) -> None:
-    prepared = session.prepare(SELECT.format("vn"))
+    prepared = session.prepare(READ_KEY.format("vn"))
     for index, host in enumerate(hosts_of(nodes, session.cluster)):
         for shard in range(SHARDS[index]):
-            session.execute(TEXT, host=host, shard=shard)
-            session.execute_async(TEXT, host=host, shard=shard).result()
+            session.execute(READ, host=host, shard=shard)
+            session.execute_async(READ, host=host, shard=shard).result()
             session.execute(prepared, (1,), host=host, shard=shard)
-            assert arrivals(nodes, TEXT, SELECT.format("vn")) == [(index, shard)] * 3
+            assert take_arrivals(nodes, READ, READ_KEY.format("vn")) == [(index, shard)] * 3
 
 
 async def test_an_asyncio_request_reaches_the_given_host_and_shard(nodes: FakeCluster) -> None:
     async with connected(nodes) as (cluster, session):
         await until_on_loop(lambda: connected_shards(cluster) == sum(SHARDS))
-        prepared = await session.prepare(SELECT.format("vn"))
+        prepared = await session.prepare(READ_KEY.format("vn"))
         for index, host in enumerate(hosts_of(nodes, cluster)):
             for shard in range(SHARDS[index]):
-                await session.execute(TEXT, host=host, shard=shard)
+                await session.execute(READ, host=host, shard=shard)
                 await session.execute(prepared, (1,), host=host, shard=shard)
-                assert arrivals(nodes, TEXT, SELECT.format("vn")) == [(index, shard)] * 2
+                assert take_arrivals(nodes, READ, READ_KEY.format("vn")) == [(index, shard)] * 2
 
 
 def test_all_pages_come_from_the_given_shard(nodes: FakeCluster, session: Session) -> None:
     pages = iter([rows([("v", "int")], [(1,)], paging_state=b"more"), rows([("v", "int")], [(2,)])])
-    nodes.nodes[1].prime(TEXT, lambda request: next(pages))
+    nodes.nodes[1].prime(READ, lambda request: next(pages))
     host = hosts_of(nodes, session.cluster)[1]
-    result = session.execute(SimpleStatement(TEXT, fetch_size=1), host=host, shard=3)
+    result = session.execute(SimpleStatement(READ, fetch_size=1), host=host, shard=3)
     assert [row.v for row in result] == [1, 2]
-    assert arrivals(nodes) == [(1, 3), (1, 3)]
+    # Two pages, both from node 1 and shard 3.
+    assert take_arrivals(nodes) == [(1, 3), (1, 3)]
 
 
 def test_without_a_connection_to_the_shard_another_shard_is_used(
@@ -107,8 +108,8 @@ def test_without_a_connection_to_the_shard_another_shard_is_used(
     table: Any = pool.shards
     (owner,) = [connection for connection in pool.connections if table.pick(2) is connection]
     table.remove(owner)  # as if the connection had been closed
-    session.execute(TEXT, host=host, shard=2)
-    ((index, _),) = arrivals(nodes)
+    session.execute(READ, host=host, shard=2)
+    ((index, _),) = take_arrivals(nodes)
     assert index == 0
 
 
@@ -134,8 +135,8 @@ async def test_wrong_targets_are_refused(
     async with connected(nodes) as (cluster, session):
         options = {"host": hosts_of(nodes, cluster)[0], **options}
         with pytest.raises(error, match=message):
-            session.execute(TEXT, **options)
-    assert arrivals(nodes) == []
+            session.execute(READ, **options)
+    assert take_arrivals(nodes) == []
 
 
 def test_execute_and_execute_async_raise_for_wrong_targets(
@@ -144,8 +145,8 @@ def test_execute_and_execute_async_raise_for_wrong_targets(
     host = hosts_of(nodes, session.cluster)[0]
     for execute in (session.execute, session.execute_async):
         with pytest.raises(ValueError, match="has no such shard"):
-            execute(TEXT, host=host, shard=50)
-    assert arrivals(nodes) == []
+            execute(READ, host=host, shard=50)
+    assert take_arrivals(nodes) == []
 
 
 def test_a_shard_of_a_host_without_shards_is_refused() -> None:
@@ -156,13 +157,13 @@ def test_a_shard_of_a_host_without_shards_is_refused() -> None:
         session = cluster.connect()
         (host,) = cluster.metadata.all_hosts()
         with pytest.raises(ValueError, match=r"shard=0: .* has no shards that the driver knows of"):
-            session.execute(TEXT, host=host, shard=0)
+            session.execute(READ, host=host, shard=0)
 
 
 # -- tokens ----------------------------------------------------------------------------------------
 
 
-def owners(cluster: Any, token: int, keyspace: str = "vn", table: str | None = None) -> Any:
+def replicas_of(cluster: Any, token: int, keyspace: str = "vn", table: str | None = None) -> Any:
     """Return the replicas of a token as {host: shard}."""
     return dict(cluster.metadata.get_replica_shards(keyspace, token, table))
 
@@ -172,15 +173,16 @@ def test_a_request_with_a_token_reaches_its_replicas_and_shards(
     nodes: FakeCluster, session: Session, token: int
 ) -> None:
     hosts = hosts_of(nodes, session.cluster)
-    replicas = owners(session.cluster, token)
+    replicas = replicas_of(session.cluster, token)
     assert len(replicas) == 2
     for _ in range(6):
-        session.execute(TEXT, token=token)
-        session.execute(TEXT, token=Murmur3Token(token))
-    seen = arrivals(nodes)
-    assert len(seen) == 12
-    assert all(replicas.get(hosts[index]) == shard for index, shard in seen)
-    assert {index for index, _ in seen} == {hosts.index(host) for host in replicas}
+        session.execute(READ, token=token)
+        session.execute(READ, token=Murmur3Token(token))
+    arrived = take_arrivals(nodes)
+    assert len(arrived) == 12
+    assert all(replicas.get(hosts[index]) == shard for index, shard in arrived)
+    # Both replicas were used.
+    assert {index for index, _ in arrived} == {hosts.index(host) for host in replicas}
 
 
 async def test_an_asyncio_request_with_a_token_reaches_its_shard(nodes: FakeCluster) -> None:
@@ -189,73 +191,74 @@ async def test_an_asyncio_request_with_a_token_reaches_its_shard(nodes: FakeClus
         await session.set_keyspace("vn")
         hosts = hosts_of(nodes, cluster)
         for token in TOKENS:
-            await session.execute(TEXT, token=token)
-            ((index, shard),) = arrivals(nodes)
-            assert owners(cluster, token)[hosts[index]] == shard
+            await session.execute(READ, token=token)
+            ((index, shard),) = take_arrivals(nodes)
+            assert replicas_of(cluster, token)[hosts[index]] == shard
 
 
 def test_a_given_token_overrides_the_statements_partition(
     nodes: FakeCluster, session: Session
 ) -> None:
-    prepared = session.prepare(SELECT.format("vn"))
+    prepared = session.prepare(READ_KEY.format("vn"))
     hosts = hosts_of(nodes, session.cluster)
     for key in range(20):
         session.execute(prepared, (1,), token=token_of(key.to_bytes(4, "big")))
-        ((index, shard),) = arrivals(nodes, SELECT.format("vn"))
-        replicas = owners(session.cluster, token_of(key.to_bytes(4, "big")))
+        ((index, shard),) = take_arrivals(nodes, READ_KEY.format("vn"))
+        replicas = replicas_of(session.cluster, token_of(key.to_bytes(4, "big")))
         assert replicas[hosts[index]] == shard
 
 
 def test_a_token_of_a_table_with_tablets_leads_to_the_tablet(
     nodes: FakeCluster, session: Session
 ) -> None:
-    prepared = session.prepare(SELECT.format("tb"))
+    prepared = session.prepare(READ_KEY.format("tb"))
     keys = [key.to_bytes(4, "big") for key in range(40)]
     assert session.cluster.metadata.get_replica_shards("tb", keys[0], "t") == []
-    unknown = list(range(40))
+    unknown_keys = list(range(40))
     for _ in range(100):  # the driver learns a tablet when a request reaches a wrong node or shard
-        for key in unknown:
+        for key in unknown_keys:
             session.execute(prepared, (key,))
-        unknown = [
+        unknown_keys = [
             key
-            for key in unknown
-            if len(owners(session.cluster, token_of(keys[key]), "tb", "t")) < 2
+            for key in unknown_keys
+            if len(replicas_of(session.cluster, token_of(keys[key]), "tb", "t")) < 2
         ]
-        if not unknown:
+        if not unknown_keys:
             break
     hosts = hosts_of(nodes, session.cluster)
-    arrivals(nodes)
+    # Forget the requests by which the driver has learned the tablets.
+    take_arrivals(nodes)
     for tablet_key in keys:
-        replicas = owners(session.cluster, token_of(tablet_key), "tb", "t")
+        replicas = replicas_of(session.cluster, token_of(tablet_key), "tb", "t")
         assert len(replicas) == 2
         assert dict(session.cluster.metadata.get_replica_shards("tb", tablet_key, "t")) == replicas
         session.execute(prepared, (1,), token=token_of(tablet_key))
-        ((index, shard),) = arrivals(nodes, SELECT.format("tb"))
+        ((index, shard),) = take_arrivals(nodes, READ_KEY.format("tb"))
         assert replicas[hosts[index]] == shard
 
 
 def test_a_token_with_a_host_needs_a_replica_there(nodes: FakeCluster, session: Session) -> None:
     hosts = hosts_of(nodes, session.cluster)
     for token in TOKENS:
-        replicas = owners(session.cluster, token)
+        replicas = replicas_of(session.cluster, token)
         for index, host in enumerate(hosts):
             if host in replicas:
-                session.execute(TEXT, host=host, token=token)
-                assert arrivals(nodes) == [(index, replicas[host])]
+                session.execute(READ, host=host, token=token)
+                assert take_arrivals(nodes) == [(index, replicas[host])]
             else:
                 message = f"token={token} contradict each other: the replicas of this token in"
                 with pytest.raises(ValueError, match=message):
-                    session.execute_async(TEXT, host=host, token=token)
-    assert arrivals(nodes) == []
+                    session.execute_async(READ, host=host, token=token)
+    assert take_arrivals(nodes) == []
 
 
 async def test_asyncio_refuses_a_token_with_a_host_that_is_no_replica(nodes: FakeCluster) -> None:
     async with connected(nodes) as (cluster, session):
         await session.set_keyspace("vn")
-        replicas = owners(cluster, 0)
+        replicas = replicas_of(cluster, 0)
         (other,) = (host for host in hosts_of(nodes, cluster) if host not in replicas)
         with pytest.raises(ValueError, match="token=0 contradict each other"):
-            session.execute(TEXT, host=other, token=0)
+            session.execute(READ, host=other, token=0)
 
 
 @pytest.mark.parametrize(
@@ -271,10 +274,10 @@ def test_a_token_on_cassandra_leads_to_the_owner(policy: Any) -> None:
             assert ring is not None
             for token, owner in ring.token_to_host_owner.items():
                 for _ in range(4):
-                    session.execute(TEXT, token=token)
-                    session.execute_async(TEXT, token=token.value).result()
+                    session.execute(READ, token=token)
+                    session.execute_async(READ, token=token.value).result()
                 # Without a keyspace, the owner of the token's range is the first host.
-                assert arrivals(nodes) == [(hosts.index(owner), 0)] * 8
+                assert take_arrivals(nodes) == [(hosts.index(owner), 0)] * 8
 
 
 def test_if_replicas_are_down_the_next_host_is_used(nodes: FakeCluster, session: Session) -> None:
@@ -286,18 +289,19 @@ def test_if_replicas_are_down_the_next_host_is_used(nodes: FakeCluster, session:
     for _ in range(6):
         session.execute(statement, token=0)
     assert (
-        arrivals(nodes, statement.query_string or "")
-        == [(hosts.index(first), owners(session.cluster, 0)[first])] * 6
+        take_arrivals(nodes, statement.query_string or "")
+        == [(hosts.index(first), replicas_of(session.cluster, 0)[first])] * 6
     )
     nodes.nodes[hosts.index(first)].stop()
     until(lambda: not first.is_up)
     for _ in range(4):
-        session.execute(TEXT, token=0)
-    assert Counter(index for index, _ in arrivals(nodes)) == {hosts.index(second): 4}
+        session.execute(READ, token=0)
+    # The second replica gets the requests of the first.
+    assert Counter(index for index, _ in take_arrivals(nodes)) == {hosts.index(second): 4}
     nodes.nodes[hosts.index(second)].stop()
     until(lambda: not second.is_up)
-    session.execute(TEXT, token=0)
-    assert [index for index, _ in arrivals(nodes)] == [hosts.index(third)]
+    session.execute(READ, token=0)
+    assert [index for index, _ in take_arrivals(nodes)] == [hosts.index(third)]
 
 
 def test_local_hosts_are_preferred_to_a_remote_owner() -> None:
@@ -309,7 +313,7 @@ def test_local_hosts_are_preferred_to_a_remote_owner() -> None:
             ring = cluster.metadata.token_map
             assert ring is not None
             for token, owner in ring.token_to_host_owner.items():
-                future = session.execute_async(TEXT, token=token)
+                future = session.execute_async(READ, token=token)
                 future.result()
                 # Without a keyspace, the owner is only a guess, so local hosts are preferred to it.
                 near = future.coordinator_host
@@ -328,7 +332,7 @@ def test_without_token_metadata_a_token_is_refused() -> None:
     ):
         session = cluster.connect()
         with pytest.raises(ValueError, match=r"token=5: the token ring is not known, .* not read"):
-            session.execute(TEXT, token=5)
+            session.execute(READ, token=5)
         assert cluster.metadata.get_replica_shards("ks", 5) == []
 
 

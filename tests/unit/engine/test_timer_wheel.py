@@ -42,22 +42,26 @@ class FakeLoop:
         return handle
 
     def advance(self, seconds: float) -> None:
+        """Move the clock, and call the handles that become due, in order."""
         end = self.now + seconds
         while True:
-            due = [h for h in self.handles if not h.cancelled and h.when <= end]
+            due = [handle for handle in self.handles if not handle.cancelled and handle.when <= end]
             if not due:
                 break
-            handle = min(due, key=lambda h: h.when)
+            handle = min(due, key=lambda handle: handle.when)
             self.handles.remove(handle)
             self.now = max(self.now, handle.when)
             handle.callback()
         self.now = end
 
     def pending(self) -> int:
-        return sum(not h.cancelled for h in self.handles)
+        """Return the number of handles that are not cancelled."""
+        return sum(not handle.cancelled for handle in self.handles)
 
 
 class Item:
+    """An item of the wheel that records when it has expired."""
+
     def __init__(self, loop: FakeLoop) -> None:
         self._loop = loop
         self.expired_at: list[float] = []
@@ -120,6 +124,7 @@ def test_an_earlier_deadline_moves_the_timer() -> None:
     late, early = Item(loop), Item(loop)
     wheel.add(10, late)
     wheel.add(0.5, early)
+    # The timer for the late deadline was cancelled.
     assert loop.pending() == 1
     loop.advance(1)
     assert len(early.expired_at) == 1
@@ -202,6 +207,7 @@ def test_a_thread_wakes_the_loop_for_an_earlier_deadline_only(
     wheel.add_from_thread(10, late)
     assert len(threads_loop.calls) == 1
     threads_loop.turn()
+    # The timer is set for the first deadline already, so the loop need not wake.
     for _ in range(100):
         other = Item(threads_loop)
         wheel.discard(wheel.add_from_thread(10, other), other)
@@ -220,20 +226,21 @@ def test_a_thread_wakes_the_loop_for_an_earlier_deadline_only(
 
 def test_deadlines_of_threads_are_never_early(twins: Twins, threads_loop: ThreadsLoop) -> None:
     wheel = twins.happy_path.TimerWheel(threads_loop)
-    items = []
+    deadlines = []
     for timeout in (0.0, 0.004, 0.05, 0.999, 1.0, 2.5):
         began = time.monotonic()
-        items.append((began + timeout, Item(threads_loop)))
-        wheel.add_from_thread(timeout, items[-1][1])
+        deadlines.append((began + timeout, Item(threads_loop)))
+        wheel.add_from_thread(timeout, deadlines[-1][1])
     threads_loop.turn()
     threads_loop.advance(5)
-    for deadline, item in items:
+    for deadline, item in deadlines:
         assert len(item.expired_at) == 1
         assert deadline - 1e-6 <= item.expired_at[0] <= deadline + 0.5
 
 
 def test_add_from_thread_works_with_another_clock(twins: Twins) -> None:
     loop = ThreadsLoop()
+    # The clock of the loop differs from that of the calling thread.
     loop.now = 5.0
     wheel = twins.happy_path.TimerWheel(loop)
     item = Item(loop)
@@ -266,8 +273,9 @@ def test_an_item_added_while_its_slot_is_removed_expires(
     wheel = twins.happy_path.TimerWheel(threads_loop)
     first, other, late = Item(threads_loop), Item(threads_loop), LateItem(threads_loop)
     wheel.add(0.5, first)  # so the loop's timer is set for this slot
-    tick = wheel.add(10, other)
-    late.meanwhile = lambda: wheel.discard(tick, other)
+    slot = wheel.add(10, other)
+    # The other item leaves the slot just before the late one is put into it.
+    late.meanwhile = lambda: wheel.discard(slot, other)
     wheel.add_from_thread(10, late)
     threads_loop.turn()
     threads_loop.advance(12)
@@ -296,9 +304,10 @@ def test_an_item_added_while_its_slot_is_found_empty_expires(
     wheel = twins.happy_path.TimerWheel(threads_loop)
     first, other, late = (Item(threads_loop) for _ in range(3))
     wheel.add(0.5, first)
-    tick = SlotNumber(wheel.add(10, other))
-    tick.meanwhile = lambda: wheel.add(10, late)
-    wheel.discard(tick, other)
+    slot = SlotNumber(wheel.add(10, other))
+    slot.meanwhile = lambda: wheel.add(10, late)
+    wheel.discard(slot, other)
+    # The slot was not removed with the late item in it.
     assert len(wheel) == 2
     threads_loop.advance(12)
     assert len(late.expired_at) == 1
@@ -310,8 +319,9 @@ def test_threads_add_while_the_loop_discards_and_expires(
     """Every item is either discarded or expires."""
     wheel = twins.happy_path.TimerWheel(threads_loop)
     added: deque[tuple[int, Item]] = deque()
-    added_items: list[Item] = []
-    before = sys.getswitchinterval()
+    kept_items: list[Item] = []
+    previous_interval = sys.getswitchinterval()
+    # Switch threads as often as possible, so that they interrupt the loop at every step.
     sys.setswitchinterval(1e-6)
 
     def add_items(seed: int) -> None:
@@ -327,15 +337,15 @@ def test_threads_add_while_the_loop_discards_and_expires(
             threads_loop.turn()
             threads_loop.advance(max(0.0, time.monotonic() - threads_loop.now))
             while added:
-                tick, item = added.popleft()
-                if len(added_items) % 3 == 0 or id(item) % 2:
-                    added_items.append(item)
+                slot, item = added.popleft()
+                if len(kept_items) % 3 == 0 or id(item) % 2:
+                    kept_items.append(item)
                 else:
-                    wheel.discard(tick, item)
+                    wheel.discard(slot, item)
     finally:
-        sys.setswitchinterval(before)
+        sys.setswitchinterval(previous_interval)
     threads_loop.turn()
     threads_loop.advance(10)
     assert len(wheel) == 0
     assert threads_loop.pending() == 0
-    assert all(len(item.expired_at) >= 1 for item in added_items)
+    assert all(len(item.expired_at) >= 1 for item in kept_items)

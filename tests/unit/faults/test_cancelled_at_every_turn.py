@@ -23,47 +23,50 @@ MOST_TURNS = 400
 
 
 @pytest.fixture
-def fake() -> Any:
+def nodes() -> Any:
     with FakeCluster(2) as cluster:
         cluster.prime(READ, int_row(1))
         yield cluster
 
 
-def cluster_of(fake: FakeCluster, **settings: Any) -> aio.Cluster:
-    return aio.Cluster([fake[0].address], port=fake.port, **settings)
+def cluster_of(nodes: FakeCluster, **settings: Any) -> aio.Cluster:
+    return aio.Cluster([nodes[0].address], port=nodes.port, **settings)
 
 
-async def check_leftovers(fake: FakeCluster) -> None:
+async def check_leftovers(nodes: FakeCluster) -> None:
+    """Check that no task is left, and that the nodes see no connection any more."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     assert not others, others
-    await until_on_loop(lambda: not any(node.connections for node in fake.nodes))
+    await until_on_loop(lambda: not any(node.connections for node in nodes.nodes))
 
 
-async def test_connect_leaves_nothing(fake: FakeCluster) -> None:
+async def test_connect_leaves_nothing(nodes: FakeCluster) -> None:
     for turns in range(MOST_TURNS):
-        cluster = cluster_of(fake)
+        cluster = cluster_of(nodes)
         has_ended = await cancelled_after(turns, partial(cluster.connect, "ks"))
         await asyncio.wait_for(cluster.shutdown(), WAIT)
-        await check_leftovers(fake)
+        await check_leftovers(nodes)
         if has_ended:
             return
     raise AssertionError(f"connect() was not over after {MOST_TURNS} turns")
 
 
-async def test_after_a_cancelled_connect_the_cluster_can_be_used(fake: FakeCluster) -> None:
+async def test_after_a_cancelled_connect_the_cluster_can_be_used(nodes: FakeCluster) -> None:
     """After a cancelled `connect`, the next caller gets a working session."""
+    # Every third turn, to save time.
     for turns in range(0, MOST_TURNS, 3):
-        async with cluster_of(fake) as cluster:
+        async with cluster_of(nodes) as cluster:
             has_ended = await cancelled_after(turns, cluster.connect)
             session = await asyncio.wait_for(cluster.connect(), WAIT)
             assert (await session.execute(READ)).one().k == 1
-        await check_leftovers(fake)
+        await check_leftovers(nodes)
         if has_ended:
             return
     raise AssertionError(f"connect() was not over after {MOST_TURNS} turns")
 
 
 def operations(session: aio.Session) -> dict[str, Callable[[int], Awaitable[Any]]]:
+    """Return the operations by name. They use the number of turns to differ from earlier calls."""
     return {
         "execute": lambda turns: session.execute(READ),
         "prepare": lambda turns: session.prepare(f"SELECT {turns} WHERE k = ?"),
@@ -77,8 +80,8 @@ def operations(session: aio.Session) -> dict[str, Callable[[int], Awaitable[Any]
 @pytest.mark.parametrize(
     "name", ["execute", "prepare", "first", "keyspace", "agreement", "refresh"]
 )
-async def test_operations_leave_nothing(fake: FakeCluster, name: str) -> None:
-    async with cluster_of(fake) as cluster:
+async def test_operations_leave_nothing(nodes: FakeCluster, name: str) -> None:
+    async with cluster_of(nodes) as cluster:
         session = await cluster.connect("a", wait_for_all_pools=True)
         operation = operations(session)[name]
         for turns in range(MOST_TURNS):
@@ -97,16 +100,16 @@ async def test_operations_leave_nothing(fake: FakeCluster, name: str) -> None:
                 for connection in pool.connections
             )
         )
-    await check_leftovers(fake)
+    await check_leftovers(nodes)
 
 
-async def test_shutdown_can_be_cancelled_and_called_again(fake: FakeCluster) -> None:
+async def test_shutdown_can_be_cancelled_and_called_again(nodes: FakeCluster) -> None:
     for turns in range(MOST_TURNS):
-        cluster = cluster_of(fake)
+        cluster = cluster_of(nodes)
         await cluster.connect("ks", wait_for_all_pools=True)
         has_ended = await cancelled_after(turns, cluster.shutdown)
         await asyncio.wait_for(cluster.shutdown(), WAIT)
-        await check_leftovers(fake)
+        await check_leftovers(nodes)
         if has_ended:
             return
     raise AssertionError(f"shutdown() was not over after {MOST_TURNS} turns")

@@ -64,26 +64,26 @@ def check_threads() -> Iterator[None]:
     assert [thread.name for thread in threading.enumerate() if thread not in before] == []
 
 
-def cluster_of(nodes: FakeNode | FakeCluster, **settings: Any) -> Cluster:
-    points = [nodes.address] if isinstance(nodes, FakeNode) else nodes.contact_points
+def cluster_with_defaults(nodes: FakeNode | FakeCluster, **settings: Any) -> Cluster:
+    contact_points = [nodes.address] if isinstance(nodes, FakeNode) else nodes.contact_points
     defaults = {
         "execution_profiles": profile(),
         "reconnection_policy": ConstantReconnectionPolicy(0.01, None),
         "connect_timeout": 2.0,
     }
-    return Cluster(points, port=nodes.port, **{**defaults, **settings})
+    return Cluster(contact_points, port=nodes.port, **{**defaults, **settings})
 
 
-def outcome(future: ResponseFuture) -> Any:
+def result_or_error(future: ResponseFuture) -> Any:
     """Return the result or the error of a future, which must arrive within `WAIT` seconds."""
     done = threading.Event()
     outcomes: list[Any] = []
 
-    def keep(value: Any) -> None:
+    def keep_outcome(value: Any) -> None:
         outcomes.append(value)
         done.set()
 
-    future.add_callbacks(keep, keep)
+    future.add_callbacks(keep_outcome, keep_outcome)
     assert done.wait(WAIT), f"no outcome within {WAIT} s"
     return outcomes[0]
 
@@ -95,12 +95,12 @@ def test_if_the_connection_ends_all_its_futures_fail(node: FakeNode, ending: Any
     held = hold()
     node.prime(READ, held)
     node.prime("end", ending, times=1)
-    with cluster_of(node) as cluster, cluster.connect() as session:
+    with cluster_with_defaults(node) as cluster, cluster.connect() as session:
         futures = [session.execute_async(READ) for _ in range(50)]
         held.wait(50)
         futures.append(session.execute_async("end"))
         for future in futures:
-            assert isinstance(outcome(future), ConnectionException)
+            assert isinstance(result_or_error(future), ConnectionException)
             with pytest.raises(ConnectionException, match=node.endpoint):
                 future.result()
         assert session.execute(OTHER).one().k == 1
@@ -109,17 +109,17 @@ def test_if_the_connection_ends_all_its_futures_fail(node: FakeNode, ending: Any
 def test_shutdown_fails_the_calls_of_other_threads(node: FakeNode) -> None:
     held = hold()
     node.prime(READ, held)
-    cluster = cluster_of(node)
+    cluster = cluster_with_defaults(node)
     session = cluster.connect()
     errors: list[Exception] = []
 
-    def wait() -> None:
+    def execute() -> None:
         try:
             session.execute(READ)
         except Exception as failure:
             errors.append(failure)
 
-    threads = [threading.Thread(target=wait) for _ in range(5)]
+    threads = [threading.Thread(target=execute) for _ in range(5)]
     for thread in threads:
         thread.start()
     held.wait(5)
@@ -137,10 +137,11 @@ def test_shutdown_fails_the_calls_of_other_threads(node: FakeNode) -> None:
 def test_a_late_answer_is_dropped(node: FakeNode) -> None:
     late = hold(int_row(13))
     node.prime(READ, late)
-    with cluster_of(node) as cluster, cluster.connect() as session:
+    with cluster_with_defaults(node) as cluster, cluster.connect() as session:
         with pytest.raises(OperationTimedOut):
             session.execute(READ, timeout=0.03)
         futures = [session.execute_async(OTHER) for _ in range(20)]
+        # The late answer arrives among the answers of the other requests.
         late.release()
         futures += [session.execute_async(OTHER) for _ in range(20)]
         assert [future.result().one().k for future in futures] == [1] * 40
@@ -151,7 +152,7 @@ def test_a_callback_that_raises_does_not_affect_others(
 ) -> None:
     held = hold(int_row(7))
     node.prime(READ, held)
-    with cluster_of(node) as cluster, cluster.connect() as session:
+    with cluster_with_defaults(node) as cluster, cluster.connect() as session:
         futures = [session.execute_async(READ) for _ in range(3)]
         for future in futures:
             future.add_callback(lambda page: 1 / 0)
@@ -166,11 +167,11 @@ def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
     """Blocking calls in a callback are refused, as they would wait for their own thread."""
     held = hold(int_row(7))
     node.prime(READ, held)
-    with cluster_of(node) as cluster, cluster.connect() as session:
+    with cluster_with_defaults(node) as cluster, cluster.connect() as session:
         refused: list[Exception] = []
         done = threading.Event()
 
-        def block(_: Any) -> None:
+        def call_everything(_: Any) -> None:
             calls: list[Any] = [
                 lambda: session.execute(OTHER),
                 lambda: session.prepare(OTHER),
@@ -185,9 +186,10 @@ def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
             done.set()
 
         future = session.execute_async(READ)
-        future.add_callback(block)
+        future.add_callback(call_everything)
         held.release()
         assert done.wait(WAIT)
+        # Each of the four calls.
         assert len(refused) == 4
         assert session.execute(OTHER).one().k == 1
 
@@ -199,7 +201,10 @@ def test_an_error_of_a_row_factory_is_raised(node: FakeNode) -> None:
         raise ZeroDivisionError("of mine")
 
     profiles = {**profile(), "broken": ExecutionProfile(row_factory=broken)}
-    with cluster_of(node, execution_profiles=profiles) as cluster, cluster.connect() as session:
+    with (
+        cluster_with_defaults(node, execution_profiles=profiles) as cluster,
+        cluster.connect() as session,
+    ):
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
                 session.execute(READ, execution_profile="broken").all()
@@ -208,13 +213,14 @@ def test_an_error_of_a_row_factory_is_raised(node: FakeNode) -> None:
 
 def test_after_a_failed_page_the_statement_can_be_repeated(node: FakeNode) -> None:
     pages = paged([("k", "int")], [(value,) for value in range(9)])
-    following = sequence(error(ErrorCode.OVERLOADED, "busy"), pages)
-    node.prime(READ, lambda request: following if request.paging_state else pages)
-    with cluster_of(node) as cluster, cluster.connect() as session:
+    # The first request for a further page fails.
+    further_pages = sequence(error(ErrorCode.OVERLOADED, "busy"), pages)
+    node.prime(READ, lambda request: further_pages if request.paging_state else pages)
+    with cluster_with_defaults(node) as cluster, cluster.connect() as session:
         result = session.execute(SimpleStatement(READ, fetch_size=3))
-        seen = []
+        keys = []
         with pytest.raises(DriverException, match="busy"):
-            seen += [row.k for row in result]
+            keys += [row.k for row in result]
         result = session.execute(SimpleStatement(READ, fetch_size=3))
         assert [row.k for row in result] == list(range(9))
 
@@ -229,7 +235,7 @@ def test_execute_concurrent_returns_the_errors_of_some_statements(node: FakeNode
         )
 
     node.prime(lambda request: request.opcode == Opcode.EXECUTE, answer)
-    with cluster_of(node) as cluster, cluster.connect() as session:
+    with cluster_with_defaults(node) as cluster, cluster.connect() as session:
         statement = session.prepare(query)
         results = execute_concurrent_with_args(
             session,
@@ -249,16 +255,16 @@ class HostStates(HostStateListener):
         self._up: dict[str, bool] = {}
         self._changed = threading.Condition()
 
-    def _note(self, host: Any, up: bool) -> None:
+    def _record(self, host: Any, up: bool) -> None:
         with self._changed:
             self._up[host.address] = up
             self._changed.notify_all()
 
     def on_up(self, host: Any) -> None:
-        self._note(host, True)
+        self._record(host, True)
 
     def on_down(self, host: Any) -> None:
-        self._note(host, False)
+        self._record(host, False)
 
     def on_add(self, host: Any) -> None:
         """Do nothing: `on_up` is called, too."""
@@ -274,7 +280,10 @@ class HostStates(HostStateListener):
 def test_threads_get_answers_while_nodes_are_restarted() -> None:
     with FakeCluster(3) as nodes:
         nodes.prime(OTHER, int_row(1))
-        with cluster_of(nodes) as cluster, cluster.connect(wait_for_all_pools=True) as session:
+        with (
+            cluster_with_defaults(nodes) as cluster,
+            cluster.connect(wait_for_all_pools=True) as session,
+        ):
             stop = threading.Event()
             answers: list[int] = []
             unexpected: list[Exception] = []
@@ -316,7 +325,7 @@ def test_threads_get_answers_while_nodes_are_restarted() -> None:
 def test_shutdown_during_connect(node: FakeNode) -> None:
     """`shutdown` waits for a `connect` in another thread, and both end in time."""
     node.prime(Opcode.STARTUP, silence())
-    cluster = cluster_of(node, connect_timeout=0.3)
+    cluster = cluster_with_defaults(node, connect_timeout=0.3)
     errors: list[Exception] = []
 
     def connect() -> None:
@@ -392,12 +401,12 @@ def test_session_shutdown_fails_requests_but_not_the_cluster(node: FakeNode) -> 
     """After `session.shutdown()`, the cluster can open another session."""
     held = hold()
     node.prime(READ, held)
-    with cluster_of(node) as cluster:
+    with cluster_with_defaults(node) as cluster:
         session = cluster.connect()
         future = session.execute_async(READ)
         held.wait()
         session.shutdown()
-        assert isinstance(outcome(future), ConnectionShutdown)
+        assert isinstance(result_or_error(future), ConnectionShutdown)
         with cluster.connect() as another:
             assert another.execute(OTHER).one().k == 1
 
@@ -418,20 +427,22 @@ MISTAKES: list[tuple[dict[str, Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "kind", "text"), MISTAKES)
-async def test_a_wrong_argument_is_named(arguments: Any, kind: type[Exception], text: str) -> None:
+@pytest.mark.parametrize(("arguments", "error_class", "text"), MISTAKES)
+async def test_a_wrong_argument_is_named(
+    arguments: Any, error_class: type[Exception], text: str
+) -> None:
     with FakeNode() as node:
         async with connected(node) as (_, session):
-            with pytest.raises(kind, match=text):
+            with pytest.raises(error_class, match=text):
                 await session.execute("SELECT 1", **arguments)
             assert node.queries() == []
 
 
-@pytest.mark.parametrize(("keyspace", "kind"), [(42, TypeError), (b"ks", TypeError)])
+@pytest.mark.parametrize(("keyspace", "error_class"), [(42, TypeError), (b"ks", TypeError)])
 async def test_a_keyspace_that_is_no_string_is_refused(
-    keyspace: Any, kind: type[Exception]
+    keyspace: Any, error_class: type[Exception]
 ) -> None:
-    with FakeNode() as node, pytest.raises(kind, match="keyspace"):
+    with FakeNode() as node, pytest.raises(error_class, match="keyspace"):
         async with aio.Cluster([node.address], port=node.port) as cluster:
             await cluster.connect(keyspace)
 

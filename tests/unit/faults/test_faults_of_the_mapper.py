@@ -51,24 +51,26 @@ def connected(node: FakeNode) -> Iterator[FakeNode]:
 def test_after_a_timeout_of_a_batch_the_changes_are_still_to_be_saved(connected: FakeNode) -> None:
     row = Row.create(id=1, name="a")
     held = connected.prime(Opcode.BATCH, silence())
-    called: list[int] = []
+    callback_calls: list[int] = []
     batch = BatchQuery(timeout=0.2)
-    batch.add_callback(called.append, 1)
+    batch.add_callback(callback_calls.append, 1)
     row.name = "b"
     row.batch(batch).save()
     row.tags.add("t")
     row.batch(batch).save()
+    # The batch has taken over the changes.
     assert row.get_changed_columns() == []
     with pytest.raises(OperationTimedOut):
         batch.execute()
-    assert called == []
+    assert callback_calls == []
     # The write may have failed, so the changes are still to be saved.
     assert row.get_changed_columns() == ["name", "tags"]
     assert held is not None
     connected.clear_primes()
+    # Executing the batch a second time is intended here.
     batch.warn_multiple_exec = False
     batch.execute()
-    assert called == [1]
+    assert callback_calls == [1]
     assert row.get_changed_columns() == []
 
 
@@ -100,6 +102,7 @@ def test_pages_are_fetched_as_they_are_needed(connected: FakeNode) -> None:
     connected.prime(ALL, paged(COLUMNS, [(number, "x", None) for number in range(25)]))
     rows = iter(Row.objects.fetch_size(10))
     assert next(rows).id == 0
+    # 25 rows in pages of 10: one page so far, and three in the end.
     assert len(connected.queries(ALL)) == 1
     assert [row.id for row in rows] == list(range(1, 25))
     assert len(connected.queries(ALL)) == 3
@@ -128,7 +131,7 @@ def test_forgotten_statements_are_prepared_again(connected: FakeNode) -> None:
     assert len(connected.queries(INSERT)) >= 2
 
 
-def prepare_count(node: FakeNode) -> int:
+def count_prepares(node: FakeNode) -> int:
     return sum(
         request.opcode == Opcode.PREPARE and request.query == INSERT for request in node.requests
     )
@@ -143,7 +146,7 @@ def test_after_a_change_of_types_values_are_bound_again(connected: FakeNode) -> 
         request = connected.queries(INSERT)[-1]
         assert request.values[0] == number.to_bytes(8, "big")
     # The first insert was bound again; the second insert prepared the statement again.
-    assert prepare_count(connected) == 3
+    assert count_prepares(connected) == 3
 
 
 def test_drop_keyspace_forgets_the_statements_of_all_connections(

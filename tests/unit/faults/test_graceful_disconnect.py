@@ -68,9 +68,8 @@ async def test_each_connection_registers_for_the_event(version: int) -> None:
     with start_three_nodes(max_version=version) as nodes:
         async with connected(nodes, connections_per_host=2):
             for node in nodes.nodes:
-                assert [EVENT in item.event_types for item in node.connections] == [True] * len(
-                    node.connections
-                )
+                assert all(EVENT in connection.event_types for connection in node.connections)
+            # 3 nodes x 2 connections, and the control connection.
             assert sum(len(node.connections) for node in nodes.nodes) == 7
 
 
@@ -87,6 +86,7 @@ async def test_graceful_disconnect_can_be_switched_off() -> None:
     with start_three_nodes() as nodes:
         async with connected(nodes, graceful_disconnect_enabled=False) as (_, session):
             assert [node.send_event(EVENT) for node in nodes.nodes] == [0, 0, 0]
+            # The driver ignores the event even if a node sends it.
             for node in nodes.nodes:
                 for connection in node.connections:
                     connection.event_types = (EVENT,)
@@ -141,15 +141,16 @@ async def test_requests_in_flight_are_answered_and_others_go_to_other_nodes() ->
 async def test_the_control_connection_moves_before_the_old_one_closes() -> None:
     with start_three_nodes() as nodes:
         async with connected_with_delay(nodes) as (cluster, _):
-            before = cluster._core.control.connection
+            old_connection = cluster._core.control.connection
+            # The control connection is registered for further events.
             node = next(
-                item
-                for item in nodes.nodes
-                if any(len(c.event_types) > 1 for c in item.connections)
+                candidate
+                for candidate in nodes.nodes
+                if any(len(connection.event_types) > 1 for connection in candidate.connections)
             )
             node.drain()
-            await until_on_loop(lambda: cluster._core.control.connection is not before)
-            assert before.closed
+            await until_on_loop(lambda: cluster._core.control.connection is not old_connection)
+            assert old_connection.closed
             # At each moment there was a control connection.
             assert cluster._core.control.connection is not None
             assert not cluster._core.control.connection.is_draining
@@ -189,10 +190,12 @@ async def test_the_event_may_arrive_twice() -> None:
             # The event comes a second time, now from a node that is back, on an old connection.
             first.send_event(EVENT)
             await until_on_loop(lambda: host.state == "draining")
-            old = [item for item in first.connections if EVENT in item.event_types]
+            old_connections = [
+                connection for connection in first.connections if EVENT in connection.event_types
+            ]
             await until_on_loop(lambda: host.is_up)
             assert cluster.metrics.graceful_disconnects == 2
-            for connection in old:
+            for connection in old_connections:
                 if connection in first.connections:
                     connection.send(
                         -1, Opcode.EVENT, 0, len(EVENT).to_bytes(2, "big") + EVENT.encode()
@@ -244,6 +247,7 @@ async def test_requests_that_wait_for_a_stream_go_to_other_nodes() -> None:
                     connection.set_stream_limit(2)
             running = [asyncio.ensure_future(session.execute(SLOW)) for _ in range(12)]
             first = host_of(session.cluster, nodes[0])
+            # 12 requests, but only 3 nodes x 2 streams.
             await until_on_loop(lambda: session._engine.pools[first].waiting == 6)
             nodes[0].drain()
             await asyncio.gather(*running)
@@ -358,7 +362,7 @@ async def test_the_event_during_a_use(version: int) -> None:
 WORKERS = 40
 
 
-class _Load:
+class Load:
     """Workers that insert row after row, until `run` ends them."""
 
     def __init__(self, session: aio.Session) -> None:
@@ -386,7 +390,7 @@ class _Load:
                 self.errors.append(failure)
 
 
-async def is_up(host: Any) -> None:
+async def wait_until_up(host: Any) -> None:
     await until_on_loop(lambda: host.is_up)
 
 
@@ -399,7 +403,7 @@ async def restart_all(nodes: FakeCluster, cluster: aio.Cluster) -> None:
         await asyncio.sleep(1.0)
         nodes.start_node(node)
         host = host_of(cluster, node)
-        await is_up(host)
+        await wait_until_up(host)
 
 
 @pytest.mark.parametrize("version", [4, 5])
@@ -415,7 +419,7 @@ async def test_a_rolling_restart_under_load_fails_no_request(
             node.prime(SLOW, delay(0.4, void()))
         policy = ExponentialReconnectionPolicy(0.5, 60.0)
         async with connected(nodes, reconnection_policy=policy) as (cluster, session):
-            load = _Load(session)
+            load = Load(session)
             await load.run(lambda: restart_all(nodes, cluster))
             assert load.errors == []
             assert load.done > 5000

@@ -69,11 +69,11 @@ class Chaos(Answer):
         self._waiting: list[Request] = []
         self._late: list[Request] = []
         self._has_timer = False
-        self.done: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
 
     def perform(self, request: Request) -> None:
         draw = self._random.random
-        self.done["requests"] += 1
+        self.counts["requests"] += 1
         number = struct.unpack(">i", request.values[0])[0]  # type: ignore[arg-type]
         if number % 97 == 0:
             self._late.append(request)  # the client sets a short timeout for these
@@ -83,12 +83,13 @@ class Chaos(Answer):
             self._refusal.perform(request)
         else:
             self._echo.perform(request)
+        # Answer some of the waiting requests, in random order.
         if len(self._waiting) > 30 or (len(self._waiting) > 3 and draw() < 0.2):
             self._answer_some(self._waiting)
         if len(self._late) > 20:
-            self.done["late"] += self._answer_some(self._late)
-        if self.done["requests"] % self._break_every == 0:
-            self.done["broken"] += 1
+            self.counts["late"] += self._answer_some(self._late)
+        if self.counts["requests"] % self._break_every == 0:
+            self.counts["broken"] += 1
             request.connection.end(reset=draw() < 0.5)
         if self._waiting and not self._has_timer:
             # Each client waits for its answer before it sends another request. So all requests may
@@ -123,14 +124,18 @@ class Client:
             outcomes[await self._request(number)] += 1
 
     async def _request(self, number: int) -> str:
-        late = number % 97 == 0
-        future = self._session.execute(self._statement, (number,), timeout=0.02 if late else WAIT)
+        # For these numbers, the nodes answer too late.
+        is_late = number % 97 == 0
+        future = self._session.execute(
+            self._statement, (number,), timeout=0.02 if is_late else WAIT
+        )
+        # Cancel one request of a hundred in the next turn of the loop.
         if self._random.random() < 0.01:
             asyncio.get_running_loop().call_soon(asyncio.ensure_future(future).cancel)
         try:
             result = await future
         except OperationTimedOut:
-            return "timed out" if late else "timed out too late"
+            return "timed out" if is_late else "timed out too late"
         except (Unavailable, ConnectionException, NoHostAvailable) as error:
             return type(error).__name__
         except asyncio.CancelledError:
@@ -155,8 +160,8 @@ ALLOWED = {
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.slow
 async def test_each_request_gets_its_own_answer_or_an_error(version: int) -> None:
-    share = REQUESTS // CLIENTS
-    total = share * CLIENTS
+    requests_per_client = REQUESTS // CLIENTS
+    total = requests_per_client * CLIENTS
     outcomes: Counter[str] = Counter()
     with FakeCluster(2, max_version=version) as nodes:
         chaos = []
@@ -171,7 +176,8 @@ async def test_each_request_gets_its_own_answer_or_an_error(version: int) -> Non
             await asyncio.gather(
                 *(
                     Client(session, statement, seed).run(
-                        range(seed * share, (seed + 1) * share), outcomes
+                        range(seed * requests_per_client, (seed + 1) * requests_per_client),
+                        outcomes,
                     )
                     for seed in range(CLIENTS)
                 )
@@ -186,6 +192,6 @@ async def test_each_request_gets_its_own_answer_or_an_error(version: int) -> Non
         assert set(outcomes) <= ALLOWED, outcomes
         assert outcomes["its own"] > total * 0.7, outcomes
         assert outcomes["timed out"] > 0, outcomes
-        assert sum(answers.done["late"] for answers in chaos) > 0
-        assert sum(answers.done["broken"] for answers in chaos) > 5
+        assert sum(answers.counts["late"] for answers in chaos) > 0
+        assert sum(answers.counts["broken"] for answers in chaos) > 5
         assert [node.malformed for node in nodes.nodes] == [[], []]

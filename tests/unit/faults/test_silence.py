@@ -26,7 +26,7 @@ from tests.unit.engine.faults import AddressOrderPolicy
 from tests.unit.loops import Loops
 from tests.unit.simulated import Simulated
 
-LIMIT = 2.0  # seconds, for everything that has a timeout
+TIMEOUT = 2.0  # seconds, for everything that has a timeout
 PATIENCE = 60.0  # virtual seconds; a call that takes longer never ends
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
 MARKERS = "SELECT k FROM t WHERE k = ?"
@@ -45,7 +45,7 @@ def pages_blocking(cluster: Any, session: Any) -> None:
 
 
 def trace(cluster: Any, session: Any) -> None:
-    session.execute("SELECT traced", trace=True).response_future.get_query_trace(LIMIT)
+    session.execute("SELECT traced", trace=True).response_future.get_query_trace(TIMEOUT)
 
 
 CALLS: dict[str, Call] = {
@@ -68,7 +68,7 @@ BLOCKING: dict[str, Call] = {**CALLS, "pages": pages_blocking, "trace": trace}
 AWAITED: dict[str, Call] = {**CALLS, "pages": pages}
 
 
-MOST = 40  # requests of one call
+MOST_REQUESTS = 40  # requests of one call
 
 
 class Silence:
@@ -90,8 +90,8 @@ class Silence:
         return False
 
     def end(self) -> None:
-        for line in self._primes:
-            line.remove()
+        for prime in self._primes:
+            prime.remove()
 
 
 @pytest.fixture
@@ -119,23 +119,23 @@ def prime(nodes: FakeCluster) -> None:
         [("Parsing", uuid.uuid1(), "127.0.0.1", 1, "t")],
     )
 
-    def answer_of(text: str) -> Callable[[Any], bool]:
+    def query_contains(text: str) -> Callable[[Any], bool]:
         return lambda request: text in (request.query or "")
 
     for node in nodes.nodes:
         node.prime(PAGED.query_string, paged([("k", "int")], [(1,), (2,), (3,)]))
         node.prime("CREATE TABLE t", schema_change("CREATED", "TABLE", "ks", "t"))
         node.prime("SELECT traced", rows([("k", "int")], [(1,)]).having(tracing_id=uuid.uuid4()))
-        node.prime(answer_of("system_traces.sessions"), session_row)
-        node.prime(answer_of("system_traces.events"), event_row)
+        node.prime(query_contains("system_traces.sessions"), session_row)
+        node.prime(query_contains("system_traces.events"), event_row)
         node.prime_prepare(MARKERS, [("k", "int")], [("k", "int")])
 
 
 def settings(nodes: FakeCluster) -> dict[str, Any]:
-    profile = ExecutionProfile(load_balancing_policy=AddressOrderPolicy(), request_timeout=LIMIT)
+    profile = ExecutionProfile(load_balancing_policy=AddressOrderPolicy(), request_timeout=TIMEOUT)
     return {
-        "contact_points": nodes.contact_points, "port": nodes.port, "connect_timeout": LIMIT, "idle_heartbeat_interval": 0,  # noqa: E501
-        "control_connection_timeout": LIMIT, "max_schema_agreement_wait": LIMIT,
+        "contact_points": nodes.contact_points, "port": nodes.port, "connect_timeout": TIMEOUT, "idle_heartbeat_interval": 0,  # noqa: E501
+        "control_connection_timeout": TIMEOUT, "max_schema_agreement_wait": TIMEOUT,
         "execution_profiles": {EXEC_PROFILE_DEFAULT: profile},
         "reconnection_policy": ConstantReconnectionPolicy(0.01, None),
     }  # fmt: skip
@@ -153,7 +153,7 @@ def check(name: str, number: int, silence: Silence, failure: BaseException | Non
     assert str(failure), description
 
 
-def outcome(simulated: Simulated, call: Callable[[], Any]) -> BaseException | None:
+def raised_error(simulated: Simulated, call: Callable[[], Any]) -> BaseException | None:
     """Return the error that `call` raises, or None; it must end within `PATIENCE` seconds."""
     began = simulated.now
     failure: BaseException | None = None
@@ -177,29 +177,31 @@ def test_blocking(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
         cluster = Cluster(**settings(nodes))
         if name == "connect":
             silent_request = Silence(nodes, number)
-            failure = outcome(simulated, cluster.connect)
+            failure = raised_error(simulated, cluster.connect)
         else:
             session = cluster.connect(wait_for_all_pools=True)
             silent_request = Silence(nodes, number)
-            failure = outcome(simulated, lambda: BLOCKING[name](cluster, session))
+            failure = raised_error(simulated, lambda: BLOCKING[name](cluster, session))
         silent_request.end()
         check(name, number, silent_request, failure)
         assert number >= 0 or failure is None, failure
-        assert outcome(simulated, cluster.shutdown) is None
+        assert raised_error(simulated, cluster.shutdown) is None
         wait_until_disconnected(nodes)
         assert simulated.threads is not None
+        # Only the thread that runs this program is left.
         assert simulated.threads.alive == ["program 0"]
         return failure is not None, silent_request.has_matched
 
     def program() -> None:
         failures = 0
-        for number in range(-1, MOST):  # with -1, every request is answered
+        for number in range(-1, MOST_REQUESTS):  # with -1, every request is answered
             has_failed, has_matched = call_once(number)
             failures += has_failed
             if number >= 0 and not has_matched:
                 break
         else:
-            raise AssertionError(f"{name} has more than {MOST} requests")
+            raise AssertionError(f"{name} has more than {MOST_REQUESTS} requests")
+        # These calls succeed even if one of their requests gets no answer.
         may_succeed = ("connect to all", "connect again", "agreement", "create", "connect")
         assert failures or name in may_succeed
 
@@ -224,9 +226,9 @@ def test_reading_a_trace_has_its_own_timeout(
                 node.prime(
                     lambda request: f"system_traces.{table}" in (request.query or ""), silence()
                 )
-            failure = outcome(simulated, lambda: future.get_query_trace(LIMIT))
+            failure = raised_error(simulated, lambda: future.get_query_trace(TIMEOUT))
             assert isinstance(failure, TraceUnavailable)
-            assert str(LIMIT) in str(failure)
+            assert str(TIMEOUT) in str(failure)
 
     simulated.run_threads(program)
 
@@ -237,33 +239,34 @@ def test_awaiting(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
         cluster = aio.Cluster(**settings(nodes))
         if name == "connect":
             silent_request = Silence(nodes, number)
-            failure = await awaited(cluster.connect())
+            failure = await awaited_error(cluster.connect())
         else:
             session = await cluster.connect(wait_for_all_pools=True)
             silent_request = Silence(nodes, number)
-            failure = await awaited(AWAITED[name](cluster, session))
+            failure = await awaited_error(AWAITED[name](cluster, session))
         silent_request.end()
         check(name, number, silent_request, failure)
         assert number >= 0 or failure is None, failure
-        assert await awaited(cluster.shutdown()) is None
+        assert await awaited_error(cluster.shutdown()) is None
         for node in nodes.nodes:
             await node.wait_until(lambda node: not node.connections)
-        assert asyncio.all_tasks() == before
+        # The call has left no task behind.
+        assert asyncio.all_tasks() == tasks_before
         return number < 0 or silent_request.has_matched
 
-    before: set[asyncio.Task[Any]] = set()
+    tasks_before: set[asyncio.Task[Any]] = set()
 
     async def call_for_each_request() -> None:
-        before.update(asyncio.all_tasks())
-        for number in range(-1, MOST):
+        tasks_before.update(asyncio.all_tasks())
+        for number in range(-1, MOST_REQUESTS):
             if not await call_once(number):
                 return
-        raise AssertionError(f"{name} has more than {MOST} requests")
+        raise AssertionError(f"{name} has more than {MOST_REQUESTS} requests")
 
     simulated.run(call_for_each_request())
 
 
-async def awaited(call: Any) -> BaseException | None:
+async def awaited_error(call: Any) -> BaseException | None:
     """Return the error that `call` raises, or None; it must end within `PATIENCE` seconds."""
     try:
         await asyncio.wait_for(call, PATIENCE)

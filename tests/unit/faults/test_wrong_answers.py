@@ -72,7 +72,7 @@ async def test_a_wrong_answer_to_a_write_is_a_protocol_error(
 ) -> None:
     async with connected(node) as (_, session):
         prepared = await session.prepare("INSERT INTO t (k) VALUES (?)")
-        before = only_connection(session)
+        connection = only_connection(session)
         batch = BatchStatement()
         batch.add(INSERT)
         statement: Any = {
@@ -89,8 +89,10 @@ async def test_a_wrong_answer_to_a_write_is_a_protocol_error(
         failure = await exception_of(session.execute(statement, trace=kind == "traced"))
         assert isinstance(failure, ProtocolError)
         assert "does not allow" in str(failure)
-        assert before.closed
+        assert connection.closed
+        # A SetKeyspace result must not have changed it.
         assert session.keyspace is None
+        # A new connection was opened.
         await session.execute(INSERT)
 
 
@@ -102,6 +104,7 @@ def test_a_wrong_answer_to_a_blocking_write_is_a_protocol_error(
         node.prime(INSERT, wrong_answer, times=1)
         with pytest.raises(ProtocolError, match="does not allow"):
             session.execute(INSERT)
+        # A SetKeyspace result must not have changed it.
         assert session.keyspace is None
         session.execute(INSERT)
 
@@ -153,11 +156,11 @@ async def test_a_wrong_answer_to_prepare_is_a_protocol_error(
     if answer is WRONG_ANSWERS["prepared"]:
         pytest.skip("that is what answers it")
     async with connected(node) as (_, session):
-        before = only_connection(session)
+        connection = only_connection(session)
         node.prime(Opcode.PREPARE, answer, times=1)
         failure = await exception_of(session.prepare("INSERT INTO t (k) VALUES (?)"))
         assert isinstance(failure, ProtocolError)
-        assert before.closed
+        assert connection.closed
 
 
 @pytest.mark.parametrize("answer", [void(), *WRONG_ANSWERS.values()], ids=["void", *WRONG_ANSWERS])
@@ -168,11 +171,11 @@ async def test_a_wrong_answer_to_preparing_again_is_a_protocol_error(
         pytest.skip("that is what answers it")
     async with connected(node) as (_, session):
         prepared = await session.prepare("INSERT INTO t (k) VALUES (?)")
-        before = only_connection(session)
+        connection = only_connection(session)
         node.forget_prepared()
         node.prime(Opcode.PREPARE, answer, times=1)
         assert isinstance(await exception_of(session.execute(prepared, (1,))), ProtocolError)
-        assert before.closed
+        assert connection.closed
         await session.execute(prepared, (1,))
 
 
@@ -182,12 +185,12 @@ async def test_a_wrong_answer_to_preparing_again_is_a_protocol_error(
 async def test_a_wrong_answer_during_connect_is_a_protocol_error(
     node: FakeNode, wrong_answer: Answer, match: Any
 ) -> None:
-    right = {
+    right_answers = {
         Opcode.OPTIONS: ["supported"],
         Opcode.STARTUP: ["ready", "authenticate"],
         Opcode.REGISTER: ["ready"],
     }
-    if any(wrong_answer is WRONG_ANSWERS[name] for name in right.get(match, [])):
+    if any(wrong_answer is WRONG_ANSWERS[name] for name in right_answers.get(match, [])):
         pytest.skip("that is what answers it")
     node.prime(re.compile("system.local") if isinstance(match, str) else match, wrong_answer)
     cluster = aio.Cluster([node.address], port=node.port, connect_timeout=2.0)
@@ -201,41 +204,41 @@ async def test_a_wrong_answer_during_connect_is_a_protocol_error(
 
 def event_of_close(connection: Any) -> asyncio.Event:
     """Return an event that is set when the connection is closed."""
-    closed = asyncio.Event()
+    is_closed = asyncio.Event()
     original = connection.on_closed
 
     def on_closed(*args: Any) -> None:
-        closed.set()
+        is_closed.set()
         original(*args)
 
     connection.on_closed = on_closed
-    return closed
+    return is_closed
 
 
 async def test_a_wrong_answer_to_a_heartbeat_closes_the_connection(node: FakeNode) -> None:
     async with connected(node, idle_heartbeat_interval=0.05) as (_, session):
-        before = only_connection(session)
-        control_peer = local_address(before)
+        pool_connection = only_connection(session)
+        pool_peer = local_address(pool_connection)
         node.prime(
             lambda request: (
-                request.opcode == Opcode.OPTIONS and request.connection.peer == control_peer
+                request.opcode == Opcode.OPTIONS and request.connection.peer == pool_peer
             ),
             WRONG_ANSWERS["ready"],
         )
-        closed = event_of_close(before)
+        closed = event_of_close(pool_connection)
         await asyncio.wait_for(closed.wait(), 5)
-        assert isinstance(before.close_error, ProtocolError)
+        assert isinstance(pool_connection.close_error, ProtocolError)
 
 
 async def test_a_ready_on_the_event_stream_closes_the_connection(node: FakeNode) -> None:
     async with connected(node) as (cluster, _):
         assert cluster._core is not None
-        before: Any = cluster._core.control.connection
-        server = next(connection for connection in node.connections if connection.event_types)
-        closed = event_of_close(before)
-        node.post(server.send, -1, Opcode.READY, 0, b"")
+        control: Any = cluster._core.control.connection
+        server_side = next(candidate for candidate in node.connections if candidate.event_types)
+        closed = event_of_close(control)
+        node.post(server_side.send, -1, Opcode.READY, 0, b"")
         await asyncio.wait_for(closed.wait(), 5)
-        assert isinstance(before.close_error, ProtocolError)
+        assert isinstance(control.close_error, ProtocolError)
 
 
 async def test_a_wrong_answer_to_prepare_on_another_node_closes_its_connection() -> None:
@@ -246,10 +249,10 @@ async def test_a_wrong_answer_to_prepare_on_another_node_closes_its_connection()
                 for host, pool in session._engine.pools.items()
                 if host.address == nodes[1].address
             )
-            (before,) = other.connections
+            (connection,) = other.connections
             nodes[1].prime(Opcode.PREPARE, WRONG_ANSWERS["ready"], times=1)
             await session.prepare("SELECT k FROM t WHERE k = ?")
-            assert isinstance(before.close_error, ProtocolError)
+            assert isinstance(connection.close_error, ProtocolError)
 
 
 async def test_a_wrong_answer_to_a_query_after_ddl_does_not_fail_the_statement(
@@ -258,8 +261,8 @@ async def test_a_wrong_answer_to_a_query_after_ddl_does_not_fail_the_statement(
     """A DDL statement succeeds, whatever happens to the queries that follow it."""
     node.prime("CREATE TABLE t", schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(node, max_schema_agreement_wait=0.5) as (_, session):
-        before = only_connection(session)
+        connection = only_connection(session)
         node.prime(re.compile("SELECT schema_version"), WRONG_ANSWERS["ready"], times=1)
         result = await asyncio.wait_for(session.execute("CREATE TABLE t"), 5)
         assert result.is_schema_agreed  # the versions were queried again, from another host
-        assert before.closed
+        assert connection.closed

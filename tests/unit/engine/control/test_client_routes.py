@@ -34,7 +34,7 @@ from tests.proxies import Proxies, Proxy, put_proxies_before
 from tests.unit.engine.pools.test_shards import all_connected
 from tests.waiting import until
 
-TEXT = "SELECT v FROM ks.t WHERE k = ?"
+READ = "SELECT v FROM ks.t WHERE k = ?"
 
 
 @pytest.fixture
@@ -78,9 +78,10 @@ def test_all_pools_go_through_the_proxies(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
     for node in nodes.nodes:
+        # One connection to each of the three shards.
         assert pool_connections(node) == proxies[node.host_id].now == 3
     # Through a proxy, too, each request goes to the shard of its partition.
-    prepared = session.prepare(TEXT)
+    prepared = session.prepare(READ)
     for key in range(200):
         session.execute(prepared, (key,))
     arrivals = nodes.scylla.arrivals
@@ -161,6 +162,7 @@ def test_a_node_without_a_route_is_reached_at_its_own_address(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
     lonely = nodes[2]
+    # Without an address, this removes the route.
     nodes.scylla.route("c1", lonely.host_id)
     with Cluster(**settings_of(nodes)) as cluster:
         cluster.connect(wait_for_all_pools=True)
@@ -267,6 +269,7 @@ def test_changes_for_other_connection_ids_cause_no_reading(
     count_after = len(
         [request for request in nodes.requests if "client_routes" in (request.query or "")]
     )
+    # Only the change for "c1" has caused a reading.
     assert count_after == count + 1
 
 
@@ -418,8 +421,10 @@ def row(
     }
 
 
-def routes(*ids: str) -> ClientRoutes:
-    return ClientRoutes(ClientRoutesConfig([ClientRouteProxy(proxy_id) for proxy_id in ids]))
+def routes(*connection_ids: str) -> ClientRoutes:
+    return ClientRoutes(
+        ClientRoutesConfig([ClientRouteProxy(connection_id) for connection_id in connection_ids])
+    )
 
 
 def test_a_node_keeps_its_connection_id_while_a_row_has_it() -> None:

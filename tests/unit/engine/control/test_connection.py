@@ -54,12 +54,12 @@ class ControlParts:
         self.errors: dict[str, list[Exception]] = {}
         self.opened: list[Any] = []
         self.metadata = Metadata()
-        usual = {
+        defaults = {
             "endpoints": list(endpoints) or [A],
             "reconnection_policy": NoDelay(),
             "topology_event_refresh_window": 0.0,
         }
-        self.settings = engine_settings(**usual | changed)
+        self.settings = engine_settings(**defaults | changed)
         self.control = ControlConnection(
             self.settings,
             self.open,
@@ -119,8 +119,8 @@ class ControlParts:
     def on_moved(self, local: Host) -> None:
         self.happened.append("schema moved")
 
-    async def until(self, thing: Any) -> None:
-        while thing not in self.happened:
+    async def until(self, event: Any) -> None:
+        while event not in self.happened:
             await run_loop_turns(1)
 
 
@@ -160,6 +160,7 @@ async def test_refused_credentials_are_not_tried_at_the_next_contact_point() -> 
         parts.fail(f"open {endpoint.address}", AuthenticationFailed("bad password"))
     with pytest.raises(LoginRefused):
         await parts.control.connect()
+    # Only one contact point was tried.
     assert len(parts.happened) == 1
 
 
@@ -195,15 +196,16 @@ async def test_attempts_continue_until_a_host_answers() -> None:
     while parts.control.connection is None:
         parts.control.on_host_up()
         await run_loop_turns(1)
+    # The first connect, three failures, and a success.
     assert parts.happened.count("open 10.0.0.1") == 5
 
 
 async def test_a_host_that_comes_up_ends_the_reconnection_delay() -> None:
-    class Never(NoDelay):
+    class HourlyDelay(NoDelay):
         def new_schedule(self) -> Iterator[float]:
             return iter([3600.0])
 
-    parts = ControlParts(reconnection_policy=Never())
+    parts = ControlParts(reconnection_policy=HourlyDelay())
     await parts.control.connect()
     parts.fail("open 10.0.0.1", OSError("down"))
     parts.opened[0].close()

@@ -39,21 +39,21 @@ from tests.waiting import until_on_loop
 pytestmark = pytest.mark.simulated
 
 
-@pytest.mark.parametrize("way", ["stop", "drop", "reset"])
-async def test_the_control_connection_moves_on(nodes: FakeCluster, way: str) -> None:
+@pytest.mark.parametrize("ending", ["stop", "drop", "reset"])
+async def test_the_control_connection_moves_on(nodes: FakeCluster, ending: str) -> None:
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
-        before = control_node(nodes)
-        assert before is not None
-        registered = sum(node.count(Opcode.REGISTER) for node in nodes.nodes)
-        if way == "stop":
-            await call_in_thread(before.stop)
+        old_node = control_node(nodes)
+        assert old_node is not None
+        registrations_before = sum(node.count(Opcode.REGISTER) for node in nodes.nodes)
+        if ending == "stop":
+            await call_in_thread(old_node.stop)
         else:
-            await call_in_thread(before.drop_connections, way == "reset")
+            await call_in_thread(old_node.drop_connections, ending == "reset")
 
         await until_on_loop(
-            lambda: sum(node.count(Opcode.REGISTER) for node in nodes.nodes) > registered
+            lambda: sum(node.count(Opcode.REGISTER) for node in nodes.nodes) > registrations_before
         )
         # The new control connection receives events from now on.
         added = await call_in_thread(nodes.add_node)
@@ -145,33 +145,33 @@ async def test_hosts_are_tried_at_once_when_the_control_connection_is_back() -> 
             await events.expect("up", other.address)
 
 
-def an_hour_between_tries(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+def wait_an_hour_between_attempts(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Make each wait for the next attempt of the control connection an hour long.
 
     :returns: an event that is set when the first attempt has failed.
     """
-    tries = asyncio.Event()
+    attempt_failed = asyncio.Event()
 
     def next_delay(schedule: Any) -> float:
-        tries.set()
+        attempt_failed.set()
         return 3600.0
 
     monkeypatch.setattr("cassandra.engine.control.connection._next_delay", next_delay)
-    return tries
+    return attempt_failed
 
 
 async def test_the_control_connection_comes_back_with_the_first_host(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A host that comes up ends the wait of the control connection, here of an hour."""
-    tries = an_hour_between_tries(monkeypatch)
+    attempt_failed = wait_an_hour_between_attempts(monkeypatch)
     with FakeNode() as node:
         async with connected(node) as (cluster, _):
             core = cluster._core
             assert core is not None
             await call_in_thread(node.refuse_connections)
             await call_in_thread(node.drop_connections)
-            await asyncio.wait_for(tries.wait(), WAIT)
+            await asyncio.wait_for(attempt_failed.wait(), WAIT)
             assert cluster.get_control_connection_host() is None
             await call_in_thread(node.accept_connections)
             await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
@@ -184,7 +184,7 @@ async def test_the_control_connection_comes_back_with_any_connection(
 
     A lost control connection alone does not mark the host as down, so there may be no "up" event.
     """
-    tries = an_hour_between_tries(monkeypatch)
+    attempt_failed = wait_an_hour_between_attempts(monkeypatch)
     with FakeNode() as node:
         async with connected(node) as (cluster, session):
             core = cluster._core
@@ -192,7 +192,7 @@ async def test_the_control_connection_comes_back_with_any_connection(
             assert core.control.connection is not None
             await call_in_thread(node.refuse_connections)
             core.control.connection.close(ConnectionException("lost"))
-            await asyncio.wait_for(tries.wait(), WAIT)
+            await asyncio.wait_for(attempt_failed.wait(), WAIT)
             await call_in_thread(node.accept_connections)
             (pool,) = session._engine.pools.values()
             pool.connections[0].close(ConnectionException("lost too"))
@@ -203,15 +203,16 @@ async def test_the_control_connection_comes_back_with_any_connection(
 async def test_a_control_connection_lost_during_address_translation_is_reopened() -> None:
     """A control connection that is lost during a slow address translation is opened again."""
     with FakeCluster(2) as nodes:
-        lost, gone = threading.Event(), threading.Event()
+        shall_lose, is_lost = threading.Event(), threading.Event()
 
         class Slow(AddressTranslator):
             def translate(self, addr: str) -> str:
-                if lost.is_set():
-                    lost.clear()
+                if shall_lose.is_set():
+                    shall_lose.clear()
                     for node in nodes.nodes:
                         node.drop_connections()
-                    gone.wait(WAIT)
+                    # Return only after the driver has noticed that the new connection is lost.
+                    is_lost.wait(WAIT)
                 return addr
 
         async with connected(nodes, address_translator=Slow()) as (cluster, _):
@@ -219,17 +220,19 @@ async def test_a_control_connection_lost_during_address_translation_is_reopened(
             assert core is not None
             open_connection, control = core.open_connection, core.control
 
-            async def watched(endpoint: Any, target: Any = None, is_control: bool = False) -> Any:
+            async def open_and_watch(
+                endpoint: Any, target: Any = None, is_control: bool = False
+            ) -> Any:
                 connection = await open_connection(endpoint, target, is_control)
                 # The pool or the control connection that owns it replaces this callback later.
-                connection.on_closed = lambda *_: gone.set()
+                connection.on_closed = lambda *_: is_lost.set()
                 return connection
 
-            core.open_connection = watched  # type: ignore[method-assign]
-            lost.set()
+            core.open_connection = open_and_watch  # type: ignore[method-assign]
+            shall_lose.set()
             assert control.connection is not None
             control.connection.close(ConnectionException("lost"))
-            await call_in_thread(gone.wait, WAIT)
+            await call_in_thread(is_lost.wait, WAIT)
             await until_on_loop(
                 lambda: control.connection is not None and not control.connection.closed
             )
@@ -253,7 +256,9 @@ async def test_an_event_during_a_move_causes_a_second_reading() -> None:
             before = readings(node)
             assert control.connection is not None
             control.connection.close(ConnectionException("lost"))
+            # As an event does.
             control._start_refresh()
+            # One reading of the move, and one because of the event.
             await node.wait_until(lambda node: readings(node) == before + 2)
 
 

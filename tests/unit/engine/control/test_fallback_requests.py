@@ -67,6 +67,7 @@ def test_fallback_serves_what_no_pool_can_take(node: FakeNode) -> None:
         assert result.one() == (1,)
         prepared = session.prepare("SELECT 1 FROM t WHERE k = ?")
         session.execute(prepared, (1,))
+        # Only the control connection registers for events.
         assert all(request.connection.event_types for request in node.queries())
 
 
@@ -75,6 +76,7 @@ def test_fallback_prefers_pools(node: FakeNode) -> None:
         node, Mode.Fallback, load_balancing_policy=RoundRobinPolicy()
     ) as cluster:
         cluster.connect().execute("SELECT 1")
+        # The connection is not registered for events, so it belongs to a pool.
         assert not node.queries("SELECT 1")[0].connection.event_types
 
 
@@ -84,6 +86,7 @@ def test_with_skip_pool_creation_one_connection_serves_all(node: FakeNode) -> No
         session = cluster.connect("ks")
         for _ in range(3):
             assert session.execute("SELECT 1").one() == (1,)
+        # The control connection alone.
         assert node.opened == 1
         assert [request.query for request in node.queries()].count('USE "ks"') == 1
 
@@ -120,11 +123,13 @@ def test_sessions_on_the_control_connection_must_share_a_keyspace(node: FakeNode
         same.execute("SELECT 1")
         with pytest.raises(InvalidRequest, match=r"'ks'.*'else'"):
             other.execute("SELECT 1")
+        # Without other sessions, the connection may switch to another keyspace.
         first.shutdown()
         same.shutdown()
         other.execute("SELECT 1")
         assert node.queries("SELECT 1")[-1].connection.keyspace == "else"
         other.shutdown()
+        # A session without a keyspace cannot use a connection that has one.
         with pytest.raises(InvalidRequest, match="no way back"):
             cluster.connect().execute("SELECT 1")
 

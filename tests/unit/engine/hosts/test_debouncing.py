@@ -14,11 +14,11 @@ async def test_a_burst_of_events_causes_one_action(monkeypatch: pytest.MonkeyPat
     acted = asyncio.Event()
     calls: list[None] = []
 
-    def act() -> None:
+    def record_call() -> None:
         calls.append(None)
         acted.set()
 
-    timer = Debouncer(lambda: 3600.0, act)
+    timer = Debouncer(lambda: 3600.0, record_call)
     for _ in range(5):
         timer.add()
     await acted.wait()
@@ -40,11 +40,11 @@ async def test_later_events_delay_the_action_at_most_by_the_window() -> None:
     timer = Debouncer(lambda: window, lambda: None)
     before = asyncio.get_running_loop().time()
     timer.add()
-    first = timer.due
+    first_due = timer.due
     timer.add()
-    assert first is not None
+    assert first_due is not None
     assert timer.due is not None
-    assert timer.due <= first + 1e-3
+    assert timer.due <= first_due + 1e-3
     assert timer.due >= before
     timer.cancel()
     assert timer.due is None

@@ -28,8 +28,10 @@ class Threads:
 
 
 def resolver(known_host: Any = None, factory: Any = None, threads: Any = None) -> EndpointResolver:
-    by_id = {ID: known_host}.get
-    return EndpointResolver(factory or DefaultEndPointFactory(9042), threads or Threads(), by_id)  # type: ignore[arg-type]
+    find_host = {ID: known_host}.get
+    return EndpointResolver(
+        factory or DefaultEndPointFactory(9042), threads or Threads(), find_host
+    )  # type: ignore[arg-type]
 
 
 async def test_the_local_node_has_the_address_that_was_connected_to() -> None:
@@ -61,7 +63,8 @@ async def test_a_name_with_one_address_is_a_nodes_end_point(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def resolved(*args: Any, **kwargs: Any) -> Any:
-        return [(0, kind, 0, "", ("192.168.0.9", 9042)) for kind in (1, 2)]
+        # The same address for two types of socket counts as one.
+        return [(0, socket_type, 0, "", ("192.168.0.9", 9042)) for socket_type in (1, 2)]
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolved)
     contact = DefaultEndPoint("node.example")

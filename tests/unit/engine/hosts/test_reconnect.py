@@ -37,8 +37,8 @@ class Watch:
         self.calls: list[Any] = []
         self.task: asyncio.Task[None] | None = None
 
-    def spawn_tries(self, tries: Reconnector) -> asyncio.Task[None]:
-        coroutine: Coroutine[Any, Any, None] = tries.run()
+    def spawn_tries(self, reconnector: Reconnector) -> asyncio.Task[None]:
+        coroutine: Coroutine[Any, Any, None] = reconnector.run()
         self.task = spawn(coroutine)
         return self.task
 
@@ -55,7 +55,7 @@ class Watch:
     def on_tries_ended(self, host: Any, error: Exception | None = None) -> None:
         self.calls.append("ended" if error is None else error)
 
-    def forget_tries(self, tries: Reconnector) -> None:
+    def forget_tries(self, reconnector: Reconnector) -> None:
         self.calls.append("forgotten")
 
 
@@ -72,10 +72,11 @@ async def calls_at_end(watch: Watch) -> list[Any]:
 async def test_attempts_continue_until_one_succeeds() -> None:
     watch = Watch(DOWN, OSError("no route"), True)
     reconnector_for(watch, 0, 0, 0, 0)
-    outcomes = await calls_at_end(watch)
-    assert outcomes[:2] == ["try", DOWN]
-    assert isinstance(outcomes[3], OSError)
-    assert outcomes[4:] == ["try", "forgotten"]
+    calls = await calls_at_end(watch)
+    # Each failed attempt is reported with its error.
+    assert calls[:2] == ["try", DOWN]
+    assert isinstance(calls[3], OSError)
+    assert calls[4:] == ["try", "forgotten"]
 
 
 async def test_an_attempt_that_returns_false_is_repeated() -> None:
@@ -115,6 +116,7 @@ async def test_each_hurry_causes_one_attempt() -> None:
     await run_loop_turns()
     assert watch.calls == ["try", DOWN]
     reconnector.stop()
+    # No further attempt follows within the hour.
     with pytest.raises(asyncio.CancelledError):
         await calls_at_end(watch)
     assert watch.calls[-1] == "forgotten"

@@ -48,16 +48,17 @@ from tests.waiting import until_on_loop
 pytestmark = pytest.mark.simulated
 
 
-@pytest.mark.parametrize("tell", [True, False], ids=["with events", "without"])
-async def test_a_host_goes_down_and_comes_back(nodes: FakeCluster, tell: bool) -> None:
+@pytest.mark.parametrize("sends_events", [True, False], ids=["with events", "without"])
+async def test_a_host_goes_down_and_comes_back(nodes: FakeCluster, sends_events: bool) -> None:
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
         for victim in nodes.nodes:
-            await call_in_thread(nodes.stop_node, victim, tell)
+            await call_in_thread(nodes.stop_node, victim, sends_events)
             await events.expect("down", victim.address)
+            # Each node answers with its index, and the stopped node cannot answer.
             assert (await session.execute(IDEMPOTENT_READ)).one().k != nodes.nodes.index(victim)
-            await call_in_thread(nodes.start_node, victim, tell)
+            await call_in_thread(nodes.start_node, victim, sends_events)
             await events.expect("up", victim.address)
         assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
 
@@ -94,6 +95,7 @@ async def test_requests_succeed_while_a_host_is_flapping(nodes: FakeCluster) -> 
         cluster.register_listener(events)
         for _ in range(5):
             await call_in_thread(nodes[0].refuse_connections)
+            # True: with a reset.
             await call_in_thread(nodes[0].drop_connections, True)
             await events.expect("down", nodes[0].address)
             assert (await session.execute(IDEMPOTENT_READ)).one().k == 1
@@ -173,19 +175,19 @@ async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
         await call_in_thread(nodes[1].wait_for, lambda node: not node.connections)
 
 
-@pytest.mark.parametrize("tell", [True, False], ids=["with events", "without"])
+@pytest.mark.parametrize("sends_events", [True, False], ids=["with events", "without"])
 async def test_a_used_host_of_another_data_centre_comes_back(
-    two_datacenters: FakeCluster, tell: bool
+    two_datacenters: FakeCluster, sends_events: bool
 ) -> None:
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
     async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
         for victim in two_datacenters.nodes[1:]:
-            await call_in_thread(two_datacenters.stop_node, victim, tell)
+            await call_in_thread(two_datacenters.stop_node, victim, sends_events)
             await events.expect("down", victim.address)
         for victim in two_datacenters.nodes[1:]:
-            await call_in_thread(two_datacenters.start_node, victim, tell)
+            await call_in_thread(two_datacenters.start_node, victim, sends_events)
             await events.expect("up", victim.address)
         await until_on_loop(lambda: len(pooled_addresses(session)) == 3)
 

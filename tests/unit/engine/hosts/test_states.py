@@ -83,6 +83,7 @@ def test_rules_for_every_state() -> None:
         details = (state, event, facts, actions)
         assert len(set(actions)) == len(actions), details
         # No report is sent twice, and the cluster is not told what it already knows.
+        # "a <= b" of two booleans means that a implies b.
         assert (Action.MARK_UP in actions) <= (state.up is not Up.UP), details
         assert (Action.MARK_DOWN in actions) <= (not state.up.is_down), details
         assert not {Action.MARK_UP, Action.MARK_DOWN} <= set(actions), details

@@ -42,15 +42,15 @@ async def test_a_node_that_was_replaced_is_another_host(sends_new_node: bool) ->
     Some servers send only DOWN and UP, and no NEW_NODE.
     """
     with FakeCluster(2) as nodes:
-        windows: Any = {
+        settings: Any = {
             "topology_event_refresh_window": 0,
             "status_event_refresh_window": 0,
             "reconnection_policy": ConstantReconnectionPolicy(0.05, None),
         }
-        async with connected(nodes, **windows) as (cluster, session):
+        async with connected(nodes, **settings) as (cluster, session):
             control_address = cluster.get_control_connection_host().address
             replaced = next(node for node in nodes.nodes if node.address != control_address)
-            before = cluster.metadata.get_host(replaced.address)
+            host_before = cluster.metadata.get_host(replaced.address)
             events = HostEvents()
             cluster.register_listener(events)
             await call_in_thread(nodes.stop_node, replaced)
@@ -62,13 +62,13 @@ async def test_a_node_that_was_replaced_is_another_host(sends_new_node: bool) ->
             await until_on_loop(
                 lambda: cluster.metadata.get_host_by_host_id(replaced.host_id) is not None
             )
-            after = cluster.metadata.get_host_by_host_id(replaced.host_id)
-            assert after is not None
-            assert after is cluster.metadata.get_host(replaced.address, replaced.port)
-            assert after is not before
-            await until_on_loop(lambda: bool(after.is_up))
-            await until_on_loop(lambda: any(host is after for host in session.get_pool_state()))
-            assert not any(host is before for host in cluster.metadata.all_hosts())
+            new_host = cluster.metadata.get_host_by_host_id(replaced.host_id)
+            assert new_host is not None
+            assert new_host is cluster.metadata.get_host(replaced.address, replaced.port)
+            assert new_host is not host_before
+            await until_on_loop(lambda: bool(new_host.is_up))
+            await until_on_loop(lambda: any(host is new_host for host in session.get_pool_state()))
+            assert not any(host is host_before for host in cluster.metadata.all_hosts())
             assert len(cluster.metadata.all_hosts()) == 2
 
 
@@ -164,6 +164,7 @@ async def test_unused_hosts_follow_events_without_a_connection(
         opened = victim.count(Opcode.STARTUP)
         await call_in_thread(two_datacenters.tell, "STATUS_CHANGE", "DOWN", victim)
         await events.expect("down", victim.address)
+        # The driver does not try to connect to an unused host.
         assert core.hosts._tries == {}
         await call_in_thread(two_datacenters.tell, "STATUS_CHANGE", "UP", victim)
         await events.expect("up", victim.address)
@@ -179,20 +180,20 @@ async def test_another_node_under_the_same_address_is_another_host() -> None:
         async with connected(nodes) as (cluster, session):
             control_address = cluster.get_control_connection_host().address
             replaced = next(node for node in nodes.nodes if node.address != control_address)
-            before = cluster.metadata.get_host(replaced.address)
+            host_before = cluster.metadata.get_host(replaced.address)
             events = HostEvents()
             cluster.register_listener(events)
             replaced.host_id = uuid.UUID(int=99)
             await cluster.refresh_nodes()
-            after = cluster.metadata.get_host(replaced.address)
-            assert after is not None
-            assert after is not before
-            await until_on_loop(lambda: after.is_up is True)
+            new_host = cluster.metadata.get_host(replaced.address)
+            assert new_host is not None
+            assert new_host is not host_before
+            await until_on_loop(lambda: new_host.is_up is True)
             # Listeners get each event once, in this order.
-            assert events.seen == [(kind, replaced.address) for kind in ("remove", "add", "up")]
-            assert any(host is after for host in session.get_pool_state())
-            assert before is not None
-            assert before.is_up is False
+            assert events.seen == [(event, replaced.address) for event in ("remove", "add", "up")]
+            assert any(host is new_host for host in session.get_pool_state())
+            assert host_before is not None
+            assert host_before.is_up is False
 
 
 async def test_a_node_found_under_a_new_address_has_moved(

@@ -14,17 +14,18 @@ from tests.unit.engine.partners import new_host
 FIRST, SECOND, THIRD = (uuid.UUID(int=number) for number in (1, 2, 3))
 
 
-def row(host_id: uuid.UUID | None, address: str, **more: Any) -> Any:
-    usual = {"host_id": host_id, "rpc_address": address, "data_center": "dc1", "rack": "r1"}
-    return DefaultEndPoint(address), {**usual, "tokens": ["1"], **more}
+def row(host_id: uuid.UUID | None, address: str, **columns: Any) -> Any:
+    """Return the end point and the row of a node; `columns` are added or replaced."""
+    defaults = {"host_id": host_id, "rpc_address": address, "data_center": "dc1", "rack": "r1"}
+    return DefaultEndPoint(address), {**defaults, "tokens": ["1"], **columns}
 
 
-def read(rows: list[Any], hosts: Any = ()) -> NodeList:
+def read_list(rows: list[Any], hosts: Any = ()) -> NodeList:
     return NodeList(rows, hosts, lambda endpoint: new_host(str(endpoint.address), None))
 
 
 def hosts_of(*rows: Any) -> list[Any]:
-    return read(list(rows)).hosts
+    return read_list(list(rows)).hosts
 
 
 @pytest.mark.parametrize("missing", ["host_id", "data_center", "rack", "tokens", "rpc_address"])
@@ -43,13 +44,14 @@ def test_update_host_copies_the_row_and_reports_changes() -> None:
     assert (updated.release_version, updated.broadcast_rpc_address) == ("4.1.0", "10.0.0.1")
     tokens = updated.tokens
     assert not update_host(updated, row(FIRST, "10.0.0.1")[1])
+    # Equal tokens leave the tuple in place.
     assert updated.tokens is tokens
     assert updated.release_version == "4.1.0"  # a column that is missing changes nothing
     assert update_host(updated, row(FIRST, "10.0.0.1", rack="r2")[1])
 
 
 def test_the_first_row_is_the_local_node() -> None:
-    node_list = read([row(FIRST, "10.0.0.1"), row(SECOND, "10.0.0.2")])
+    node_list = read_list([row(FIRST, "10.0.0.1"), row(SECOND, "10.0.0.2")])
     assert node_list.local is node_list.hosts[0]
     assert node_list.added == node_list.hosts
     assert (node_list.removed, node_list.relocated) == ([], [])
@@ -57,7 +59,7 @@ def test_the_first_row_is_the_local_node() -> None:
 
 def test_a_node_with_the_same_id_and_address_keeps_its_host() -> None:
     before = hosts_of(row(FIRST, "10.0.0.1"), row(SECOND, "10.0.0.2"))
-    node_list = read([row(FIRST, "10.0.0.1"), row(THIRD, "10.0.0.3")], before)
+    node_list = read_list([row(FIRST, "10.0.0.1"), row(THIRD, "10.0.0.3")], before)
     assert node_list.hosts[0] is before[0]
     assert [added.host_id for added in node_list.added] == [THIRD]
     assert node_list.removed == [before[1]]
@@ -65,19 +67,20 @@ def test_a_node_with_the_same_id_and_address_keeps_its_host() -> None:
 
 def test_another_address_or_another_id_is_another_host() -> None:
     before = hosts_of(row(FIRST, "10.0.0.1"), row(SECOND, "10.0.0.2"))
-    node_list = read([row(FIRST, "10.0.0.9"), row(THIRD, "10.0.0.2")], before)
+    node_list = read_list([row(FIRST, "10.0.0.9"), row(THIRD, "10.0.0.2")], before)
     assert node_list.added == node_list.hosts
     assert node_list.removed == before
 
 
 def test_a_node_in_another_rack_is_relocated() -> None:
     before = hosts_of(row(FIRST, "10.0.0.1"))
-    node_list = read([row(FIRST, "10.0.0.1", rack="r2")], before)
+    node_list = read_list([row(FIRST, "10.0.0.1", rack="r2")], before)
     assert node_list.relocated == before
     assert node_list.added == []
 
 
 def test_the_first_of_two_rows_for_a_node_counts(caplog: pytest.LogCaptureFixture) -> None:
-    node_list = read([row(FIRST, "10.0.0.1"), row(FIRST, "10.0.0.2"), row(SECOND, "10.0.0.1")])
+    node_list = read_list([row(FIRST, "10.0.0.1"), row(FIRST, "10.0.0.2"), row(SECOND, "10.0.0.1")])
+    # The second row has the id of the first one, and the third row its address.
     assert [str(listed.address) for listed in node_list.hosts] == ["10.0.0.1"]
     assert caplog.text.count("one is ignored") == 2

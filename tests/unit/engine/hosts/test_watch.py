@@ -43,10 +43,10 @@ class WatchedHosts:
         session: Any = self
         self.sessions.add(session)
         self.background = Background()
-        usual = {"reconnection_policy": ConstantReconnectionPolicy(0.0, 3)}
+        defaults = {"reconnection_policy": ConstantReconnectionPolicy(0.0, 3)}
         self.watch = HostWatch(
             self.metadata,
-            engine_settings(**usual | changed),
+            engine_settings(**defaults | changed),
             self.sessions,
             self.listeners,
             self.background,
@@ -86,6 +86,7 @@ class WatchedHosts:
         self.events.append(("remove", host.address))
 
     async def settle(self) -> None:
+        """Wait until no host is being tried any more, and the effects are over."""
         while self.watch._tries:
             await run_loop_turns()
         await run_loop_turns()
@@ -117,8 +118,10 @@ async def test_at_the_end_of_the_schedule_the_host_is_forced_down() -> None:
     watched.probe_error = LOST
     watched.watch.on_connection_failure(watched.first, LOST)
     await watched.settle()
+    # The reconnection policy allows three attempts.
     assert watched.probed == ["10.0.0.1"] * 3
     assert watched.first.state == "forced down"
+    # Only a report of the cluster brings the host back.
     watched.probe_error = None
     watched.watch.on_reported_up(watched.first)
     await watched.settle()
@@ -221,7 +224,7 @@ async def test_statements_are_prepared_on_a_host_before_it_counts_as_served() ->
     assert prepared == ["10.0.0.1"]
 
 
-def read(*hosts: Host, existing: list[Host]) -> NodeList:
+def node_list_of(*hosts: Host, existing: list[Host]) -> NodeList:
     """Return a node list with these hosts."""
     ids = {node_host: node_host.host_id or uuid.uuid4() for node_host in hosts}
     rows: Any = [
@@ -236,7 +239,9 @@ def read(*hosts: Host, existing: list[Host]) -> NodeList:
 async def test_a_new_node_list_adds_and_removes_hosts() -> None:
     watched = WatchedHosts()
     new = new_host("10.0.0.3", is_up=None)
-    watched.watch.take_node_list(read(watched.first, new, existing=watched.metadata.all_hosts()))
+    watched.watch.take_node_list(
+        node_list_of(watched.first, new, existing=watched.metadata.all_hosts())
+    )
     assert watched.events == [("remove", "10.0.0.2"), ("add", "10.0.0.3")]
     await watched.settle()
     assert new in watched.pools
@@ -251,7 +256,7 @@ async def test_the_placement_is_computed_again_only_on_changes_or_with_rebuild()
 
     def take(rebuild: bool) -> int:
         hosts = watched.metadata.all_hosts()
-        watched.watch.take_node_list(read(*hosts, existing=hosts), rebuild)
+        watched.watch.take_node_list(node_list_of(*hosts, existing=hosts), rebuild)
         return watched.metadata.placement_version
 
     first = take(False)

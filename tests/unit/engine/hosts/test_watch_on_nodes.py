@@ -38,15 +38,15 @@ pytestmark = pytest.mark.simulated
 async def test_a_policy_that_is_added_later_knows_which_hosts_are_down(
     two_datacenters: FakeCluster,
 ) -> None:
-    slowly = ConstantReconnectionPolicy(3600, None)
-    async with connected(two_datacenters, reconnection_policy=slowly) as (cluster, _):
-        down, spare = (host for host in cluster.metadata.all_hosts() if host.datacenter == "west")
+    hourly = ConstantReconnectionPolicy(3600, None)
+    async with connected(two_datacenters, reconnection_policy=hourly) as (cluster, _):
+        down, live = (host for host in cluster.metadata.all_hosts() if host.datacenter == "west")
         await call_in_thread(two_datacenters.stop_node, two_datacenters.node_at(down.address))
         await until_on_loop(lambda: down.is_up is False)
         policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=1)
         cluster.add_execution_profile("later", ExecutionProfile(load_balancing_policy=policy))
         assert down not in list(policy.make_query_plan())
-        assert policy.distance(spare) == HostDistance.REMOTE
+        assert policy.distance(live) == HostDistance.REMOTE
 
 
 # -- hosts that leave during a connect -------------------------------------------------------------
@@ -61,6 +61,7 @@ async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_bac
             events = HostEvents()
             cluster.register_listener(events)
             held = hold(message(Opcode.SUPPORTED, b"\x00\x00"))
+            # A node that is added later does not answer OPTIONS, so its pool stays half open.
             nodes._primes.append((Opcode.OPTIONS, held))
             added = await call_in_thread(nodes.add_node)
             await events.expect("add", added.address)
@@ -72,6 +73,7 @@ async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_bac
             nodes._introduce()
             await cluster.refresh_nodes()
             await events.expect("remove", added.address)
+            # The connection opens only after the host has been removed.
             await call_in_thread(held.open)
             await asyncio.wait({opening})
             await session.execute("anything")
@@ -115,6 +117,7 @@ class Resolver:
         return getattr(self._loop, name)
 
     async def getaddrinfo(self, host: str, port: int, **hints: Any) -> list[Any]:
+        # Address family, type and protocol: an IPv4 address for TCP.
         return [(2, 1, 6, "", (address, port)) for address in self._addresses]
 
     async def create_connection(
@@ -241,7 +244,7 @@ async def test_which_answers_count_as_latencies(answer: Any, counts: bool) -> No
             )
             core.observe_requests(Refusals(refused))
             await asyncio.wait({asyncio.ensure_future(session.execute(READ))})
-            assert (counted, refused) == (
-                [(node.address, True)][: int(counts)],
-                [(node.address, True)][: int(not counts)],
-            )
+            # The answer is reported once: as a latency, or as a refusal.
+            report = (node.address, True)
+            assert counted == ([report] if counts else [])
+            assert refused == ([] if counts else [report])

@@ -53,6 +53,7 @@ async def test_heartbeats_close_a_retired_connection_whose_node_is_silent() -> N
             (pool,) = session._engine.pools.values()
             waiting = [session.execute(SLOW, timeout=None) for _ in range(2)]
             await until_on_loop(lambda: pool.in_flight == 2)
+            # Retire one of the two connections; its request is still in flight.
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
             assert len(pool.open_connections()) == 2
             for connection in node.connections:
@@ -74,6 +75,7 @@ async def test_a_retired_connection_closes_when_its_last_request_is_cancelled() 
                 asyncio.ensure_future(session.execute(SLOW, timeout=None)) for _ in range(2)
             )
             await until_on_loop(lambda: pool.in_flight == 2)
+            # Retire one of the two connections; its request is still in flight.
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
             (retired,) = set(pool.open_connections()) - set(pool.connections)
             assert not retired.closed
@@ -95,6 +97,7 @@ async def test_a_retired_connection_sends_no_waiting_request() -> None:
             slow = [session.execute(SLOW, timeout=WAIT) for _ in range(2)]
             waiting = session.execute(READ, timeout=WAIT)
             await until_on_loop(lambda: pool.waiting == 1)
+            # Retire one of the two connections, while a request waits for a free stream.
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
             (remaining,) = pool.connections
             await call_in_thread(held.wait, 2)
@@ -124,10 +127,11 @@ async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) ->
     node.prime(READ, late)
     node.prime("go on", going_on)
     async with connected(node) as (_, session):
-        before = only_connection(session)
-        before.set_stream_limit(10)
+        replaced = only_connection(session)
+        replaced.set_stream_limit(10)
         under_way = session.execute("go on")
         await call_in_thread(going_on.wait)
+        # Nine of the ten streams get orphaned.
         waiting = [session.execute(READ, timeout=0.03) for _ in range(9)]
         for request in waiting:
             assert isinstance(await exception_of(request), OperationTimedOut)
@@ -135,10 +139,11 @@ async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) ->
         going_on.release()
         assert (await under_way).one().k == 7
         assert (await session.execute(READ_OTHER)).one().k == 1
-        assert only_connection(session) is not before
+        assert only_connection(session) is not replaced
         late.release_all()
+        # The new connection, and the control connection.
         await call_in_thread(node.wait_for, lambda node: len(node.connections) == 2)
-        assert before.closed
+        assert replaced.closed
 
 
 async def test_a_connection_with_only_orphans_is_replaced(node: FakeNode) -> None:
@@ -207,6 +212,7 @@ async def test_a_surplus_connection_closes_after_its_last_request() -> None:
             assert not any(connection.closed for connection in busy)
             held.open()
             assert [(await request).one().k for request in requests] == [7, 7]
+            # The remaining connection, and the control connection.
             await node.wait_until(lambda node: len(node.connections) == 2)
             assert not only_connection(session).closed
 
@@ -220,6 +226,7 @@ async def test_a_pool_that_shrinks_while_it_fills_has_the_smaller_size() -> None
             (pool,) = session._engine.pools.values()
             await pool.fill()
             assert len(pool.connections) == 2
+            # Two of the pool, and the control connection.
             await node.wait_until(lambda node: len(node.connections) == 3)
 
 
@@ -231,6 +238,7 @@ async def test_missing_connections_are_opened_by_the_reconnection_policy() -> No
             def new_schedule(self) -> Iterator[float]:
                 schedules.append(self)
                 yield 0.0
+                # The first attempt was refused; the next one may succeed.
                 node.accept_connections()
                 yield 0.0
 
@@ -245,6 +253,7 @@ async def test_missing_connections_are_opened_by_the_reconnection_policy() -> No
                 for connection in pool.connections[:2]:
                     connection.close(ConnectionException("lost"))
                 await node.wait_until(lambda node, opened=opened: node.opened == opened + 2)  # type: ignore[misc]
+                # Three of the pool, and the control connection.
                 await node.wait_until(lambda node: len(node.connections) == 4)
                 assert len(schedules) == times
                 await pool.fill()
@@ -266,30 +275,31 @@ def is_filled(pool: HostPool) -> bool:
 def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(0.0)) -> HostPool:
     """Return a pool that opens missing connections at once. If it fails, it is closed."""
 
-    def fails(pool: HostPool, error: Exception) -> None:
+    def close_pool(pool: HostPool, error: Exception) -> None:
         pool.close(error)
 
-    owner = PoolOwner(open_connection, fails, asyncio.ensure_future, new_schedule, 1000)
+    # 1000 is the limit of waiting requests.
+    owner = PoolOwner(open_connection, close_pool, asyncio.ensure_future, new_schedule, 1000)
     return HostPool(HOST, HostDistance.LOCAL, size, owner)
 
 
-@pytest.mark.parametrize("after", [0, 1], ids=["before the pool has it", "after"])
-async def test_filling_fails_if_the_only_connection_is_lost_at_once(after: int) -> None:
+@pytest.mark.parametrize("is_in_pool", [0, 1], ids=["before the pool has it", "after"])
+async def test_filling_fails_if_the_only_connection_is_lost_at_once(is_in_pool: bool) -> None:
     """If the first connection is lost at once, filling fails.
 
     Otherwise the host would stay up without a connection.
     """
 
-    async def lost(host: Any) -> Connection:
+    async def open_and_lose(host: Any) -> Connection:
         connection = new_connection()
         error = ConnectionException("lost")
-        if after:
+        if is_in_pool:
             asyncio.get_running_loop().call_soon(connection.close, error)
         else:
             connection.close(error)
         return connection
 
-    pool = pool_of(1, lost)
+    pool = pool_of(1, open_and_lose)
     with pytest.raises(ConnectionException):
         await pool.fill()
     pool.close()
@@ -312,6 +322,7 @@ async def test_a_connection_lost_while_others_open_is_replaced() -> None:
     may_go_on.set()
     await filling
     await until_on_loop(lambda: len(pool.connections) == 2)
+    # Two connections, and the one that replaces the first.
     assert len(connected_hosts) == 3
     pool.close()
 
@@ -325,6 +336,7 @@ async def test_a_host_that_dropped_each_connection_is_used_when_it_keeps_one() -
                 node.loop.call_soon(request.connection.end)
                 return message(Opcode.READY, b"")
 
+            # The node drops each connection after its handshake.
             prime = node.prime(Opcode.STARTUP, ready_and_gone)
             await call_in_thread(node.drop_connections)
             await node.wait_until(lambda node: prime.used >= 20)

@@ -39,13 +39,14 @@ def free_ports(count: int) -> list[int]:
     """Return local ports that were free a moment ago."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server(("", 0))) for _ in range(count)]
-        return [sock.getsockname()[1] for sock in sockets]
+        return [bound_socket.getsockname()[1] for bound_socket in sockets]
 
 
 async def test_a_connection_uses_the_first_free_port(server: tuple[str, int]) -> None:
     loop = asyncio.get_running_loop()
     taken, free = free_ports(2)
     with socket.socket() as holder:
+        # Occupy the first port.
         holder.bind(("0.0.0.0", taken))
         holder.listen()
         with await connected_to_shard(loop, *server, [taken, free]) as sock:
@@ -60,14 +61,17 @@ async def test_without_a_free_port_the_error_is_eaddrinuse(server: tuple[str, in
 
 
 async def test_if_the_address_refuses_no_other_port_is_tried() -> None:
-    (closed, *local) = free_ports(3)
+    (closed_port, *local_ports) = free_ports(3)
     tried: list[int] = []
 
-    def ports() -> Iterator[int]:
-        for port in local:
+    def yield_and_record() -> Iterator[int]:
+        for port in local_ports:
             tried.append(port)
             yield port
 
     with pytest.raises(ConnectionRefusedError):
-        await connected_to_shard(asyncio.get_running_loop(), "127.0.0.1", closed, ports())
-    assert tried == local[:1]
+        await connected_to_shard(
+            asyncio.get_running_loop(), "127.0.0.1", closed_port, yield_and_record()
+        )
+    # Another local port would not help.
+    assert tried == local_ports[:1]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cassandra.murmur3 import murmur3
+from cassandra.protocol.opcodes import EXECUTE, QUERY, RESULT
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake.placement import Replica, Tablet, routing_payload
 from cassandra.testing.fake.tokens import shard_of
@@ -53,9 +54,11 @@ def test_connections_come_and_go(twins: Any) -> None:
     shards.add(1, connection)
     shards.add(1, other)
     assert shards.counts() == [0, 2, 0, 0]
-    connection.streams.send(object(), 7, 0, b"")
+    connection.streams.send(object(), QUERY, 0, b"")
+    # The other connection of the shard has fewer requests in flight.
     assert shards.pick(1) is other
     assert shards.pick(0) is None
+    # Removing a connection twice does no harm.
     shards.remove(other)
     shards.remove(other)
     assert shards.pick(1) is connection
@@ -81,11 +84,15 @@ def statement_of(key: bytes | None, table: str = "t") -> SimpleStatement:
 
 
 def routing_bytes(host: Any, shard: int, version: int = 0) -> bytes:
+    """Return the value of a routing payload with one tablet, which covers all tokens.
+
+    :param version: the version of the tablet.
+    """
     replica = Replica(host.host_id, shard)
-    values = routing_payload(Tablet(MIN, MAX, (replica,), version), 2).values()
-    (value,) = values
-    assert value is not None
-    return value
+    payload_values = routing_payload(Tablet(MIN, MAX, (replica,), version), 2).values()
+    (tablet_bytes,) = payload_values
+    assert tablet_bytes is not None
+    return tablet_bytes
 
 
 HOST = SimpleNamespace(host_id=uuid.UUID(int=9))
@@ -109,7 +116,7 @@ def test_the_shard_comes_from_the_token_or_the_tablet(twins: Any) -> None:
     assert chosen(b"key") == expected
     # If neither shard nor tablet is known, the least busy connection is chosen.
     for connection in connections[:2]:
-        connection.streams.send(object(), 7, 0, b"")
+        connection.streams.send(object(), QUERY, 0, b"")
     assert chosen(None) == 2
     tablets.learn("ks", "t", routing_bytes(HOST, 1))
     assert chosen(b"key") == 1
@@ -149,9 +156,11 @@ def test_requests_send_the_parts_of_the_version_in_turn(twins: Any) -> None:
     tablets.learn("ks", "t", routing_bytes(HOST, 0, version))
     request = twins.happy_path.RequestBase(session, statement_of(b"key"), None, print)
     blocks = {request.version_block() for _ in range(16)}
+    # Byte n has the index n and the nth digit of the version, which are equal here.
     assert blocks == {index << 4 | index for index in range(16)}
-    unknown = twins.happy_path.RequestBase(session, statement_of(None), None, print)
-    assert {unknown.version_block() & 0xF for _ in range(16)} == {0}
+    # Without a routing key, no tablet is known.
+    request_without_key = twins.happy_path.RequestBase(session, statement_of(None), None, print)
+    assert {request_without_key.version_block() & 0xF for _ in range(16)} == {0}
 
 
 def test_the_version_block_is_an_attribute_of_the_message(twins: Any) -> None:
@@ -161,10 +170,10 @@ def test_the_version_block_is_an_attribute_of_the_message(twins: Any) -> None:
     """
     session = session_of(twins)
     message = SimpleNamespace(tablet_version_block=None)
-    rendered = []
+    rendered_blocks = []
 
     class Body:
-        opcode = 10
+        opcode = EXECUTE
         decodes = False
         depends = False
 
@@ -172,8 +181,8 @@ def test_the_version_block_is_an_attribute_of_the_message(twins: Any) -> None:
             self.message = message
 
         def render(self, connection: Any) -> tuple[int, int, bytes]:
-            rendered.append(message.tablet_version_block)
-            return 10, 0, b"body"
+            rendered_blocks.append(message.tablet_version_block)
+            return EXECUTE, 0, b"body"
 
         def cached_metadata(self) -> Any:
             return None
@@ -181,8 +190,9 @@ def test_the_version_block_is_an_attribute_of_the_message(twins: Any) -> None:
     for wire_format in (4, 4 | twins.happy_path.TABLET_VERSIONS):
         request = twins.happy_path.RequestBase(session, statement_of(b"key"), Body(), print)
         request.send_to(HOST, Connection(twins, wire_format))
-    assert rendered[0] is None
-    assert isinstance(rendered[1], int)
+    # The first connection has not negotiated tablet versions.
+    assert rendered_blocks[0] is None
+    assert isinstance(rendered_blocks[1], int)
 
 
 @pytest.mark.parametrize("flags", [0, 4])
@@ -194,9 +204,10 @@ def test_an_answer_with_a_tablet_finishes_the_request(twins: Any, flags: int) ->
     request = twins.happy_path.RequestBase(session, statement_of(b"key"), body, done.append)
     connection = Connection(twins)
     attempt = twins.happy_path.Attempt(request, HOST, connection, 0.0)
-    payload = routing_bytes(HOST, 3)
+    tablet = routing_bytes(HOST, 3)
     void = b"\0\0\0\1"
-    head = b"\0\1\0\x12tablets-routing-v2" + len(payload).to_bytes(4, "big") + payload
-    request.on_answer(attempt, connection, 8, flags, head + void if flags else void)
+    # A [bytes map] with one entry, which comes before the body if the flag 4 is set.
+    payload_map = b"\0\1\0\x12tablets-routing-v2" + len(tablet).to_bytes(4, "big") + tablet
+    request.on_answer(attempt, connection, RESULT, flags, payload_map + void if flags else void)
     assert done == [request]
     assert tablets.count == (1 if flags else 0)

@@ -24,12 +24,13 @@ from tests.waiting import until
 SELECT = "SELECT v FROM {}.t WHERE k = ?"
 
 
-def scylla(**settings: Any) -> FakeCluster:
+def scylla_cluster(**settings: Any) -> FakeCluster:
     settings.setdefault("shards", [7, 5, 8])
     return FakeCluster(3, scylla=Scylla(**settings))
 
 
-def described(nodes: FakeCluster, tablets: int = 32) -> FakeCluster:
+def with_tables(nodes: FakeCluster, tablets: int = 32) -> FakeCluster:
+    """Create the tables vn.t (with vnodes) and tb.t (with tablets), and return the nodes."""
     nodes.scylla.keyspace("vn", replication_factor=2)
     nodes.scylla.table("vn", "t")
     nodes.scylla.keyspace("tb", replication_factor=2, tablets=True)
@@ -39,8 +40,8 @@ def described(nodes: FakeCluster, tablets: int = 32) -> FakeCluster:
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    with scylla() as running:
-        yield described(running)
+    with scylla_cluster() as running:
+        yield with_tables(running)
 
 
 def settings_of(nodes: FakeCluster, **settings: Any) -> dict[str, Any]:
@@ -62,7 +63,8 @@ def cluster(nodes: FakeCluster) -> Iterator[Cluster]:
         yield new_cluster
 
 
-def warm(nodes: FakeCluster, execute: Callable[[int], Any], count: int = 1000) -> None:
+def warm_up(nodes: FakeCluster, execute: Callable[[int], Any], count: int = 1000) -> None:
+    """Execute for some keys, so that the driver learns the tablets; then forget the arrivals."""
     for key in range(count):
         execute(key)
     nodes.scylla.forget_arrivals()
@@ -112,6 +114,7 @@ def test_hosts_have_sharding_info(nodes: FakeCluster, cluster: Cluster) -> None:
         assert isinstance(info, ShardingInfo)
         assert (info.shards_count, info.sharding_ignore_msb) == (node.shards, 12)
         assert info.shard_aware_port == node.shard_aware_port
+        # The first 12 bits of a token do not count, so this token is in the middle of the shards.
         assert info.shard_id_from_token(-(1 << 63) + (1 << 51)) == node.shards // 2
 
 
@@ -121,6 +124,7 @@ def test_nodes_of_cassandra_have_no_shards() -> None:
         cluster.connect()
         assert not cluster.is_shard_aware()
         assert cluster.shard_aware_stats() == {}
+        # The control connection, and one of the pool.
         assert plain[0].opened == 2
 
 
@@ -131,6 +135,7 @@ def test_shard_awareness_can_be_disabled(nodes: FakeCluster) -> None:
         assert not cluster.is_shard_aware()
         prepared = session.prepare(SELECT.format("vn"))
         session.execute(prepared, (1,))
+        # One connection to each of 3 nodes, and the control connection.
         assert sum(len(node.connections) for node in nodes.nodes) == 4
 
 
@@ -159,15 +164,15 @@ def test_local_ports_are_free_ports_of_the_range(
     low, high = 61_000, 61_200
     taken: dict[int, socket.socket] = {}
     for port in range(low, low + 30):
-        sock = socket.socket()
+        listener = socket.socket()
         try:
-            sock.bind(("0.0.0.0", port))  # without SO_REUSEADDR the port is exclusive
-            sock.listen()
+            listener.bind(("0.0.0.0", port))  # without SO_REUSEADDR the port is exclusive
+            listener.listen()
         except OSError:
             # A connection that was just closed may still hold the port.
-            sock.close()
+            listener.close()
         else:
-            taken[port] = sock
+            taken[port] = listener
     try:
         options = {"local_ports": (low, high)}
         with Cluster(**settings_of(nodes, shard_aware_options=options)) as cluster:
@@ -179,12 +184,13 @@ def test_local_ports_are_free_ports_of_the_range(
                 for connection in node.connections
                 if connection.local_port == node.shard_aware_port and connection.peer
             ]
+        # 7 + 5 + 8 shards, without the first connection to each of 3 nodes.
         assert len(ports) == 17
         assert taken
         assert all(low <= port <= high and port not in taken for port in ports)
     finally:
-        for sock in taken.values():
-            sock.close()
+        for listener in taken.values():
+            listener.close()
 
 
 async def test_without_a_free_port_the_error_says_so() -> None:
@@ -232,6 +238,7 @@ def test_with_tls_the_shard_aware_tls_port_is_used(tmp_path: Any) -> None:
         until(lambda: all_connected(cluster))
         node = nodes.scylla.nodes[0]
         ports = [connection.local_port for connection in node.connections]
+        # 4 shards, without the first connection, which was opened before the port was known.
         assert ports.count(node.shard_aware_port) == 3
 
 
@@ -277,12 +284,13 @@ def test_a_node_comes_back_with_another_number_of_shards(
     nodes.scylla.forget_arrivals()
     for key in range(300):
         session.execute(prepared, (key,))
+    # Each request has reached the right shard.
     assert nodes.scylla.arrivals.right == nodes.scylla.arrivals.counted == 300
 
 
 def test_behind_a_nat_few_connections_are_opened() -> None:
-    with scylla(shards=7, rewrites_ports=True) as nodes:
-        described(nodes)
+    with scylla_cluster(shards=7, rewrites_ports=True) as nodes:
+        with_tables(nodes)
         with Cluster(**settings_of(nodes)) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
             prepared = session.prepare(SELECT.format("vn"))
@@ -302,7 +310,7 @@ def test_behind_a_nat_the_normal_port_reaches_all_shards() -> None:
 
     The driver opens at most eight connections to a node for that.
     """
-    with scylla(shards=4, rewrites_ports=True) as nodes:
+    with scylla_cluster(shards=4, rewrites_ports=True) as nodes:
         with Cluster(**settings_of(nodes)) as cluster:
             cluster.connect(wait_for_all_pools=True)
             until(lambda: all_connected(cluster))
@@ -335,7 +343,7 @@ def test_every_read_reaches_its_shard(
         session = cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
         prepared = session.prepare(SELECT.format(keyspace))
-        warm(nodes, lambda key: session.execute(prepared, (key,)))
+        warm_up(nodes, lambda key: session.execute(prepared, (key,)))
         for key in range(1000):
             session.execute(prepared, (key,))
         arrivals = nodes.scylla.arrivals
@@ -350,8 +358,8 @@ APIS = ["blocking", "futures", "asyncio"]
 
 @pytest.fixture
 def nodes_of_seven() -> Iterator[FakeCluster]:
-    with scylla(shards=7) as running:
-        yield described(running)
+    with scylla_cluster(shards=7) as running:
+        yield with_tables(running)
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -371,7 +379,7 @@ def test_twenty_thousand_reads(
             session = cluster.connect(wait_for_all_pools=True)
             until(lambda: all_connected(cluster))
             prepared = session.prepare(text)
-            warm(nodes, lambda key: session.execute(prepared, (key,)))
+            warm_up(nodes, lambda key: session.execute(prepared, (key,)))
             keys = [(key,) for key in range(count)]
             if api == "futures":
                 execute_concurrent_with_args(session, prepared, keys, concurrency=200)
@@ -405,7 +413,7 @@ def test_most_reads_reach_their_shard_while_tablets_move(nodes: FakeCluster, ver
         session = cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
         prepared = session.prepare(SELECT.format("tb"))
-        warm(nodes, lambda key: session.execute(prepared, (key,)))
+        warm_up(nodes, lambda key: session.execute(prepared, (key,)))
         for key in range(10_000):
             if key % 500 == 0:
                 placement.move("tb", "t")
@@ -445,8 +453,8 @@ for version in (1, 2):
             nodes.scylla.table(keyspace, "t", tablets=tablets)
         with Cluster(nodes.contact_points, port=nodes.port) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
-            while any(one["connected"] < one["shards_count"]
-                      for one in cluster.shard_aware_stats().values()):
+            while any(stats["connected"] < stats["shards_count"]
+                      for stats in cluster.shard_aware_stats().values()):
                 pass
             for keyspace in ("vn", "tb"):
                 prepared = session.prepare(f"SELECT v FROM {keyspace}.t WHERE k = ?")
@@ -455,8 +463,8 @@ for version in (1, 2):
                 nodes.scylla.forget_arrivals()
                 for key in range(500):
                     session.execute(prepared, (key,))
-                found = nodes.scylla.arrivals
-                assert (found.right, found.counted) == (500, 500), (keyspace, found)
+                arrivals = nodes.scylla.arrivals
+                assert (arrivals.right, arrivals.counted) == (500, 500), (keyspace, arrivals)
 """
     from cassandra import _impl
 

@@ -39,7 +39,7 @@ def executions(node: FakeNode) -> list[Any]:
     ]
 
 
-def batch() -> BatchStatement:
+def new_batch() -> BatchStatement:
     new_batch = BatchStatement()
     new_batch.add(WRITE, (1,))
     return new_batch
@@ -53,12 +53,15 @@ def test_the_timestamp_is_taken_when_execute_is_called(
 
     Otherwise an earlier write could win over a later write.
     """
-    first: Any = {"text": WRITE, "statement": SimpleStatement(WRITE), "batch": batch()}[kind]
+    statement: Any = {"text": WRITE, "statement": SimpleStatement(WRITE), "batch": new_batch()}[
+        kind
+    ]
     values = None if kind == "batch" else (1,)
-    session.execute(first, values)
+    session.execute(statement, values)
     (write,) = executions(node)
     assert write.timestamp == 1000
     assert session.timestamp_generator is not None
+    # The generator was called only once, so the next value is 1001.
     assert session.timestamp_generator() == 1001
 
 
@@ -68,32 +71,36 @@ def test_later_changes_of_the_values_have_no_effect(
 ) -> None:
     text = "INSERT INTO t (k, v) VALUES (?, ?)"
     node.prime_prepare(text, [("k", "int"), ("v", "list<int>")])
-    key, items = ("k", "v") if isinstance(row, dict) else (0, 1)
+    key_index, list_index = ("k", "v") if isinstance(row, dict) else (0, 1)
     futures = []
-    together = BatchStatement()
+    batch_of_rows = BatchStatement()
     for number in range(3):
-        row[key] = row[items][0] = number
+        row[key_index] = row[list_index][0] = number
         futures.append(session.execute_async(text, row))
-        together.add(text, row)
-    row[key] = row[items][0] = 9
+        batch_of_rows.add(text, row)
+    row[key_index] = row[list_index][0] = 9
     for future in futures:
         future.result()
-    session.execute(together)
-    *single, batched = executions(node)
+    session.execute(batch_of_rows)
+    *sent_executions, sent_batch = executions(node)
     expected = [[0, 0], [1, 1], [2, 2]]
-    for rows in ([request.values for request in single], [e.values for e in batched.statements]):
+    for rows in (
+        [request.values for request in sent_executions],
+        [bound.values for bound in sent_batch.statements],
+    ):
+        # The last byte of each value: of the key, and of the only element of the list.
         assert [[value[-1] for value in values] for values in rows] == expected
 
 
 # The fields of an EXECUTE or BATCH that `change_settings` changes, and their values.
-CHANGED = {
+CHANGED_SETTINGS = {
     "consistency": ConsistencyLevel.ALL,
     "serial_consistency": ConsistencyLevel.LOCAL_SERIAL,
     "timestamp": 5,
     "custom_payload": {"a": b"x"},
     "traced": True,
 }
-CHANGED_PAGE = {"page_size": 7, "paging_state": b"page"}
+CHANGED_PAGE_SETTINGS = {"page_size": 7, "paging_state": b"page"}
 
 
 def change_settings(future: Any) -> None:
@@ -124,21 +131,25 @@ def settings_sent(node: FakeNode) -> list[dict[str, Any]]:
     return [
         {
             name: getattr(request, name)
-            for name in (CHANGED if request.opcode == Opcode.BATCH else CHANGED | CHANGED_PAGE)
+            for name in (
+                CHANGED_SETTINGS
+                if request.opcode == Opcode.BATCH
+                else CHANGED_SETTINGS | CHANGED_PAGE_SETTINGS
+            )
         }
         for request in executions(node)
     ]
 
 
-def calls_of(kind: str) -> tuple[Any, Any]:
+def statement_and_parameters(kind: str) -> tuple[Any, Any]:
     """Return a statement with CQL that is not prepared yet, and its parameters."""
     return {"text": (WRITE, (1,)), "statement": (SimpleStatement(WRITE), (1,))}.get(
-        kind, (batch(), None)
+        kind, (new_batch(), None)
     )
 
 
 def expected_settings(kind: str) -> dict[str, Any]:
-    return CHANGED if kind == "batch" else CHANGED | CHANGED_PAGE
+    return CHANGED_SETTINGS if kind == "batch" else CHANGED_SETTINGS | CHANGED_PAGE_SETTINGS
 
 
 KINDS = pytest.mark.parametrize("kind", ["text", "statement", "batch"])
@@ -166,10 +177,10 @@ def test_what_a_listener_changes_is_sent(
         if own_handler:
             session.client_protocol_handler = OwnHandler
         session.add_request_init_listener(change_settings)
-        for drops in (False, False, True):
-            if drops:
+        for is_dropped in (False, False, True):
+            if is_dropped:
                 session._prepared_texts.drop((None, WRITE))
-            session.execute_async(*calls_of(kind)).result()
+            session.execute_async(*statement_and_parameters(kind)).result()
     assert settings_sent(node) == [expected_settings(kind)] * 3
 
 
@@ -181,10 +192,10 @@ async def test_what_a_listener_changes_is_sent_on_asyncio(
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         session.add_request_init_listener(change_settings)
-        for drops in (False, False, True):
-            if drops:
+        for is_dropped in (False, False, True):
+            if is_dropped:
                 session._prepared_texts.drop((None, WRITE))
-            await session.execute(*calls_of(kind))
+            await session.execute(*statement_and_parameters(kind))
     assert settings_sent(node) == [expected_settings(kind)] * 3
 
 
@@ -193,7 +204,7 @@ def test_changes_are_sent_if_the_listener_is_removed_before_the_answer(
     node: FakeNode, session: Session, kind: str
 ) -> None:
     session.add_request_init_listener(change_settings)
-    future = session.execute_async(*calls_of(kind))
+    future = session.execute_async(*statement_and_parameters(kind))
     session.remove_request_init_listener(change_settings)
     future.result()
     assert settings_sent(node) == [expected_settings(kind)]
@@ -208,7 +219,7 @@ def test_attributes_of_the_application_reach_its_handler(
     session.add_request_init_listener(lambda future: setattr(future.message, "label", "mine"))
     OwnHandler.encoded.clear()
     for _ in range(2):
-        session.execute(*calls_of(kind))
+        session.execute(*statement_and_parameters(kind))
     assert [message.label for message in OwnHandler.encoded] == ["mine"] * 2
 
 
@@ -218,7 +229,7 @@ def test_statements_that_a_listener_adds_are_executed(node: FakeNode, session: S
         lambda future: future.message.queries.append((False, added, ()))
     )
     for _ in range(2):
-        session.execute(batch())
+        session.execute(new_batch())
     assert [[part.query for part in request.statements] for request in executions(node)] == [
         [WRITE, added]
     ] * 2

@@ -30,7 +30,7 @@ def prepared() -> PreparedStatement:
 
 def answer_with(*columns: tuple[str, Any]) -> Any:
     return SimpleNamespace(
-        bind_metadata=[ColumnMetadata("ks", "t", name, kind) for name, kind in columns],
+        bind_metadata=[ColumnMetadata("ks", "t", name, cql_type) for name, cql_type in columns],
         query_id=b"old",
         result_metadata=None,
         result_metadata_id=None,
@@ -54,11 +54,12 @@ def test_other_names_or_numbers_of_columns_are_an_error(columns: Any, change: st
 
 
 def test_with_other_types_the_values_are_bound_again() -> None:
-    statement, forgotten = prepared(), []
-    statement.when_changed = lambda: forgotten.append(True)
+    statement, changes = prepared(), []
+    statement.when_changed = lambda: changes.append(True)
     renewed = take_over(statement, answer_with(("k", LongType)))
     assert renewed is not None
-    assert (renewed.statement.query_id, forgotten) == (b"old", [True])
+    assert (renewed.statement.query_id, changes) == (b"old", [True])
+    # The id stands for the new columns, so only the renewed statement may use it.
     assert statement.query_id != b"old"
     block = statement.bind([5]).block
     assert renewed.values(block).values() == [LongType.serialize(5, 4)]
@@ -79,8 +80,8 @@ def udt(*fields: tuple[str, Any]) -> Any:
     )
 
 
-def prepared_with(kind: Any) -> PreparedStatement:
-    columns = [ColumnMetadata("ks", "t", "k", kind)]
+def prepared_with(cql_type: Any) -> PreparedStatement:
+    columns = [ColumnMetadata("ks", "t", "k", cql_type)]
     return PreparedStatement(columns, b"old", None, TEXT, "ks", 4, None, None)
 
 
@@ -96,6 +97,7 @@ def test_values_are_bound_by_field_name_if_a_user_type_has_another_order() -> No
     assert renewed is not None
     block = statement.bind([[(1, 2)]]).block
     assert renewed.values(block).values() == [reordered.serialize([(2, 1)], 4)]
+    # Fields with other names cannot be matched.
     renamed = ListType.apply_parameters([udt(("a", Int32Type), ("c", LongType))])
     renewed = take_over(statement, answer_with(("k", renamed)))
     assert renewed is not None
@@ -128,8 +130,8 @@ def session(node: FakeNode) -> Iterator[Session]:
         yield cluster.connect()
 
 
-def change_type(node: FakeNode, kind: str) -> None:
-    node.prime_prepare(INSERT, [("k", "int"), ("v", kind)], pk_indexes=[0])
+def change_type(node: FakeNode, cql_type: str) -> None:
+    node.prime_prepare(INSERT, [("k", "int"), ("v", cql_type)], pk_indexes=[0])
     node.forget_prepared()
 
 
@@ -148,11 +150,11 @@ def test_values_are_bound_again_at_each_execution(
     bound = statement.bind((1, 2))
     change_type(node, "bigint")
     for _ in range(3):
-        what: Any = bound
+        statement_or_batch: Any = bound
         if batched:
-            what = BatchStatement()
-            what.add(bound)
-        session.execute(what)
+            statement_or_batch = BatchStatement()
+            statement_or_batch.add(bound)
+        session.execute(statement_or_batch)
         assert last_values(node) == [Int32Type.serialize(1, 4), LongType.serialize(2, 4)]
 
 
@@ -172,11 +174,11 @@ def test_a_value_of_another_type_is_never_sent(node: FakeNode, session: Session)
     bound = session.prepare(INSERT).bind((1, 2))
     change_type(node, "text")
     for _ in range(2):
-        before = len(node.queries(INSERT))
+        count_before = len(node.queries(INSERT))
         with pytest.raises(BindColumnsChanged, match="v int -> v varchar"):
             session.execute(bound)
-        refused = node.queries(INSERT)[before:]
-        assert all(request.query is None or request.opcode != EXECUTE for request in refused)
+        later_requests = node.queries(INSERT)[count_before:]
+        assert all(request.query is None or request.opcode != EXECUTE for request in later_requests)
 
 
 def test_after_the_error_a_query_string_is_prepared_again(node: FakeNode, session: Session) -> None:

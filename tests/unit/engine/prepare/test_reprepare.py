@@ -28,13 +28,23 @@ def prepared() -> PreparedStatement:
     return PreparedStatement(columns, b"old", [0], TEXT, "ks", 4, None, None)
 
 
-def answer(name: str = "k", code: int = 9) -> bytes:
+def prepare_answer(column_name: str = "k", type_code: int = 9) -> bytes:
     """Return the answer to a PREPARE, with one bind column.
 
     See native_protocol_v4.spec, section 4.2.5.4.
     """
-    bind = int32(1) + int32(1) + int32(1) + short(0) + string("ks") + string("t")
-    return int32(4) + short(3) + b"new" + bind + string(name) + short(code) + int32(4) + int32(0)
+    bind_metadata = int32(1) + int32(1) + int32(1) + short(0) + string("ks") + string("t")
+    # Kind "prepared", the id, the metadata, one column, and no result columns.
+    return (
+        int32(4)
+        + short(3)
+        + b"new"
+        + bind_metadata
+        + string(column_name)
+        + short(type_code)
+        + int32(4)
+        + int32(0)
+    )
 
 
 class RecordingRequest:
@@ -63,20 +73,26 @@ class RecordingRequest:
 
 
 def reprepare_step(**attributes: Any) -> tuple[RecordingRequest, PreparedStatement, Reprepare, Any]:
+    """Return a request, its statement, the step that prepares it again, and the connection.
+
+    :param attributes: attributes of the fake connection.
+    """
     request, statement = RecordingRequest(), prepared()
     sent: list[Any] = []
-    contact = fake_connection(version=4, sent=sent, gate=None, **{"keyspace": "ks", **attributes})
-    step = Reprepare(request, "attempt", statement, contact)  # type: ignore[arg-type]
+    connection = fake_connection(
+        version=4, sent=sent, gate=None, **{"keyspace": "ks", **attributes}
+    )
+    step = Reprepare(request, "attempt", statement, connection)  # type: ignore[arg-type]
     if "send" not in attributes:
-        contact.send = lambda *what: sent.append(what)
-    return request, statement, step, contact
+        connection.send = lambda *what: sent.append(what)
+    return request, statement, step, connection
 
 
 def test_after_the_prepare_the_request_is_sent_again() -> None:
     request, statement, step, contact = reprepare_step()
     step.start()
     assert contact.sent == [(step, PREPARE, 0, int32(len(TEXT)) + TEXT.encode())]
-    step.on_response(contact, RESULT, 0, answer())
+    step.on_response(contact, RESULT, 0, prepare_answer())
     assert statement.query_id == b"new"
     assert request.calls == [("resend", "attempt")]
 
@@ -109,7 +125,7 @@ def test_if_the_connection_is_lost_the_next_host_is_tried() -> None:
 def test_the_answer_is_ignored_if_the_request_has_ended() -> None:
     request, statement, step, contact = reprepare_step()
     request.done = True
-    step.on_response(contact, RESULT, 0, answer())
+    step.on_response(contact, RESULT, 0, prepare_answer())
     assert (request.calls, statement.query_id) == ([], b"old")
 
 
@@ -142,6 +158,7 @@ async def test_all_statements_with_the_same_id_are_bound_again(prepares_again: b
                 for _ in range(2):
                     await session.execute(prepared, (1, 7))
                     values: Any = node.queries()[-1].values
+                    # A bigint has 8 bytes, an int has 4.
                     assert len(values[1]) == 8
             recreate_table(node, "uuid")
             if renewed is not None:
@@ -163,4 +180,5 @@ async def test_a_batch_of_statements_with_the_same_id_is_bound_again() -> None:
             for _ in range(2):
                 await session.execute(batch)
                 sent: list[Any] = [statement.values for statement in node.queries()[-1].statements]
+                # Each key, and a bigint of 8 bytes.
                 assert [(key[-1], len(value)) for key, value in sent] == [(1, 8), (2, 8), (3, 8)]

@@ -49,18 +49,18 @@ class Pool:
 class PreparerParts:
     """A `Preparer` with fakes of everything that it uses: one session with pools to two hosts.
 
-    `sent` has the bodies of requests that follow a query plan. `asked` has the addresses of hosts
-    that the preparer sends to directly.
+    `planned_bodies` has the bodies of requests that follow a query plan. `direct_addresses` has the
+    addresses of the hosts that the preparer sends to directly.
     """
 
     protocol_version = 5
 
     def __init__(self, *, marks_transactions: bool = False, **changed: Any) -> None:
         self.marks_transactions = marks_transactions
-        self.sent: list[Any] = []
-        self.asked: list[Any] = []
-        self.error: Exception | None = None
-        self.ask_error: Exception | None = None
+        self.planned_bodies: list[Any] = []
+        self.direct_addresses: list[Any] = []
+        self.send_error: Exception | None = None
+        self.direct_error: Exception | None = None
         self.gate = asyncio.Event()
         self.gate.set()
         self.query_id = b"id"
@@ -75,14 +75,20 @@ class PreparerParts:
         )
         self.session = session
         self.preparer = Preparer(
-            engine_settings(**changed), Metadata(), [session], self.ask, spawn, self, self.send
+            engine_settings(**changed),
+            Metadata(),
+            [session],
+            self.send_directly,
+            spawn,
+            self,
+            self.send,
         )
 
     async def send(self, session: Any, request_body: Any, *policies: Any) -> Any:
-        self.sent.append(request_body)
+        self.planned_bodies.append(request_body)
         await self.gate.wait()
-        if self.error is not None:
-            raise self.error
+        if self.send_error is not None:
+            raise self.send_error
         markers = [ColumnMetadata("ks", "t", "k", Int32Type)]
         answer = SimpleNamespace(
             bind_metadata=markers,
@@ -95,10 +101,10 @@ class PreparerParts:
         )
         return answer, FIRST
 
-    async def ask(self, connection: Any, *what: Any) -> Any:
-        self.asked.append(connection.endpoint.address)
-        if self.ask_error is not None:
-            raise self.ask_error
+    async def send_directly(self, connection: Any, *arguments: Any) -> Any:
+        self.direct_addresses.append(connection.endpoint.address)
+        if self.direct_error is not None:
+            raise self.direct_error
 
     async def prepare(self, query: str = READ, payload: Any = None) -> Any:
         policies: Any = (None, None, None)
@@ -108,8 +114,8 @@ class PreparerParts:
 async def test_one_host_is_chosen_by_the_plan_and_the_others_are_asked_directly() -> None:
     parts = PreparerParts()
     prepared = await parts.prepare()
-    assert [body.query for body in parts.sent] == [READ]
-    assert parts.asked == ["10.0.0.2"]
+    assert [body.query for body in parts.planned_bodies] == [READ]
+    assert parts.direct_addresses == ["10.0.0.2"]
     assert (prepared.query_id, prepared.keyspace, prepared.routing_key_indexes) == (
         b"id",
         "ks",
@@ -120,12 +126,12 @@ async def test_one_host_is_chosen_by_the_plan_and_the_others_are_asked_directly(
 async def test_without_prepare_on_all_hosts_only_one_host_is_asked() -> None:
     parts = PreparerParts(prepare_on_all_hosts=False)
     await parts.prepare()
-    assert parts.asked == []
+    assert parts.direct_addresses == []
 
 
 async def test_a_failure_on_another_host_is_ignored() -> None:
     parts = PreparerParts()
-    parts.ask_error = ConnectionException("lost")
+    parts.direct_error = ConnectionException("lost")
     assert (await parts.prepare()).query_id == b"id"
 
 
@@ -134,12 +140,15 @@ async def test_callers_with_the_same_query_share_a_prepare() -> None:
     parts.gate.clear()
     callers = [asyncio.ensure_future(parts.prepare()) for _ in range(5)]
     other = asyncio.ensure_future(parts.prepare("SELECT 1"))
-    marked = asyncio.ensure_future(parts.prepare(payload={"k": b"v"}))
+    with_payload = asyncio.ensure_future(parts.prepare(payload={"k": b"v"}))
     await run_loop_turns()
-    assert sorted(body.query for body in parts.sent) == sorted([READ, "SELECT 1", READ])
+    # One PREPARE for the five callers, and one each for another query and for another payload.
+    assert sorted(body.query for body in parts.planned_bodies) == sorted([READ, "SELECT 1", READ])
     parts.gate.set()
-    prepared = await asyncio.gather(*callers, other, marked)
-    assert len({id(statement) for statement in prepared}) == 7  # each caller has its own statement
+    prepared = await asyncio.gather(*callers, other, with_payload)
+    assert (
+        len({id(statement) for statement in prepared}) == 7
+    )  # 5 + 2 callers, each with its own statement
 
 
 async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
@@ -154,52 +163,54 @@ async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
 
 async def test_all_callers_get_the_error_and_the_next_caller_tries_again() -> None:
     parts = PreparerParts()
-    parts.error = DriverException("refused")
+    parts.send_error = DriverException("refused")
     callers = [parts.prepare() for _ in range(3)]
     outcomes = await asyncio.gather(*callers, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [DriverException] * 3
-    parts.error = None
+    parts.send_error = None
     assert (await parts.prepare()).query_id == b"id"
 
 
 async def test_each_caller_has_its_own_deadline() -> None:
     parts = PreparerParts()
-    recent: Any = SimpleNamespace(get=lambda key: None, put=lambda *added: None, drop=print)
-    limits: list[float | None] = []
+    recently_used: Any = SimpleNamespace(get=lambda key: None, put=lambda *added: None, drop=print)
+    timeouts: list[float | None] = []
 
     async def send(
-        session: Any, request_body: Any, policy: Any, retry_policy: Any, limit: Any
+        session: Any, request_body: Any, policy: Any, retry_policy: Any, timeout: Any
     ) -> Any:
-        limits.append(limit)
-        if limit is not None and limit < 0.5:
-            await asyncio.sleep(limit)
+        timeouts.append(timeout)
+        if timeout is not None and timeout < 0.5:
+            await asyncio.sleep(timeout)
             raise OperationTimedOut("the server is slow")
         await asyncio.sleep(0.5)
         return await parts.send(session, request_body)
 
-    def prepare(of_text: bool, limit: float | None) -> Any:
-        if of_text:
+    def prepare(is_query_string: bool, timeout: float | None) -> Any:
+        if is_query_string:
             return parts.preparer.prepare_text(
-                parts.session, READ, None, recent, *NO_POLICIES, limit
+                parts.session, READ, None, recently_used, *NO_POLICIES, timeout
             )
-        return parts.preparer.prepare(parts.session, READ, None, None, *NO_POLICIES, limit)
+        return parts.preparer.prepare(parts.session, READ, None, None, *NO_POLICIES, timeout)
 
     parts.preparer._send = send
     hurried: Any
     patient: Any
     endless: Any
-    for of_text in (True, False):
+    # With `prepare_text`, which caches, and with `prepare`.
+    for is_query_string in (True, False):
         outcomes: list[Any] = await asyncio.gather(
-            *(prepare(of_text, limit) for limit in (0.1, 10.0, None, 0.05)), return_exceptions=True
+            *(prepare(is_query_string, timeout) for timeout in (0.1, 10.0, None, 0.05)),
+            return_exceptions=True,
         )
         hurried, patient, endless, late = outcomes
         assert [type(error) for error in (hurried, late)] == [OperationTimedOut] * 2
         assert (patient.query_id, endless.query_id) == (b"id", b"id")
-        assert len(limits) == 2  # the callers with more time share a second PREPARE
-        assert limits[1] is None or 9 < limits[1] < 10
-        limits.clear()
-    calls = [prepare(False, 10.0), prepare(True, 0.2)]
-    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        assert len(timeouts) == 2  # the callers with more time share a second PREPARE
+        assert timeouts[1] is None or 9 < timeouts[1] < 10
+        timeouts.clear()
+    concurrent_calls = [prepare(False, 10.0), prepare(True, 0.2)]
+    outcomes = await asyncio.gather(*concurrent_calls, return_exceptions=True)
     patient, hurried = outcomes
     assert (patient.query_id, type(hurried)) == (b"id", OperationTimedOut)
     assert hurried.timeout == 0.2
@@ -210,7 +221,7 @@ async def test_a_closed_session_prepares_nothing() -> None:
     parts.session.closed = True
     with pytest.raises(ConnectionShutdown):
         await parts.prepare()
-    assert parts.sent == []
+    assert parts.planned_bodies == []
 
 
 async def test_the_statements_of_query_strings_are_cached() -> None:
@@ -224,7 +235,7 @@ async def test_the_statements_of_query_strings_are_cached() -> None:
     prepared = await asyncio.gather(*(prepare_text() for _ in range(3)), prepare_text())
     prepared.append(await prepare_text())
     assert len({id(statement) for statement in prepared}) == 1
-    assert len(parts.sent) == 1
+    assert len(parts.planned_bodies) == 1
 
 
 @pytest.mark.parametrize("marks", [False, True])
@@ -240,13 +251,14 @@ async def test_a_host_that_comes_back_gets_the_statements_in_use() -> None:
     parts.query_id = b"other"
     other = await parts.prepare("SELECT 1")
     await parts.preparer.prepare_all_on(SECOND)
-    assert parts.asked == ["10.0.0.2"] * 2  # one PREPARE for each id
+    assert parts.direct_addresses == ["10.0.0.2"] * 2  # one PREPARE for each id
     assert parts.preparer.prepared_by_id(b"id") in (first, second)
     assert parts.preparer.prepared_by_id(b"other") is other
+    # Statements that nobody uses any more are forgotten.
     del first, second, other
     assert parts.preparer.prepared_by_id(b"other") is None
     await parts.preparer.prepare_all_on(SECOND)
-    assert len(parts.asked) == 2
+    assert len(parts.direct_addresses) == 2
 
 
 async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
@@ -258,7 +270,7 @@ async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
     gate, peak, under_way = asyncio.Event(), 0, 0
     completed = 0
 
-    async def ask(*what: Any) -> None:
+    async def count_and_wait(*what: Any) -> None:
         nonlocal peak, under_way, completed
         under_way += 1
         peak = max(peak, under_way)
@@ -267,11 +279,12 @@ async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
         under_way -= 1
         completed += 1
 
-    parts.preparer._internal_send = ask
-    before = len(asyncio.all_tasks())
+    parts.preparer._internal_send = count_and_wait
+    tasks_before = len(asyncio.all_tasks())
     preparing = asyncio.ensure_future(parts.preparer.prepare_all_on(SECOND))
     await run_loop_turns()
-    assert len(asyncio.all_tasks()) - before == PARALLEL_PREPARES + 1
+    # The tasks that prepare, and `preparing` itself.
+    assert len(asyncio.all_tasks()) - tasks_before == PARALLEL_PREPARES + 1
     gate.set()
     await preparing
     assert (peak, completed) == (PARALLEL_PREPARES, len(statements))
@@ -283,13 +296,14 @@ async def test_statements_of_another_keyspace_are_left_out() -> None:
     for number in range(3 * LEFT_OUT_AT_ONCE):
         parts.query_id = b"id %d" % number
         statements.append(await parts.prepare(f"SELECT {number}"))
+    # Before version 5, a PREPARE runs in the keyspace of the connection.
     parts.session.pools[SECOND].connection.version = 4
     parts.session.pools[SECOND].connection.keyspace = "another"
     await parts.preparer.prepare_all_on(SECOND)
-    assert parts.asked == []
+    assert parts.direct_addresses == []
     parts.session.pools[SECOND].connection.keyspace = "ks"
     await parts.preparer.prepare_all_on(SECOND)
-    assert len(parts.asked) == len(statements)
+    assert len(parts.direct_addresses) == len(statements)
 
 
 async def test_a_host_that_has_left_is_not_asked() -> None:
@@ -300,4 +314,4 @@ async def test_a_host_that_has_left_is_not_asked() -> None:
     parts.session.pools[SECOND] = pool = Pool(SECOND)
     pool.connection = None
     await parts.preparer.prepare_all_on(SECOND)
-    assert (parts.asked, statement.query_id) == ([], b"id")
+    assert (parts.direct_addresses, statement.query_id) == ([], b"id")

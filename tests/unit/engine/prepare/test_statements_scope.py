@@ -27,7 +27,7 @@ def datacenters_with_statement(nodes: FakeCluster) -> list[str]:
 
 @pytest.mark.simulated
 @pytest.mark.parametrize(
-    ("scope", "used", "expected"),
+    ("scope", "remote_hosts_used", "expected"),
     [
         (None, 1, ["a", "a"]),
         ("local_dc", 1, ["a", "a"]),
@@ -36,11 +36,14 @@ def datacenters_with_statement(nodes: FakeCluster) -> list[str]:
     ],
 )
 async def test_statements_are_prepared_ahead_in_their_scope(
-    scope: str | None, used: int, expected: list[str]
+    scope: str | None, remote_hosts_used: int, expected: list[str]
 ) -> None:
     settings: dict[str, Any] = {} if scope is None else {"prepare_scope": scope}
     with FakeCluster({"a": 2, "b": 1}) as nodes:
-        async with connected(nodes, policy_with_remote_hosts(used), **settings) as (_, session):
+        async with connected(nodes, policy_with_remote_hosts(remote_hosts_used), **settings) as (
+            _,
+            session,
+        ):
             prepared = await session.prepare(INSERT)
             assert datacenters_with_statement(nodes) == expected
             # Nodes that come back have forgotten the statement, and get it again.
@@ -49,8 +52,11 @@ async def test_statements_are_prepared_ahead_in_their_scope(
             await until_on_loop(lambda: len(session._engine.pools) == 1)
             for node in nodes.nodes[1:]:
                 nodes.start_node(node)
-            await until_on_loop(lambda: len(session._engine.pools) == (2 if not used else 3))
+            await until_on_loop(
+                lambda: len(session._engine.pools) == (2 if not remote_hosts_used else 3)
+            )
             await until_on_loop(lambda: len(datacenters_with_statement(nodes)) >= len(expected))
+            # No other node may get it later.
             await asyncio.sleep(1.0)
             assert datacenters_with_statement(nodes) == expected
             assert prepared.query_string == INSERT

@@ -23,11 +23,11 @@ class Versions:
 
     def __init__(self, *, local: str = "one", up: Any = "one", down: Any = "two") -> None:
         self.local, self.up, self.down = local, up, down
-        self.asked: list[Any] = []
+        self.queried_connections: list[Any] = []
         self.errors: list[Exception] = []
 
     async def rows(self, connection: Any, query: str) -> list[dict[str, Any]]:
-        self.asked.append(connection)
+        self.queried_connections.append(connection)
         if self.errors:
             raise self.errors.pop()
         if "system.local" in query:
@@ -58,13 +58,13 @@ async def test_a_peer_without_a_version_does_not_count() -> None:
 async def test_nodes_that_disagree_are_asked_until_the_wait_ends() -> None:
     versions = Versions(up="two")
     assert not await agreement(versions).wait(fake_connection(), 0.3)
-    assert len(versions.asked) >= 4  # each round asks two queries, so there was a second round
+    assert len(versions.queried_connections) >= 4  # 2 rounds x 2 queries
 
 
 async def test_without_time_no_query_is_sent() -> None:
     versions = Versions()
     assert not await agreement(versions).wait(fake_connection(), 0)
-    assert versions.asked == []
+    assert versions.queried_connections == []
 
 
 async def test_after_a_lost_answer_the_versions_are_queried_again() -> None:
@@ -76,7 +76,7 @@ async def test_after_a_lost_answer_the_versions_are_queried_again() -> None:
 async def test_if_the_connection_is_closed_the_control_connection_is_used() -> None:
     versions, control = Versions(), fake_connection("10.0.0.7")
     assert await agreement(versions, control).wait(fake_connection(closed=True))
-    assert versions.asked == [control, control]
+    assert versions.queried_connections == [control, control]
 
 
 async def test_if_the_cluster_is_shut_down_the_wait_raises() -> None:
@@ -110,13 +110,14 @@ def pools(*distances: int) -> list[Any]:
 async def test_the_hosts_of_a_scope_are_asked(
     scope: str, distances: tuple[int, ...], count: int
 ) -> None:
+    # The distances in the parameters are written as these numbers.
     assert (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE) == (0, 1, 2)
     versions = Versions()
     schema_versions = await versions_in(
         SchemaAgreementScope(scope), pools(*distances), versions.rows
     )
     assert schema_versions == {"one"}
-    assert len(versions.asked) == count
+    assert len(versions.queried_connections) == count
 
 
 async def test_a_host_without_an_answer_prevents_agreement() -> None:

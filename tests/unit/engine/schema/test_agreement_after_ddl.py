@@ -35,10 +35,11 @@ async def test_a_ddl_statement_waits_for_schema_agreement(nodes: FakeCluster) ->
         nodes[0].schema_version = new
         waiting = asyncio.ensure_future(asyncio.wait_for(session.execute(DDL), WAIT))
 
-        def asked(node: FakeNode) -> bool:
+        def queried_twice(node: FakeNode) -> bool:
+            # Two rounds of two queries each.
             return sum("schema_version" in (request.query or "") for request in node.requests) >= 4
 
-        await call_in_thread(nodes[0].wait_for, asked)
+        await call_in_thread(nodes[0].wait_for, queried_twice)
         assert not waiting.done()
         assert old != new
         for node in nodes.nodes:

@@ -80,6 +80,7 @@ async def test_a_table_target_reads_only_this_table() -> None:
     add_table(read.node.schema, "a", "other")
     read.take_tables_read()
     await read.reader.read(Target("TABLE", "a", "new"), fake_connection())
+    # The other new table was not read.
     assert read.names()["a"] == ["new", "t0", "t1"]
     assert "system_schema.keyspaces" not in read.take_tables_read()
     # A single table was read, so the version of the whole schema is unknown.
@@ -111,9 +112,9 @@ async def test_a_missing_schema_table_is_queried_only_once() -> None:
     read.node.has_peers_v2 = False  # as in Cassandra 3, there are no virtual keyspaces, either
     contact = fake_connection()
     await read.reader.read(Target(), contact)
-    first = read.take_tables_read()
+    tables_read_first = read.take_tables_read()
     await read.reader.read(Target(), contact)
-    assert set(first) - set(read.take_tables_read()) >= {"system_virtual_schema.tables"}
+    assert set(tables_read_first) - set(read.take_tables_read()) >= {"system_virtual_schema.tables"}
     assert read.names() == {"a": ["t0", "t1"]}
 
 
@@ -148,10 +149,11 @@ async def test_a_schema_table_without_permission_is_queried_again() -> None:
 async def test_an_error_for_a_required_table_is_raised() -> None:
     read = ReaderParts("a")
 
-    async def refused(*_: object) -> Any:
+    async def refused_page(*_: object) -> Any:
+        # The node refuses a table that it does not have.
         yield read.tables._page("SELECT * FROM system.nothing_of_that_name")
 
-    reader = SchemaReader(engine_settings(), read.metadata, read.tables.rows, refused)
+    reader = SchemaReader(engine_settings(), read.metadata, read.tables.rows, refused_page)
     with pytest.raises(InvalidRequest):
         await reader.read(Target(), fake_connection())
 
@@ -199,12 +201,12 @@ async def test_a_cancelled_reading_on_a_broken_connection_reports_no_error(
     read = ReaderParts("a")
     broken = asyncio.Event()
 
-    def closed() -> list[Any]:
+    def raise_closed() -> list[Any]:
         raise ConnectionShutdown("it is closed")
 
     async def pages(*_: Any) -> AsyncIterator[Any]:
         await broken.wait()
-        for page in closed():
+        for page in raise_closed():
             yield page
 
     read.reader._pages = pages
@@ -214,6 +216,7 @@ async def test_a_cancelled_reading_on_a_broken_connection_reports_no_error(
     for _ in range(10):
         await asyncio.sleep(0)
     broken.set()
+    # The cancellation comes some turns after the error, at any stage of its handling.
     for _ in range(turns):
         await asyncio.sleep(0)
     reading.cancel()

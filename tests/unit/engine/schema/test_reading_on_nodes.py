@@ -42,6 +42,7 @@ async def test_the_schema_is_complete_when_connect_returns(max_version: int) -> 
             assert list(table.columns) == ["id", "c0"]
             assert table.options["comment"] == "it's a table"
             assert (table.keyspace_name, table.name, table.id is not None) == ("a", "t1", True)
+            # Objects are made at the first access, and then stay the same.
             assert metadata.keyspaces["a"].tables["t1"] is table
             assert metadata.keyspaces["a"] is metadata.keyspaces["a"]
             assert table.columns["id"].table is table
@@ -49,6 +50,7 @@ async def test_the_schema_is_complete_when_connect_returns(max_version: int) -> 
                 metadata.keyspaces["nowhere"]
             copied = pickle.loads(pickle.dumps(metadata.keyspaces["a"]))
             assert copied.export_as_string() == metadata.keyspaces["a"].export_as_string()
+            # 2 keyspaces x 3 tables.
             assert metadata.export_schema_as_string().count("CREATE TABLE") == 6
 
 
@@ -60,6 +62,7 @@ async def test_pages_have_schema_metadata_page_size_rows() -> None:
             assert {name: list(table.columns) for name, table in tables.items()} == {
                 f"t{number}": ["id", "c0"] for number in range(10)
             }
+            # 10 tables x 2 columns, in pages of 3 rows.
             assert len(schema_queries(node, "columns")) == 7
             assert {
                 request.page_size
@@ -174,6 +177,7 @@ async def test_only_the_keyspaces_in_schema_metadata_keyspaces_are_read() -> Non
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "b", "t0")
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
             await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["a"].tables)
+            # The event of keyspace b has caused no query.
             assert len(schema_queries(node, "tables")) == 2
             await cluster.refresh_keyspace_metadata("b")
             assert "b" not in cluster.metadata.keyspaces
@@ -188,6 +192,7 @@ async def test_only_the_keyspaces_in_schema_metadata_keyspaces_are_read() -> Non
 
 
 async def test_mask_arguments_become_cql_literals() -> None:
+    # Type of the argument -> (value in the system table, CQL literal).
     masks = {
         "text": ("it's", "'it''s'"),
         "int": ("7", "7"),
@@ -214,22 +219,24 @@ async def test_mask_arguments_become_cql_literals() -> None:
             {
                 "keyspace_name": "a", "table_name": "t0", "column_name": f"m{number}",
                 "function_argument_nulls": [False],
-                "function_argument_types": [kind], "function_argument_values": [value],
+                "function_argument_types": [cql_type], "function_argument_values": [value],
                 "function_keyspace": "system",
                 "function_name": "mask_replace",
             }
-            for number, (kind, (value, _)) in enumerate(masks.items())
+            for number, (cql_type, (value, _)) in enumerate(masks.items())
         ]  # fmt: skip
-        unknown = {
+        row_of_unknown_type = {
             **node.schema["system_schema.column_masks"][0],
             "keyspace_name": "b",
             "column_name": "c0",
         }
         node.schema["system_schema.column_masks"].append(
-            {**unknown, "function_argument_types": ["frozen<some_udt>"]}
+            {**row_of_unknown_type, "function_argument_types": ["frozen<some_udt>"]}
         )
-        for number, kind in enumerate(masks):
-            node.schema["system_schema.columns"].append(column("a", "t0", f"m{number}", type=kind))
+        for number, cql_type in enumerate(masks):
+            node.schema["system_schema.columns"].append(
+                column("a", "t0", f"m{number}", type=cql_type)
+            )
         async with connected(node) as (cluster, _):
             columns = cluster.metadata.keyspaces["a"].tables["t0"].columns
             assert [columns[f"m{number}"].mask.arguments for number in range(len(masks))] == [
@@ -410,6 +417,7 @@ async def test_index_targets_of_scylladb_become_cql() -> None:
         "C3": "map<text, int>",
         'C"4': "int",
     }
+    # Target in the system table -> target in CQL.
     targets = {
         '{"pk":["id","C3"],"ck":["C\\"4"]}': '(id, "C3"), "C""4"',
         "c1": "full(c1)",
@@ -505,6 +513,7 @@ async def test_altered_tablets_are_read_without_the_tables() -> None:
             await session.execute("ALTER KEYSPACE a WITH tablets = {'initial': 16}")
             assert cluster.metadata.keyspaces["a"].tablets == {"enabled": True, "initial": 16}
             assert cluster.metadata.keyspaces["a"].tables["t0"] is table
+            # Only at connect.
             assert len(schema_queries(node, "tables")) == 1
 
 
@@ -539,20 +548,20 @@ def test_threads_get_the_same_objects() -> None:
 ENDLESS = "SELECT * FROM system_schema.tables"
 
 
-def same_page(request: Request) -> Any:
+def repeat_page(request: Request) -> Any:
     return rows(
         [("keyspace_name", "text"), ("table_name", "text")], [("a", "t")], paging_state=b"again"
     )
 
 
-def two_pages_in_turns(request: Request) -> Any:
+def alternate_two_pages(request: Request) -> Any:
     state = b"two" if request.paging_state == b"one" else b"one"
     return rows(
         [("keyspace_name", "text"), ("table_name", "text")], [("a", "t")], paging_state=state
     )
 
 
-@pytest.mark.parametrize("answer", [same_page, two_pages_in_turns])
+@pytest.mark.parametrize("answer", [repeat_page, alternate_two_pages])
 @pytest.mark.simulated(False)
 async def test_connect_fails_if_paging_states_repeat(answer: Any) -> None:
     with FakeNode() as node:
@@ -568,7 +577,7 @@ async def test_connect_fails_if_paging_states_repeat(answer: Any) -> None:
             blocking.connect()
 
 
-def always_another_page() -> Any:
+def pages_without_end() -> Any:
     """Return a function that answers each request with another page, without end."""
     states = itertools.count()
 
@@ -583,7 +592,7 @@ def always_another_page() -> Any:
 async def test_connect_fails_if_pages_do_not_end_in_schema_read_timeout() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
-        node.prime(ENDLESS, always_another_page())
+        node.prime(ENDLESS, pages_without_end())
         async with aio.Cluster([node.address], port=node.port, schema_read_timeout=0.05) as cluster:
             with pytest.raises(
                 NoHostAvailable, match=r"could not be read from .* within 0.05 seconds"

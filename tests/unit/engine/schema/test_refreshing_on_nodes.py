@@ -35,15 +35,16 @@ async def test_after_a_ddl_statement_the_metadata_is_up_to_date() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node) as (cluster, session):
-            before = cluster.metadata.keyspaces["a"]
-            untouched = before.tables["t0"]
+            keyspace_before = cluster.metadata.keyspaces["a"]
+            untouched = keyspace_before.tables["t0"]
             add_table(node.schema, "a", "new")
             node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
             await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
-            after = cluster.metadata.keyspaces["a"]
-            assert list(after.tables) == ["new", "t0", "t1"]
-            assert after is before
-            assert after.tables["t0"] is untouched
+            keyspace_after = cluster.metadata.keyspaces["a"]
+            assert list(keyspace_after.tables) == ["new", "t0", "t1"]
+            # Keyspace and table objects that have not changed stay the same objects.
+            assert keyspace_after is keyspace_before
+            assert keyspace_after.tables["t0"] is untouched
             remove_table(node.schema, "a", "t1")
             node.prime(re.compile("DROP"), schema_change("DROPPED", "TABLE", "a", "t1"))
             await session.execute("DROP TABLE a.t1")
@@ -85,6 +86,7 @@ async def test_failed_readings_are_retried(monkeypatch: pytest.MonkeyPatch) -> N
     with FakeNode() as node:
         node.schema = schema("a", "b")
         async with connected(node, schema_event_refresh_window=0) as (cluster, session):
+            # The reading fails once, or three times.
             for times, keyspace_name in ((1, "a"), (3, "b")):
                 add_table(node.schema, keyspace_name, "new")
                 node.prime(
@@ -137,6 +139,7 @@ async def test_a_burst_of_events_causes_one_reading() -> None:
             for _ in range(20):
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
             await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["a"].tables)
+            # The first reading was at connect.
             assert len(schema_queries(node, "tables")) == 2
 
 
@@ -197,6 +200,7 @@ async def test_types_functions_and_aggregates_are_read_after_events() -> None:
             await cluster.refresh_user_type_metadata("a", "u")
             assert list(cluster.metadata.keyspaces["a"].functions) == ["f(text)"]
             text = cluster.metadata.keyspaces["a"].export_as_string()
+            # The CQL creates each object after those that it needs.
             positions = [
                 text.index(f"CREATE {kind}") for kind in ("TYPE", "FUNCTION", "AGGREGATE", "TABLE")
             ]

@@ -18,11 +18,13 @@ def test_targets_are_merged() -> None:
     assert merged([table, Target("KEYSPACE", "a"), Target("REPLICATION", "a")]) == [
         Target("KEYSPACE", "a")
     ]
+    # The whole schema covers everything, but not a forced target.
     assert merged([table, Target("KEYSPACE", "b"), Target()]) == [Target()]
     assert merged([table._replace(forced=True), Target()]) == [
         Target(),
         table._replace(forced=True),
     ]
+    # Many tables of a keyspace become the keyspace.
     assert merged([Target("TABLE", "a", str(number)) for number in range(50)]) == [
         Target("KEYSPACE", "a")
     ]
@@ -41,28 +43,30 @@ def test_many_keyspaces_become_the_whole_schema() -> None:
 def test_each_target_is_covered_by_one_of_the_result() -> None:
     kinds = ("ALL", "KEYSPACE", "REPLICATION", "TABLE", "TYPE")
     for seed in range(300):
-        source = random.Random(seed)
+        chooser = random.Random(seed)
         targets = [
-            Target(kind, "" if kind == "ALL" else f"k{source.randrange(5)}", str(source.randrange(9)) * (kind in ("TABLE", "TYPE")),  # noqa: E501
-                   source.random() < 0.3)
-            for kind in source.choices(kinds, (1, 5, 10, 60, 20), k=source.randrange(1, 40))
+            Target(kind, "" if kind == "ALL" else f"k{chooser.randrange(5)}", str(chooser.randrange(9)) * (kind in ("TABLE", "TYPE")),  # noqa: E501
+                   chooser.random() < 0.3)
+            for kind in chooser.choices(kinds, (1, 5, 10, 60, 20), k=chooser.randrange(1, 40))
         ]  # fmt: skip
-        chosen = grouped(targets)
-        for target, covered in chosen.items():
+        covered_by_target = grouped(targets)
+        for target, covered in covered_by_target.items():
             assert all(member == target or target.covers(member) for member in covered), (
                 seed,
                 target,
                 covered,
             )
-        assert sorted(member for covered in chosen.values() for member in covered) == sorted(
-            targets
-        ), seed
+        # No target is lost, and none is covered twice.
+        assert sorted(
+            member for covered in covered_by_target.values() for member in covered
+        ) == sorted(targets), seed
 
 
 def test_the_number_of_pending_targets_is_bounded() -> None:
     pending = PendingTargets()
     peak = 0
     for number in range(20_000):
+        # 20,000 tables in 60 keyspaces.
         pending.add(Target("TABLE", f"k{number % 60}", str(number)))
         peak = max(peak, len(list(pending))) if number % 100 == 0 else peak
     assert peak <= MANY * MANY_KEYSPACES
