@@ -18,13 +18,13 @@ from cassandra.errors import (
     UserTypeDoesNotExist,
 )
 from cassandra.policies import RoundRobinPolicy
-from cassandra.testing.fake import ErrorCode, FakeNode, error, set_keyspace
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, set_keyspace
 from tests.unit.aio.conftest import READ
 from tests.unit.metadata.schema.rows import schema
 
 
 def startup_count(node: FakeNode) -> int:
-    return sum(request.opcode == 1 for request in node.requests)
+    return node.count(Opcode.STARTUP)
 
 
 async def test_concurrent_connects_share_the_control_connection(
@@ -77,9 +77,7 @@ async def test_refreshes_need_a_connection(node: FakeNode, cluster: aio.Cluster)
     await cluster.connect()
     host = cluster.get_control_connection_host()
     assert (host.address, host.datacenter) == (node.address, "datacenter1")
-    node.schema = {
-        **schema("ks", tables=1),
-    }
+    node.schema = schema("ks", tables=1)
     await cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
     assert list(cluster.metadata.keyspaces["ks"].tables) == ["t0"]
     node.datacenter = "elsewhere"
@@ -109,6 +107,7 @@ async def test_a_registered_user_type_must_exist(cluster: aio.Cluster, node: Fak
 
 async def test_after_shutdown_calls_raise(node: FakeNode, cluster: aio.Cluster) -> None:
     session = await cluster.connect()
+    # The second call does nothing.
     await cluster.shutdown()
     await cluster.shutdown()
     assert (cluster.is_shutdown, session.is_shutdown) == (True, True)
@@ -130,14 +129,14 @@ async def test_shutdown_fails_a_connect(cluster: aio.Cluster) -> None:
 
 def test_a_cluster_belongs_to_one_loop(node: FakeNode) -> None:
     cluster = aio.Cluster([node.address], port=node.port)
-    loop, other = asyncio.new_event_loop(), asyncio.new_event_loop()
+    loop, other_loop = asyncio.new_event_loop(), asyncio.new_event_loop()
     try:
         loop.run_until_complete(cluster.connect())
         with pytest.raises(RuntimeError, match="belongs to another event loop"):
-            other.run_until_complete(cluster.connect())
+            other_loop.run_until_complete(cluster.connect())
         loop.run_until_complete(cluster.shutdown())
     finally:
-        for event_loop in (loop, other):
+        for event_loop in (loop, other_loop):
             event_loop.run_until_complete(event_loop.shutdown_default_executor())
             event_loop.close()
 
@@ -146,6 +145,7 @@ async def test_a_session_is_not_kept_after_its_shutdown_or_last_use(cluster: aio
     async with cluster.connect():
         assert len(cluster._sessions) == 1
     assert list(cluster._sessions) == []
+    # Nobody refers to this session, so the collector frees it.
     await cluster.connect()
     gc.collect()
     assert list(cluster._sessions) == []

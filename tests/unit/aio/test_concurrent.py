@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.aio.concurrent import outcomes as outcomes_of
+from cassandra.aio.concurrent import outcomes as concurrent_outcomes
 from cassandra.errors import InvalidRequest
 from cassandra.query import tuple_factory
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, hold, rows
@@ -79,6 +79,7 @@ async def test_outcomes_are_in_order_although_answers_are_reversed(
     # The next requests start when half of the running ones have ended. So all three start first,
     # then two, then one.
     for count in (3, 2, 1):
+        # Answer the requests in the reverse order.
         for held_request in reversed(await asyncio.to_thread(held.take, count)):
             held_request.release(rows(COLUMNS, [(value_of(held_request.request),)]))
     assert [outcome.result_or_exc.one().k for outcome in await results] == list(range(6))
@@ -93,14 +94,14 @@ async def test_without_order_outcomes_have_their_position(node: FakeNode, select
     node.prime(QUERY, held)
     outcomes = select(range(3), in_order=False)
     for expected in (2, 0, 1):
-        following = asyncio.ensure_future(anext(outcomes))
+        next_outcome = asyncio.ensure_future(anext(outcomes))
         (held_request,) = [
             candidate
             for candidate in await asyncio.to_thread(held.wait, 1)
             if value_of(candidate.request) == expected and not candidate.released
         ]
         held_request.release(rows(COLUMNS, [(expected,)]))
-        outcome = await following
+        outcome = await next_outcome
         assert (outcome.success, outcome.position) == (True, expected)
         assert outcome.result_or_exc.one().k == expected
     with pytest.raises(StopAsyncIteration):
@@ -144,13 +145,14 @@ async def test_unread_executions_are_cancelled(
     node.prime(QUERY, held)
     session: aio.Session = select.session  # type: ignore[attr-defined]
     outcomes: Any = select(range(50), concurrency=10, in_order=in_order)
-    following = asyncio.ensure_future(anext(outcomes))
+    next_outcome = asyncio.ensure_future(anext(outcomes))
     await asyncio.to_thread(held.wait, 10)
-    following.cancel()
+    next_outcome.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await following
+        await next_outcome
     await outcomes.aclose()
     (connection,) = session.get_pools()[0].connections
+    # The server has not answered, so each stream waits for its answer.
     assert connection.streams.orphans == 10
     held.open()
     await node.wait_until(lambda node: len(executed_values(node)) == 10)
@@ -189,11 +191,11 @@ async def test_executions_on_the_ordinary_path_are_cancelled_too(
     reports: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, what: reports.append(what))
     outcomes: Any = session.execute_concurrent([("SELECT slow", None)] * 3)
-    following = asyncio.ensure_future(anext(outcomes))
+    next_outcome = asyncio.ensure_future(anext(outcomes))
     await asyncio.to_thread(held.wait, 3)
-    following.cancel()
+    next_outcome.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await following
+        await next_outcome
     await outcomes.aclose()
     held.open()
     assert (await session.execute("SELECT 1")).all() == []
@@ -236,6 +238,7 @@ async def test_a_wrapper_around_execute_may_be_a_coroutine_function(
     results = await collect(select(range(20), concurrency=5, in_order=in_order))
     assert sorted(outcome.result_or_exc.one().k for outcome in results) == list(range(20))
     assert peak == 5
+    # If the reader stops early, the coroutines are cancelled.
     outcomes: Any = select(range(20), concurrency=5, in_order=in_order)
     await anext(outcomes)
     await outcomes.aclose()
@@ -263,12 +266,13 @@ async def test_endless_statements_are_read_only_as_needed(node: FakeNode, select
             yield generated
             generated += 1
 
-    read = 0
+    outcomes_read = 0
     async for outcome in select(values(), concurrency=8):
-        assert outcome.result_or_exc.one().k == read
-        read += 1
-        assert generated <= read + 4 * 8
-        if read == 100:
+        assert outcome.result_or_exc.one().k == outcomes_read
+        outcomes_read += 1
+        # The driver may read ahead, but only a few times the concurrency.
+        assert generated <= outcomes_read + 4 * 8
+        if outcomes_read == 100:
             break
 
 
@@ -305,15 +309,15 @@ async def test_outcomes_without_an_answer_let_other_tasks_run(select: Select) ->
     """
     session: aio.Session = select.session  # type: ignore[attr-defined]
     await session.shutdown()
-    others: list[None] = []
-    read = 0
-    asyncio.get_running_loop().call_soon(others.append, None)
+    calls_of_others: list[None] = []
+    outcomes_read = 0
+    asyncio.get_running_loop().call_soon(calls_of_others.append, None)
     async for outcome in select(itertools.repeat(1), raise_on_first_error=False):
         assert not outcome.success
-        read += 1
-        if others or read > 50_000:
+        outcomes_read += 1
+        if calls_of_others or outcomes_read > 50_000:
             break
-    assert others
+    assert calls_of_others
 
 
 @pytest.mark.parametrize("in_order", [True, False])
@@ -321,6 +325,7 @@ async def test_an_error_is_not_held_by_its_own_traceback(
     node: FakeNode, select: Select, in_order: bool
 ) -> None:
     node.prime(QUERY, lambda request: error(ErrorCode.INVALID, f"no {value_of(request)}"))
+    # Without the collector, only reference counting can free the error.
     gc.collect()
     gc.disable()
     try:
@@ -345,12 +350,12 @@ async def test_after_shutdown_all_outcomes_are_errors(select: Select) -> None:
 
 
 def outcomes_in_order(*arguments: Any) -> Any:
-    run: Any = outcomes_of
+    run: Any = concurrent_outcomes
     return run(*arguments, None, True)
 
 
 def as_completed(*arguments: Any) -> Any:
-    run: Any = outcomes_of
+    run: Any = concurrent_outcomes
     return run(*arguments, None, False)
 
 
@@ -360,8 +365,8 @@ class FakeSession:
     def __init__(self) -> None:
         self.futures: dict[int, asyncio.Future[Any]] = {}
         self.options: dict[str, Any] = {}
-        self.answers = False  # if True, each execution ends in the loop's next turn
-        self.most = 0
+        self.answers_at_once = False  # if True, each execution ends in the loop's next turn
+        self.highest_concurrency = 0
 
     def execute(self, statement: int, parameters: Any, **options: Any) -> asyncio.Future[Any]:
         if statement < 0:
@@ -370,8 +375,8 @@ class FakeSession:
         future = asyncio.get_running_loop().create_future()
         self.futures[statement] = future
         under_way = sum(not pending.done() for pending in self.futures.values())
-        self.most = max(self.most, under_way)
-        if self.answers:
+        self.highest_concurrency = max(self.highest_concurrency, under_way)
+        if self.answers_at_once:
             asyncio.get_running_loop().call_soon(self.end, statement)
         return future
 
@@ -390,12 +395,12 @@ async def test_the_concurrency_is_not_exceeded_and_all_outcomes_arrive(
 ) -> None:
     session = FakeSession()
 
-    session.answers = True
+    session.answers_at_once = True
     outcomes = [outcome async for outcome in run(session, pairs(*range(9)), 3, True, {"a": 1})]
     assert sorted(outcome.result_or_exc for outcome in outcomes) == [
         f"result {n}" for n in range(9)
     ]
-    assert (session.most, session.options) == (3, {"a": 1})
+    assert (session.highest_concurrency, session.options) == (3, {"a": 1})
 
 
 async def test_in_order_outcomes_follow_the_statements() -> None:
@@ -432,17 +437,19 @@ async def test_after_the_first_error_the_rest_is_cancelled(run: RunConcurrently)
     with pytest.raises(ValueError, match="refused"):
         await first
     assert session.futures[1].cancelled()
+    # The third statement was never executed.
     assert 2 not in session.futures
 
 
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_errors_of_calls_and_executions_are_outcomes(run: RunConcurrently) -> None:
     session = FakeSession()
+    # The call with -1 raises.
     outcomes = run(session, pairs(0, -1), 2, False, {})
-    following = asyncio.ensure_future(anext(outcomes))
+    next_outcome = asyncio.ensure_future(anext(outcomes))
     await run_loop_turns()
     session.futures[0].set_exception(ValueError("refused"))
-    remaining = [await following] + [outcome async for outcome in outcomes]
+    remaining = [await next_outcome] + [outcome async for outcome in outcomes]
     assert {type(outcome.result_or_exc) for outcome in remaining} == {ValueError, TypeError}
     assert not any(outcome.success for outcome in remaining)
 
@@ -457,6 +464,7 @@ async def test_when_the_reader_stops_the_rest_is_cancelled(run: RunConcurrently)
     await first
     await outcomes.aclose()
     assert [session.futures[number].cancelled() for number in (1, 2)] == [True, True]
+    # The last statement was never executed.
     assert 3 not in session.futures
 
 

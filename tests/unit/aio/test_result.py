@@ -26,6 +26,7 @@ async def result(session: aio.Session) -> Any:
 
 async def test_plain_methods_return_the_rows_of_the_page(result: Any) -> None:
     assert [tuple(row) for row in result.current_rows] == [(1, "a"), (2, "b")]
+    # The page is decoded only once.
     assert result.current_rows is result.current_rows
     assert result.all() == list(result.current_rows)
     assert result.all_tuples() == [(1, "a"), (2, "b")]
@@ -33,7 +34,7 @@ async def test_plain_methods_return_the_rows_of_the_page(result: Any) -> None:
     with pytest.raises(MultipleRowsFound):
         result.one(strict=True)
     assert result.column_names == ["k", "v"]
-    assert [kind.typename for kind in result.column_types] == ["int", "varchar"]
+    assert [column_type.typename for column_type in result.column_types] == ["int", "varchar"]
 
 
 async def test_a_void_result_has_no_rows_or_columns(node: FakeNode, session: aio.Session) -> None:
@@ -68,8 +69,8 @@ async def test_was_applied_works_with_any_row_factory(
     node: FakeNode, session: aio.Session, applied: bool
 ) -> None:
     node.prime(CHANGE, rows([("[applied]", "boolean")], [(applied,)]))
-    for factory in (dict_factory, lambda names, values: "odd"):
-        session.row_factory = factory
+    for row_factory in (dict_factory, lambda names, values: "odd"):
+        session.row_factory = row_factory
         assert (await session.execute(CHANGE)).was_applied is applied
 
 
@@ -96,16 +97,19 @@ async def test_results_have_information_about_the_execution(
 SINGLE_ROWS = SimpleStatement(PAGED, fetch_size=1)
 
 
-def prime_pages(node: FakeNode, held_page: int, answer: Any) -> None:
-    """Let PAGED return four pages of one row. The first request for one of them gets `answer`."""
+def prime_pages(node: FakeNode, special_page: int, answer: Any) -> None:
+    """Let PAGED return four pages of one row, but give `answer` to one of the requests.
+
+    :param special_page: the number of this request, from 1 on.
+    """
     pages = paged([("k", "int")], [(k,) for k in range(4)])
-    number = [0]
+    request_count = [0]
 
-    def page(request: Any) -> Any:
-        number[0] += 1
-        return answer if number[0] == held_page else pages
+    def answer_page(request: Any) -> Any:
+        request_count[0] += 1
+        return answer if request_count[0] == special_page else pages
 
-    node.prime(PAGED, page)
+    node.prime(PAGED, answer_page)
 
 
 async def read_into(seen: list[int], result: aio.ResultSet[Any]) -> None:

@@ -90,6 +90,7 @@ async def test_execute_concurrent_returns_all_outcomes(
     assert [outcome.result_or_exc.one() for outcome in results] == [Row(1, "a")] * 5
     if not in_order:
         assert all(isinstance(outcome, PlacedResult) for outcome in results)
+        # The last item is the position of the statement.
         assert sorted(outcome[-1] for outcome in results) == list(range(5))
     wrong: Any = 5
     with pytest.raises(TypeError):

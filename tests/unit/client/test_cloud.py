@@ -27,7 +27,7 @@ from cassandra.errors import DriverException
 from tests.unit.security.astra import Astra
 from tests.unit.security.certificates import DAY, Authority
 
-IDS = ["00000000-0000-0000-0000-00000000000a", "b"]
+NODE_IDS = ["00000000-0000-0000-0000-00000000000a", "b"]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture
 def astra(authority: Authority) -> Iterator[Astra]:
-    with Astra(authority, dict.fromkeys(IDS, ("127.0.0.1", 1))) as astra:
+    with Astra(authority, dict.fromkeys(NODE_IDS, ("127.0.0.1", 1))) as astra:
         yield astra
 
 
@@ -55,12 +55,14 @@ def read_bundle(bundle: Any, **settings: Any) -> Cloud:
 
 def test_the_service_returns_the_end_points_of_the_nodes(astra: Astra, bundle: str) -> None:
     service = read_bundle(bundle)
-    points = service.ask()
+    end_points = service.ask()
     host, _, port = astra.proxy.rpartition(":")
-    assert [(point.address, point.port) for point in points] == [(host, int(port))] * 2
-    assert [point._server_name for point in points] == IDS  # type: ignore[attr-defined]
-    assert points == [service.factory.create_from_sni(name) for name in IDS]
-    assert service.factory.create({"host_id": IDS[0]}) == points[0]
+    assert [(end_point.address, end_point.port) for end_point in end_points] == [
+        (host, int(port))
+    ] * 2
+    assert [end_point._server_name for end_point in end_points] == NODE_IDS  # type: ignore[attr-defined]
+    assert end_points == [service.factory.create_from_sni(name) for name in NODE_IDS]
+    assert service.factory.create({"host_id": NODE_IDS[0]}) == end_points[0]
     port = json.loads(zipfile.ZipFile(bundle).read("config.json"))["port"]
     assert repr(service) == f"<Cloud: metadata service 127.0.0.1:{port}>"
     assert repr(service._service) == f"<metadata service 127.0.0.1:{port}>"
@@ -69,8 +71,9 @@ def test_the_service_returns_the_end_points_of_the_nodes(astra: Astra, bundle: s
 def test_the_service_is_asked_each_time(astra: Astra, bundle: str) -> None:
     service = read_bundle(bundle)
     service.ask()
-    astra.answer = (200, json.dumps(service_answer(["c"], "proxy.example:7")).encode())
+    astra.answer = (200, json.dumps(answer_of_service(["c"], "proxy.example:7")).encode())
     (point,) = service.ask()
+    # The second call has asked again, and got the new answer.
     assert (astra.asked, point._server_name, point.port) == (2, "c", 7)  # type: ignore[attr-defined]
 
 
@@ -82,7 +85,7 @@ def test_no_end_points_before_the_service_has_answered() -> None:
         factory.create_from_sni("a")
 
 
-def service_answer(ids: Any, proxy: Any) -> dict[str, Any]:
+def answer_of_service(ids: Any, proxy: Any) -> dict[str, Any]:
     return {"contact_info": {"contact_points": ids, "sni_proxy_address": proxy}}
 
 
@@ -96,7 +99,7 @@ GOOD_PROXIES: list[tuple[str, str, int]] = [
 
 @pytest.mark.parametrize(("proxy", "host", "port"), GOOD_PROXIES)
 def test_a_valid_answer_has_ids_host_and_port(proxy: str, host: str, port: int) -> None:
-    assert cloud._parse_nodes(service_answer(IDS, proxy)) == (IDS, host, port)
+    assert cloud._parse_nodes(service_answer(NODE_IDS, proxy)) == (NODE_IDS, host, port)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +107,7 @@ def test_a_valid_answer_has_ids_host_and_port(proxy: str, host: str, port: int) 
 )
 def test_an_invalid_proxy_address_is_refused(proxy: str) -> None:
     with pytest.raises(ValueError, match="the proxy's address is"):
-        cloud._parse_nodes(service_answer(IDS, proxy))
+        cloud._parse_nodes(service_answer(NODE_IDS, proxy))
 
 
 @pytest.mark.parametrize("name", ["", "a b", "-a", 5, None, "x" * 254, "a\n"])
@@ -122,14 +125,14 @@ BAD_ANSWERS: list[tuple[int, Any, str]] = [
         b" " * (cloud.MOST_BYTES + 1),
         "could not be asked: its answer has more than 1048576 bytes",
     ),
-    (200, service_answer(["a"] * 1001, "a:1"), "names 1001 nodes, more than 1000"),
-    (200, service_answer([], "a:1"), "names no nodes"),
+    (200, answer_of_service(["a"] * 1001, "a:1"), "names 1001 nodes, more than 1000"),
+    (200, answer_of_service([], "a:1"), "names no nodes"),
     (
         200,
-        service_answer("abc", "a:1"),
+        answer_of_service("abc", "a:1"),
         "does not say where the nodes are: .*contact_points is a str",
     ),
-    (200, service_answer(["a"], None), "does not say where the nodes are: AttributeError"),
+    (200, answer_of_service(["a"], None), "does not say where the nodes are: AttributeError"),
     (200, {}, "does not say where the nodes are: KeyError"),
     (200, [], "does not say where the nodes are: TypeError"),
 ]
@@ -150,7 +153,7 @@ def test_an_invalid_answer_is_refused(
 
 
 def test_an_answer_of_the_largest_size_is_accepted(astra: Astra, bundle: str) -> None:
-    body = json.dumps(service_answer(["a"] * 1000, "a:1")).encode()
+    body = json.dumps(answer_of_service(["a"] * 1000, "a:1")).encode()
     astra.answer = (200, body + b" " * (cloud.MOST_BYTES - len(body)))
     assert len(read_bundle(bundle).ask()) == 1000
 
@@ -164,9 +167,9 @@ def test_a_service_that_refuses_connections_is_an_error(astra: Astra, tmp_path: 
 
 def test_a_service_with_another_ca_is_an_error(astra: Astra, tmp_path: Path) -> None:
     other = Authority(tmp_path)
-    text = Path(other.path).read_text()
+    other_ca = Path(other.path).read_text()
     with pytest.raises(DriverException, match=r"could not be asked: .*certificate verify failed"):
-        read_bundle(astra.bundle(tmp_path / "b.zip", ca_crt=text)).ask()
+        read_bundle(astra.bundle(tmp_path / "b.zip", ca_crt=other_ca)).ask()
 
 
 def test_after_the_deadline_left_raises(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,8 +184,11 @@ def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -
     """If nothing listens on the first address of the service, the next address is tried."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        kind = socket.SOCK_STREAM
-        addresses = [(2, kind, 6, "", ("127.0.0.1", 1)), (2, kind, 6, "", ("127.0.0.1", port))]
+        socket_type = socket.SOCK_STREAM
+        addresses = [
+            (2, socket_type, 6, "", ("127.0.0.1", 1)),
+            (2, socket_type, 6, "", ("127.0.0.1", port)),
+        ]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
         service: Any = SimpleNamespace(host="service.example", port=port)
         connection = cloud._TimedConnection(
@@ -191,6 +197,7 @@ def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -
         with connection._open_socket() as connected:
             assert connected.getpeername() == ("127.0.0.1", port)
             assert 0 < (connected.gettimeout() or 0) <= 60
+        # Only the address that refuses is left.
         del addresses[1]
         with pytest.raises(ConnectionRefusedError):
             connection._open_socket()
@@ -244,15 +251,16 @@ def test_keys_are_written_only_to_temporary_private_files(
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     modes: list[int] = []
-    load = ssl.SSLContext.load_cert_chain
+    load_cert_chain = ssl.SSLContext.load_cert_chain
 
-    class Context(ssl.SSLContext):
+    class RecordingContext(ssl.SSLContext):
         def load_cert_chain(self, certfile: Any, keyfile: Any = None, password: Any = None) -> None:
             modes.extend(Path(path).stat().st_mode & 0o777 for path in (certfile, keyfile))
-            load(self, certfile, keyfile, password)
+            load_cert_chain(self, certfile, keyfile, password)
 
-    monkeypatch.setattr(ssl, "SSLContext", Context)
+    monkeypatch.setattr(ssl, "SSLContext", RecordingContext)
     read_bundle(bundle)
+    # The files of the certificate and of the key, readable for their owner only.
     assert modes == [0o600, 0o600]
     assert list(folder.iterdir()) == []
 
@@ -341,16 +349,17 @@ def test_a_bundle_with_a_damaged_directory_is_refused(
 ) -> None:
     """A damaged directory makes the zip reader seek to an invalid offset, which is reported."""
 
-    def refuse(number: int) -> None:
+    def fail_with(error_number: int) -> None:
         def open_and_fail(_: Any) -> None:
-            raise OSError(number, "refused")
+            raise OSError(error_number, "refused")
 
         monkeypatch.setattr(zipfile, "ZipFile", open_and_fail)
 
-    refuse(errno.EINVAL)
+    fail_with(errno.EINVAL)
     with pytest.raises(ValueError, match="is damaged: it tells of a place before its beginning"):
         read_bundle(bundle)
-    refuse(errno.EIO)
+    # Another error is not the fault of the bundle.
+    fail_with(errno.EIO)
     with pytest.raises(OSError, match="refused"):
         read_bundle(bundle)
 
@@ -365,19 +374,22 @@ def test_a_bundle_with_another_compression_is_refused(tmp_path: Path, method: in
 
 
 def test_a_member_of_a_bundle_has_a_limited_size_and_no_encryption(tmp_path: Path) -> None:
-    def member(size: int, read: bytes, bits: int = 0) -> bytes:
-        about = SimpleNamespace(file_size=size, flag_bits=bits, compress_type=zipfile.ZIP_STORED)
-        files: Any = SimpleNamespace(getinfo=lambda _: about, open=lambda _: io.BytesIO(read))
-        return cloud._read_member(files, "x")
+    def read_member(size: int, content: bytes, flag_bits: int = 0) -> bytes:
+        info = SimpleNamespace(
+            file_size=size, flag_bits=flag_bits, compress_type=zipfile.ZIP_STORED
+        )
+        archive: Any = SimpleNamespace(getinfo=lambda _: info, open=lambda _: io.BytesIO(content))
+        return cloud._read_member(archive, "x")
 
     limit = cloud.MOST_BYTES
-    assert member(limit, b"x" * limit) == b"x" * limit
+    assert read_member(limit, b"x" * limit) == b"x" * limit
     # The directory may state a size that is too small.
     with pytest.raises(ValueError, match="its file x has more than 1048576 bytes"):
-        member(5, b"x" * (limit + 1))
+        read_member(5, b"x" * (limit + 1))
+    # The lowest flag stands for encryption; the other flags do not matter.
     with pytest.raises(ValueError, match="its file x is encrypted"):
-        member(5, b"x", bits=1)
-    assert member(1, b"x", bits=2) == b"x"
+        read_member(5, b"x", flag_bits=1)
+    assert read_member(1, b"x", flag_bits=2) == b"x"
 
 
 def test_a_bundle_with_an_expired_certificate_is_refused(

@@ -96,12 +96,12 @@ class Api:
             return AioResultSet(FakeSession(), request, named_tuple_factory)  # type: ignore[arg-type]
         return ResultSet(FakeFuture(pages), pages[0])
 
-    async def make(self, result: Any, form: str, **options: Any) -> Any:
+    async def convert(self, result: Any, form: str, **options: Any) -> Any:
         """Call the method `form` of the result, and return its result; batches as a list."""
-        table = getattr(result, form)(**options)
+        converted = getattr(result, form)(**options)
         if form == "arrow_batches":
-            return [batch async for batch in table] if self.is_aio else list(table)
-        return await table if inspect.isawaitable(table) else table
+            return [batch async for batch in converted] if self.is_aio else list(converted)
+        return await converted if inspect.isawaitable(converted) else converted
 
     async def rows(self, result: Any) -> list[Any]:
         return [row async for row in result] if self.is_aio else list(result)
@@ -150,14 +150,15 @@ def as_lists(table: Any, form: str) -> list[list[Any]]:
 @pytest.mark.parametrize("form", FORMS)
 async def test_all_remaining_pages_are_read(api: Api, form: str) -> None:
     result = api.result(page((1, "a"), (2, None)), page(), page((None, "é")))
-    table = await api.make(result, form)
+    table = await api.convert(result, form)
     assert as_lists(table, form) == [[1, 2, None], ["a", None, "é"]]
+    # The first of the three pages was there already.
     assert api.page_requests_of(result) == 2
 
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_result_with_no_rows_has_its_columns(api: Api, form: str) -> None:
-    table = await api.make(api.result(page()), form)
+    table = await api.convert(api.result(page()), form)
     assert as_lists(table, form) == [[], []]
     if form == "to_arrow":
         assert [str(field.type) for field in table.schema] == ["int32", "string"]
@@ -171,7 +172,7 @@ async def test_reading_begins_at_the_current_page(api: Api, form: str) -> None:
         await fetched
     assert result.one() == (2, "b")
     assert result.current_rows == [(2, "b")]
-    assert as_lists(await api.make(result, form), form) == [[2, 3], ["b", "c"]]
+    assert as_lists(await api.convert(result, form), form) == [[2, 3], ["b", "c"]]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -179,7 +180,7 @@ async def test_after_iteration_columns_cannot_be_read(api: Api, form: str) -> No
     result = api.result(page((1, "a")), page((2, "b")))
     await api.rows(result)
     with pytest.raises(RuntimeError, match="reading has begun"):
-        await api.make(result, form)
+        await api.convert(result, form)
 
 
 def test_after_indexing_columns_cannot_be_read() -> None:
@@ -192,14 +193,14 @@ def test_after_indexing_columns_cannot_be_read() -> None:
 @pytest.mark.parametrize("form", FORMS)
 async def test_one_page_can_be_read_again_but_several_pages_only_once(api: Api, form: str) -> None:
     single = api.result(page((1, "a")))
-    for other in FORMS:
-        assert as_lists(await api.make(single, other), other) == [[1], ["a"]]
+    for another_form in FORMS:
+        assert as_lists(await api.convert(single, another_form), another_form) == [[1], ["a"]]
     assert await api.rows(single) == [(1, "a")]
     several = api.result(page((1, "a")), page((2, "b")))
-    await api.make(several, form)
-    for other in FORMS:
+    await api.convert(several, form)
+    for another_form in FORMS:
         with pytest.raises(RuntimeError, match="have been read already"):
-            await api.make(several, other)
+            await api.convert(several, another_form)
     with pytest.raises(RuntimeError, match="have been read already"):
         await api.rows(several)
 
@@ -207,12 +208,12 @@ async def test_one_page_can_be_read_again_but_several_pages_only_once(api: Api, 
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_result_that_is_no_rows_has_no_columns(api: Api, form: str) -> None:
     with pytest.raises(RuntimeError, match="has no rows, and so no columns"):
-        await api.make(api.result(ResultMessage(1)), form)
+        await api.convert(api.result(ResultMessage(1)), form)
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    "other",
+    "changed_columns",
     [
         {"id": t.LongType, "name": t.UTF8Type},
         {"id": t.Int32Type},
@@ -220,13 +221,13 @@ async def test_a_result_that_is_no_rows_has_no_columns(api: Api, form: str) -> N
     ],
 )
 async def test_columns_that_change_between_pages_are_an_error(
-    api: Api, form: str, other: dict[str, Any]
+    api: Api, form: str, changed_columns: dict[str, Any]
 ) -> None:
-    result = api.result(page((1, "a")), message_of(other, []))
+    result = api.result(page((1, "a")), message_of(changed_columns, []))
     with pytest.raises(
         DecodeError, match=r"columns changed between pages, from \(id int, name text\) to"
     ):
-        await api.make(result, form)
+        await api.convert(result, form)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -235,16 +236,16 @@ async def test_a_damaged_value_is_an_error_with_row_and_column(api: Api, form: s
         return message_of(COLUMNS, [[int32(1), b"ok"], [b"123", b"bad"]])
 
     with pytest.raises(DecodeError, match=r'row 1, column "id" \(int\): int: takes 4 bytes, got 3'):
-        await api.make(api.result(broken()), form)
+        await api.convert(api.result(broken()), form)
     with pytest.raises(DecodeError, match='row 1, column "id"'):
-        await api.make(api.result(page((1, "a")), broken()), form)
+        await api.convert(api.result(page((1, "a")), broken()), form)
     # The rows raise the same error each time, and so do the columns.
     result = api.result(broken())
     for _ in range(2):
         with pytest.raises(DecodeError, match='row 1, column "id"'):
             _ = result.current_rows
         with pytest.raises(DecodeError, match='row 1, column "id"'):
-            await api.make(result, form)
+            await api.convert(result, form)
 
 
 async def test_arrow_batches_request_one_page_ahead(api: Api) -> None:
@@ -253,6 +254,7 @@ async def test_arrow_batches_request_one_page_ahead(api: Api) -> None:
     for number in range(5):
         batch = await batches.__anext__() if api.is_aio else next(batches)
         assert batch.column(0).to_pylist() == [number]
+        # There are only four further pages to request.
         assert api.page_requests_of(result) == min(number + 1, 4)
 
 
@@ -266,7 +268,7 @@ async def test_after_closed_batches_nothing_can_be_read(api: Api) -> None:
         next(batches)
         batches.close()
     with pytest.raises(RuntimeError, match="have been read already"):
-        await api.make(result, "to_arrow")
+        await api.convert(result, "to_arrow")
 
 
 @pytest.mark.slow
@@ -274,15 +276,15 @@ async def test_to_numpy_is_quick_with_many_columns(api: Api) -> None:
     """Columns must not be searched by their name, which would take a minute here."""
     names = [f"column_{number}" for number in range(50_000)]
     message = message_of(dict.fromkeys(names, t.ByteType), [[b"\x07"] * len(names)])
-    assert len(await api.make(api.result(message), "to_numpy")) == len(names)
+    assert len(await api.convert(api.result(message), "to_numpy")) == len(names)
 
 
 async def test_to_numpy_refuses_repeated_column_names(api: Api) -> None:
     message = message_of({"a": t.Int32Type, "b": t.Int32Type}, [[int32(1), int32(2)]])
     message.metadata.names = ("a", "a")
     with pytest.raises(ValueError, match="more than one column has the name a"):
-        await api.make(api.result(message), "to_numpy")
-    assert (await api.make(api.result(message), "to_arrow")).column_names == ["a", "a"]
+        await api.convert(api.result(message), "to_numpy")
+    assert (await api.convert(api.result(message), "to_arrow")).column_names == ["a", "a"]
 
 
 def test_decoded_rows_cannot_become_columns() -> None:
@@ -296,13 +298,14 @@ async def test_missing_libraries_are_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(DependencyException, match=rf"{form} needs .*pip install turbocql\["):
-        await api.make(api.result(page()), form)
+        await api.convert(api.result(page()), form)
 
 
 async def test_options_for_types_are_passed_on(api: Api) -> None:
     columns = {"d": t.DecimalType, "v": t.IntegerType, "u": t.DurationType}
+    # Values: the decimal 1.25, the varint 5, and a duration of 1 month, 2 days and 3 nanoseconds.
     rows: list[list[bytes | None]] = [[int32(2) + b"\x7d", b"\x05", b"\x02\x04\x06"]]
-    table = await api.make(
+    table = await api.convert(
         api.result(message_of(columns, rows)),
         "to_arrow",
         decimals=(20, 4),
@@ -313,21 +316,21 @@ async def test_options_for_types_are_passed_on(api: Api) -> None:
         {"d": Decimal("1.2500"), "v": 5, "u": {"months": 1, "days": 2, "nanoseconds": 3}}
     ]
     assert [str(field.type) for field in table.schema][:2] == ["decimal128(20, 4)", "int64"]
-    plain = await api.make(api.result(message_of(columns, rows)), "to_arrow")
+    plain = await api.convert(api.result(message_of(columns, rows)), "to_arrow")
     assert plain.to_pylist()[0]["d"] == "1.25"
-    frame = await api.make(api.result(message_of(columns, rows)), "to_polars", decimals=(20, 4))
+    frame = await api.convert(api.result(message_of(columns, rows)), "to_polars", decimals=(20, 4))
     assert frame["d"].to_list() == [Decimal("1.2500")]
     assert frame["u"].to_list() == [{"months": 1, "days": 2, "nanoseconds": 3}]
-    frame = await api.make(
+    frame = await api.convert(
         api.result(message_of(columns, rows)), "to_pandas", decimals=(20, 4), varints="int64"
     )
     assert frame["d"].tolist() == [Decimal("1.2500")]
-    frame = await api.make(api.result(message_of(columns, rows)), "to_pandas")
+    frame = await api.convert(api.result(message_of(columns, rows)), "to_pandas")
     assert (frame["d"].tolist(), frame["v"].tolist()) == ([Decimal("1.25")], [5])
     with pytest.raises(TypeError):
-        await api.make(api.result(message_of(columns, rows)), "to_arrow", decimal="text")
+        await api.convert(api.result(message_of(columns, rows)), "to_arrow", decimal="text")
     with pytest.raises(ValueError, match="varints"):
-        await api.make(api.result(message_of(columns, rows)), "to_arrow", varints="float")
+        await api.convert(api.result(message_of(columns, rows)), "to_arrow", varints="float")
 
 
 TIMES = {
@@ -347,7 +350,7 @@ TIMED: list[list[bytes | None]] = [
 async def test_numpy_arrays_have_types_and_masks(api: Api) -> None:
     import numpy
 
-    arrays = await api.make(api.result(message_of(TIMES, TIMED[:1])), "to_numpy")
+    arrays = await api.convert(api.result(message_of(TIMES, TIMED[:1])), "to_numpy")
     assert {name: array.dtype.str for name, array in arrays.items()} == {
         "at": "<M8[ms]", "day": "<M8[D]", "clock": "<m8[ns]", "flag": "|b1", "real": "<f4", "uid": "|O", "vec": "<f4", "many": "|O",  # noqa: E501
         "map": "|O", "wide": "<i8",
@@ -359,7 +362,7 @@ async def test_numpy_arrays_have_types_and_masks(api: Api) -> None:
     assert arrays["day"][0] == numpy.datetime64("2022-01-08")
     assert arrays["uid"][0] == uuid.UUID(int=0)
     assert arrays["many"][0] == [4]
-    two = await api.make(
+    two = await api.convert(
         api.result(message_of(TIMES, TIMED), message_of(TIMES, TIMED[:1])), "to_numpy"
     )
     assert two["vec"].shape == (3, 2)
@@ -374,25 +377,25 @@ async def test_numpy_arrays_have_types_and_masks(api: Api) -> None:
 async def test_pandas_with_and_without_pyarrow(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     import pandas
 
-    through_arrow = await api.make(api.result(message_of(TIMES, TIMED)), "to_pandas")
+    through_arrow = await api.convert(api.result(message_of(TIMES, TIMED)), "to_pandas")
     assert str(through_arrow["at"].dtype) == "datetime64[ms, UTC]"
     assert through_arrow["clock"][0] == pandas.Timedelta(3_600_000_000_001, "ns")
     assert through_arrow["day"][0] == pandas.Timestamp("2022-01-08")
     assert through_arrow["uid"][0] == uuid.UUID(int=0)
     assert through_arrow.iloc[1].isna().all()
-    arrow_types = await api.make(
+    arrow_types = await api.convert(
         api.result(message_of(TIMES, TIMED)), "to_pandas", types_mapper=pandas.ArrowDtype
     )
     assert arrow_types["wide"].tolist() == [2**60 + 1, pandas.NA]
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    plain = await api.make(api.result(message_of(TIMES, TIMED)), "to_pandas")
+    plain = await api.convert(api.result(message_of(TIMES, TIMED)), "to_pandas")
     assert plain["wide"].tolist() == [2**60 + 1, pandas.NA]
     assert plain["flag"].tolist() == [True, pandas.NA]
     assert plain["vec"][0].tolist() == [1.0, 2.0]
     assert plain.iloc[1].isna().all()
     assert plain["day"][0] == pandas.Timestamp("2022-01-08")
     with pytest.raises(DependencyException, match="needs pyarrow for decimals"):
-        await api.make(api.result(message_of(TIMES, TIMED)), "to_pandas", decimals=(10, 2))
+        await api.convert(api.result(message_of(TIMES, TIMED)), "to_pandas", decimals=(10, 2))
 
 
 def test_other_libraries_read_a_result_through_arrow_capsules() -> None:
@@ -426,6 +429,7 @@ def test_columns_outlive_their_result() -> None:
     result = Api("blocking").result(page(*[(n, str(n)) for n in range(1000)]))
     arrays, table = result.to_numpy(), result.to_arrow()
     del result
+    # The sum of 0 to 999.
     assert arrays["id"].sum() == 499_500
     assert table.column("name").to_pylist()[-1] == "999"
 
@@ -467,10 +471,10 @@ async def test_a_hundred_thousand_rows_with_asyncio(node: FakeNode) -> None:
         session.default_fetch_size = 3_333
         table = await (await session.execute("SELECT * FROM t")).to_arrow()
         assert table.column("n").to_pylist() == [row[0] for row in ROWS]
-        seen = 0
+        row_count = 0
         async for batch in (await session.execute("SELECT * FROM t")).arrow_batches():
-            seen += batch.num_rows
-        assert seen == 100_000
+            row_count += batch.num_rows
+        assert row_count == 100_000
 
 
 STREAM = """
@@ -504,9 +508,9 @@ print(rows, int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 @pytest.mark.slow
 def test_a_million_rows_in_little_memory() -> None:
-    done = run_python(STREAM, WITH_TESTS)
-    assert done.returncode == 0, done.stderr
-    rows, megabytes = map(int, done.stdout.split())
+    process = run_python(STREAM, WITH_TESTS)
+    assert process.returncode == 0, process.stderr
+    rows, megabytes = map(int, process.stdout.split())
     assert rows == 1_000_000
     # Python, pyarrow and the tests' own imports take most of the memory.
     assert megabytes < 200
@@ -540,18 +544,19 @@ async def test_to_pandas_returns_large_varints_and_decimals_as_numbers(api: Api)
 
     They must not be made from strings, whose length Python's `int` limits.
     """
+    # More digits than `int` accepts in a string (4300 by default).
     large = 10**6000 + 7
     body = large.to_bytes(large.bit_length() // 8 + 1, "big")
-    minus = (-large).to_bytes(large.bit_length() // 8 + 1, "big", signed=True)
+    negative_body = (-large).to_bytes(large.bit_length() // 8 + 1, "big", signed=True)
     columns = {
         "v": t.IntegerType,
         "l": list_of(t.IntegerType),
         "m": map_of(t.UTF8Type, t.DecimalType),
     }
-    many = int32(3) + value(body) + value(minus) + int32(-1)
-    decimals = int32(1) + value(b"k") + value(int32(2) + b"\x7d")
-    rows: list[list[bytes | None]] = [[minus, many, decimals], [None, None, None]]
-    frame = await api.make(api.result(message_of(columns, rows)), "to_pandas")
+    list_value = int32(3) + value(body) + value(negative_body) + int32(-1)
+    map_value = int32(1) + value(b"k") + value(int32(2) + b"\x7d")
+    rows: list[list[bytes | None]] = [[negative_body, list_value, map_value], [None, None, None]]
+    frame = await api.convert(api.result(message_of(columns, rows)), "to_pandas")
     assert frame["v"].tolist() == [-large, None]
     assert [None if cell is None else list(cell) for cell in frame["l"]] == [
         [large, -large, None],

@@ -237,6 +237,7 @@ def test_before_connect_and_after_shutdown_calls_raise() -> None:
     assert cluster.get_control_connection_host() is None
     with pytest.raises(Exception, match="not connected"):
         cluster.refresh_nodes()
+    # The second call does nothing.
     cluster.shutdown()
     cluster.shutdown()
     with pytest.raises(Exception, match="shut down"):
@@ -262,15 +263,19 @@ def test_before_connect_and_after_shutdown_calls_raise() -> None:
 )
 def test_a_cluster_whose_constructor_fails_has_a_repr(cluster_class: Any, settings: Any) -> None:
     """A cluster whose constructor failed has a repr: debuggers show `self` of each frame."""
-    with pytest.raises(Exception) as failed:  # noqa: PT011 - of whatever class
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - of whatever class
         cluster_class(**settings)
-    descriptions = [
+    reprs = [
         repr(frame.frame.f_locals["self"])
-        for frame in failed.traceback
+        for frame in caught.traceback
         if isinstance(frame.frame.f_locals.get("self"), ClusterBase)
     ]
-    assert descriptions
-    assert all(text.startswith("<Cluster: ") and "not connected" in text for text in descriptions)
+    # Otherwise nothing would be checked.
+    assert reprs
+    assert all(
+        description.startswith("<Cluster: ") and "not connected" in description
+        for description in reprs
+    )
 
 
 def test_a_cluster_without_its_constructor_has_a_repr(cluster_class: Any) -> None:
@@ -303,5 +308,6 @@ def test_a_profile_that_is_only_called_default_is_warned_of(cluster_class: Any) 
     with pytest.warns(RuntimeWarning, match=text) as caught:
         cluster_class(execution_profiles={"default": profile})
     assert caught[0].filename == __file__
+    # Neither of these is warned of.
     cluster_class(execution_profiles={"default": profile, EXEC_PROFILE_DEFAULT: profile})
     cluster_class(execution_profiles={"web": profile})

@@ -29,14 +29,14 @@ from tests.waiting import until, until_on_loop
 both_apis = pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 
 
-async def value(result: Any) -> Any:
+async def result_of(result: Any) -> Any:
     """Return the result of a call of either API."""
     return await result if isawaitable(result) else result
 
 
-def profile_of_node(fake: FakeCluster, index: int) -> ExecutionProfile:
+def profile_of_node(nodes: FakeCluster, index: int) -> ExecutionProfile:
     """Return a profile that uses only one of the nodes."""
-    address = fake[index].address
+    address = nodes[index].address
     return ExecutionProfile(
         load_balancing_policy=HostFilterPolicy(
             RoundRobinPolicy(), lambda host: host.address == address
@@ -47,10 +47,10 @@ def profile_of_node(fake: FakeCluster, index: int) -> ExecutionProfile:
 @contextmanager
 def two_nodes() -> Iterator[FakeCluster]:
     """Yield two nodes, each of which answers `READ` with its index."""
-    with FakeCluster(2) as fake:
-        for index, node in enumerate(fake.nodes):
+    with FakeCluster(2) as nodes:
+        for index, node in enumerate(nodes.nodes):
             node.prime(READ, int_row(index))
-        yield fake
+        yield nodes
 
 
 def policy_count(cluster: Any) -> int:
@@ -59,6 +59,7 @@ def policy_count(cluster: Any) -> int:
 
 @pytest.fixture(autouse=True)
 def hold_only_one_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a cluster hold only the last unnamed profile for requests in flight."""
     monkeypatch.setattr("cassandra.engine.profile.HELD_PROFILES", 1)
 
 
@@ -69,11 +70,12 @@ def release_held_profiles(cluster: Any) -> None:
 
 
 def test_a_blocking_call_uses_the_policy_until_the_profile_is_gone() -> None:
-    with two_nodes() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
+    with two_nodes() as nodes, Cluster([nodes[0].address], port=nodes.port) as cluster:
         session = cluster.connect()
-        profile = profile_of_node(fake, 1)
+        profile = profile_of_node(nodes, 1)
         for _ in range(3):
             assert session.execute(READ, execution_profile=profile).one().k == 1
+        # The policy of the default profile, and this one.
         assert policy_count(cluster) == 2
         clone = session.execution_profile_clone_update(profile, request_timeout=3)
         assert session.execute(READ, execution_profile=clone).one().k == 1
@@ -85,18 +87,18 @@ def test_a_blocking_call_uses_the_policy_until_the_profile_is_gone() -> None:
 
 def test_a_host_that_only_the_profile_uses_gets_a_pool() -> None:
     with (
-        two_nodes() as fake,
+        two_nodes() as nodes,
         Cluster(
-            [fake[0].address],
-            port=fake.port,
-            load_balancing_policy=profile_of_node(fake, 0).load_balancing_policy,
+            [nodes[0].address],
+            port=nodes.port,
+            load_balancing_policy=profile_of_node(nodes, 0).load_balancing_policy,
         ) as cluster,
     ):
         session = cluster.connect()
-        profile = profile_of_node(fake, 1)
+        profile = profile_of_node(nodes, 1)
         assert session.execute(READ, execution_profile=profile).one().k == 1
         assert len(session.get_pool_state()) == 2
-        profile.load_balancing_policy = profile_of_node(fake, 0).load_balancing_policy
+        profile.load_balancing_policy = profile_of_node(nodes, 0).load_balancing_policy
         assert session.execute(READ, execution_profile=profile).one().k == 0
         del profile
         release_held_profiles(cluster)
@@ -104,9 +106,9 @@ def test_a_host_that_only_the_profile_uses_gets_a_pool() -> None:
 
 
 def test_a_callback_may_use_an_unnamed_profile() -> None:
-    with two_nodes() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
+    with two_nodes() as nodes, Cluster([nodes[0].address], port=nodes.port) as cluster:
         session = cluster.connect()
-        profile = profile_of_node(fake, 1)
+        profile = profile_of_node(nodes, 1)
         results: list[Any] = []
 
         def execute_with_profile(rows: Any) -> None:
@@ -119,10 +121,10 @@ def test_a_callback_may_use_an_unnamed_profile() -> None:
 
 
 async def test_an_asyncio_call_uses_the_policy_until_the_profile_is_gone() -> None:
-    with two_nodes() as fake:
-        async with aio.Cluster([fake[0].address], port=fake.port) as cluster:
+    with two_nodes() as nodes:
+        async with aio.Cluster([nodes[0].address], port=nodes.port) as cluster:
             session = await cluster.connect(wait_for_all_pools=True)
-            profile = profile_of_node(fake, 1)
+            profile = profile_of_node(nodes, 1)
             for _ in range(3):
                 assert (await session.execute(READ, execution_profile=profile)).one().k == 1
             assert policy_count(cluster) == 2
@@ -132,23 +134,23 @@ async def test_an_asyncio_call_uses_the_policy_until_the_profile_is_gone() -> No
 
 
 def test_further_pages_are_read_after_the_profile_is_gone() -> None:
-    with two_nodes() as fake:
+    with two_nodes() as nodes:
         pages = paged([("k", "int")], [(n,) for n in range(6)])
-        fake.prime("PAGES", pages)
-        default = profile_of_node(fake, 0).load_balancing_policy
-        with Cluster([fake[0].address], port=fake.port, load_balancing_policy=default) as cluster:
+        nodes.prime("PAGES", pages)
+        default = profile_of_node(nodes, 0).load_balancing_policy
+        with Cluster([nodes[0].address], port=nodes.port, load_balancing_policy=default) as cluster:
             session = cluster.connect()
             rows = session.execute(
-                SimpleStatement("PAGES", fetch_size=2), execution_profile=profile_of_node(fake, 1)
+                SimpleStatement("PAGES", fetch_size=2), execution_profile=profile_of_node(nodes, 1)
             )
             gc.collect()
             assert len(list(rows)) == 6
 
 
 def test_a_replaced_policy_of_a_profile_is_forgotten() -> None:
-    with two_nodes() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
+    with two_nodes() as nodes, Cluster([nodes[0].address], port=nodes.port) as cluster:
         session = cluster.connect()
-        profile = profile_of_node(fake, 1)
+        profile = profile_of_node(nodes, 1)
         for _ in range(5):
             profile.load_balancing_policy = RoundRobinPolicy()
             session.execute(READ, execution_profile=profile)
@@ -161,12 +163,12 @@ def test_a_replaced_policy_of_a_profile_is_forgotten() -> None:
 @asynccontextmanager
 async def connected(cluster_class: Any, **settings: Any) -> AsyncIterator[tuple[Any, Any]]:
     """Yield a connected cluster of two nodes and a session."""
-    with two_nodes() as fake:
-        cluster = cluster_class([fake[0].address], port=fake.port, **settings)
+    with two_nodes() as nodes:
+        cluster = cluster_class([nodes[0].address], port=nodes.port, **settings)
         try:
-            yield cluster, await value(cluster.connect())
+            yield cluster, await result_of(cluster.connect())
         finally:
-            await value(cluster.shutdown())
+            await result_of(cluster.shutdown())
 
 
 class Latencies:
@@ -184,18 +186,18 @@ class Latencies:
 async def test_a_policy_of_a_clone_gets_the_latencies(cluster_class: Any) -> None:
     async with connected(cluster_class) as (cluster, session):
         for _ in range(2):
-            latencies, other = Latencies(), Latencies()
+            latencies, later_latencies = Latencies(), Latencies()
             # The clone has the load balancing policy of the default profile.
             clone = session.execution_profile_clone_update(
                 EXEC_PROFILE_DEFAULT, speculative_execution_policy=latencies.policy
             )
             for _ in range(3):
-                await value(session.execute(READ, execution_profile=clone))
+                await result_of(session.execute(READ, execution_profile=clone))
             assert latencies.count == 3
-            clone.speculative_execution_policy = other.policy
+            clone.speculative_execution_policy = later_latencies.policy
             for _ in range(2):
-                await value(session.execute(READ, execution_profile=clone))
-            assert other.count == 2
+                await result_of(session.execute(READ, execution_profile=clone))
+            assert later_latencies.count == 2
             del clone
             release_held_profiles(cluster)
             await until_on_loop(lambda: not cluster._core.policies._attached)
@@ -213,12 +215,12 @@ async def test_a_policy_that_is_set_on_a_profile_in_use_gets_the_latencies(
         default = cluster.profile_manager.default
         default.speculative_execution_policy = latencies.policy
         default.load_balancing_policy = RoundRobinPolicy()
-        await value(session.execute(READ))
+        await result_of(session.execute(READ))
         assert latencies.count == 1
         if not settings:
             session.default_timeout = 5
             session._default_profile.speculative_execution_policy = own.policy
-            await value(session.execute(READ))
+            await result_of(session.execute(READ))
             assert (latencies.count, own.count) == (2, 1)
     # The cluster is shut down, so nothing is adopted.
     default.speculative_execution_policy = PercentileSpeculativeExecutionPolicy()

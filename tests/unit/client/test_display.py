@@ -29,9 +29,10 @@ COLUMNS = [ColumnMetadata("ks", "t", "id", Int32Type), ColumnMetadata("ks", "t",
 
 
 def message(*rows: tuple[int | None, str], damaged: bool = False) -> Any:
+    """Return rows of an int `id` and a text `name`; `damaged` makes the last name invalid UTF-8."""
     body = struct.pack(">i", len(rows))
-    for number, name in rows:
-        body += struct.pack(">i", -1) if number is None else struct.pack(">ii", 4, number)
+    for row_id, name in rows:
+        body += struct.pack(">i", -1) if row_id is None else struct.pack(">ii", 4, row_id)
         body += struct.pack(">i", len(name.encode())) + name.encode()
     if damaged:
         body = body[:-1] + b"\xff"
@@ -77,10 +78,12 @@ def test_str_of_a_result_is_a_table(make_result: Any) -> None:
 def test_long_results_are_truncated(make_result: Any) -> None:
     result = make_result(message(*[(number, "x" * 1000) for number in range(50)]), more=True)
     lines = str(result).splitlines()
+    # Two lines of the head and a rule, 20 rows, and the last line.
     assert len(lines) == 3 + 20 + 1
     assert max(map(len, lines)) < 80
     assert lines[-1] == "(the first 20 of 50 rows, more pages)"
     assert repr(result) == "<ResultSet: 50 rows of id, name, more pages>"
+    # The head, and 20 rows.
     assert result._repr_html_().count("<tr>") == 21
 
 
@@ -166,16 +169,17 @@ def test_one_with_strict_reads_over_short_pages() -> None:
 
 
 def test_rows_of_any_type_can_be_shown() -> None:
-    class Slotted:
+    class Base:
         __slots__ = ("a", "b")
 
-    class Derived(Slotted):
+    class Derived(Base):
         __slots__ = ("c",)
 
     derived: Any = Derived()
     derived.a = 1
     for rows in ([(1, 2), (1,)], [{"a": 1}, {"a": 1, "b": 2}], [derived], ["\x1b[2J"], [()]):
         result: ResultSet[Any] = ResultSet(SimpleNamespace(has_more_pages=False), rows)
+        # Control sequences must not reach the terminal.
         assert "\x1b" not in str(result)
         assert result._repr_html_()
     assert "a" in str(ResultSet[Any](SimpleNamespace(has_more_pages=False), [derived]))
@@ -221,7 +225,9 @@ def test_tables_fit_into_the_terminal(
     for text in (pretty(wide_result), str(wide_result)):
         assert max(map(len, text.splitlines())) <= columns
         assert text.splitlines()[0].split() == ["k", "|", "note", "|", "other"]
+        # The whole table needs some 110 columns.
         assert ("..." in text) == (columns < 110)
+    # Types have their CQL names.
     assert "text" in pretty(wide_result)
     assert "varchar" not in pretty(wide_result)
 
@@ -246,13 +252,14 @@ class Terminal(io.StringIO):
 
 
 def test_values_are_shown_in_a_readable_form() -> None:
-    texts = {
+    expected_by_text = {
         display._short_text(uuid.UUID(int=7)): "00000000-0000-0000-0000-000000000007",
         display._short_text(SortedSet([2, 1])): "{1, 2}",
         display._short_text(OrderedMap([("a", 1)])): "{'a': 1}",
         display._short_text(datetime.date(2026, 1, 2)): "datetime.date(2026, 1, 2)",
     }
-    assert list(texts) == list(texts.values())
+    # Each key, the shown text, must equal its value.
+    assert list(expected_by_text) == list(expected_by_text.values())
 
 
 def test_metadata_has_a_repr_and_is_shown_as_cql() -> None:

@@ -12,12 +12,12 @@ from cassandra.cluster import Cluster
 
 
 def test_startup_options_have_the_applications_name_and_client_id() -> None:
-    identity = Cluster()
+    cluster = Cluster()
     options: dict[str, str] = {}
-    identity._application().add_startup_options(options)
+    cluster._application().add_startup_options(options)
     assert options == {}
-    identity.application_name, identity.client_id = "shop", uuid.UUID(int=5)
-    identity._application().add_startup_options(options)
+    cluster.application_name, cluster.client_id = "shop", uuid.UUID(int=5)
+    cluster._application().add_startup_options(options)
     assert options == {"APPLICATION_NAME": "shop", "CLIENT_ID": str(uuid.UUID(int=5))}
 
 
@@ -31,6 +31,7 @@ def test_invalid_values_are_refused_at_once() -> None:
 def test_scylladb_gets_the_session_id_and_the_configuration() -> None:
     cluster = Cluster(["127.0.0.1"])
     session = {"SESSION_ID": str(cluster.session_id)}
+    # Only the control connection (True) sends the configuration.
     assert scylla_options(cluster, False) == session
     options = scylla_options(cluster, True)
     assert options.items() >= session.items()

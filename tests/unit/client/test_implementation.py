@@ -30,6 +30,7 @@ def test_a_fallback_to_python_is_logged_at_the_first_connect(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(_impl, "fallback_reason", "it lacks any")
+    # An earlier test may have caused the message.
     monkeypatch.setattr(implementation, "_has_warned", False)
     with FakeNode() as node:
         for _ in range(2):
@@ -59,22 +60,23 @@ def tree(tmp_path: Path) -> Path:
 
 def test_a_tree_in_front_of_a_compiled_installation_warns(tree: Path, tmp_path: Path) -> None:
     installed = tmp_path / "installed"
-    record = installed / "turbocql-4.0.dist-info"
-    record.mkdir(parents=True)
-    (record / "METADATA").write_text("Metadata-Version: 2.1\nName: turbocql\nVersion: 4.0\n")
-    module = f"cassandra/_accel/happy_path{EXTENSION_SUFFIXES[0]}"
-    (record / "RECORD").write_text(f"{module},,\n")
-    (installed / module).parent.mkdir(parents=True)
-    (installed / module).touch()
+    dist_info = installed / "turbocql-4.0.dist-info"
+    dist_info.mkdir(parents=True)
+    (dist_info / "METADATA").write_text("Metadata-Version: 2.1\nName: turbocql\nVersion: 4.0\n")
+    compiled_module = f"cassandra/_accel/happy_path{EXTENSION_SUFFIXES[0]}"
+    (dist_info / "RECORD").write_text(f"{compiled_module},,\n")
+    (installed / compiled_module).parent.mkdir(parents=True)
+    (installed / compiled_module).touch()
     environment = {
         "CASS_DRIVER_IMPL": "",
         "PYTHONPATH": os.pathsep.join(map(str, (tree, installed))),
     }
     code = "import cassandra; print(cassandra.implementation)"
-    done = run_python(code, environment)
-    assert done.stdout.strip() == "python", done.stderr
-    assert f"the source tree in {tree} is imported, which is not built" in done.stderr
-    assert str(installed) in done.stderr
+    process = run_python(code, environment)
+    assert process.stdout.strip() == "python", process.stderr
+    assert f"the source tree in {tree} is imported, which is not built" in process.stderr
+    assert str(installed) in process.stderr
+    # Without setup.py, the folder is no source tree, so nothing is warned of.
     (tree / "setup.py").unlink()
     assert run_python(code, environment).stderr == ""
 
@@ -85,13 +87,13 @@ def test_a_missing_file_of_the_package_is_named(tree: Path) -> None:
     # Without this, the finder of an editable installation would find another file.
     code = """
 import sys
-sys.meta_path[:] = [one for one in sys.meta_path if "editable" not in repr(one)]
+sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in repr(finder)]
 from cassandra import _impl
 _impl.twin("codecs", "c")
 """
-    done = run_python(
+    process = run_python(
         code,
         {"CASS_DRIVER_IMPL": "python", "PYTHONPATH": str(tree)},
     )
-    assert "cassandra.marshal is not there" in done.stderr
-    assert "pip install --force-reinstall --no-deps dist/turbocql-*.whl" in done.stderr
+    assert "cassandra.marshal is not there" in process.stderr
+    assert "pip install --force-reinstall --no-deps dist/turbocql-*.whl" in process.stderr

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cassandra import ConsistencyLevel
 from cassandra.client.messages import message_of
 from cassandra.cqltypes import Int32Type
 from cassandra.engine.request_bodies import BatchBody, ExecuteBody, MessageBody, QueryBody
@@ -13,7 +14,7 @@ from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.protocol.messages.requests import QueryMessage
 from cassandra.query import PreparedStatement
-from cassandra.testing.fake import FakeNode, rows
+from cassandra.testing.fake import FakeNode, Opcode, rows
 from tests.unit.engine.faults import connected
 
 SELECT = "SELECT * FROM t WHERE k = ?"
@@ -25,7 +26,8 @@ PREPARED = PreparedStatement(
 
 def with_options(body: Any) -> Any:
     """Set the same options on each body, and return it."""
-    body.consistency, body.serial_consistency = 4, 9
+    body.consistency = ConsistencyLevel.QUORUM
+    body.serial_consistency = ConsistencyLevel.LOCAL_SERIAL
     body.page_size, body.paging_state, body.timestamp = 7, b"state", 123456789
     body.tracing, body.custom_payload = True, {"a": b"1"}
     return body
@@ -44,9 +46,11 @@ def body_of(kind: str) -> Any:
 def test_a_message_has_the_options_of_its_body(kind: str) -> None:
     body = body_of(kind)
     message = message_of(body)
-    assert (message.consistency_level, message.serial_consistency_level) == (4, 9)
+    assert message.consistency_level == ConsistencyLevel.QUORUM
+    assert message.serial_consistency_level == ConsistencyLevel.LOCAL_SERIAL
     assert (message.timestamp, message.tracing) == (123456789, True)
     assert message.custom_payload == {"a": b"1"}
+    # A listener may change the payload of the message.
     assert message.custom_payload is not body.custom_payload
     if kind != "batch":
         assert (message.fetch_size, message.paging_state) == (7, b"state")
@@ -86,28 +90,32 @@ async def test_after_preparing_again_rows_have_the_changed_columns(
     The server leaves the columns out of its answer if the request has their id. After preparing
     again, these are not those of the first PREPARE.
     """
-    old, new = [("k", "int"), ("name", "text")], [("k", "int"), ("email", "text")]
+    old_columns, new_columns = [("k", "int"), ("name", "text")], [("k", "int"), ("email", "text")]
 
     def answer(request: Any) -> Any:
-        columns = [new, old]["name" in names]
+        # `current_names` has the column that the table has at the moment.
+        columns = [new_columns, old_columns]["name" in current_names]
         return rows(columns, [(1, "a")], paging_state=None if request.paging_state else b"2")
 
     with FakeNode() as node:
-        names = ["name"]
-        node.prime(lambda request: request.query == SELECT and request.opcode == 10, answer)
+        current_names = ["name"]
+        node.prime(
+            lambda request: request.query == SELECT and request.opcode == Opcode.EXECUTE, answer
+        )
         async with connected(node) as (_, session):
             if own_handler:
                 session.client_protocol_handler = OwnHandler
             else:
                 session.add_request_init_listener(lambda future: None)
-            node.prime_prepare(SELECT, [("k", "int")], old, [0])
+            node.prime_prepare(SELECT, [("k", "int")], old_columns, [0])
             prepared = await session.prepare(SELECT)
             result = await session.execute(prepared, (1,))
             assert result.column_names == ["k", "name"]
-            names[:] = ["email"]
-            node.prime_prepare(SELECT, [("k", "int")], new, [0])
+            current_names[:] = ["email"]
+            node.prime_prepare(SELECT, [("k", "int")], new_columns, [0])
             node.forget_prepared()
             fields = [row._fields async for row in result]
+            # The first page came before the change, the second one after it.
             assert fields == [("k", "name"), ("k", "email")]
             node.forget_prepared()
             for _ in range(2):

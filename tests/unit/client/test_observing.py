@@ -21,7 +21,7 @@ class Observer(RequestObserver):
     __hash__ = None  # type: ignore[assignment]
 
 
-class Engine:
+class FakeEngine:
     def __init__(self) -> None:
         self.observers: tuple[Any, ...] = ()
 
@@ -51,7 +51,8 @@ def test_observers_of_a_cluster_can_be_added_and_removed() -> None:
     cluster: Any = Cluster(request_observers=[first])
     cluster.add_request_observer(second)
     assert ids(cluster.request_observers) == ids([first, second])
-    engine = cluster._core = Engine()
+    # The cluster passes its observers to the engine at connect.
+    engine = cluster._core = FakeEngine()
     cluster._observe(engine)
     assert ids(engine.observers) == ids([first, second])
     cluster.remove_request_observer(first)
@@ -66,12 +67,8 @@ def test_observers_of_a_cluster_can_be_added_and_removed() -> None:
 
 
 def test_observers_of_a_session_can_be_added_and_removed() -> None:
-    class OfClusters(RequestObserver):
-        def on_host_up(self, host: Any) -> None:
-            pass
-
     session: Any = ObservedBySession()
-    session._engine = Engine()
+    session._engine = FakeEngine()
     first, second = Observer(), Observer()
     session.add_request_observer(first)
     session.add_request_observer(second)

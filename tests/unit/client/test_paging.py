@@ -17,14 +17,14 @@ from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, Request, error, hold, paged
 
 READ = "SELECT k FROM t"
-PAGE = 10
-ROWS = 45
+PAGE_SIZE = 10
+ROW_COUNT = 45
 
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
     with FakeNode() as fake_node:
-        fake_node.prime(READ, paged([("k", "int")], [(k,) for k in range(ROWS)]))
+        fake_node.prime(READ, paged([("k", "int")], [(k,) for k in range(ROW_COUNT)]))
         yield fake_node
 
 
@@ -39,27 +39,29 @@ def read_count(node: FakeNode) -> int:
 
 
 def test_the_next_page_is_requested_while_one_is_read(node: FakeNode, session: Session) -> None:
-    result = session.execute(SimpleStatement(READ, fetch_size=PAGE))
+    result = session.execute(SimpleStatement(READ, fetch_size=PAGE_SIZE))
     rows = iter(result)
     assert read_count(node) == 1
-    state = result.paging_state
+    first_state = result.paging_state
     assert next(rows).k == 0
     node.wait_for(lambda fake_node: read_count(fake_node) == 2)
     # The result still has its first page.
-    assert result.paging_state == state
-    assert [next(rows).k for _ in range(PAGE - 1)] == list(range(1, PAGE))
+    assert result.paging_state == first_state
+    assert [next(rows).k for _ in range(PAGE_SIZE - 1)] == list(range(1, PAGE_SIZE))
     assert read_count(node) == 2
-    assert [row.k for row in rows] == list(range(PAGE, ROWS))
+    assert [row.k for row in rows] == list(range(PAGE_SIZE, ROW_COUNT))
+    # 45 rows in pages of 10.
     assert read_count(node) == 5
     assert not result.has_more_pages
 
 
 def test_fetch_next_page_uses_the_page_already_requested(node: FakeNode, session: Session) -> None:
-    result = session.execute(SimpleStatement(READ, fetch_size=PAGE))
+    result = session.execute(SimpleStatement(READ, fetch_size=PAGE_SIZE))
+    # Reading the first row requests the next page.
     next(iter(result))
     node.wait_for(lambda fake_node: read_count(fake_node) == 2)
     result.fetch_next_page()
-    assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))
+    assert [row.k for row in result.current_rows] == list(range(PAGE_SIZE, 2 * PAGE_SIZE))
     assert read_count(node) == 2
 
 
@@ -70,13 +72,13 @@ def test_an_error_of_the_next_page_is_raised_when_it_is_read(
         return request.query == READ and bool(request.paging_state)
 
     node.prime(later_page, error(ErrorCode.INVALID, "no such page"), times=1)
-    result = session.execute(SimpleStatement(READ, fetch_size=PAGE))
+    result = session.execute(SimpleStatement(READ, fetch_size=PAGE_SIZE))
     rows = iter(result)
-    assert [next(rows).k for _ in range(PAGE)] == list(range(PAGE))
+    assert [next(rows).k for _ in range(PAGE_SIZE)] == list(range(PAGE_SIZE))
     with pytest.raises(InvalidRequest, match="no such page"):
         next(rows)
     # After the error, a new iteration goes on with the page that failed.
-    assert [row.k for row in result] == list(range(PAGE, ROWS))
+    assert [row.k for row in result] == list(range(PAGE_SIZE, ROW_COUNT))
 
 
 @pytest.mark.parametrize("state", [b"", ""])
@@ -94,10 +96,11 @@ def test_an_empty_paging_state_is_refused(node: FakeNode, session: Session, stat
 
 
 def test_with_callbacks_no_page_is_requested_ahead(node: FakeNode, session: Session) -> None:
-    future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE))
+    future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE_SIZE))
     future.add_callback(lambda rows: None)
     rows = iter(future.result())
-    assert [next(rows).k for _ in range(PAGE)] == list(range(PAGE))
+    assert [next(rows).k for _ in range(PAGE_SIZE)] == list(range(PAGE_SIZE))
+    # With callbacks, the application requests the pages.
     assert read_count(node) == 1
 
 
@@ -129,6 +132,7 @@ def test_a_next_page_is_requested_once_and_kept() -> None:
     page = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
     assert (request.state, request.started, page.request) == (b"state", 1, request)
     request.complete(request)
+    # Both calls get the response, which was requested only once.
     page.take(responses.append)
     page.take(responses.append)
     assert responses == [request, request]
@@ -153,10 +157,13 @@ def test_a_page_tells_the_last_caller_that_leaves() -> None:
     first, second = (lambda request: responses.append("first")), responses.append
     page.take(first)
     page.take(second)
+    # The second caller still waits.
     assert not page.leave(first)
     request.complete(request)
     assert responses == [request]
+    # The page has come, so there is nothing to cancel.
     assert not page.leave(second)
+    # Here the only caller leaves before the page has come.
     other = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
     other.take(first)
     assert other.leave(first)
@@ -174,7 +181,7 @@ def test_after_the_last_page_nothing_is_requested() -> None:
 
 async def result_of(node: FakeNode, cluster: aio.Cluster) -> aio.ResultSet[Any]:
     session = await cluster.connect()
-    return await session.execute(SimpleStatement(READ, fetch_size=PAGE))
+    return await session.execute(SimpleStatement(READ, fetch_size=PAGE_SIZE))
 
 
 async def test_asyncio_requests_one_page_ahead(node: FakeNode) -> None:
@@ -183,9 +190,11 @@ async def test_asyncio_requests_one_page_ahead(node: FakeNode) -> None:
         rows = result.__aiter__()
         assert (await rows.__anext__()).k == 0
         await asyncio.to_thread(node.wait_for, lambda fake_node: read_count(fake_node) == 2)
-        assert [(await rows.__anext__()).k for _ in range(PAGE - 1)] == list(range(1, PAGE))
+        assert [(await rows.__anext__()).k for _ in range(PAGE_SIZE - 1)] == list(
+            range(1, PAGE_SIZE)
+        )
         assert read_count(node) == 2
-        assert [row.k async for row in rows] == list(range(PAGE, ROWS))
+        assert [row.k async for row in rows] == list(range(PAGE_SIZE, ROW_COUNT))
         assert read_count(node) == 5
         with pytest.raises(QueryExhausted):
             await result.fetch_next_page()
@@ -207,9 +216,9 @@ async def test_asyncio_raises_an_error_of_the_next_page_when_it_is_read(
         with pytest.raises(InvalidRequest, match="no such page"):
             await result.fetch_next_page()
         # Fetching again requests the page that failed.
-        assert [row.k for row in result.current_rows] == list(range(PAGE))
+        assert [row.k for row in result.current_rows] == list(range(PAGE_SIZE))
         await result.fetch_next_page()
-        assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))
+        assert [row.k for row in result.current_rows] == list(range(PAGE_SIZE, 2 * PAGE_SIZE))
     assert caplog.records == []
 
 
@@ -218,7 +227,7 @@ async def test_two_tasks_request_a_page_once(node: FakeNode) -> None:
         result = await result_of(node, cluster)
         await asyncio.gather(result.fetch_next_page(), result.fetch_next_page())
         assert read_count(node) == 2
-        assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))
+        assert [row.k for row in result.current_rows] == list(range(PAGE_SIZE, 2 * PAGE_SIZE))
 
 
 async def test_a_cancelled_page_can_be_requested_again(node: FakeNode) -> None:
@@ -241,4 +250,4 @@ async def test_a_cancelled_page_can_be_requested_again(node: FakeNode) -> None:
         # The request was cancelled, but its stream waits for the answer.
         assert connection.orphans == 1
         await result.fetch_next_page()
-        assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))
+        assert [row.k for row in result.current_rows] == list(range(PAGE_SIZE, 2 * PAGE_SIZE))

@@ -18,10 +18,12 @@ def test_the_default_is_one_connection_and_sizes_have_limits() -> None:
     assert cluster.get_max_connections_per_host(HostDistance.LOCAL) == 8
     assert cluster.get_max_connections_per_host(HostDistance.REMOTE) == 2
     cluster.set_core_connections_per_host(HostDistance.LOCAL, 10)
+    # Hosts of the local rack count as local; a larger size raises the maximum, too.
     assert cluster.get_core_connections_per_host(HostDistance.LOCAL_RACK) == 10
     assert cluster.get_max_connections_per_host(HostDistance.LOCAL) == 10
     assert cluster.get_core_connections_per_host(HostDistance.REMOTE) == 1
     cluster.set_max_connections_per_host(HostDistance.LOCAL, 3)
+    # A smaller maximum reduces the size.
     assert cluster.get_core_connections_per_host(HostDistance.LOCAL) == 3
     cluster.set_min_requests_per_connection(HostDistance.LOCAL, 7)
     cluster.set_max_requests_per_connection(HostDistance.LOCAL, 70)
@@ -39,12 +41,13 @@ def test_connections_per_host_may_be_a_number_or_a_mapping() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "kind"), [(0, ValueError), (-1, ValueError), ("2", TypeError), (True, TypeError)]
+    ("size", "error_class"),
+    [(0, ValueError), (-1, ValueError), ("2", TypeError), (True, TypeError)],
 )
-def test_invalid_sizes_are_refused(size: object, kind: type[Exception]) -> None:
-    with pytest.raises(kind, match="connections_per_host"):
+def test_invalid_sizes_are_refused(size: object, error_class: type[Exception]) -> None:
+    with pytest.raises(error_class, match="connections_per_host"):
         Cluster(connections_per_host=size)  # type: ignore[arg-type]
-    with pytest.raises(kind, match="core_connections"):
+    with pytest.raises(error_class, match="core_connections"):
         Cluster().set_core_connections_per_host(HostDistance.LOCAL, size)  # type: ignore[arg-type]
 
 

@@ -19,6 +19,7 @@ from tests.unit.protocol.test_extras import WRONG
 
 INSERT = "INSERT INTO t (k) VALUES (?)"
 PAYLOAD = {"null": None, "some": b"bytes", "none": b""}
+USE_BETA = 0x10  # the flag for beta versions (native_protocol_v5.spec, section 2.2)
 KINDS = ["text", "bound", "batch", "markers", "own"]
 
 
@@ -30,7 +31,9 @@ def node() -> Iterator[FakeNode]:
         assert running.malformed == []
 
 
-def call(prepared: Any, kind: str, payload: Any) -> tuple[Any, Any, dict[str, Any]]:
+def statement_with_payload(
+    prepared: Any, kind: str, payload: Any
+) -> tuple[Any, Any, dict[str, Any]]:
     """Return a statement of this kind, its parameters, and keyword arguments for `execute`."""
     batch = BatchStatement()
     batch.add("INSERT INTO t (k) VALUES (1)")
@@ -54,12 +57,12 @@ def call(prepared: Any, kind: str, payload: Any) -> tuple[Any, Any, dict[str, An
 async def test_asyncio_sends_payloads_and_refuses_wrong_ones(node: FakeNode, kind: str) -> None:
     async with connected(node) as (_, session):
         prepared = await session.prepare(INSERT, custom_payload=PAYLOAD)
-        statement, parameters, keywords = call(prepared, kind, PAYLOAD)
+        statement, parameters, keywords = statement_with_payload(prepared, kind, PAYLOAD)
         await session.execute(statement, parameters, **keywords)
         assert node.queries()[-1].custom_payload == PAYLOAD
         payload: Any
         for payload, error, text in WRONG:
-            statement, parameters, keywords = call(prepared, kind, payload)
+            statement, parameters, keywords = statement_with_payload(prepared, kind, payload)
             with pytest.raises(error, match=text):
                 # the call itself raises, so there is nothing to await
                 session.execute(statement, parameters, **keywords)
@@ -72,12 +75,12 @@ def test_the_blocking_api_sends_payloads_and_refuses_wrong_ones(node: FakeNode, 
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         prepared = session.prepare(INSERT, custom_payload=PAYLOAD)
-        statement, parameters, keywords = call(prepared, kind, PAYLOAD)
+        statement, parameters, keywords = statement_with_payload(prepared, kind, PAYLOAD)
         session.execute(statement, parameters, **keywords)
         assert node.queries()[-1].custom_payload == PAYLOAD
         payload: Any
         for payload, error, text in WRONG:
-            statement, parameters, keywords = call(prepared, kind, payload)
+            statement, parameters, keywords = statement_with_payload(prepared, kind, payload)
             with pytest.raises(error, match=text):
                 session.execute_async(statement, parameters, **keywords)
             with pytest.raises(error, match=text):
@@ -91,7 +94,7 @@ async def test_a_payload_changed_after_the_call_is_sent_unchanged(
     async with connected(node) as (_, session):
         prepared = await session.prepare(INSERT)
         payload = {"id": b"1"}
-        statement, parameters, keywords = call(prepared, kind, payload)
+        statement, parameters, keywords = statement_with_payload(prepared, kind, payload)
         answer = session.execute(statement, parameters, **keywords)
         payload["id"] = b"2"
         await answer
@@ -112,6 +115,7 @@ async def test_the_payload_of_a_call_is_added_to_that_of_the_statement(
                 statement.add("INSERT INTO t (k) VALUES (1)")
             statement.custom_payload = {"proxy": b"user", "trace": b"1"}
         values = (1,) if kind == "bound" else None
+        # The payload of the call must not change that of the statement.
         for _ in range(2):
             await session.execute(statement, values, custom_payload={"trace": b"7"})
             assert node.queries()[-1].custom_payload == {"proxy": b"user", "trace": b"7"}
@@ -125,10 +129,12 @@ async def test_a_prepare_with_a_payload_answers_only_its_caller(node: FakeNode) 
         with_payload = asyncio.ensure_future(session.prepare(INSERT, custom_payload=payload))
         await asyncio.sleep(0)
         payload["tenant"] = b"2"
-        without = asyncio.ensure_future(session.prepare(INSERT))
-        await asyncio.gather(with_payload, without)
-    sent = [request.custom_payload for request in node.requests if request.opcode == Opcode.PREPARE]
-    assert sorted(sent, key=bool) == [None, {"tenant": b"1"}]
+        without_payload = asyncio.ensure_future(session.prepare(INSERT))
+        await asyncio.gather(with_payload, without_payload)
+    payloads = [
+        request.custom_payload for request in node.requests if request.opcode == Opcode.PREPARE
+    ]
+    assert sorted(payloads, key=bool) == [None, {"tenant": b"1"}]
 
 
 async def test_a_listener_may_add_a_payload(node: FakeNode) -> None:
@@ -153,4 +159,4 @@ async def test_with_a_beta_version_every_request_has_the_flag() -> None:
         assert {request.opcode for request in node.requests} >= {
             Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE,  # noqa: E501
         }  # fmt: skip
-        assert [request for request in node.requests if not request.flags & 0x10] == []
+        assert [request for request in node.requests if not request.flags & USE_BETA] == []

@@ -38,14 +38,15 @@ def execute(
     nodes: FakeCluster, session: Session, statement: Any, host: Host, parameters: Any = None
 ) -> Any:
     """Execute `statement` on `host`, and return the request that the host received."""
-    before = {node.address: len(node.requests) for node in nodes.nodes}
-    target: Any = host.address
-    targeting = HostTargetingStatement(statement, target)
+    counts_before = {node.address: len(node.requests) for node in nodes.nodes}
+    target_address: Any = host.address
+    targeting = HostTargetingStatement(statement, target_address)
     session.execute(targeting, parameters, execution_profile="targeting")
+    # Exactly one request has arrived at any of the nodes.
     ((address, request),) = [
         (node.address, request)
         for node in nodes.nodes
-        for request in node.requests[before[node.address] :]
+        for request in node.requests[counts_before[node.address] :]
         if request.opcode in DATA and "system" not in (request.query or "")
     ]
     assert address == host.address

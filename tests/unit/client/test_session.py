@@ -46,7 +46,7 @@ def test_impossible_values_are_refused_by_name(
 
 @pytest.mark.filterwarnings("ignore:default_fetch_size=-1 means one page:RuntimeWarning")
 async def test_values_that_cassandra_driver_accepts_are_accepted() -> None:
-    def check(session: Any) -> None:
+    def set_each_value(session: Any) -> None:
         for name, values in (
             ("default_fetch_size", (0, -1, None, True, 7)),
             ("default_timeout", (0, -1, None, 0.5)),
@@ -60,9 +60,9 @@ async def test_values_that_cassandra_driver_accepts_are_accepted() -> None:
 
     with FakeNode() as node:
         with Cluster([node.address], port=node.port) as cluster:
-            check(cluster.connect())
+            set_each_value(cluster.connect())
         async with aio.Cluster([node.address], port=node.port) as other:
-            check(await other.connect())
+            set_each_value(await other.connect())
 
 
 def test_literals_of_user_types_quote_the_field_names_that_need_it() -> None:
@@ -92,7 +92,7 @@ READ = "SELECT k FROM ks.t WHERE k = ?"
 both_apis = pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 
 
-async def value(result: Any) -> Any:
+async def result_of(result: Any) -> Any:
     """Return the result of a call of either API."""
     return await result if isawaitable(result) else result
 
@@ -111,8 +111,8 @@ class Requests:
     async def of(self, session: Any) -> tuple[Any, Any]:
         """Return the requests of the string and of the prepared statement."""
         count = len(self._node.requests)
-        await value(session.execute("SELECT k FROM ks.t"))
-        await value(session.execute(self._prepared, (1,)))
+        await result_of(session.execute("SELECT k FROM ks.t"))
+        await result_of(session.execute(self._prepared, (1,)))
         # Meanwhile, the driver may open pools and prepare the statement there.
         text, prepared = (
             request
@@ -128,8 +128,8 @@ class Requests:
     async def row_types(self, session: Any) -> list[Any]:
         """Return the types of the rows of both requests."""
         results = [
-            await value(session.execute("SELECT k FROM ks.t")),
-            await value(session.execute(self._prepared, (1,))),
+            await result_of(session.execute("SELECT k FROM ks.t")),
+            await result_of(session.execute(self._prepared, (1,))),
         ]
         return [type(result.one()) for result in results]
 
@@ -144,17 +144,17 @@ async def connected(cluster_class: Any, **settings: Any) -> AsyncIterator[tuple[
             node.prime(query, rows(columns, [(1,)]))
         cluster = cluster_class([node.address], port=node.port, **settings)
         try:
-            session = await value(cluster.connect())
-            prepared = await value(session.prepare(READ))
+            session = await result_of(cluster.connect())
+            prepared = await result_of(session.prepare(READ))
             yield cluster, session, Requests(node, prepared)
         finally:
-            await value(cluster.shutdown())
+            await result_of(cluster.shutdown())
 
 
 @both_apis
 async def test_changes_of_the_default_profile_are_used_without_profiles(cluster_class: Any) -> None:
     async with connected(cluster_class) as (cluster, session, requests):
-        other = await value(cluster.connect())
+        other = await result_of(cluster.connect())
         cluster.profile_manager.default.consistency_level = ConsistencyLevel.ALL
         assert await requests.levels(session) == {ConsistencyLevel.ALL}
         assert session.default_consistency_level == ConsistencyLevel.ALL

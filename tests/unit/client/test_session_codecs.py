@@ -35,7 +35,7 @@ SELECT = "SELECT k, c, price FROM ks.t WHERE k = ?"
 READ = "SELECT k, c, price FROM ks.t"
 MONEY = Udt("ks", "money", (("amount", "bigint"), ("currency", "text")))
 COLUMNS: list[tuple[str, Any]] = [("k", "text"), ("c", "text"), ("price", MONEY)]
-PLAIN = ("a", "red", {"amount": 5, "currency": "EUR"})
+UNCONVERTED = ("a", "red", {"amount": 5, "currency": "EUR"})
 
 
 class Color(enum.Enum):
@@ -89,7 +89,7 @@ def node(request: pytest.FixtureRequest, table: Table) -> Iterator[FakeNode]:
         node.prime_prepare(SELECT, COLUMNS[:1], result=COLUMNS, pk_indexes=[0])
         node.prime(re.compile("INSERT"), table.insert)
         for query in (SELECT, READ):
-            node.prime(query, rows(COLUMNS, [PLAIN]))
+            node.prime(query, rows(COLUMNS, [UNCONVERTED]))
         yield node
         assert node.malformed == []
 
@@ -165,6 +165,7 @@ def test_converters_apply_to_batches_and_concurrent_executions(
     batch.add_many(prepared, [ROW, ROW])
     session.execute(batch)
     execute_concurrent_with_args(session, prepared, [ROW] * 3)
+    # 4 rows of the batch, and 3 executions.
     assert table.values == [SENT_VALUES] * 7
 
 
@@ -212,6 +213,7 @@ def test_a_prepared_statement_uses_converters_registered_later(
     session.execute(insert, ("A", "RED", ROW[2]))
     session.execute(bound)  # its values were converted when they were bound
     assert table.values == [SENT_VALUES, SENT_VALUES]
+    # Without a converter, the value is a str again.
     session.codecs.unregister_column("ks.t.c")
     assert session.execute(select, ("A",)).all() == [("A", "red", ROW[2])]
 
@@ -232,10 +234,10 @@ def test_converters_belong_to_a_session_or_to_the_cluster(
 
 
 def test_a_converter_gets_instances_of_the_registered_class(session: Session) -> None:
-    seen = []
+    value_types = []
 
     def money_of(value: Any) -> Money:
-        seen.append(type(value))
+        value_types.append(type(value))
         return Money(value["amount"], value["currency"])
 
     session.codecs.register_type("ks.money", Converter(dataclasses.asdict, money_of))
@@ -243,7 +245,7 @@ def test_a_converter_gets_instances_of_the_registered_class(session: Session) ->
     prepared = session.prepare(SELECT)
     for query, values in ((READ, None), (prepared, ("a",)), (prepared, ("a",))):
         assert session.execute(query, values).all() == [ROW]
-    assert set(seen) == {dict}
+    assert set(value_types) == {dict}
 
 
 def test_converters_do_not_apply_to_columnar_results(session: Session) -> None:
@@ -251,14 +253,14 @@ def test_converters_do_not_apply_to_columnar_results(session: Session) -> None:
     prepared = session.prepare(SELECT)
     for query, values in ((READ, None), (prepared, ("a",))):
         assert session.execute(query, values).to_arrow().to_pylist() == [
-            dict(zip(("k", "c", "price"), PLAIN, strict=True))
+            dict(zip(("k", "c", "price"), UNCONVERTED, strict=True))
         ]
 
 
 def test_converters_do_not_apply_to_bound_tables(session: Session, table: Table) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     prepared = session.prepare(INSERT)
-    columns = {"k": ["a"], "c": ["red"], "price": [PLAIN[2]]}
+    columns = {"k": ["a"], "c": ["red"], "price": [UNCONVERTED[2]]}
     batch = BatchStatement()
     batch.add_many(prepared, pyarrow.table(columns))
     session.execute(batch)
@@ -268,7 +270,7 @@ def test_converters_do_not_apply_to_bound_tables(session: Session, table: Table)
 def test_an_error_of_a_converter_has_the_column(session: Session) -> None:
     prepared = session.prepare(INSERT)
     with pytest.raises(ValueError, match=r'column "c" \(varchar, .*cannot convert \'red\' \(str\)'):
-        session.execute(prepared, PLAIN)
+        session.execute(prepared, UNCONVERTED)
     session.codecs.register_column("ks.t.c", Converter(None, int))
     with pytest.raises(
         DecodeError, match=r'row 0, column "c" \(varchar\): int cannot convert \'red\''

@@ -13,18 +13,18 @@ from cassandra.engine.pools.shards import ShardPool
 from tests.unit.engine.partners import new_host
 
 
-def settings(options: ShardAwareOptions) -> tuple[Any, ...]:
+def values_of(options: ShardAwareOptions) -> tuple[Any, ...]:
     return options.disable, options.disable_shardaware_port, options.local_ports
 
 
 def test_options_may_be_keywords_a_mapping_or_a_copy() -> None:
-    assert settings(ShardAwareOptions()) == (None, False, (49152, 65535))
+    assert values_of(ShardAwareOptions()) == (None, False, (49152, 65535))
     options = ShardAwareOptions(
         disable=True, disable_shardaware_port=True, local_ports=(1000, 2000)
     )
-    assert settings(options) == (True, True, (1000, 2000))
-    assert settings(ShardAwareOptions(options)) == settings(options)
-    assert settings(ShardAwareOptions({"disable": True, "local_ports": [5, 6]})) == (
+    assert values_of(options) == (True, True, (1000, 2000))
+    assert values_of(ShardAwareOptions(options)) == values_of(options)
+    assert values_of(ShardAwareOptions({"disable": True, "local_ports": [5, 6]})) == (
         True,
         False,
         (5, 6),
@@ -39,7 +39,9 @@ def test_wrong_options_are_refused() -> None:
         ShardAwareOptions(local_ports=(2000, 1000))
 
 
-def pool(count: int, connected: int) -> Any:
+def fake_pool(count: int, connected: int) -> Any:
+    """Return a pool of a host with `count` shards, of which `connected` have a connection."""
+
     class Pool(ShardPool):
         connected_shards = connected
 
@@ -52,10 +54,11 @@ def test_the_stats_show_the_session_with_the_fewest_connections() -> None:
     cluster = ShardAwareness()
     assert (cluster.is_shard_aware(), cluster.shard_aware_stats()) == (False, {})
     first, second = new_host("10.0.0.1"), new_host("10.0.0.2")
+    # The second host has no shards: its pool is of another class.
     sessions = [
-        SimpleNamespace(pools={first: pool(8, 8), second: object()}),
-        SimpleNamespace(pools={first: pool(8, 5)}),
-        SimpleNamespace(pools={first: pool(8, 7)}),
+        SimpleNamespace(pools={first: fake_pool(8, 8), second: object()}),
+        SimpleNamespace(pools={first: fake_pool(8, 5)}),
+        SimpleNamespace(pools={first: fake_pool(8, 7)}),
     ]
     cluster._core = SimpleNamespace(sessions=sessions)  # type: ignore[assignment]
     assert cluster.shard_aware_stats() == {"10.0.0.1:9042": {"shards_count": 8, "connected": 5}}

@@ -46,7 +46,7 @@ def test_sessions_share_one_engine(shop: FakeNode, blocking_cluster: Cluster) ->
     first, second = blocking_cluster.connect(), blocking_cluster.connect()
     assert first is not second
     # One control connection, and a pool for each session.
-    assert sum(request.opcode == 1 for request in shop.requests) == 3
+    assert shop.count(Opcode.STARTUP) == 3
     assert [session.execute(READ).one() for session in (first, second)] == [(1, "a")] * 2
 
 
@@ -108,10 +108,11 @@ def test_registering_a_missing_user_type_is_an_error(
 def test_after_shutdown_calls_are_refused(blocking_cluster: Cluster) -> None:
     session = blocking_cluster.connect()
     assert blocking_cluster.is_shutdown is False
+    # The second call does nothing.
     blocking_cluster.shutdown()
     blocking_cluster.shutdown()
-    seen: Any = (blocking_cluster.is_shutdown, session.is_shutdown)
-    assert seen == (True, True)
+    shutdown_flags: Any = (blocking_cluster.is_shutdown, session.is_shutdown)
+    assert shutdown_flags == (True, True)
     for call in (blocking_cluster.connect, blocking_cluster.refresh_nodes):
         with pytest.raises(ConnectionException, match="shut down"):
             call()

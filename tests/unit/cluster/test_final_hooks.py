@@ -33,11 +33,14 @@ def test_a_completion_method_can_be_replaced_on_an_instance(tracers: Any) -> Non
     original = future._set_final_result
     assert isinstance(original, MethodType)
     assert original(5) == ("ours", 5)
+    # On the class, the attribute is the function itself.
     assert vars(Future)["_set_final_result"].__get__(None, Future) is tracers.set_final_result
     future._set_final_result = lambda result: ("wrapped", original(result))
     future._set_final_exception = print
     assert future._set_final_result(5) == ("wrapped", ("ours", 5))
+    # The replacement belongs to the instance alone.
     assert Future._hooks is None
+    # After a deletion, the method of the class is back.
     del future._set_final_result
     assert future._set_final_result(5) == ("ours", 5)
     assert future._hooks == {"_set_final_exception": print}

@@ -34,36 +34,36 @@ def session(node: FakeNode) -> Iterator[Session]:
         yield cluster.connect()
 
 
-def paged(node: FakeNode, pages: int) -> None:
-    """Let READ return `pages` pages. The only row of each page is the page's number."""
+def prime_pages(node: FakeNode, page_count: int) -> None:
+    """Let READ return `page_count` pages. The only row of each page is the page's number."""
 
     def answer(request: Any) -> Any:
         number = int((request.paging_state or b"0").decode())
-        state = str(number + 1).encode() if number + 1 < pages else None
+        state = str(number + 1).encode() if number + 1 < page_count else None
         return rows(COLUMNS, [(number,)], paging_state=state)
 
     node.prime(READ, answer)
 
 
 def test_a_callback_is_called_once_for_each_page(node: FakeNode, session: Session) -> None:
-    paged(node, 5)
+    prime_pages(node, 5)
     future = session.execute_async(SimpleStatement(READ, fetch_size=1))
-    seen: list[list[int]] = []
-    others: list[list[int]] = []
+    pages: list[list[int]] = []
+    pages_of_other: list[list[int]] = []
     finished = threading.Event()
 
-    def take(page: Any) -> None:
-        seen.append([row.v for row in page])
+    def record_and_go_on(page: Any) -> None:
+        pages.append([row.v for row in page])
         if future.has_more_pages:
             future.start_fetching_next_page()
         else:
             finished.set()
 
-    future.add_callback(take)
-    future.add_callback(lambda page: others.append([row.v for row in page]))
+    future.add_callback(record_and_go_on)
+    future.add_callback(lambda page: pages_of_other.append([row.v for row in page]))
     assert finished.wait(WAIT)
     future.result()
-    assert seen == [[number] for number in range(5)]
+    assert pages == [[number] for number in range(5)]
     assert len([request for request in node.requests if request.query == READ]) == 5
 
 
@@ -71,19 +71,19 @@ def test_an_error_of_the_row_factory_is_passed_to_the_errback(
     node: FakeNode, session: Session
 ) -> None:
     @dataclass
-    class Other:
+    class RowWithoutColumn:
         w: int
 
     node.prime(READ, rows(COLUMNS, [(1,)]))
     errors: list[Exception] = []
     finished = threading.Event()
 
-    def fail(error: Exception) -> None:
+    def record_error(error: Exception) -> None:
         errors.append(error)
         finished.set()
 
-    future = session.execute_async(READ, row_type=Other)
-    future.add_callbacks(lambda page: finished.set(), fail)
+    future = session.execute_async(READ, row_type=RowWithoutColumn)
+    future.add_callbacks(lambda page: finished.set(), record_error)
     assert finished.wait(WAIT)
     assert "has no field in" in str(errors[0])
 
@@ -110,7 +110,7 @@ def test_execute_concurrent_in_a_callback_is_refused(node: FakeNode, session: Se
     errors: list[Any] = []
     finished = threading.Event()
 
-    def take(page: Any) -> None:
+    def call_execute_concurrent(page: Any) -> None:
         try:
             execute_concurrent_with_args(session, READ, [None])
         except RuntimeError as error:
@@ -120,18 +120,19 @@ def test_execute_concurrent_in_a_callback_is_refused(node: FakeNode, session: Se
 
     pause = hold(rows(COLUMNS, [(1,)]))
     node.prime(READ, pause)
-    session.execute_async(READ).add_callback(take)
+    session.execute_async(READ).add_callback(call_execute_concurrent)
     pause.release()
     assert finished.wait(WAIT)
     assert "in the driver's own event loop thread" in str(errors[0])
 
 
 def test_iteration_can_continue_after_a_page_failed(node: FakeNode, session: Session) -> None:
-    fails = [True]
+    shall_fail = [True]
 
     def answer(request: Any) -> Any:
-        if request.paging_state and fails:
-            fails.clear()
+        # The first request for the second page fails.
+        if request.paging_state and shall_fail:
+            shall_fail.clear()
             return error(ErrorCode.INVALID, "not now")
         number = 1 if request.paging_state else 0
         return rows(COLUMNS, [(number,)], paging_state=None if number else b"1")
@@ -147,7 +148,7 @@ def test_iteration_can_continue_after_a_page_failed(node: FakeNode, session: Ses
 def test_a_timeout_of_result_and_a_missing_errback_are_explained(
     node: FakeNode, session: Session
 ) -> None:
-    paged(node, 1)
+    prime_pages(node, 1)
     future: Any = session.execute_async(READ)
     for arguments, options in (((5,), {}), ((), {"timeout": 5})):
         with pytest.raises(TypeError, match=r"execute_async\(query, parameters, timeout=5\)"):
@@ -175,6 +176,7 @@ def test_a_page_under_way_is_joined(node: FakeNode, session: Session) -> None:
     thread.join(WAIT)
     assert values == [1]
     assert future.result().one().v == 1
+    # The first page, and the second one, which was requested only once.
     assert len(node.queries(READ)) == 2
 
 
@@ -186,16 +188,17 @@ class OvertakenFuture(ResponseFuture[Any]):
     def __getattribute__(self, name: str) -> Any:
         if name == "__dict__" or name != self.__dict__.get("attribute"):
             return super().__getattribute__(name)
+        # Do this only once: the code below reads attributes, too.
         del self.attribute
-        before = super().__getattribute__(name)
+        old_value = super().__getattribute__(name)
         self.start_fetching_next_page()
         # `_done` is read before the other thread requests the page, and `_response` after that.
-        return before if name == "_done" else super().__getattribute__(name)
+        return old_value if name == "_done" else super().__getattribute__(name)
 
 
 @pytest.fixture
 def overtaken(node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch) -> OvertakenFuture:
-    paged(node, 2)
+    prime_pages(node, 2)
     monkeypatch.setattr("cassandra.cluster.session.ResponseFuture", OvertakenFuture)
     future = session.execute_async(SimpleStatement(READ, fetch_size=1))
     until(lambda: future.is_over)
@@ -234,6 +237,7 @@ def test_the_error_of_a_page_is_gone_once_the_page_is_requested_again(
         future.result()
     future.start_fetching_next_page()
     held.wait()
+    # The page is on its way again.
     assert future.error is None
     held.release()
     assert future.result().one().v == 1

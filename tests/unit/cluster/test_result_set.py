@@ -11,6 +11,7 @@ from cassandra.cluster import Cluster, ResultSet
 from cassandra.cqltypes import BooleanType, Int32Type
 from cassandra.protocol import ResultMessage
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.protocol.opcodes import RESULT_KIND_ROWS, RESULT_KIND_VOID
 from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
 from cassandra.testing.fake import FakeNode, paged
 from tests.waiting import WAIT
@@ -109,12 +110,12 @@ def test_two_iterators_of_one_result_are_independent() -> None:
 
 def test_pages_fetched_by_hand_within_a_loop_are_not_skipped() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
-    seen = []
+    rows_seen = []
     for row in rows:
         if row == 2:
             rows.fetch_next_page()
-        seen.append(row)
-    assert seen == [1, 2, 3, 4]
+        rows_seen.append(row)
+    assert rows_seen == [1, 2, 3, 4]
 
 
 def test_the_first_row_by_index_then_all() -> None:
@@ -173,9 +174,17 @@ def test_one() -> None:
 
 
 def rows_message(names: list[str], types: list[Any], body: bytes, count: int) -> ResultMessage:
-    message = ResultMessage(2)
+    """Return a result with rows that are not decoded yet.
+
+    :param body: the rows, in the form of the protocol.
+    :param count: the number of rows.
+    """
+    message = ResultMessage(RESULT_KIND_ROWS)
     message.metadata = ResultMetadata(
-        [ColumnMetadata("ks", "t", n, t) for n, t in zip(names, types, strict=True)]
+        [
+            ColumnMetadata("ks", "t", name, cql_type)
+            for name, cql_type in zip(names, types, strict=True)
+        ]
     )
     message.row_count = count
     message._body = body
@@ -220,7 +229,7 @@ def test_names_types_and_rows_of_a_message() -> None:
 
 def test_a_result_without_rows() -> None:
     """A result without rows has no column names and is empty."""
-    rows: ResultSet[Any] = ResultSet(FakeFuture(), ResultMessage(1))
+    rows: ResultSet[Any] = ResultSet(FakeFuture(), ResultMessage(RESULT_KIND_VOID))
     assert rows.column_names is None
     assert rows.all() == []
     assert repr(rows) == "<ResultSet: no rows>"
@@ -246,6 +255,7 @@ def test_an_interrupted_wait_loses_no_page(further_pages: Any) -> None:
     with pytest.raises(KeyboardInterrupt):
         next(rows)
     assert rows.has_more_pages
+    # The rows of the pages: 3, and 4 if there are two.
     assert list(rows) == list(range(3, 3 + len(further_pages)))
 
 
@@ -262,31 +272,32 @@ class BlockingFuture(FakeFuture):
         return super().result()
 
 
-@pytest.mark.parametrize("how", ["iteration", "fetch_next_page"])
-def test_two_threads_share_the_fetch_of_a_page(how: str) -> None:
+@pytest.mark.parametrize("way", ["iteration", "fetch_next_page"])
+def test_two_threads_share_the_fetch_of_a_page(way: str) -> None:
     future = BlockingFuture([3], [4])
     rows: ResultSet[Any] = ResultSet(future, [1, 2])
     seen: list[Any] = []
 
-    def read() -> None:
-        if how == "fetch_next_page":
+    def read_rows() -> None:
+        if way == "fetch_next_page":
             rows.fetch_next_page()
             seen.append(rows.one())
             return
         seen.extend(rows)
 
-    first = threading.Thread(target=read, daemon=True)
+    first = threading.Thread(target=read_rows, daemon=True)
     first.start()
     assert future.is_awaited.wait(WAIT)
-    number = rows._pages_before
-    second = threading.Thread(target=rows._fetch_after, args=(number,), daemon=True)
+    page_number = rows._pages_before
+    # The second thread needs the page that the first one is waiting for.
+    second = threading.Thread(target=rows._fetch_after, args=(page_number,), daemon=True)
     second.start()
     future.may_go_on.set()
     first.join(WAIT)
     second.join(WAIT)
     assert not first.is_alive()
     assert not second.is_alive()
-    assert seen == ([3] if how == "fetch_next_page" else [1, 2, 3, 4])
+    assert seen == ([3] if way == "fetch_next_page" else [1, 2, 3, 4])
 
 
 @pytest.mark.parametrize("thread_count", [2, 4])
@@ -298,20 +309,23 @@ def test_threads_that_iterate_over_one_result_end_and_miss_no_row(thread_count: 
         session.default_fetch_size = 5
         for _ in range(10):
             rows = session.execute(statement)
-            seen: list[list[int]] = [[] for _ in range(thread_count)]
+            values_of_threads: list[list[int]] = [[] for _ in range(thread_count)]
 
             def read(values: list[int], rows: ResultSet[Any] = rows) -> None:
                 values.extend(row.k for row in rows)
 
             threads = [
-                threading.Thread(target=read, args=(values,), daemon=True) for values in seen
+                # No thread has got a row twice or out of order.
+                threading.Thread(target=read, args=(values,), daemon=True)
+                for values in values_of_threads
             ]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join(WAIT)
             assert not any(thread.is_alive() for thread in threads)
-            assert set().union(*seen) == set(range(200))
-            for values in seen:
+            assert set().union(*values_of_threads) == set(range(200))
+            for values in values_of_threads:
                 assert values == sorted(set(values))
+        # 10 results of 200 rows in pages of 5; each page was fetched once.
         assert len(node.queries(statement)) == 10 * 40

@@ -68,6 +68,7 @@ def test_preparing_one_and_many(shop: FakeNode, blocking_session: Session) -> No
         READ,
         PREPARED,
     ]
+    # One PREPARE for each of the three.
     assert sum(request.opcode == Opcode.PREPARE for request in shop.requests) == 3
     with pytest.raises(TypeError, match="not a single text"):
         blocking_session.prepare_all(READ)
@@ -78,22 +79,22 @@ def test_a_blocking_call_in_a_callback_is_refused(
 ) -> None:
     outcomes: list[Any] = []
 
-    def call(rows: Any) -> None:
-        for blocking in (
+    def call_everything(rows: Any) -> None:
+        for blocking_call in (
             lambda: blocking_session.execute(READ),
             lambda: blocking_session.prepare(PREPARED),
             lambda: blocking_session.execute_async(READ).result(),
         ):
             try:
-                outcomes.append(blocking())
-            except RuntimeError as refused:
-                outcomes.append(str(refused))
+                outcomes.append(blocking_call())
+            except RuntimeError as refusal:
+                outcomes.append(str(refusal))
 
     # The response must arrive after the callback was added. Otherwise, this thread and not the
     # event loop would run the callback.
     shop.pause()
     future = blocking_session.execute_async(READ)
-    future.add_callback(call)
+    future.add_callback(call_everything)
     shop.resume()
     future.result()
     # The callback may still be running; it has ended when the next execution ends.
