@@ -74,7 +74,7 @@ def test_the_service_is_asked_each_time(astra: Astra, bundle: str) -> None:
     astra.answer = (200, json.dumps(answer_of_service(["c"], "proxy.example:7")).encode())
     (point,) = service.ask()
     # The second call has asked again, and got the new answer.
-    assert (astra.asked, point._server_name, point.port) == (2, "c", 7)  # type: ignore[attr-defined]
+    assert (astra.request_count, point._server_name, point.port) == (2, "c", 7)  # type: ignore[attr-defined]
 
 
 def test_no_end_points_before_the_service_has_answered() -> None:

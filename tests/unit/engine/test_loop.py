@@ -279,7 +279,8 @@ def test_after_abandon_every_use_raises_the_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, KeyError]
+    "exception_class",
+    [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, KeyError],
 )
 @pytest.mark.parametrize("make_loop", LOOPS)
 def test_an_error_of_one_work_item_does_not_affect_others(

@@ -57,12 +57,12 @@ from tests.unit.engine.faults import (
 
 
 @pytest.mark.parametrize("ending", ["close", "reset"])
-@pytest.mark.parametrize("cut", [1, 5, 9, 20, -1])
+@pytest.mark.parametrize("cut_at", [1, 5, 9, 20, -1])
 async def test_a_connection_that_ends_in_an_answer_fails_its_request(
-    node: FakeNode, ending: str, cut: int
+    node: FakeNode, ending: str, cut_at: int
 ) -> None:
     async with connected(node) as (_, session):
-        node.prime(READ, half_frame(int_row(7), cut, ending), times=1)
+        node.prime(READ, half_frame(int_row(7), cut_at, ending), times=1)
         failure = await exception_of(session.execute(READ))
         assert isinstance(failure, ConnectionException)
         assert node.endpoint in str(failure)
@@ -103,24 +103,25 @@ async def test_a_page_that_is_cut_fails_the_iteration(node: FakeNode) -> None:
         READ, lambda request: half_frame(pages, 30, "reset") if request.paging_state else pages
     )
     async with connected(node) as (_, session):
-        seen = []
+        keys_read = []
 
-        async def read() -> None:
+        async def read_all() -> None:
             async for row in await session.execute(SimpleStatement(READ, fetch_size=5)):
-                seen.append(row.k)  # noqa: PERF401 - a comprehension would lose the rows before the error
+                keys_read.append(row.k)  # noqa: PERF401 - a comprehension would lose the rows before the error
 
-        assert isinstance(await exception_of(read()), ConnectionException)
-        assert seen == [0, 1, 2, 3, 4]
+        assert isinstance(await exception_of(read_all()), ConnectionException)
+        # The first page, of five rows.
+        assert keys_read == [0, 1, 2, 3, 4]
         assert (await session.execute(READ_OTHER)).one().k == 1
 
 
 async def test_pages_of_all_sizes_have_all_rows(node: FakeNode) -> None:
-    wide = [(value, "x" * 1000) for value in range(1000)]
-    node.prime(READ, paged([("k", "int"), ("v", "text")], wide))
+    wide_rows = [(value, "x" * 1000) for value in range(1000)]
+    node.prime(READ, paged([("k", "int"), ("v", "text")], wide_rows))
     async with connected(node) as (_, session):
         for size in (1000, 999, 300):
             result = await session.execute(SimpleStatement(READ, fetch_size=size))
-            assert [tuple(row) async for row in result] == wide
+            assert [tuple(row) async for row in result] == wide_rows
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
@@ -166,12 +167,12 @@ async def test_an_invalid_answer_closes_the_connection(
     node: FakeNode, answer: Answer, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with connected(node) as (_, session):
-        before = only_connection(session)
+        connection = only_connection(session)
         node.prime(READ, answer, times=1)
         failure = await exception_of(session.execute(READ, timeout=3.0))
         assert isinstance(failure, DriverException)
         assert not isinstance(failure, (OperationTimedOut, NoHostAvailable))
-        assert before.closed
+        assert connection.closed
         assert (await session.execute(READ_OTHER)).one().k == 1
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
@@ -197,17 +198,17 @@ async def test_a_repeated_answer_closes_the_connection(node: FakeNode) -> None:
     A second answer on a stream in use could be taken for the answer to another request.
     """
     async with connected(node) as (_, session):
-        before = only_connection(session)
+        old_connection = only_connection(session)
         node.prime(READ, duplicate(int_row(7)), times=1)
         assert (await session.execute(READ)).one().k == 7
         await call_in_thread(
             node.wait_for,
             lambda node: all(
-                connection.peer != local_address(before) for connection in node.connections
+                connection.peer != local_address(old_connection) for connection in node.connections
             ),
         )
         assert (await session.execute(READ_OTHER)).one().k == 1
-        assert before.closed
+        assert old_connection.closed
 
 
 # -- order and time --------------------------------------------------------------------------------
@@ -233,6 +234,7 @@ async def test_a_late_answer_is_dropped_and_frees_its_stream(node: FakeNode) -> 
         (held,) = await call_in_thread(late.take)
         stream = held.request.stream
         assert (connection.orphans, connection.in_flight) == (1, 1)
+        # Meanwhile, other requests use other streams.
         for _ in range(5):
             assert (await session.execute(READ_OTHER)).one().k == 1
         assert all(request.stream != stream for request in node.queries(READ_OTHER))
@@ -241,6 +243,7 @@ async def test_a_late_answer_is_dropped_and_frees_its_stream(node: FakeNode) -> 
         assert (await session.execute(READ_OTHER)).one().k == 1
         assert (connection.orphans, connection.in_flight) == (0, 0)
         assert (await session.execute(READ_OTHER)).one().k == 1
+        # The stream is used again.
         assert node.queries(READ_OTHER)[-1].stream == stream
 
 
@@ -270,13 +273,13 @@ async def test_cancelling_an_iteration_between_pages_leaves_an_orphan(node: Fake
     pages, late = paged([("k", "int")], [(value,) for value in range(9)]), hold(void())
     node.prime(READ, lambda request: late if request.paging_state else pages)
     async with connected(node) as (_, session):
-        seen: list[int] = []
+        keys_read: list[int] = []
 
-        async def read() -> None:
+        async def read_all() -> None:
             async for row in await session.execute(SimpleStatement(READ, fetch_size=3)):
-                seen.append(row.k)  # noqa: PERF401 - a comprehension would lose the rows before the error
+                keys_read.append(row.k)  # noqa: PERF401 - a comprehension would lose the rows before the error
 
-        task = asyncio.ensure_future(read())
+        task = asyncio.ensure_future(read_all())
         (held,) = await call_in_thread(late.take)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -304,6 +307,7 @@ async def test_a_server_that_stops_reading_makes_requests_wait(node: FakeNode) -
             waiting.append(session.execute(text, timeout=None))
             await asyncio.sleep(0)  # otherwise the requests would be written together
         assert not connection.has_room
+        # Some requests wait in the pool, and have no stream yet.
         assert connection.in_flight < 1000
         await call_in_thread(node.start_reading)
         for request in waiting:
@@ -353,41 +357,42 @@ async def test_a_cancelled_prepare_does_not_cancel_the_others(node: FakeNode) ->
         assert [(await task).query_id for task in tasks[1:]] == [b"id", b"id"]
 
 
-def node_of_version(version: int, extension: bool) -> FakeNode:
+def node_of_version(version: int, has_metadata_ids: bool) -> FakeNode:
     node = FakeNode(max_version=version)
-    if extension:
+    if has_metadata_ids:
         node.supported["SCYLLA_USE_METADATA_ID"] = [""]
     return node
 
 
-@pytest.mark.parametrize(("version", "extension"), [(5, False), (4, True), (3, True)])
-async def test_changed_columns_are_used_from_then_on(version: int, extension: bool) -> None:
+@pytest.mark.parametrize(("version", "has_metadata_ids"), [(5, False), (4, True), (3, True)])
+async def test_changed_columns_are_used_from_then_on(version: int, has_metadata_ids: bool) -> None:
     """If an answer has the flag Metadata_changed, its columns and their id are used from then on.
 
     See native_protocol_v5.spec, section 4.2.5.2. The next EXECUTE sends the new id. ScyllaDB has an
     extension that does the same for older versions.
     """
     query = "SELECT * FROM t WHERE k = ?"
-    with node_of_version(version, extension) as node:
+    with node_of_version(version, has_metadata_ids) as node:
         node.prime_prepare(query, [("k", "int")], [("k", "int")])
         node.prime(query, int_row(7))
         async with connected(node) as (_, session):
             statement = await session.prepare(query)
             assert tuple((await session.execute(statement, (7,))).one()) == (7,)
             assert node.queries()[-1].skip_metadata
-            old = node.queries()[-1].result_metadata_id
+            old_id = node.queries()[-1].result_metadata_id
             node.prime(query, rows([("k", "int"), ("v", "text")], [(7, "seven")]))
             assert tuple((await session.execute(statement, (7,))).one()) == (7, "seven")
-            assert node.queries()[-1].result_metadata_id == old
+            # This request was sent with the old id; its answer has brought the new one.
+            assert node.queries()[-1].result_metadata_id == old_id
             assert tuple((await session.execute(statement, (7,))).one()) == (7, "seven")
-            assert node.queries()[-1].result_metadata_id not in (old, None)
+            assert node.queries()[-1].result_metadata_id not in (old_id, None)
             assert node.queries()[-1].skip_metadata
 
 
 @pytest.mark.parametrize("version", [3, 4])
 async def test_without_metadata_ids_each_answer_has_its_columns(version: int) -> None:
     query = "SELECT * FROM t WHERE k = ?"
-    with node_of_version(version, extension=False) as node:
+    with node_of_version(version, has_metadata_ids=False) as node:
         node.prime_prepare(query, [("k", "int")], [("k", "int")])
         node.prime(query, int_row(7))
         async with connected(node) as (_, session):
@@ -425,9 +430,14 @@ async def test_an_event_without_registration_is_ignored(node: FakeNode) -> None:
 
     Here it comes together with an answer.
     """
-    version = 0x80 | node.max_version
+    # The highest bit stands for a message of the server.
+    response_version = 0x80 | node.max_version
     event = b"\0\x0dSCHEMA_CHANGE\0\x07CREATED\0\x08KEYSPACE\0\x02ks"
-    envelope = bytes((version, 0, 0xFF, 0xFF, Opcode.EVENT)) + len(event).to_bytes(4, "big") + event
+    envelope = (
+        bytes((response_version, 0, 0xFF, 0xFF, Opcode.EVENT))
+        + len(event).to_bytes(4, "big")
+        + event
+    )
     async with connected(node, compression=False) as (_, session):
         node.prime(READ, lambda request: TwoAnswers(raw(envelope), int_row(7)))
         assert (await session.execute(READ)).one().k == 7

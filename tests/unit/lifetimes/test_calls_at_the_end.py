@@ -34,7 +34,7 @@ from cassandra.testing.fake import (
 from tests.unit.loops import Loops
 
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
-LONG = 60.0  # seconds: no timeout ends any of these calls
+LONG_TIMEOUT = 60.0  # seconds: no timeout ends any of these calls
 
 Call = Callable[[Any, Any], Any]
 
@@ -54,11 +54,11 @@ def next_page_blocking(cluster: Any, session: Any) -> Any:
 
 def trace(cluster: Any, session: Any) -> Any:
     session.execute_async("SELECT traced", trace=True).result().response_future.get_query_trace(
-        LONG
+        LONG_TIMEOUT
     )
 
 
-TABLE = re.compile(r"system_schema\.tables")
+TABLES_QUERY = re.compile(r"system_schema\.tables")
 # For each call that both APIs have: the request that the node does not answer, and the call.
 CALLS: dict[str, tuple[Any, Call]] = {
     "connect again": (Opcode.STARTUP, lambda cluster, session: cluster.connect()),
@@ -70,12 +70,12 @@ CALLS: dict[str, tuple[Any, Call]] = {
     "execute": ("SELECT 3", lambda cluster, session: session.execute("SELECT 3", timeout=None)),
     "set keyspace": ('USE "ks"', lambda cluster, session: session.set_keyspace("ks")),
     "refresh nodes": (re.compile("FROM system.local"), lambda cluster, session: cluster.refresh_nodes()),  # noqa: E501
-    "refresh schema": (TABLE, lambda cluster, session: cluster.refresh_schema_metadata(0)),
+    "refresh schema": (TABLES_QUERY, lambda cluster, session: cluster.refresh_schema_metadata(0)),
     "refresh table": (re.compile("system_schema"), lambda cluster, session: cluster.refresh_table_metadata("ks", "t", 0)),  # noqa: E501
     "refresh after agreement": (
-        re.compile("SELECT schema_version"), lambda cluster, session: cluster.refresh_schema_metadata(LONG)  # noqa: E501
+        re.compile("SELECT schema_version"), lambda cluster, session: cluster.refresh_schema_metadata(LONG_TIMEOUT)  # noqa: E501
     ),
-    "agreement": (re.compile("SELECT schema_version"), lambda cluster, session: session.wait_for_schema_agreement(LONG)),  # noqa: E501
+    "agreement": (re.compile("SELECT schema_version"), lambda cluster, session: session.wait_for_schema_agreement(LONG_TIMEOUT)),  # noqa: E501
     "register type": (
         re.compile("system_schema.types"), lambda cluster, session: cluster.register_user_type("ks", "t", dict)  # noqa: E501
     ),
@@ -95,7 +95,7 @@ FIRST_CONNECT = [
     Opcode.STARTUP,
     Opcode.REGISTER,
     re.compile("FROM system.local"),
-    TABLE,
+    TABLES_QUERY,
 ]
 del CALLS["connect again to all"]  # with asyncio it differs from "connect again" only in its wait
 
@@ -112,8 +112,8 @@ def node() -> Iterator[FakeNode]:
 
 def settings(node: FakeNode) -> dict[str, Any]:
     return {
-        "contact_points": [node.address], "port": node.port, "connect_timeout": LONG, "control_connection_timeout": LONG,  # noqa: E501
-        "max_schema_agreement_wait": LONG,
+        "contact_points": [node.address], "port": node.port, "connect_timeout": LONG_TIMEOUT, "control_connection_timeout": LONG_TIMEOUT,  # noqa: E501
+        "max_schema_agreement_wait": LONG_TIMEOUT,
     }  # fmt: skip
 
 
@@ -177,6 +177,7 @@ def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:
     async def run() -> None:
         cluster = aio.Cluster(**settings(node))
         session = await cluster.connect()
+        # The node does not answer, so the call waits until the shutdown.
         held = hold()
         node.prime(match, held)
         waiting = asyncio.ensure_future(call(cluster, session))
@@ -190,6 +191,7 @@ def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:
         assert isinstance(failure, ConnectionShutdown), repr(failure)
         with pytest.raises(ConnectionShutdown):
             await call(cluster, session)
+        # No task of the driver is left.
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     loops.run(run())
@@ -220,27 +222,27 @@ def test_shutdown_fails_an_awaited_first_connect(node: FakeNode, loops: Loops, m
 def test_shutdown_fails_a_delayed_retry(node: FakeNode, loops: Loops) -> None:
     """A delayed retry is in no pool, but ends with the cluster or with its timeout."""
     retries: list[int] = []
-    both: asyncio.Event
+    both_wait: asyncio.Event
 
     class DelayedRetryPolicy(RetryPolicy):
         def on_request_error(self, query: Any, consistency: int, error: Any, retry_num: int) -> Any:
             retries.append(retry_num)
             if len(retries) == 2:
-                asyncio.get_running_loop().call_soon(
-                    both.set
-                )  # when the decision has been carried out
+                # In the next turn, when the decision has been carried out.
+                asyncio.get_running_loop().call_soon(both_wait.set)
             return self.RETRY, None, 60.0
 
     async def run() -> None:
-        nonlocal both
-        both = asyncio.Event()
+        nonlocal both_wait
+        both_wait = asyncio.Event()
         node.prime("SELECT 4", error(ErrorCode.OVERLOADED, "busy"))
         cluster = aio.Cluster(**settings(node))
         session = await cluster.connect()
         statement = SimpleStatement("SELECT 4", retry_policy=DelayedRetryPolicy())
         waiting = session.execute(statement, timeout=None)
         timed_out = session.execute(statement, timeout=0.05)
-        await asyncio.wait_for(both.wait(), 10)
+        await asyncio.wait_for(both_wait.wait(), 10)
+        # Both requests wait for their retries.
         assert len(session._engine.delayed) == 2
         await error_of(timed_out)
         assert len(session._engine.delayed) == 1
@@ -268,7 +270,7 @@ def test_shutdown_in_the_same_turn_fails_the_call(
 
 
 @pytest.mark.parametrize(
-    "match", [Opcode.OPTIONS, Opcode.REGISTER, re.compile("FROM system.local"), TABLE]
+    "match", [Opcode.OPTIONS, Opcode.REGISTER, re.compile("FROM system.local"), TABLES_QUERY]
 )
 def test_shutdown_fails_a_blocking_first_connect(node: FakeNode, loops: Loops, match: Any) -> None:
     """`shutdown` does not wait until the connect has ended."""

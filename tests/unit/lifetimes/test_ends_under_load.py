@@ -20,22 +20,22 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 def test_a_short_run_of_a_stress_program_hangs_nowhere(program: str, loop: str) -> None:
     code = f"import runpy, sys; sys.argv = ['x', '--count', '6', '--loop', {loop!r}]\n"
     code += f"runpy.run_module('tests.stress.{program}', run_name='__main__')\n"
-    done = run_python(code, WITH_TESTS)
-    assert done.stdout.endswith(": 0 hung\n"), done.stderr
-    assert "never awaited" not in done.stderr
-    assert "Traceback" not in done.stderr, done.stderr
+    process = run_python(code, WITH_TESTS)
+    assert process.stdout.endswith(": 0 hung\n"), process.stderr
+    assert "never awaited" not in process.stderr
+    assert "Traceback" not in process.stderr, process.stderr
 
 
-LOCKS = """
+LOCKS_PROGRAM = """
 import gc, importlib, os, pkgutil, sys, threading
 import cassandra
 from cassandra.clock import MicrosecondClock
 
 from cassandra.query.recently_used import RecentlyUsed
 
-for found in pkgutil.walk_packages(cassandra.__path__, "cassandra."):
-    if not found.name.startswith(("cassandra.testing", "cassandra._accel")):
-        importlib.import_module(found.name)
+for module_info in pkgutil.walk_packages(cassandra.__path__, "cassandra."):
+    if not module_info.name.startswith(("cassandra.testing", "cassandra._accel")):
+        importlib.import_module(module_info.name)
 KINDS = (type(threading.Lock()), type(threading.RLock()))
 objects = [MicrosecondClock(1, print), RecentlyUsed(1)]
 
@@ -49,8 +49,8 @@ def found_locks():
                 for attribute, value in list(vars(holder).items()):
                     if isinstance(value, KINDS):
                         yield f"{holder.__name__}.{attribute}", value
-    for number, one in enumerate(objects):
-        yield f"object {number}", one._lock
+    for number, locking_object in enumerate(objects):
+        yield f"object {number}", locking_object._lock
 
 held, go_on = threading.Event(), threading.Event()
 
@@ -76,11 +76,12 @@ go_on.set()
 @needs_fork
 @pytest.mark.slow
 def test_every_lock_is_free_in_a_forked_child() -> None:
-    done = run_python(LOCKS, {"PYTHONWARNINGS": "ignore"})
-    assert done.stdout.splitlines() == ["True", "[]"], done.stderr
+    process = run_python(LOCKS_PROGRAM, {"PYTHONWARNINGS": "ignore"})
+    # Locks were found, and none of them is held in the child.
+    assert process.stdout.splitlines() == ["True", "[]"], process.stderr
 
 
-CONNECTING = """
+CONNECTING_PROGRAM = """
 import os, sys, threading, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
 if {asyncio}:
@@ -119,6 +120,6 @@ node.stop()
 @needs_fork
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_child_forked_during_a_connect_can_exit(loop: str) -> None:
-    done = run_python(CONNECTING.format(asyncio=loop == "asyncio"), timeout=60)
-    assert done.stdout.splitlines() == ["child", "0", "[]"], done.stderr
-    assert done.returncode == 0
+    process = run_python(CONNECTING_PROGRAM.format(asyncio=loop == "asyncio"), timeout=60)
+    assert process.stdout.splitlines() == ["child", "0", "[]"], process.stderr
+    assert process.returncode == 0

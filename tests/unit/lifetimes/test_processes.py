@@ -146,40 +146,40 @@ if __name__ == "__main__":
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_forked_pool_processes_may_create_their_own_clusters() -> None:
-    done = run_python(FORKED_POOL, as_file=True)
-    assert done.stdout.splitlines() == [str([([], True)] * 4), "parent []"], done.stderr
+    process = run_python(FORKED_POOL, as_file=True)
+    assert process.stdout.splitlines() == [str([([], True)] * 4), "parent []"], process.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_child_gets_errors_and_may_create_its_own_cluster() -> None:
-    done = run_python(FORK)
-    assert done.stdout.splitlines() == [
+    process = run_python(FORK)
+    assert process.stdout.splitlines() == [
         "SessionShutdown True",
         "SessionShutdown True",
         "ConnectionShutdown True",
         "own []",
         "parent []",
-    ], done.stderr
-    assert done.returncode == 0
+    ], process.stderr
+    assert process.returncode == 0
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_child_does_not_wait_for_requests_of_its_parent() -> None:
-    done = run_python(FORK_WITH_REQUESTS, timeout=30)
-    assert done.stdout.splitlines() == [
+    process = run_python(FORK_WITH_REQUESTS, timeout=30)
+    assert process.stdout.splitlines() == [
         "taken [] 1",
         "ConnectionShutdown True",
         "ConnectionShutdown True",
         "parent [] True",
-    ], done.stderr
-    assert done.returncode == 0
+    ], process.stderr
+    assert process.returncode == 0
 
 
 @pytest.mark.slow
 def test_an_unfinished_results_generator_does_not_delay_the_exit() -> None:
-    done = run_python(
+    process = run_python(
         PROLOGUE
         + """
 import itertools
@@ -192,13 +192,13 @@ with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
 """,
         timeout=30,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+    assert (process.returncode, process.stdout, process.stderr) == (0, "True\n", "")
 
 
 @pytest.mark.slow
 def test_a_spawned_process_may_create_its_own_cluster() -> None:
-    done = run_python(SPAWN, as_file=True)
-    assert done.stdout.splitlines() == ["spawned []", "parent 0 []"], done.stderr
+    process = run_python(SPAWN, as_file=True)
+    assert process.stdout.splitlines() == ["spawned []", "parent 0 []"], process.stderr
 
 
 @pytest.mark.slow
@@ -220,9 +220,9 @@ def test_the_interpreter_exits_with_open_clusters_and_requests(ending: str) -> N
         PROLOGUE
         + f"node = FakeNode()\nnode.start()\nsession = connect(node)\n{ending}\nprint('end')\n"
     )
-    done = run_python(code, timeout=30)
-    assert done.returncode == (3 if "exit" in ending else 0), done.stderr
-    assert done.stderr == ""
+    process = run_python(code, timeout=30)
+    assert process.returncode == (3 if "exit" in ending else 0), process.stderr
+    assert process.stderr == ""
 
 
 @pytest.mark.slow
@@ -231,8 +231,8 @@ def test_a_callback_that_blocks_delays_the_exit_only_for_seconds() -> None:
         PROLOGUE
         + "node = FakeNode()\nnode.start()\nsession = connect(node)\nblock_in_callback(session, node)\nprint('end')\n"  # noqa: E501
     )
-    done = run_python(code, timeout=30)
-    assert done.stdout == "end\n", done.stderr
+    process = run_python(code, timeout=30)
+    assert process.stdout == "end\n", process.stderr
 
 
 DROPPED = (
@@ -257,8 +257,8 @@ with FakeNode() as node:
 
 @pytest.mark.slow
 def test_a_dropped_cluster_ends_its_thread_and_connections() -> None:
-    done = run_python(DROPPED)
-    assert done.stdout == "0 0\n", done.stderr
+    process = run_python(DROPPED)
+    assert process.stdout == "0 0\n", process.stderr
     assert (
         "was dropped without shutdown()"
         in run_python(DROPPED, {"PYTHONWARNINGS": "always::ResourceWarning"}).stderr
@@ -288,8 +288,8 @@ print("main returns")
 
 
 def test_daemon_threads_that_use_a_session_print_nothing_at_exit() -> None:
-    done = run_python(DAEMONS)
-    assert (done.stdout, done.stderr) == ("main returns\n", "")
+    process = run_python(DAEMONS)
+    assert (process.stdout, process.stderr) == ("main returns\n", "")
 
 
 OUTLIVES = (
@@ -311,5 +311,5 @@ threading.Thread(target=live_longer).start()
 
 
 def test_a_thread_may_create_a_cluster_after_the_main_thread_has_ended() -> None:
-    done = run_python(OUTLIVES)
-    assert (done.stdout, done.stderr) == ("executed\n", "")
+    process = run_python(OUTLIVES)
+    assert (process.stdout, process.stderr) == ("executed\n", "")

@@ -89,27 +89,29 @@ def test_shutdown_in_another_thread_fails_a_blocking_call(node: FakeNode) -> Non
 @pytest.mark.slow
 def test_successful_and_failed_connects_leave_no_threads_or_descriptors(node: FakeNode) -> None:
     connect(node)[0].shutdown()  # the first use in a process creates objects that stay
-    with FakeNode() as closed:
-        closed.prime(Opcode.STARTUP, silence())
+    with FakeNode() as silent_node:
+        silent_node.prime(Opcode.STARTUP, silence())
         with pytest.raises(NoHostAvailable):
-            Cluster([closed.address], port=closed.port, connect_timeout=0.1).connect()
+            Cluster([silent_node.address], port=silent_node.port, connect_timeout=0.1).connect()
         node.wait_for(lambda node: not node.connections)
-        closed.wait_for(lambda node: not node.connections)
+        silent_node.wait_for(lambda node: not node.connections)
         gc.collect()  # remove objects of other tests
-        threads, open_before = set(threading.enumerate()), descriptor_count()
+        threads_before, descriptors_before = set(threading.enumerate()), descriptor_count()
         for _ in range(10):
             with pytest.raises(NoHostAvailable):
-                Cluster([closed.address], port=closed.port, connect_timeout=0.05).connect()
+                Cluster(
+                    [silent_node.address], port=silent_node.port, connect_timeout=0.05
+                ).connect()
             connect(node)[0].shutdown()
         gc.collect()
         node.wait_for(lambda node: not node.connections)
-        closed.wait_for(lambda node: not node.connections)
-        assert set(threading.enumerate()) == threads
-        assert descriptor_count() <= open_before
+        silent_node.wait_for(lambda node: not node.connections)
+        assert set(threading.enumerate()) == threads_before
+        assert descriptor_count() <= descriptors_before
 
 
 async def test_successful_and_failed_connects_leave_no_tasks(node: FakeNode) -> None:
-    before = asyncio.all_tasks()
+    tasks_before = asyncio.all_tasks()
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         under_way = asyncio.ensure_future(session.execute(QUERY, timeout=None))
@@ -120,12 +122,12 @@ async def test_successful_and_failed_connects_leave_no_tasks(node: FakeNode) -> 
     node.prime(Opcode.STARTUP, silence())
     with pytest.raises(NoHostAvailable):
         await aio.Cluster([node.address], port=node.port, connect_timeout=0.05).connect()
-    assert asyncio.all_tasks() == before
+    assert asyncio.all_tasks() == tasks_before
     await node.wait_until(lambda node: not node.connections)
 
 
 def test_several_loops_in_one_process(node: FakeNode) -> None:
-    async def use(number: int) -> int:
+    async def execute_on_own_loop(number: int) -> int:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()
             for _ in range(20):
@@ -133,9 +135,9 @@ def test_several_loops_in_one_process(node: FakeNode) -> None:
         return number
 
     with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(lambda number: asyncio.run(use(number)), range(8))) == list(
-            range(8)
-        )
+        assert list(
+            threads.map(lambda number: asyncio.run(execute_on_own_loop(number)), range(8))
+        ) == list(range(8))
     node.wait_for(lambda node: not node.connections)
 
 

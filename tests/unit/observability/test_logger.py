@@ -25,20 +25,20 @@ from tests.waiting import until
 QUERY = "SELECT k FROM t WHERE k = 1"
 INSERT = "INSERT INTO t (k, s) VALUES (?, ?)"
 COLUMNS = [("k", "int"), ("s", "text")]
-K = [("k", "int")]
+ONE_COLUMN = [("k", "int")]
 
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
     with FakeNode() as running:
-        running.prime(QUERY, rows(K, [(1,)]))
+        running.prime(QUERY, rows(ONE_COLUMN, [(1,)]))
         running.prime_prepare(INSERT, COLUMNS)
         yield running
 
 
 def connected(nodes: Any, logger: RequestLogger, **settings: Any) -> Cluster:
-    points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
-    return Cluster(points, port=nodes.port, request_observers=[logger], **settings)
+    contact_points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
+    return Cluster(contact_points, port=nodes.port, request_observers=[logger], **settings)
 
 
 def records_of(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
@@ -68,8 +68,10 @@ def test_slow_requests_are_logged(node: FakeNode, caplog: pytest.LogCaptureFixtu
     assert f"{node.address}:{node.port} 0." in line
     fields: Any = vars(record)["request"]
     assert fields["reason"] == "slow"
+    # The request takes at least as long as its attempt.
     assert fields["seconds"] >= fields["attempts"][0]["seconds"] > 0
     assert fields["attempts"][0]["host"] == f"{node.address}:{node.port}"
+    # More than the header of a frame.
     assert fields["request_bytes"] > 9
     assert fields["response_bytes"] > 9
 
@@ -138,20 +140,20 @@ def test_failed_requests_are_logged_with_their_attempts(
         (ErrorCode.SERVER_ERROR, "java.lang.RuntimeException: hunter2"),
     ],
 )
-@pytest.mark.parametrize("kind", ["text", "prepared"])
+@pytest.mark.parametrize("form", ["text", "prepared"])
 @pytest.mark.parametrize("structured", [True, False])
 def test_errors_are_logged_without_the_server_s_message(
     node: FakeNode,
     caplog: pytest.LogCaptureFixture,
     code: Any,
     server_message: str,
-    kind: str,
+    form: str,
     structured: bool,
 ) -> None:
     node.prime(QUERY, error(code, server_message))
     with connected(node, RequestLogger(structured=structured)) as cluster:
         session = cluster.connect()
-        statement: Any = session.prepare(QUERY) if kind == "prepared" else QUERY
+        statement: Any = session.prepare(QUERY) if form == "prepared" else QUERY
         with pytest.raises(DriverException, match="hunter2"):
             session.execute(statement)
     (record,) = records_of(caplog)
@@ -173,7 +175,7 @@ def test_failed_false_disables_the_log_of_failures(
 async def test_cancelled_requests_are_not_logged_as_failed(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    held_answer = hold(rows(K, []))
+    held_answer = hold(rows(ONE_COLUMN, []))
     node.prime(QUERY, held_answer)
     async with aio.Cluster(
         [node.address], port=node.port, request_observers=[RequestLogger(slow=None)]
@@ -200,6 +202,7 @@ def test_values_are_not_logged_by_default(node: FakeNode, caplog: pytest.LogCapt
         batch.add(session.prepare(INSERT), (987654, "hidden"))
         session.execute(batch)
     log_text = "\n".join(str(vars(record)) for record in records_of(caplog))
+    # Three single statements, and a batch.
     assert len(records_of(caplog)) == 4
     assert "hidden" not in log_text
     assert "987654" not in log_text
@@ -257,7 +260,7 @@ def test_messages_may_be_json(node: FakeNode, caplog: pytest.LogCaptureFixture) 
 
 
 def test_further_pages_are_numbered(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
-    node.prime(QUERY, paged(K, [(number,) for number in range(3)]))
+    node.prime(QUERY, paged(ONE_COLUMN, [(number,) for number in range(3)]))
     with connected(node, RequestLogger(slow=0.0)) as cluster:
         list(cluster.connect().execute(SimpleStatement(QUERY, fetch_size=2)))
     pages = [vars(record)["request"].get("page") for record in records_of(caplog)]
@@ -275,7 +278,7 @@ def test_no_line_is_formatted_for_a_disabled_logger(node: FakeNode) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "kind", "message"),
+    ("options", "error_class", "message"),
     [
         ({"slow": -1}, ValueError, "slow must not be negative, but is -1"),
         ({"slow": "1"}, TypeError, "slow must be a number, but is '1'"),
@@ -287,13 +290,13 @@ def test_no_line_is_formatted_for_a_disabled_logger(node: FakeNode) -> None:
     ],
 )
 def test_wrong_limits_are_refused(
-    options: dict[str, Any], kind: type[Exception], message: str
+    options: dict[str, Any], error_class: type[Exception], message: str
 ) -> None:
-    with pytest.raises(kind, match=message):
+    with pytest.raises(error_class, match=message):
         RequestLogger(**options)
     ((name, value),) = options.items()
     logger = RequestLogger()
-    with pytest.raises(kind, match=message):
+    with pytest.raises(error_class, match=message):
         setattr(logger, name, value)
 
 
@@ -307,30 +310,33 @@ def test_repeated_failures_are_counted_and_logged_once_per_interval(
     with connected(node, RequestLogger(repeat_interval=0.3)) as cluster:
         session = cluster.connect()
 
-        def fail(count: int, query: str) -> None:
+        def execute_and_fail(count: int, query: str) -> None:
             for number in range(count):
                 with pytest.raises(DriverException):
                     session.execute(query.format(number))
 
-        def lines_of(query: str) -> list[logging.LogRecord]:
+        def records_with(query: str) -> list[logging.LogRecord]:
             return [record for record in records_of(caplog) if query in record.getMessage()]
 
-        def failures_in(lines: list[logging.LogRecord]) -> int:
-            return sum(vars(line)["request"].get("repeated", 1) for line in lines)
+        def failure_count(records: list[logging.LogRecord]) -> int:
+            return sum(vars(record)["request"].get("repeated", 1) for record in records)
 
-        fail(30, "SELECT k FROM t WHERE k = {}")
-        fail(1, "SELECT other FROM t")
+        execute_and_fail(30, "SELECT k FROM t WHERE k = {}")
+        execute_and_fail(1, "SELECT other FROM t")
         # On a slow machine the failures may take several intervals, each with a line.
-        until(lambda: failures_in(lines_of("WHERE k = ?")) == 30)
-        first, *counted = lines_of("WHERE k = ?")
+        until(lambda: failure_count(records_with("WHERE k = ?")) == 30)
+        first, *summaries = records_with("WHERE k = ?")
         assert "repeated" not in vars(first)["request"]
-        assert len(counted) < 29
-        for line in counted:
-            count = vars(line)["request"]["repeated"]
-            assert line.levelname == "ERROR"
-            assert line.getMessage().startswith("failed request, ")
-            assert f"the last of {count} that failed like this since the line" in line.getMessage()
-        (other,) = lines_of("SELECT other")
+        # Otherwise each failure would have its own record.
+        assert len(summaries) < 29
+        for record in summaries:
+            count = vars(record)["request"]["repeated"]
+            assert record.levelname == "ERROR"
+            assert record.getMessage().startswith("failed request, ")
+            assert (
+                f"the last of {count} that failed like this since the line" in record.getMessage()
+            )
+        (other,) = records_with("SELECT other")
         assert "repeated" not in vars(other)["request"]
 
 

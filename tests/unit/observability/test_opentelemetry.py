@@ -38,7 +38,7 @@ from tests.unit.engine.faults import AddressOrderPolicy
 
 QUERY = "SELECT k FROM ks.t WHERE k = 1"
 INSERT = "INSERT INTO t (k) VALUES (?)"
-K = [("k", "int")]
+ONE_COLUMN = [("k", "int")]
 
 
 class Telemetry:
@@ -84,14 +84,14 @@ def telemetry() -> Telemetry:
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
     with FakeNode() as running:
-        running.prime(QUERY, rows(K, [(1,)]))
-        running.prime_prepare(INSERT, K)
+        running.prime(QUERY, rows(ONE_COLUMN, [(1,)]))
+        running.prime_prepare(INSERT, ONE_COLUMN)
         yield running
 
 
 def connected(nodes: Any, *observers: Any, **settings: Any) -> Cluster:
-    points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
-    return Cluster(points, port=nodes.port, request_observers=observers, **settings)
+    contact_points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
+    return Cluster(contact_points, port=nodes.port, request_observers=observers, **settings)
 
 
 def test_a_query_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
@@ -180,22 +180,26 @@ def test_the_parent_of_a_span_is_the_current_span_of_the_calling_thread(
     with connected(node, telemetry.observer) as cluster:
         session = cluster.connect()
 
-        def work(name: str) -> None:
+        def execute_in_span(name: str) -> None:
             with tracer.start_as_current_span(name):
                 session.execute(QUERY)
                 session.execute_async(QUERY).result()
 
-        threads = [threading.Thread(target=work, args=(f"work {number}",)) for number in range(4)]
+        threads = [
+            threading.Thread(target=execute_in_span, args=(f"work {number}",))
+            for number in range(4)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    of_program = {
+    program_spans = {
         span.name: span.context.span_id for span in telemetry.spans if span.parent is None
     }
     parents = [span.parent.span_id for span in telemetry.spans if span.parent is not None]
-    assert len(of_program) == 4
-    assert sorted(parents) == sorted([*of_program.values()] * 2)
+    assert len(program_spans) == 4
+    # Each thread has executed two requests.
+    assert sorted(parents) == sorted([*program_spans.values()] * 2)
 
 
 async def test_the_parent_of_a_span_is_the_current_span_of_the_task(
@@ -207,20 +211,20 @@ async def test_the_parent_of_a_span_is_the_current_span_of_the_task(
     ) as cluster:
         session = await cluster.connect()
 
-        async def work(name: str) -> None:
+        async def execute_in_span(name: str) -> None:
             with tracer.start_as_current_span(name):
                 await session.execute(QUERY)
 
-        await asyncio.gather(*(work(f"task {number}") for number in range(5)))
-    of_program = [span.context.span_id for span in telemetry.spans if span.parent is None]
+        await asyncio.gather(*(execute_in_span(f"task {number}") for number in range(5)))
+    program_spans = [span.context.span_id for span in telemetry.spans if span.parent is None]
     parents = [span.parent.span_id for span in telemetry.spans if span.parent is not None]
-    assert len(of_program) == 5
-    assert sorted(parents) == sorted(of_program)
+    assert len(program_spans) == 5
+    assert sorted(parents) == sorted(program_spans)
     assert trace.get_current_span() is trace.INVALID_SPAN  # no span stays current
 
 
 def test_each_page_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
-    node.prime(QUERY, paged(K, [(number,) for number in range(3)]))
+    node.prime(QUERY, paged(ONE_COLUMN, [(number,) for number in range(3)]))
     with connected(node, telemetry.observer) as cluster:
         list(cluster.connect().execute(SimpleStatement(QUERY, fetch_size=2)))
     pages = [span.attributes.get("turbocql.page.number") for span in telemetry.spans]
@@ -228,7 +232,7 @@ def test_each_page_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "name", "code"),
+    ("answer", "error_class", "error_type", "status_code"),
     [
         (error(ErrorCode.INVALID), InvalidRequest, "cassandra.InvalidRequest", "0x2200"),
         (
@@ -241,21 +245,26 @@ def test_each_page_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
     ],
 )
 def test_an_error_sets_status_and_error_type(
-    node: FakeNode, telemetry: Telemetry, answer: Any, kind: type, name: str, code: str | None
+    node: FakeNode,
+    telemetry: Telemetry,
+    answer: Any,
+    error_class: type,
+    error_type: str,
+    status_code: str | None,
 ) -> None:
     node.prime(QUERY, answer)
     with connected(node, telemetry.observer) as cluster:
         session = cluster.connect()
-        with pytest.raises(kind):
+        with pytest.raises(error_class):
             session.execute(QUERY, timeout=0.2)
     span = telemetry.span
     assert span.status.status_code is StatusCode.ERROR
-    assert kind.__name__ in span.status.description
-    assert span.attributes["error.type"] == name
-    assert span.attributes.get("db.response.status_code") == code
+    assert error_class.__name__ in span.status.description
+    assert span.attributes["error.type"] == error_type
+    assert span.attributes.get("db.response.status_code") == status_code
     (point,) = telemetry.points
-    assert point.attributes["error.type"] == name
-    assert point.attributes.get("db.response.status_code") == code
+    assert point.attributes["error.type"] == error_type
+    assert point.attributes.get("db.response.status_code") == status_code
 
 
 def test_a_status_does_not_contain_the_server_s_message(
@@ -306,9 +315,9 @@ def test_retries_and_speculation_are_events(telemetry: Telemetry) -> None:
 
 def test_speculative_executions_are_counted(telemetry: Telemetry) -> None:
     with FakeCluster(2) as nodes:
-        held_answer = hold(rows(K, []))
+        held_answer = hold(rows(ONE_COLUMN, []))
         nodes[0].prime(QUERY, held_answer)
-        nodes[1].prime(QUERY, rows(K, []))
+        nodes[1].prime(QUERY, rows(ONE_COLUMN, []))
         profile = ExecutionProfile(
             load_balancing_policy=AddressOrderPolicy(),
             speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.01, 1),

@@ -41,7 +41,7 @@ class Engine:
         self.observers.append(observer)
 
 
-def policy_parts(
+def attached_policy(
     policy: AdaptivePolicy | None = None, **settings: Any
 ) -> tuple[AdaptivePolicy, Engine, list[Host], Any]:
     """Return a policy that is attached to a fake engine, the engine, three hosts, and their
@@ -56,12 +56,12 @@ def policy_parts(
     return policy, engine, hosts, metadata
 
 
-def first(policy: Any, query: Any = None) -> Host:
+def first_host(policy: Any, query: Any = None) -> Host:
     host: Host = next(iter(policy.make_query_plan(None, query or statement())))
     return host
 
 
-def answer(
+def report_latencies(
     policy: AdaptivePolicy,
     engine: Engine,
     latencies: dict[Host, float],
@@ -79,52 +79,56 @@ def answer(
 
 
 def test_load_spreads_over_replicas_that_are_equal() -> None:
-    policy, engine, _, _ = policy_parts()
+    policy, engine, _, _ = attached_policy()
     for _ in range(3000):
-        engine.busy[first(policy)] += 1
+        engine.busy[first_host(policy)] += 1
+    # 3000 requests on three hosts: the counts differ by few requests.
     assert max(engine.busy.values()) - min(engine.busy.values()) <= 5
 
 
 def test_a_busy_replica_is_chosen_only_if_the_other_choice_is_busier() -> None:
-    policy, engine, hosts, _ = policy_parts()
+    policy, engine, hosts, _ = attached_policy()
     engine.busy[hosts[0]] = 1000
-    chosen = Counter(first(policy) for _ in range(600))
+    chosen = Counter(first_host(policy) for _ in range(600))
     assert chosen[hosts[0]] == 0
+    # 600 plans on two hosts, with some room for chance.
     assert all(200 < chosen[host] < 400 for host in hosts[1:])
 
 
 def test_a_hung_replica_gets_no_more_than_the_first_requests() -> None:
     # One host never answers its requests; the others answer at once.
-    policy, engine, hosts, _ = policy_parts()
+    policy, engine, hosts, _ = attached_policy()
     for _ in range(500):
-        host = first(policy)
+        host = first_host(policy)
         if host is hosts[1]:
             engine.busy[host] += 1
     assert engine.busy[hosts[1]] <= 2
 
 
 def test_two_random_choices_balance_the_load() -> None:
-    policy, engine, _, _ = policy_parts()
-    rng = random.Random(5)
+    policy, engine, _, _ = attached_policy()
+    random_source = random.Random(5)
     under_way: list[Host] = []
-    worst = 0
+    highest_load = 0
     for _ in range(3000):
-        host = first(policy)
+        host = first_host(policy)
         engine.busy[host] += 1
         under_way.append(host)
         if len(under_way) > 60:
-            engine.busy[under_way.pop(rng.randrange(len(under_way)))] -= 1
-        worst = max(worst, max(engine.busy.values()))
-    assert worst <= 26  # an even share would be 20
+            engine.busy[under_way.pop(random_source.randrange(len(under_way)))] -= 1
+        highest_load = max(highest_load, max(engine.busy.values()))
+    assert highest_load <= 26  # an even share of 60 requests on 3 hosts would be 20
 
 
 def test_statements_without_a_routing_key_avoid_busy_hosts_too() -> None:
-    policy, engine, hosts, _ = policy_parts()
+    policy, engine, hosts, _ = attached_policy()
     engine.busy[hosts[2]] = 50
     plans = [plan(policy) for _ in range(30)]
     assert all(set(query_plan) == set(hosts) and len(query_plan) == 3 for query_plan in plans)
+    # The busy host is in no plan the first one.
     assert hosts[2] not in {query_plan[0] for query_plan in plans}
-    assert plan(policy_parts()[0], statement(key=None))
+    assert plan(attached_policy()[0], statement(key=None))
+    # Without a choice, there is nothing to compare: no host, or a single one.
     empty = AdaptivePolicy(RoundRobinPolicy())
     populated(empty, [])
     assert plan(empty) == []
@@ -135,57 +139,59 @@ def test_statements_without_a_routing_key_avoid_busy_hosts_too() -> None:
 
 
 def test_a_slow_replica_is_demoted_and_then_preferred_normally_for_as_long() -> None:
-    policy, engine, hosts, _ = policy_parts(demotion_time=10.0)
-    slow = {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01}
-    answer(policy, engine, slow)
+    policy, engine, hosts, _ = attached_policy(demotion_time=10.0)
+    latencies = {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01}
+    report_latencies(policy, engine, latencies)
     assert policy.demoted_hosts == [hosts[0]]
     plans = [plan(policy, statement()) for _ in range(50)]
     assert {query_plan[-1] for query_plan in plans} == {hosts[0]}
     assert {query_plan[0] for query_plan in plans} == set(hosts[1:])
     engine.now += 10.0
-    assert {first(policy) for _ in range(50)} == set(hosts)
+    assert {first_host(policy) for _ in range(50)} == set(hosts)
     assert policy.demoted_hosts == []
     # The host is as slow as before, but is not demoted again for a while.
-    answer(policy, engine, slow)
+    report_latencies(policy, engine, latencies)
     assert policy.demoted_hosts == []
     engine.now += 10.0
-    answer(policy, engine, slow)
+    report_latencies(policy, engine, latencies)
     assert policy.demoted_hosts == [hosts[0]]
 
 
 def test_earlier_plans_do_not_keep_a_slow_replica_in_front() -> None:
-    policy, engine, hosts, _ = policy_parts()
-    assert {first(policy) for _ in range(50)} == set(hosts)
-    answer(policy, engine, {hosts[0]: 1.0, hosts[1]: 0.001, hosts[2]: 0.001})
+    policy, engine, hosts, _ = attached_policy()
+    assert {first_host(policy) for _ in range(50)} == set(hosts)
+    report_latencies(policy, engine, {hosts[0]: 1.0, hosts[1]: 0.001, hosts[2]: 0.001})
     assert policy.demoted_hosts == [hosts[0]]
-    assert hosts[0] not in {first(policy) for _ in range(50)}
+    assert hosts[0] not in {first_host(policy) for _ in range(50)}
     engine.now += policy.demotion_time
-    assert {first(policy) for _ in range(50)} == set(hosts)
+    assert {first_host(policy) for _ in range(50)} == set(hosts)
 
 
 def test_a_policy_attached_after_its_first_plan_avoids_busy_hosts() -> None:
-    policy, _, hosts, _ = policy_parts()
-    first(policy)
+    policy, _, hosts, _ = attached_policy()
+    first_host(policy)
     engine = Engine()
     engine.busy[hosts[0]] = 1000
     policy.attach(engine)
-    assert hosts[0] not in {first(policy) for _ in range(50)}
+    assert hosts[0] not in {first_host(policy) for _ in range(50)}
 
 
 def test_at_most_half_of_the_hosts_are_demoted() -> None:
-    policy, engine, hosts, _ = policy_parts()
-    answer(policy, engine, dict.fromkeys(hosts, 5.0))
+    policy, engine, hosts, _ = attached_policy()
+    report_latencies(policy, engine, dict.fromkeys(hosts, 5.0))
+    # All are equally slow, so none is slower than the others.
     assert policy.demoted_hosts == []
-    answer(policy, engine, {hosts[0]: 9.0, hosts[1]: 8.0, hosts[2]: 0.01}, times=80)
+    # Two hosts are slow, but only one of three may be demoted.
+    report_latencies(policy, engine, {hosts[0]: 9.0, hosts[1]: 8.0, hosts[2]: 0.01}, times=80)
     assert policy.demoted_hosts == [hosts[0]]
     engine.now += 1.0
-    answer(policy, engine, {hosts[0]: 9.0, hosts[1]: 8.0, hosts[2]: 0.01}, times=80)
+    report_latencies(policy, engine, {hosts[0]: 9.0, hosts[1]: 8.0, hosts[2]: 0.01}, times=80)
     assert policy.demoted_hosts == [hosts[0]]
 
 
 def test_demoted_replicas_are_used_if_no_others_are_up() -> None:
-    policy, engine, hosts, _ = policy_parts()
-    answer(policy, engine, {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01})
+    policy, engine, hosts, _ = attached_policy()
+    report_latencies(policy, engine, {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01})
     for host in hosts[1:]:
         host.set_down()
         policy.on_down(host)
@@ -193,14 +199,14 @@ def test_demoted_replicas_are_used_if_no_others_are_up() -> None:
 
 
 def test_small_differences_and_few_responses_are_ignored() -> None:
-    policy, engine, hosts, _ = policy_parts()
-    answer(policy, engine, {hosts[0]: 0.006, hosts[1]: 0.001, hosts[2]: 0.001})
+    policy, engine, hosts, _ = attached_policy()
+    report_latencies(policy, engine, {hosts[0]: 0.006, hosts[1]: 0.001, hosts[2]: 0.001})
     engine.now += JUDGE_INTERVAL
     # a single slow response, for example during a pause of the host
     policy.on_latency(hosts[0], 0.6)
     assert policy.demoted_hosts == []
-    few, engine, hosts, _ = policy_parts()
-    answer(few, engine, {hosts[0]: 0.9, hosts[1]: 0.001}, times=5)
+    few, engine, hosts, _ = attached_policy()
+    report_latencies(few, engine, {hosts[0]: 0.9, hosts[1]: 0.001}, times=5)
     assert few.demoted_hosts == []
 
 
@@ -210,15 +216,15 @@ def test_only_hosts_at_the_same_distance_are_compared() -> None:
     populated(policy, hosts)
     engine = Engine()
     policy.attach(engine)
-    answer(policy, engine, {hosts[0]: 0.001, hosts[1]: 0.001, hosts[2]: 0.3})
+    report_latencies(policy, engine, {hosts[0]: 0.001, hosts[1]: 0.001, hosts[2]: 0.3})
     assert policy.demoted_hosts == []
 
 
 def test_slow_replica_avoidance_can_be_disabled() -> None:
-    policy, engine, hosts, _ = policy_parts(slow_replica_avoidance=False)
+    policy, engine, hosts, _ = attached_policy(slow_replica_avoidance=False)
     assert engine.observers == []
-    assert {first(policy) for _ in range(50)} == set(hosts)
-    policy, engine, hosts, _ = policy_parts()
+    assert {first_host(policy) for _ in range(50)} == set(hosts)
+    policy, engine, hosts, _ = attached_policy()
     assert engine.observers == [policy.on_latency]
 
 
@@ -232,12 +238,12 @@ def test_wrapping_policies_attach_their_child_to_the_engine() -> None:
 
 
 def test_data_about_a_host_is_removed_with_it() -> None:
-    policy, engine, hosts, _ = policy_parts()
-    answer(policy, engine, {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01})
+    policy, engine, hosts, _ = attached_policy()
+    report_latencies(policy, engine, {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01})
     policy.on_remove(hosts[0])
     assert policy.demoted_hosts == []
     policy.on_add(hosts[0])
-    assert first(policy) in hosts
+    assert first_host(policy) in hosts
 
 
 def test_an_application_s_child_policy_is_accepted() -> None:
@@ -245,9 +251,9 @@ def test_an_application_s_child_policy_is_accepted() -> None:
         def distance(self, host: Any) -> int:
             return 1
 
-    policy, engine, hosts, _ = policy_parts(AdaptivePolicy(Own()))
+    policy, engine, hosts, _ = attached_policy(AdaptivePolicy(Own()))
     engine.busy[hosts[1]] = 9
-    assert hosts[1] not in {first(policy) for _ in range(50)}
+    assert hosts[1] not in {first_host(policy) for _ in range(50)}
 
 
 @pytest.mark.parametrize(

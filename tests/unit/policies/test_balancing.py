@@ -74,12 +74,12 @@ def plan(policy: LoadBalancingPolicy, query: Any = None) -> list[Any]:
 
 
 def test_round_robin_plans_contain_each_host_once_and_rotate() -> None:
-    hosts = [host_of(str(i)) for i in range(4)]
+    hosts = [host_of(str(number)) for number in range(4)]
     policy = populated(RoundRobinPolicy(), hosts)
     plans = [plan(policy) for _ in range(8)]
-    assert all(set(p) == set(hosts) and len(p) == 4 for p in plans)
-    assert [p[0] for p in plans[:4]] != [plans[0][0]] * 4
-    assert {p[0] for p in plans[:4]} == set(hosts)
+    assert all(set(query_plan) == set(hosts) and len(query_plan) == 4 for query_plan in plans)
+    assert [query_plan[0] for query_plan in plans[:4]] != [plans[0][0]] * 4
+    assert {query_plan[0] for query_plan in plans[:4]} == set(hosts)
 
 
 def test_round_robin_accepts_hosts_of_any_class() -> None:
@@ -99,22 +99,23 @@ def test_round_robin_without_hosts_is_empty() -> None:
     )
 )
 def test_any_history_leaves_each_live_host_once(events: list[tuple[str, int]]) -> None:
-    hosts = [host_of(str(i), f"dc{i % 2}", f"r{i % 3}") for i in range(6)]
+    hosts = [host_of(str(index), f"dc{index % 2}", f"r{index % 3}") for index in range(6)]
     policies = [
         RoundRobinPolicy(),
         DCAwareRoundRobinPolicy("dc0", used_hosts_per_remote_dc=9),
         RackAwareRoundRobinPolicy("dc0", "r0", used_hosts_per_remote_dc=9),
     ]
+    # The policies are populated with the first three hosts.
     live = set(hosts[:3])
     for policy in policies:
         populated(policy, hosts[:3])
-    for event, i in events:
+    for event, index in events:
         for policy in policies:
-            getattr(policy, f"on_{event}")(hosts[i])
+            getattr(policy, f"on_{event}")(hosts[index])
         if event in ("up", "add"):
-            live.add(hosts[i])
+            live.add(hosts[index])
         else:
-            live.discard(hosts[i])
+            live.discard(hosts[index])
     for policy in policies:
         planned = plan(policy)
         assert set(planned) == live
@@ -154,6 +155,7 @@ def test_local_data_centre_first_then_some_of_the_others() -> None:
     )
     planned = plan(policy)
     assert set(planned[:3]) == set(local)
+    # 3 local hosts, and 2 of the remote ones.
     assert len(planned) == 5
     distances = [policy.distance(host) for host in remote]
     assert distances.count(HostDistance.REMOTE) == 2
@@ -165,7 +167,7 @@ def test_a_host_added_while_another_thread_makes_a_plan_is_in_the_next_plan() ->
     first, second = host_of("1"), host_of("2")
     policy = DCAwareRoundRobinPolicy("dc1")
 
-    class Reporting(FakeHost):
+    class ReportingHost(FakeHost):
         """A host that reports another host up while its attributes are read, as the engine's thread
         may.
         """
@@ -179,8 +181,9 @@ def test_a_host_added_while_another_thread_makes_a_plan_is_in_the_next_plan() ->
         def datacenter(self, datacenter: str) -> None:
             """Ignore the change."""
 
-    watched: Any = Reporting("3")
-    policy.populate(cluster_of([]), [first, watched])
+    reporting_host: Any = ReportingHost("3")
+    policy.populate(cluster_of([]), [first, reporting_host])
+    # The plan is made from the hosts that were known at its beginning.
     assert len(list(policy.make_query_plan())) == 2
     assert second in list(policy.make_query_plan())
 
@@ -234,12 +237,13 @@ def test_replicas_are_shuffled_but_not_for_lightweight_transactions() -> None:
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[:5])
     orders = {tuple(map(repr, plan(policy, statement())[:5])) for _ in range(60)}
     assert len(orders) > 1
-    fixed = {tuple(map(repr, plan(policy, statement(lwt=True))[:5])) for _ in range(20)}
-    assert fixed == {("0", "1", "2", "3", "4")}
+    lwt_orders = {tuple(map(repr, plan(policy, statement(lwt=True))[:5])) for _ in range(20)}
+    # Always the order of the metadata.
+    assert lwt_orders == {("0", "1", "2", "3", "4")}
     unshuffled = populated(
         TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False), hosts, hosts[:5]
     )
-    assert {tuple(map(repr, plan(unshuffled, statement())[:5])) for _ in range(20)} == fixed
+    assert {tuple(map(repr, plan(unshuffled, statement())[:5])) for _ in range(20)} == lwt_orders
 
 
 def test_replicas_that_are_down_are_not_first() -> None:
@@ -274,14 +278,21 @@ def test_white_lists_accept_host_names(monkeypatch: pytest.MonkeyPatch) -> None:
     def resolve(name: str, port: Any, **hints: Any) -> list[Any]:
         if name == "gone":
             raise OSError("no such name")
+        # Address family, type and protocol: an IPv4 address for TCP.
         return [(2, 1, 6, "", ({"db": "10.0.0.2"}.get(name, name), 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    by_address, by_name, other = host_of("10.0.0.2"), host_of("db.example"), host_of("10.0.0.9")
-    by_name.broadcast_rpc_address = "10.0.0.2"
+    host_with_address, host_with_name, other = (
+        host_of("10.0.0.2"),
+        host_of("db.example"),
+        host_of("10.0.0.9"),
+    )
+    host_with_name.broadcast_rpc_address = "10.0.0.2"
     for listed in (["db", "gone"], ["10.0.0.2"]):
-        policy = populated(WhiteListRoundRobinPolicy(listed), [by_address, by_name, other])
-        assert set(plan(policy)) == {by_address, by_name}
+        policy = populated(
+            WhiteListRoundRobinPolicy(listed), [host_with_address, host_with_name, other]
+        )
+        assert set(plan(policy)) == {host_with_address, host_with_name}
         assert policy.distance(other) == HostDistance.IGNORED
 
 
@@ -291,6 +302,7 @@ def test_default_policy_honours_the_target_host() -> None:
     planned = plan(policy, SimpleNamespace(target_host="2"))
     assert planned[0] is hosts[2]
     assert len(planned) == 3
+    # A target that is down is not preferred.
     hosts[2].is_up = False
     assert set(plan(policy, SimpleNamespace(target_host="2"))) == set(hosts)
 
@@ -323,9 +335,10 @@ def test_rack_aware_needs_both_names(bad: tuple[str, str]) -> None:
 )
 def test_rotating_policies_can_be_copied(policy: Any, duplicate: Any) -> None:
     """Policies must not hold counters of itertools, which Python 3.14 cannot copy any more."""
-    other = duplicate(policy)
-    assert type(other) is type(policy)
-    assert next(other._position) + 1 == next(other._position)
+    copied_policy = duplicate(policy)
+    assert type(copied_policy) is type(policy)
+    # The position of the copy still counts up.
+    assert next(copied_policy._position) + 1 == next(copied_policy._position)
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,13 @@ def test_a_router_sorts_hosts_by_tier_and_leaves_out_tier_255(twins: Twins) -> N
     replica_map = twins.ring.simple_map(ring, "abcde", 5, 5)
     router = twins.plans.Router(replica_map, [2, 1, 255, 0, 1], 7)
     keys = [bytes([number]) for number in range(40)]
+    # Tiers: d 0; b and e 1; a 2; c is left out. One host, d, is in the nearest tier.
     for key in keys:
         assert router.route(key, False)[0][0] == "d"
         assert router.route(key, False)[1] == 1
         hosts, nearest = router.route(key, True)
         assert (hosts[0], set(hosts[1:3]), hosts[3], nearest) == ("d", {"b", "e"}, "a", 1)
+    # If no host is in tier 0, the next tier is the nearest.
     only_far = twins.plans.Router(replica_map, [255, 255, 2, 255, 2], 7)
     assert {only_far.route(key, True) for key in keys} == {(("c", "e"), 2), (("e", "c"), 2)}
     nobody = twins.plans.Router(replica_map, [255] * 5, 7)
@@ -36,9 +38,10 @@ def test_a_router_sorts_hosts_by_tier_and_leaves_out_tier_255(twins: Twins) -> N
 def test_shuffling_returns_all_orders_equally_often(twins: Twins) -> None:
     ring = ring_of(twins, [0, 1, 2], 3)
     router = twins.plans.Router(twins.ring.simple_map(ring, "abc", 3, 3), [0, 0, 0], 12345)
-    seen = Counter(router.route(b"key", True)[0] for _ in range(6000))
-    assert len(seen) == 6
-    assert all(850 < count < 1150 for count in seen.values())
+    order_counts = Counter(router.route(b"key", True)[0] for _ in range(6000))
+    # 3 hosts have 6 orders, each about 1000 times in 6000 plans.
+    assert len(order_counts) == 6
+    assert all(850 < count < 1150 for count in order_counts.values())
 
 
 def test_large_sets_are_shuffled_whole(twins: Twins) -> None:
@@ -73,15 +76,19 @@ def test_a_plan_contains_live_replicas_and_then_the_child_s_plan(twins: Twins) -
     )
     calls: list[Any] = []
 
-    def rest(keyspace: Any, query: Any) -> list[Any]:
+    def make_child_plan(keyspace: Any, query: Any) -> list[Any]:
         calls.append((keyspace, query))
         return [c, d, b, a]
 
     plan = iter(
-        twins.plans.replica_plan((a, b, c), SimpleNamespace(make_query_plan=rest), "ks", "query")
+        twins.plans.replica_plan(
+            (a, b, c), SimpleNamespace(make_query_plan=make_child_plan), "ks", "query"
+        )
     )
     assert [next(plan), next(plan)] == [a, c]
+    # The child is asked only when the replicas are used up.
     assert calls == []
+    # The child's plan, without the hosts that were there already.
     assert list(plan) == [d, b]
     assert calls == [("ks", "query")]
     assert list(plan) == []
@@ -100,36 +107,38 @@ def test_a_plan_sees_a_host_go_down_while_it_is_used(twins: Twins) -> None:
 
 
 def test_errors_of_the_child_policy_are_raised(twins: Twins) -> None:
-    def rest(keyspace: Any, query: Any) -> list[Any]:
+    def raise_error(keyspace: Any, query: Any) -> list[Any]:
         raise RuntimeError("a policy's own")
 
     with pytest.raises(RuntimeError, match="own"):
-        list(twins.plans.replica_plan((), SimpleNamespace(make_query_plan=rest), None, None))
+        list(twins.plans.replica_plan((), SimpleNamespace(make_query_plan=raise_error), None, None))
 
 
 def test_the_less_busy_of_the_first_two_hosts_comes_first(twins: Twins) -> None:
     a, b, c = (PlainHost(name, True) for name in "abc")
     replica_map = twins.ring.simple_map(ring_of(twins, [0, 1, 2], 3), (a, b, c), 3, 3)
-    nobody = SimpleNamespace(make_query_plan=lambda keyspace, query: ())
-    busy = {a: 9, b: 1, c: 9}
+    empty_child = SimpleNamespace(make_query_plan=lambda keyspace, query: ())
+    load_by_host = {a: 9, b: 1, c: 9}
 
-    def firsts(router: Any, shuffle: bool) -> set[str]:
+    def first_hosts(router: Any, shuffle: bool) -> set[str]:
         return {
-            next(router.plan(b"key", shuffle, nobody, None, None, busy.__getitem__)).name
+            next(
+                router.plan(b"key", shuffle, empty_child, None, None, load_by_host.__getitem__)
+            ).name
             for _ in range(60)
         }
 
     order = replica_map.of_key(b"key")
     router = twins.plans.Router(replica_map, [0, 0, 0], 5)
-    assert firsts(router, False) == {min(order[:2], key=busy.__getitem__).name}
+    assert first_hosts(router, False) == {min(order[:2], key=load_by_host.__getitem__).name}
     # With shuffling, each pair of hosts may be compared; for the pair a and c, one of these is
     # first.
-    assert firsts(router, True) == {"a", "b", "c"}
+    assert first_hosts(router, True) == {"a", "b", "c"}
     b.is_up = False
-    assert "b" not in firsts(router, True)
+    assert "b" not in first_hosts(router, True)
     # A nearer host stays first, although it is busy.
     b.is_up = True
-    assert firsts(twins.plans.Router(replica_map, [0, 1, 1], 5), True) == {"a"}
+    assert first_hosts(twins.plans.Router(replica_map, [0, 1, 1], 5), True) == {"a"}
 
 
 # -- planners --------------------------------------------------------------------------------------
@@ -151,12 +160,16 @@ class Routed(BoundStatement):
     routing_key = property(lambda self: b"elsewhere")
 
 
-def prepared(indexes: list[int], kind: Any = PreparedStatement, is_lwt: bool = False) -> Any:
-    return kind(COLUMNS, b"id", indexes, "INSERT", "ks", 4, None, None, is_lwt)
+def prepare(
+    routing_key_indexes: list[int], statement_class: Any = PreparedStatement, is_lwt: bool = False
+) -> Any:
+    return statement_class(
+        COLUMNS, b"id", routing_key_indexes, "INSERT", "ks", 4, None, None, is_lwt
+    )
 
 
-def bound(of: Any, values: Any, **settings: Any) -> BoundStatement:
-    statement: BoundStatement = of.bind(values)
+def bind(prepared: Any, values: Any, **settings: Any) -> BoundStatement:
+    statement: BoundStatement = prepared.bind(values)
     for name, value in settings.items():
         setattr(statement, name, value)
     return statement
@@ -165,7 +178,7 @@ def bound(of: Any, values: Any, **settings: Any) -> BoundStatement:
 EMPTY_CHILD = SimpleNamespace(make_query_plan=lambda keyspace, query: ())
 
 
-class Placed:
+class PlacedMetadata:
     """Metadata of six hosts with the attributes that planners use."""
 
     placement_version = 1
@@ -181,19 +194,19 @@ class Placed:
         return twins.plans.Router(self.map, [0] * 6, 9)
 
 
-BOUND: dict[str, Any] = {
-    "one column": lambda number: bound(prepared([0]), (number, "text", 1)),
-    "another column": lambda number: bound(prepared([1]), (1, f"text {number}", 1)),
-    "two columns": lambda number: bound(prepared([2, 1]), (number, "text", number)),
-    "a key of its own": lambda number: bound(
-        prepared([0]), (7, "text", 1), routing_key=b"key %d" % number
+STATEMENT_MAKERS: dict[str, Any] = {
+    "one column": lambda number: bind(prepare([0]), (number, "text", 1)),
+    "another column": lambda number: bind(prepare([1]), (1, f"text {number}", 1)),
+    "two columns": lambda number: bind(prepare([2, 1]), (number, "text", number)),
+    "a key of its own": lambda number: bind(
+        prepare([0]), (7, "text", 1), routing_key=b"key %d" % number
     ),
-    "a key in parts": lambda number: bound(
-        prepared([0]), (7, "text", 1), routing_key=[b"key", b"%d" % number]
+    "a key in parts": lambda number: bind(
+        prepare([0]), (7, "text", 1), routing_key=[b"key", b"%d" % number]
     ),
-    "a program's class": lambda number: bound(prepared([0], Prepared), (number, "text", 1)),
-    "no indexes, a key": lambda number: bound(
-        prepared([]), (7, "text", 1), routing_key=b"key %d" % number
+    "a program's class": lambda number: bind(prepare([0], Prepared), (number, "text", 1)),
+    "no indexes, a key": lambda number: bind(
+        prepare([]), (7, "text", 1), routing_key=b"key %d" % number
     ),
     "a statement": lambda number: SimpleStatement(
         "SELECT", routing_key=b"%d" % number, keyspace="ks"
@@ -201,52 +214,55 @@ BOUND: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("kind", list(BOUND))
+@pytest.mark.parametrize("kind", list(STATEMENT_MAKERS))
 def test_statements_are_sent_to_the_replicas_of_their_key(kind: str, twins: Twins) -> None:
-    placed = Placed(twins)
+    placed = PlacedMetadata(twins)
     planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD, False)
-    seen = set()
+    first_replicas = set()
     for number in range(40):
-        statement = BOUND[kind](number)
+        statement = STATEMENT_MAKERS[kind](number)
         expected = placed.map.of_key(statement.routing_key)
-        seen.add(expected[0].name)
+        first_replicas.add(expected[0].name)
         assert tuple(planner.plan(None, statement)) == expected
         # The second plan uses the cached key.
         assert tuple(planner.plan("other", statement)) == expected
-    assert len(seen) > 3
+    # The keys belong to several replicas, so the plans are not equal by chance.
+    assert len(first_replicas) > 3
 
 
 def test_an_overridden_routing_key_is_used(twins: Twins) -> None:
-    placed = Placed(twins)
+    placed = PlacedMetadata(twins)
     planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD, False)
-    routed = Routed(prepared([0])).bind((5, "text", 1))
+    routed = Routed(prepare([0])).bind((5, "text", 1))
     assert tuple(planner.plan(None, routed)) == placed.map.of_key(b"elsewhere")
 
 
 def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(twins: Twins) -> None:
-    placed = Placed(twins)
+    placed = PlacedMetadata(twins)
     planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD)
-    usual = bound(prepared([0]), (5, "text", 1))
-    assert planner.plan(None, bound(prepared([1]), (5, None, 1))) is None
-    assert planner.plan(None, bound(prepared([]), (5, "text", 1))) is None
-    assert planner.plan(None, BoundStatement(prepared([0]))) is None
-    assert planner.plan(None, bound(prepared([0]), (5, "text", 1), keyspace="other")) is None
-    assert planner.plan(None, bound(prepared([0]), (5, "text", 1), keyspace=None)) is None
-    assert planner.plan("ks", bound(prepared([0]), (5, "text", 1), keyspace=None)) is not None
-    assert planner.plan("ks", bound(prepared([0]), (5, "text", 1), keyspace="")) is not None
+    usual = bind(prepare([0]), (5, "text", 1))
+    # A null in the key, no key columns, no values, and keyspaces without a router.
+    assert planner.plan(None, bind(prepare([1]), (5, None, 1))) is None
+    assert planner.plan(None, bind(prepare([]), (5, "text", 1))) is None
+    assert planner.plan(None, BoundStatement(prepare([0]))) is None
+    assert planner.plan(None, bind(prepare([0]), (5, "text", 1), keyspace="other")) is None
+    assert planner.plan(None, bind(prepare([0]), (5, "text", 1), keyspace=None)) is None
+    assert planner.plan("ks", bind(prepare([0]), (5, "text", 1), keyspace=None)) is not None
+    assert planner.plan("ks", bind(prepare([0]), (5, "text", 1), keyspace="")) is not None
     assert planner.plan(None, usual) is not None
+    # The placement has changed, so the routers are out of date.
     placed.placement_version = 2
     assert planner.plan(None, usual) is None
 
 
 def test_each_keyspace_has_its_replicas(twins: Twins) -> None:
-    first, second = Placed(twins, 1), Placed(twins, 2)
+    first, second = PlacedMetadata(twins, 1), PlacedMetadata(twins, 2)
     planner = twins.plans.Planner(
         first, {"ks": first.router(twins), "two": second.router(twins)}, EMPTY_CHILD, False
     )
     for number in range(20):
         keyspace, placed = ("ks", first) if number % 2 else ("two", second)
-        statement = bound(prepared([0]), (number, "text", 1), keyspace=keyspace)
+        statement = bind(prepare([0]), (number, "text", 1), keyspace=keyspace)
         assert tuple(planner.plan(None, statement)) == placed.map.of_key(statement.routing_key)
 
 
@@ -257,13 +273,15 @@ def test_each_keyspace_has_its_replicas(twins: Twins) -> None:
 def test_conditional_and_serial_statements_use_the_order_of_the_ring(
     is_lwt: bool, level: int | None, twins: Twins
 ) -> None:
-    placed = Placed(twins)
+    placed = PlacedMetadata(twins)
 
-    def busy(host: Any) -> int:
+    def fail_if_asked(host: Any) -> int:
         raise AssertionError("nobody asks how busy hosts are")
 
-    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD, True, busy)
-    statement = bound(prepared([0], is_lwt=is_lwt), (5, "text", 1), consistency_level=level)
+    planner = twins.plans.Planner(
+        placed, {"ks": placed.router(twins)}, EMPTY_CHILD, True, fail_if_asked
+    )
+    statement = bind(prepare([0], is_lwt=is_lwt), (5, "text", 1), consistency_level=level)
     simple = SimpleStatement(
         "SELECT", routing_key=b"5", keyspace="ks", consistency_level=ConsistencyLevel.SERIAL
     )
@@ -273,19 +291,19 @@ def test_conditional_and_serial_statements_use_the_order_of_the_ring(
 
 
 def test_planners_prefer_the_less_busy_of_two_hosts(twins: Twins) -> None:
-    placed = Placed(twins)
-    statement = bound(prepared([0]), (5, "text", 1))
-    least = placed.map.of_key(statement.routing_key)[1]
+    placed = PlacedMetadata(twins)
+    statement = bind(prepare([0]), (5, "text", 1))
+    least_busy = placed.map.of_key(statement.routing_key)[1]
     planner = twins.plans.Planner(
         placed,
         {"ks": placed.router(twins)},
         EMPTY_CHILD,
         True,
-        lambda host: 0 if host is least else 1,
+        lambda host: 0 if host is least_busy else 1,
     )
-    firsts = Counter(next(iter(planner.plan(None, statement))).name for _ in range(900))
+    first_counts = Counter(next(iter(planner.plan(None, statement))).name for _ in range(900))
     # This host is in two of the three pairs that may be compared, and comes first in both.
-    assert 500 < firsts[least.name] < 700
+    assert 500 < first_counts[least_busy.name] < 700
 
 
 class Policy:
@@ -299,12 +317,12 @@ class Policy:
 
 
 def test_a_policy_without_a_usable_planner_uses_its_slow_path(twins: Twins) -> None:
-    placed = Placed(twins)
+    placed = PlacedMetadata(twins)
     planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD, False)
     make = twins.plans.make_query_plan
-    usual = bound(prepared([0]), (5, "text", 1))
-    assert tuple(make(Policy(planner), None, usual)) == placed.map.of_key(usual.routing_key)
-    assert list(make(Policy(None), "ks", usual)) == [("ks", usual)]
+    statement = bind(prepare([0]), (5, "text", 1))
+    assert tuple(make(Policy(planner), None, statement)) == placed.map.of_key(statement.routing_key)
+    assert list(make(Policy(None), "ks", statement)) == [("ks", statement)]
     assert list(make(Policy(planner))) == [(None, None)]
     assert list(make(Policy(planner), "ks", "text")) == [("ks", "text")]
     assert list(make(Policy(planner), working_keyspace="ks", query=None)) == [("ks", None)]
@@ -315,8 +333,8 @@ def test_a_policy_without_a_usable_planner_uses_its_slow_path(twins: Twins) -> N
         def __init__(self) -> None:
             self._planner = planner
 
-    assert tuple(Own().make_query_plan("ks", usual)) == placed.map.of_key(usual.routing_key)
-    assert tuple(Own().make_query_plan(query=usual)) == placed.map.of_key(usual.routing_key)
+    assert tuple(Own().make_query_plan("ks", statement)) == placed.map.of_key(statement.routing_key)
+    assert tuple(Own().make_query_plan(query=statement)) == placed.map.of_key(statement.routing_key)
 
 
 # -- rotation --------------------------------------------------------------------------------------
@@ -337,6 +355,7 @@ def test_a_policy_without_a_usable_planner_uses_its_slow_path(twins: Twins) -> N
 )
 def test_each_tier_is_rotated_separately(tiers: Any, twins: Twins) -> None:
     for start in (0, 1, 2, 3, 65, 10**6):
+        # Each tier begins at `start`, modulo its length.
         expected = [
             host
             for hosts in tiers

@@ -18,6 +18,7 @@ from cassandra.policies.retry import (
     RetryPolicy,
 )
 from cassandra.protocol.messages.errors import OverloadedErrorMessage, ServerError
+from cassandra.testing.fake import ErrorCode
 
 ONE, TWO, QUORUM, SERIAL = (
     ConsistencyLevel.ONE,
@@ -30,7 +31,7 @@ UNSAFE: Any = SimpleNamespace(is_idempotent=False)
 
 
 @pytest.mark.parametrize(
-    ("required", "received", "data", "retry", "expected"),
+    ("required", "received", "data_retrieved", "retry_num", "expected"),
     [
         (2, 2, False, 0, (RetryPolicy.RETRY, QUORUM)),
         (2, 2, False, 1, (RetryPolicy.RETHROW, None)),
@@ -39,10 +40,15 @@ UNSAFE: Any = SimpleNamespace(is_idempotent=False)
     ],
 )
 def test_default_on_read_timeout(
-    required: int, received: int, data: bool, retry: int, expected: tuple[int, int | None]
+    required: int,
+    received: int,
+    data_retrieved: bool,
+    retry_num: int,
+    expected: tuple[int, int | None],
 ) -> None:
     assert (
-        RetryPolicy().on_read_timeout(UNSAFE, QUORUM, required, received, data, retry) == expected
+        RetryPolicy().on_read_timeout(UNSAFE, QUORUM, required, received, data_retrieved, retry_num)
+        == expected
     )
 
 
@@ -82,10 +88,12 @@ def test_fallthrough_never_retries() -> None:
 
 def test_downgrading_retries_at_a_level_that_live_replicas_can_serve() -> None:
     policy = DowngradingConsistencyRetryPolicy()
+    # Two replicas have answered, so level TWO can be served.
     assert policy.on_read_timeout(SAFE, QUORUM, 3, 2, False, 0) == (RetryPolicy.RETRY, TWO)
     assert policy.on_read_timeout(SAFE, QUORUM, 3, 0, False, 0) == (RetryPolicy.RETHROW, None)
     assert policy.on_read_timeout(SAFE, SERIAL, 3, 2, False, 0) == (RetryPolicy.RETHROW, None)
     assert policy.on_read_timeout(SAFE, QUORUM, 3, 2, False, 1) == (RetryPolicy.RETHROW, None)
+    # One replica has the write, so it will reach the others.
     assert policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0)[0] == RetryPolicy.IGNORE
     assert (
         policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 0, 0)[0] == RetryPolicy.RETHROW
@@ -105,6 +113,7 @@ def test_exponential_backoff_waits_longer_and_gives_up() -> None:
         decision = policy.on_unavailable(SAFE, ONE, 2, 1, attempt)
         assert decision[0] == RetryPolicy.RETRY_NEXT_HOST
         delays.append(decision[2])  # type: ignore[misc]
+    # 0.1 s, then 0.2 s, then the maximum of 0.3 s, each up to 15 % shorter or longer.
     assert 0.085 <= delays[0] <= 0.115
     assert 0.17 <= delays[1] <= 0.23
     assert 0.255 <= delays[2] <= 0.345
@@ -114,17 +123,18 @@ def test_exponential_backoff_waits_longer_and_gives_up() -> None:
 
 def parts_of(decision: Any) -> tuple[int, int | None, float]:
     """Return the decision, its consistency level, and its delay in seconds."""
-    what, level, delay = decision
-    return what, level, delay
+    decision_code, level, delay = decision
+    return decision_code, level, delay
 
 
 def test_transactions_are_tried_again_on_the_same_host() -> None:
     policy = LWTRetryPolicy(2, min_interval=1)
-    for retry in (0, 1):
-        decided = policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, retry)
-        decision, level, delay = parts_of(decided)
+    for retry_num in (0, 1):
+        answer = policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, retry_num)
+        decision, level, delay = parts_of(answer)
         assert (decision, level) == (RetryPolicy.RETRY, None)
-        assert 0.85 * 2**retry <= delay <= 1.15 * 2**retry
+        # The interval doubles; the delay is up to 15 % shorter or longer.
+        assert 0.85 * 2**retry_num <= delay <= 1.15 * 2**retry_num
     rethrow = (RetryPolicy.RETHROW, None)
     assert policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, 2) == rethrow
     assert policy.on_write_timeout(UNSAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0) == rethrow
@@ -132,8 +142,8 @@ def test_transactions_are_tried_again_on_the_same_host() -> None:
 
 def test_reads_at_a_serial_level_are_tried_again_on_the_same_host() -> None:
     policy = LWTRetryPolicy()
-    decided = policy.on_read_timeout(UNSAFE, SERIAL, 2, 1, False, 0)
-    decision, level, _ = parts_of(decided)
+    answer = policy.on_read_timeout(UNSAFE, SERIAL, 2, 1, False, 0)
+    decision, level, _ = parts_of(answer)
     assert (decision, level) == (RetryPolicy.RETRY, SERIAL)
     assert policy.on_read_timeout(UNSAFE, QUORUM, 2, 1, False, 0) == (RetryPolicy.RETHROW, None)
 
@@ -145,27 +155,29 @@ REFUSAL = "Request rate is large: ActivityID=7, RetryAfterMs={}, Additional deta
     ("milliseconds", "seconds"), [("40", 0.04), ("1,250", 1.25), ("90000", 10.0)]
 )
 def test_the_retry_waits_as_long_as_the_service_demands(milliseconds: str, seconds: float) -> None:
-    error = OverloadedErrorMessage(0x1001, REFUSAL.format(milliseconds), {})
+    error = OverloadedErrorMessage(ErrorCode.OVERLOADED, REFUSAL.format(milliseconds), {})
     decided = RateLimitRetryPolicy().on_request_error(UNSAFE, ONE, error, 8)
     decision, level, delay = parts_of(decided)
     assert (decision, level) == (RetryPolicy.RETRY, None)
+    # At most 15 % longer, and never longer than 10 s.
     assert seconds <= delay <= min(1.15 * seconds, 10)
 
 
 def test_rate_limited_requests_are_retried_up_to_the_limit() -> None:
-    error = OverloadedErrorMessage(0x1001, REFUSAL.format(5), {})
+    error = OverloadedErrorMessage(ErrorCode.OVERLOADED, REFUSAL.format(5), {})
     policy = RateLimitRetryPolicy(2)
     assert policy.on_request_error(SAFE, ONE, error, 2) == (RetryPolicy.RETHROW, None)
 
 
 def test_an_overload_without_a_time_is_retried_only_if_idempotent() -> None:
     error, policy = (
-        OverloadedErrorMessage(0x1001, "too many hints", {}),
+        OverloadedErrorMessage(ErrorCode.OVERLOADED, "too many hints", {}),
         RateLimitRetryPolicy(min_interval=1),
     )
     assert policy.on_request_error(UNSAFE, ONE, error, 0) == (RetryPolicy.RETHROW, None)
     decision, level, delay = parts_of(policy.on_request_error(SAFE, ONE, error, 1))
     assert (decision, level) == (RetryPolicy.RETRY, None)
+    # The second retry waits 2 s, up to 15 % shorter or longer.
     assert 1.7 <= delay <= 2.3
 
 

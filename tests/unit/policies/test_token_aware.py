@@ -55,17 +55,22 @@ def hosts_at(locations: list[tuple[str, str]] = LOCATIONS) -> list[Host]:
 
 def cluster_of(hosts: list[Host], **replication: dict[str, str]) -> Any:
     """Return a fake cluster in which each host has 8 random tokens."""
-    rng = random.Random(7)
+    random_source = random.Random(7)
     metadata = Metadata()
     metadata.rebuild_token_map(
         "org.apache.cassandra.dht.Murmur3Partitioner",
-        {host: [str(rng.randrange(-(1 << 63), 1 << 63)) for _ in range(8)] for host in hosts},
+        {
+            host: [str(random_source.randrange(-(1 << 63), 1 << 63)) for _ in range(8)]
+            for host in hosts
+        },
     )
-    chosen = replication or {"ks": {"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}}
+    options_by_keyspace = replication or {
+        "ks": {"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}
+    }
     metadata._replace_replication(
         {
             name: ReplicationStrategy.create(options["class"], options)
-            for name, options in chosen.items()
+            for name, options in options_by_keyspace.items()
         }
     )
     return SimpleNamespace(metadata=metadata, endpoints_resolved=[])
@@ -116,18 +121,18 @@ EVENTS = st.lists(
 )
 
 
-@pytest.mark.parametrize("kind", list(POLICIES))
+@pytest.mark.parametrize("policy_name", list(POLICIES))
 @given(events=EVENTS, key=st.none() | st.binary(min_size=1, max_size=9))
 @pytest.mark.slow
 def test_plans_contain_each_live_host_once_with_near_replicas_first(
-    kind: str, events: list[tuple[str, int]], key: bytes | None
+    policy_name: str, events: list[tuple[str, int]], key: bytes | None
 ) -> None:
     hosts = hosts_at()
-    policy = POLICIES[kind]()
+    policy = POLICIES[policy_name]()
     metadata = populated(policy, hosts)
     live = set(hosts)
-    for event, number in events:
-        host = hosts[number]
+    for event, index in events:
+        host = hosts[index]
         if event in ("up", "add"):
             host.set_up()
             live.add(host)
@@ -139,7 +144,8 @@ def test_plans_contain_each_live_host_once_with_near_replicas_first(
     assert len(planned) == len(set(planned))
     assert set(planned) == live
     distances = [policy.distance(host) for host in planned]
-    if key is None or kind not in BY_TOKEN:
+    # Without a key, or without routing by token, only the distances decide.
+    if key is None or policy_name not in BY_TOKEN:
         assert distances == sorted(distances)
         return
     replicas = [host for host in metadata.get_replicas("ks", key) if host in live]
@@ -155,6 +161,7 @@ def test_ignored_hosts_are_in_no_plan() -> None:
     for number in range(50):
         key = bytes([number])
         planned = plan(policy, statement(key))
+        # The four hosts of dc1.
         assert set(planned) == set(hosts[:4])
         assert set(planned[:2]) == {
             host for host in metadata.get_replicas("ks", key) if host.datacenter == "dc1"
@@ -172,8 +179,8 @@ def test_plans_follow_the_hosts_tokens_and_the_replication() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(RoundRobinPolicy())
     metadata = populated(policy, hosts, ks={"class": "SimpleStrategy", "replication_factor": "1"})
-    before = [plan(policy, statement(bytes([number])))[0] for number in range(60)]
-    assert before == [metadata.get_replicas("ks", bytes([number]))[0] for number in range(60)]
+    first_hosts = [plan(policy, statement(bytes([number])))[0] for number in range(60)]
+    assert first_hosts == [metadata.get_replicas("ks", bytes([number]))[0] for number in range(60)]
     metadata._replace_replication(
         {"ks": ReplicationStrategy.create("NetworkTopologyStrategy", {"dc2": "1"}), "other": None}
     )
@@ -194,6 +201,7 @@ def test_the_session_s_keyspace_is_used_for_statements_without_one() -> None:
     expected = metadata.get_replicas("ks", b"key")
     assert plan(policy, statement(keyspace=None), "ks")[:3] == expected
     assert plan(policy, statement(keyspace="ks"), "other")[:3] == expected
+    # Without a known keyspace, there are no replicas, and the child's plan rotates.
     firsts = {plan(policy, statement(keyspace=None))[0] for _ in range(6)}
     assert firsts == set(hosts)
     assert {plan(policy, statement(keyspace="unknown"))[0] for _ in range(6)} == set(hosts)
@@ -282,19 +290,19 @@ def test_distances_are_updated_by_events() -> None:
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
     populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})
     # A single host of dc2 is used; if it goes down, the other host is used.
-    used = plan(policy, statement())[0]
-    other = next(host for host in hosts[4:] if host is not used)
-    assert policy.distance(other) == HostDistance.IGNORED
-    used.set_down()
-    policy.on_down(used)
-    assert policy.distance(other) == HostDistance.REMOTE
-    assert plan(policy, statement())[0] is other
+    used_host = plan(policy, statement())[0]
+    other_host = next(host for host in hosts[4:] if host is not used_host)
+    assert policy.distance(other_host) == HostDistance.IGNORED
+    used_host.set_down()
+    policy.on_down(used_host)
+    assert policy.distance(other_host) == HostDistance.REMOTE
+    assert plan(policy, statement())[0] is other_host
 
 
 @pytest.mark.parametrize("is_filtered", [False, True])
-@pytest.mark.parametrize("replicas", ["1", "2"])
+@pytest.mark.parametrize("replicas_per_dc", ["1", "2"])
 def test_replicas_of_remote_data_centres_have_the_order_of_preference(
-    is_filtered: bool, replicas: str
+    is_filtered: bool, replicas_per_dc: str
 ) -> None:
     names = ["here", "d", "b", "c"]
     hosts = hosts_at([(name, f"r{rack}") for name in names for rack in range(2)])
@@ -302,17 +310,17 @@ def test_replicas_of_remote_data_centres_have_the_order_of_preference(
     if is_filtered:
         child = HostFilterPolicy(child, lambda host: True)
     policy = TokenAwarePolicy(child)
-    of_names = dict.fromkeys(names, replicas)
-    metadata = populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", **of_names})
+    replicas_by_dc = dict.fromkeys(names, replicas_per_dc)
+    metadata = populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", **replicas_by_dc})
     for key in (b"%d" % number for number in range(8)):
         owners = metadata.get_replicas("ks", key)
-        expected = [name for name in ("here", "b", "c", "d") for _ in range(int(replicas))]
+        expected = [name for name in ("here", "b", "c", "d") for _ in range(int(replicas_per_dc))]
         planned = plan(policy, statement(key))[: len(owners)]
         assert set(planned) == set(owners)
         assert [host.datacenter for host in planned] == expected
         ranked, nearest = policy._ranked_replicas("ks", key, statement(key))
         assert [host.datacenter for host in ranked] == expected
-        assert nearest == int(replicas)
+        assert nearest == int(replicas_per_dc)
 
 
 def test_the_next_plan_follows_added_and_stopped_hosts() -> None:
@@ -338,15 +346,16 @@ def interrupt_distances(policy: TokenAwarePolicy, event: Callable[[], None]) -> 
     child = policy._child_policy
     original_distance = child.distance
 
-    coming = [event]
+    pending_events = [event]
 
-    def distance(host: Host) -> int:
+    def distance_with_event(host: Host) -> int:
         result = original_distance(host)
-        if coming and host.address == f"10.0.0.{len(LOCATIONS) - 1}":
-            coming.pop()()
+        # The last host: the read of the distances is complete.
+        if pending_events and host.address == f"10.0.0.{len(LOCATIONS) - 1}":
+            pending_events.pop()()
         return result
 
-    child.distance = distance  # type: ignore[method-assign]
+    child.distance = distance_with_event  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("has_other", [True, False], ids=["with another keyspace", "at first"])

@@ -82,6 +82,7 @@ def test_lightweight_transactions_go_to_one_replica(
         for _ in range(60):
             session.execute(prepared, (1,))
             session.execute(plain, (1,))
+        # All transactions went to one node, and the plain writes to all three.
         assert list(statements_by_node(nodes, text).values()) == [60]
         assert len(statements_by_node(nodes, INSERT.format(keyspace))) == 3
 
@@ -100,12 +101,12 @@ def test_serial_reads_go_to_one_replica(nodes: FakeCluster) -> None:
         prepared = session.prepare(text)
         for _ in range(60):
             session.execute(prepared, (1,), execution_profile="serial")
-        (first,) = statements_by_node(nodes, text)
+        (only_node,) = statements_by_node(nodes, text)
         statement = prepared.bind((1,))
         statement.consistency_level = ConsistencyLevel.SERIAL
         for _ in range(60):
             session.execute(statement)
-        assert statements_by_node(nodes, text) == {first: 120}
+        assert statements_by_node(nodes, text) == {only_node: 120}
         for _ in range(60):
             session.execute(prepared, (1,))
         assert len(statements_by_node(nodes, text)) == 3
@@ -150,9 +151,9 @@ def test_is_lwt_finds_conditions_in_the_query(text: str, expected: bool) -> None
     assert not batch.is_lwt()
     batch.add(SimpleStatement(text))
     assert batch.is_lwt() is expected
-    many = BatchStatement()
-    many.add(text)
-    assert many.is_lwt() is expected
+    batch_of_string = BatchStatement()
+    batch_of_string.add(text)
+    assert batch_of_string.is_lwt() is expected
 
 
 def test_a_batch_of_a_prepared_transaction_is_a_transaction(session: Session) -> None:
@@ -168,7 +169,10 @@ def test_a_batch_of_a_prepared_transaction_is_a_transaction(session: Session) ->
 def test_with_version_3_routing_keys_come_from_the_schema(nodes: FakeCluster) -> None:
     with connected(nodes, protocol_version=3) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        until(lambda: sum(s["connected"] for s in cluster.shard_aware_stats().values()) == 20)
+        # 7 + 5 + 8 shards.
+        until(
+            lambda: sum(stats["connected"] for stats in cluster.shard_aware_stats().values()) == 20
+        )
         prepared = session.prepare(SELECT.format("vn"))
         assert prepared.routing_key_indexes == [0]
         for key in range(200):
@@ -197,6 +201,7 @@ def test_key_positions_come_from_the_schema() -> None:
 
 def test_ranges_of_a_scan_do_not_cross_tablets(nodes: FakeCluster, session: Session) -> None:
     ranges = session.scan("tb.t", splits=11).token_ranges()
+    # 8 tablets, each in two ranges, because 11 splits were requested.
     assert len(ranges) == 16
     assert (ranges[0].start, ranges[-1].end) == (-(2**63), 2**63 - 1)
     for token_range in ranges:
@@ -234,6 +239,7 @@ def test_metrics_count_tablet_hits_and_misses(nodes: FakeCluster) -> None:
         learn_tablets(session)
         stats = cluster.metrics.get_stats()
         assert stats["tablet_hits"] + stats["tablet_misses"] == 200
+        # Each of the 8 tablets is missed at least once.
         assert 8 <= stats["tablet_misses"] < 20
 
 
@@ -273,11 +279,12 @@ def test_requests_go_to_the_leader_of_a_tablet(nodes: FakeCluster) -> None:
         prepared = session.prepare(SELECT.format("sc"))
         for key in range(100):
             session.execute(prepared, (key,))
-        requests = nodes.requests[-1].number
+        last_number = nodes.requests[-1].number
         for key in range(100):
             session.execute(prepared, (key,))
+        # Look only at the second round, when the driver knows all tablets.
         for request in nodes.queries(SELECT.format("sc")):
-            if request.number > requests:
+            if request.number > last_number:
                 bound = request.values[0]
                 assert isinstance(bound, bytes)
                 tablet = nodes.scylla.placement.tablet_of("sc", "t", token_of(bound))
@@ -310,7 +317,11 @@ def test_sessions_of_a_cluster_share_the_tablets(nodes: FakeCluster, session: Se
     learn_tablets(session)
     nodes.scylla.forget_arrivals()
     other = session.cluster.connect(wait_for_all_pools=True)
-    until(lambda: sum(s["connected"] for s in session.cluster.shard_aware_stats().values()) == 20)
+    until(
+        lambda: (
+            sum(stats["connected"] for stats in session.cluster.shard_aware_stats().values()) == 20
+        )
+    )
     learn_tablets(other)
     assert nodes.scylla.arrivals.payloads == 0
 
@@ -318,7 +329,9 @@ def test_sessions_of_a_cluster_share_the_tablets(nodes: FakeCluster, session: Se
 def test_without_the_schema_tablets_are_used(nodes: FakeCluster) -> None:
     with connected(nodes, schema_metadata_enabled=False, token_metadata_enabled=False) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        until(lambda: sum(s["connected"] for s in cluster.shard_aware_stats().values()) == 20)
+        until(
+            lambda: sum(stats["connected"] for stats in cluster.shard_aware_stats().values()) == 20
+        )
         learn_tablets(session)
         nodes.scylla.forget_arrivals()
         learn_tablets(session)
@@ -346,10 +359,10 @@ def test_metadata_ids_are_used_with_version_4(nodes: FakeCluster, session: Sessi
     assert prepared.result_metadata_id
     session.execute(prepared, (1,))
     assert nodes.queries(text)[-1].skip_metadata
-    before = prepared.result_metadata_id
+    old_id = prepared.result_metadata_id
     nodes.prime(text, rows([("v", "text"), ("w", "int")], [["a", 1]]))
     assert session.execute(prepared, (1,)).one() == ("a", 1)
-    assert prepared.result_metadata_id != before
+    assert prepared.result_metadata_id != old_id
     session.execute(prepared, (1,))
     assert nodes.queries(text)[-1].result_metadata_id == prepared.result_metadata_id
 
@@ -369,10 +382,12 @@ def test_schema_queries_have_using_timeout(
 ) -> None:
     with connected(nodes, **settings) as cluster:
         cluster.connect()
-        queries = [r.query or "" for r in nodes.requests if r.opcode == Opcode.QUERY]
-        of_schema = [text for text in queries if "system_schema" in text]
-        assert of_schema
-        for text in of_schema:
+        queries = [
+            request.query or "" for request in nodes.requests if request.opcode == Opcode.QUERY
+        ]
+        schema_queries = [text for text in queries if "system_schema" in text]
+        assert schema_queries
+        for text in schema_queries:
             assert text.partition(" USING TIMEOUT ")[2] == (timeout_clause or "")
 
 

@@ -28,8 +28,8 @@ from tests.waiting import until
 
 pytest.importorskip("numpy")
 
-TEXT = "SELECT v FROM {}.t WHERE k = ?"
-KEYS = 300
+READ = "SELECT v FROM {}.t WHERE k = ?"
+KEY_COUNT = 300
 
 
 class WithFeatures(ProtocolHandler):
@@ -113,26 +113,28 @@ Execute = Callable[[Any, tuple[Any, ...]], Awaitable[Any]]
 Check = Callable[[Any, Execute], Awaitable[None]]
 
 
-def run(nodes: FakeCluster, face: str, kind: str, check: Check, **settings: Any) -> None:
+def run_check(
+    nodes: FakeCluster, api: str, handler_name: str, check: Check, **settings: Any
+) -> None:
     """Call `check` with a session and its `execute` function.
 
-    :param face: "blocking" or "asyncio".
-    :param kind: a key of `HANDLERS`: the session gets this handler, or also a listener.
+    :param api: "blocking" or "asyncio".
+    :param handler_name: a key of `HANDLERS`: the session gets this handler, or also a listener.
     """
     notified: list[Any] = []
 
     def set_handler(session: Any) -> None:
-        if kind == "listener":
+        if handler_name == "listener":
             session.add_request_init_listener(notified.append)
-        session.client_protocol_handler = HANDLERS[kind]
-        if kind == "numpy":
+        session.client_protocol_handler = HANDLERS[handler_name]
+        if handler_name == "numpy":
             session.row_factory = tuple_factory
 
-    if face == "blocking":
+    if api == "blocking":
         asyncio.run(_run_blocking(nodes, set_handler, check, settings))
     else:
         asyncio.run(_run_in_asyncio(nodes, set_handler, check, settings))
-    assert bool(notified) is (kind == "listener")
+    assert bool(notified) is (handler_name == "listener")
     assert [fault for node in nodes.nodes for fault in node.malformed] == []
 
 
@@ -176,53 +178,58 @@ async def rows_of(result: Any) -> list[Any]:
     return list(result)
 
 
-EACH_HANDLER = pytest.mark.parametrize("kind", list(HANDLERS))
-BOTH_APIS = pytest.mark.parametrize("face", ["blocking", "asyncio"])
+EACH_HANDLER = pytest.mark.parametrize("handler_name", list(HANDLERS))
+BOTH_APIS = pytest.mark.parametrize("api", ["blocking", "asyncio"])
 
 
 @EACH_HANDLER
 @BOTH_APIS
 @pytest.mark.parametrize("version", [1, 2])
 def test_requests_have_all_extensions_and_reach_their_shard(
-    nodes: FakeCluster, face: str, kind: str, version: int
+    nodes: FakeCluster, api: str, handler_name: str, version: int
 ) -> None:
     nodes.scylla.tablets_version = version
 
     async def check(session: Any, execute: Execute) -> None:
         for keyspace in ("vn", "tb"):
-            text = TEXT.format(keyspace)
+            text = READ.format(keyspace)
             prepared = await prepared_by(session, text)
-            for key in range(KEYS):
+            for key in range(KEY_COUNT):
                 await execute(prepared, (key,))
+            # By now, the driver knows all tablets.
             nodes.scylla.forget_arrivals()
-            for key in range(KEYS):
+            for key in range(KEY_COUNT):
                 await execute(prepared, (key,))
             arrivals = nodes.scylla.arrivals
-            assert (arrivals.right, arrivals.counted, arrivals.payloads) == (KEYS, KEYS, 0)
+            assert (arrivals.right, arrivals.counted, arrivals.payloads) == (
+                KEY_COUNT,
+                KEY_COUNT,
+                0,
+            )
             for request in nodes.queries(text):
                 assert request.result_metadata_id == prepared.result_metadata_id
                 assert (request.tablet_version_block is not None) is (version == 2)
 
-    run(nodes, face, kind, check)
+    run_check(nodes, api, handler_name, check)
 
 
 @EACH_HANDLER
 @BOTH_APIS
 @pytest.mark.parametrize("protocol_version", [3, 4])
 def test_results_are_right_after_their_columns_have_changed(
-    nodes: FakeCluster, face: str, kind: str, protocol_version: int
+    nodes: FakeCluster, api: str, handler_name: str, protocol_version: int
 ) -> None:
-    text = TEXT.format("tb")
-    before = rows([("v", "text")], [["a"], ["b"]])
-    after = rows([("v", "int"), ("w", "text")], [[1, "x"], [2, "y"]])
+    text = READ.format("tb")
+    old_rows = rows([("v", "text")], [["a"], ["b"]])
+    new_rows = rows([("v", "int"), ("w", "text")], [[1, "x"], [2, "y"]])
 
     async def check(session: Any, execute: Execute) -> None:
         prepared = await prepared_by(session, text)
         old_id = prepared.result_metadata_id
         assert old_id
         for answer, expected in (
-            (before, {"v": ["a", "b"]}),
-            (after, {"v": [1, 2], "w": ["x", "y"]}),
+            (old_rows, {"v": ["a", "b"]}),
+            (new_rows, {"v": [1, 2], "w": ["x", "y"]}),
         ):
             nodes.prime(text, answer)
             for key in range(3):
@@ -230,14 +237,14 @@ def test_results_are_right_after_their_columns_have_changed(
         assert prepared.result_metadata_id != old_id
         assert nodes.queries(text)[-1].result_metadata_id == prepared.result_metadata_id
 
-    run(nodes, face, kind, check, protocol_version=protocol_version)
+    run_check(nodes, api, handler_name, check, protocol_version=protocol_version)
 
 
 def test_without_the_extension_no_metadata_ids_are_sent() -> None:
     with FakeCluster(1, scylla=Scylla(2, metadata_ids=False, tablets_version=2)) as nodes:
         nodes.scylla.keyspace("vn")
         nodes.scylla.table("vn", "t")
-        text = TEXT.format("vn")
+        text = READ.format("vn")
 
         async def check(session: Any, execute: Execute) -> None:
             prepared = await prepared_by(session, text)
@@ -246,8 +253,8 @@ def test_without_the_extension_no_metadata_ids_are_sent() -> None:
                 assert await rows_of(await execute(prepared, (key,))) == [("a",)]
             assert all(request.result_metadata_id is None for request in nodes.queries(text))
 
-        for kind in ("listener", "no features", "lazy"):
-            run(nodes, "blocking", kind, check)
+        for handler_name in ("listener", "no features", "lazy"):
+            run_check(nodes, "blocking", handler_name, check)
 
 
 @pytest.mark.skipif(_impl.implementation != "c", reason="this is the Python implementation")
@@ -255,7 +262,7 @@ def test_without_the_extension_no_metadata_ids_are_sent() -> None:
 def test_all_tests_pass_with_the_python_implementation() -> None:
     """Run the tests of this file again, with the Python implementation."""
     folder = Path(__file__).parents[3]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__],
         env={**os.environ, "CASS_DRIVER_IMPL": "python"},
         cwd=folder,
@@ -263,4 +270,4 @@ def test_all_tests_pass_with_the_python_implementation() -> None:
         text=True,
         timeout=300,
     )
-    assert done.returncode == 0, done.stdout[-3000:]
+    assert process.returncode == 0, process.stdout[-3000:]

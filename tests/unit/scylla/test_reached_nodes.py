@@ -75,6 +75,7 @@ def test_nodes_that_swap_their_addresses_are_found(nodes: FakeCluster) -> None:
     with connected(nodes) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         assert len(nodes_that_answer(session)) == 3
+        # As if the nodes had got each other's address.
         second.host_id, third.host_id = third.host_id, second.host_id
         for node in (second, third):
             node.drop_connections()

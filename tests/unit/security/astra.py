@@ -20,8 +20,8 @@ from .certificates import Authority
 class Astra:
     """The metadata service and the proxy, each in its own thread.
 
-    `asked` counts the requests of the service. `sent_on` has the server names that clients sent to
-    the proxy.
+    `request_count` counts the requests of the service. `received_server_names` has the server names
+    that clients sent to the proxy.
 
     :param nodes: the addresses of the nodes, by host id.
     """
@@ -29,8 +29,8 @@ class Astra:
     def __init__(self, authority: Authority, nodes: Mapping[str, tuple[str, int]]) -> None:
         self.nodes = dict(nodes)
         self.authority = authority
-        self.asked = 0
-        self.sent_on: list[str | None] = []
+        self.request_count = 0
+        self.received_server_names: list[str | None] = []
         self.answer: tuple[int, bytes] | None = None
         self._names: weakref.WeakKeyDictionary[Any, str | None] = weakref.WeakKeyDictionary()
         self._relay = Relay(self._target)
@@ -45,8 +45,8 @@ class Astra:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                astra.asked += 1
-                status, body = astra.answer or (200, json.dumps(astra.told()).encode())
+                astra.request_count += 1
+                status, body = astra.answer or (200, json.dumps(astra.service_response()).encode())
                 self.send_response(status if self.path == "/metadata" else 404)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -57,6 +57,7 @@ class Astra:
 
         self._service = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         context = self.authority.server("127.0.0.1", clients=self.authority.path)
+        # The handshake is made in the thread of the connection, not in the one that accepts.
         self._service.socket = context.wrap_socket(
             self._service.socket, server_side=True, do_handshake_on_connect=False
         )
@@ -70,8 +71,8 @@ class Astra:
     def _start_proxy(self) -> None:
         self._loop = asyncio.SelectorEventLoop()
         context = self.authority.server("proxy", clients=self.authority.path)
-        context.sni_callback = lambda connection, name, of: self._names.__setitem__(
-            connection, name
+        context.sni_callback = lambda connection, name, context_of_handshake: (
+            self._names.__setitem__(connection, name)
         )
         self._loop.run_until_complete(self._relay.start(context=context))
         self._proxy_thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -82,7 +83,7 @@ class Astra:
         """Address and port of the proxy, as ``address:port``."""
         return f"{self._relay.address}:{self._relay.port}"
 
-    def told(self) -> dict[str, Any]:
+    def service_response(self) -> dict[str, Any]:
         """Return the answer of the metadata service, if the test has set no `answer`."""
         return {
             "version": 1,
@@ -110,15 +111,15 @@ class Astra:
             "key": Path(key).read_text(),
             **changes,
         }
-        with zipfile.ZipFile(path, "w") as out:
+        with zipfile.ZipFile(path, "w") as archive:
             for name, text in files.items():
                 if text is not None:
-                    out.writestr(name.replace("_", "."), text)
+                    archive.writestr(name.replace("_", "."), text)
         return str(path)
 
     def _target(self, writer: asyncio.StreamWriter) -> tuple[str, int] | None:
         name = self._names.get(writer.get_extra_info("ssl_object"))
-        self.sent_on.append(name)
+        self.received_server_names.append(name)
         return None if name is None else self.nodes.get(name)
 
     def __exit__(self, *args: object) -> None:

@@ -51,8 +51,8 @@ def test_nodes_are_reached_through_the_proxy(
     connect_and_read: Use, astra: Astra, bundle: str
 ) -> None:
     assert connect_and_read(cloud={"secure_connect_bundle": bundle}) == 7
-    assert set(astra.sent_on) <= set(astra.nodes)
-    assert astra.asked == 1
+    assert set(astra.received_server_names) <= set(astra.nodes)
+    assert astra.request_count == 1
 
 
 def test_the_cluster_has_all_nodes_of_the_service(astra: Astra, bundle: str) -> None:
@@ -62,7 +62,7 @@ def test_the_cluster_has_all_nodes_of_the_service(astra: Astra, bundle: str) -> 
         session = cluster.connect(wait_for_all_pools=True)
         assert len(session.get_pools()) == 3
         assert {str(host.host_id) for host in cluster.metadata.all_hosts()} == set(astra.nodes)
-        assert {name for name in astra.sent_on if name} == set(astra.nodes)
+        assert {name for name in astra.received_server_names if name} == set(astra.nodes)
 
 
 def test_a_bundle_may_be_an_open_file(astra: Astra, bundle: str) -> None:
@@ -115,9 +115,9 @@ async def test_find_again_asks_the_service_again(
         session = await cluster.connect()
         core = cluster._core
         assert core is not None
-        before = astra.asked
+        count_before = astra.request_count
         await core.control._contacts.find_again()
-        assert astra.asked == before + 1
+        assert astra.request_count == count_before + 1
         assert {str(endpoint) for endpoint in core.control._contacts.named_endpoints} == {
             f"{astra.proxy}:{name}" for name in astra.nodes
         }
@@ -184,9 +184,10 @@ def test_an_incomplete_or_damaged_bundle_is_refused(
 
 def test_a_size_that_the_directory_understates(tmp_path: Path) -> None:
     path = tmp_path / "bomb.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
-        out.writestr("config.json", b" " * (3 << 20))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("config.json", b" " * (3 << 20))
     data = path.read_bytes()
+    # Replace the size in the directory, 3 MiB, by 100 bytes.
     path.write_bytes(data.replace((3 << 20).to_bytes(4, "little"), (100).to_bytes(4, "little")))
     with pytest.raises(ValueError, match=r"bomb\.zip (cannot be used|is not a zip file)"):
         aio.Cluster(cloud={"secure_connect_bundle": str(path)})
@@ -198,12 +199,13 @@ def test_a_bundle_with_offsets_outside_of_the_file_is_refused(
 ) -> None:
     """If a damaged directory makes the zip reader seek outside of the file, the error says so."""
 
+    # The nth seek fails, as it does on an offset before the beginning of a file.
     class FailingFile(io.BytesIO):
-        left = count
+        seeks_left = count
 
         def seek(self, *args: int) -> int:
-            self.left -= 1
-            if self.left == 0:
+            self.seeks_left -= 1
+            if self.seeks_left == 0:
                 raise OSError(errno.EINVAL, "Invalid argument")
             return super().seek(*args)
 
@@ -310,24 +312,25 @@ DRIPPING = {
 }
 
 
-@pytest.mark.parametrize("first", [*DRIPPING, "the handshake"])
+@pytest.mark.parametrize("beginning", [*DRIPPING, "the handshake"])
 def test_one_deadline_for_a_service_that_drips(
-    first: str, authority: Authority, tmp_path: Path
+    beginning: str, authority: Authority, tmp_path: Path
 ) -> None:
     is_over = threading.Event()
 
     def drip(listener: socket.socket) -> None:
         peer = listener.accept()[0]
         with peer, contextlib.suppress(OSError):
-            if first == "the handshake":
+            if beginning == "the handshake":
+                # The first byte of a TLS handshake record.
                 while not is_over.wait(0.005):
-                    peer.sendall(b"\x16\x03\x03\x40\x00"[:1])
+                    peer.sendall(b"\x16")
                 return
             context = authority.server("127.0.0.1")
-            with context.wrap_socket(peer, server_side=True) as encrypted:
-                encrypted.sendall(DRIPPING[first])
+            with context.wrap_socket(peer, server_side=True) as tls_socket:
+                tls_socket.sendall(DRIPPING[beginning])
                 while not is_over.wait(0.005):
-                    encrypted.sendall(b"7")
+                    tls_socket.sendall(b"7")
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=drip, args=(listener,))
@@ -380,7 +383,8 @@ def test_settings_that_contradict_cloud_are_refused(
 def test_if_the_proxy_knows_no_node_no_host_is_available(
     connect_and_read: Use, astra: Astra, bundle: str
 ) -> None:
-    astra.answer = (200, json.dumps(astra.told()).encode())
+    # The service still names the nodes, although the proxy has forgotten them.
+    astra.answer = (200, json.dumps(astra.service_response()).encode())
     astra.nodes.clear()
     with pytest.raises(NoHostAvailable):
         connect_and_read(cloud={"secure_connect_bundle": bundle}, connect_timeout=3)

@@ -61,8 +61,8 @@ class Table:
         statements: list[Any] = [statement.values for statement in request.statements] or [
             request.values
         ]
-        for k, *others in statements:
-            self.rows.append((int.from_bytes(k, "big"), *others))
+        for k, *encrypted_values in statements:
+            self.rows.append((int.from_bytes(k, "big"), *encrypted_values))
         return void()
 
     def select(self, request: Request) -> Answer:
@@ -100,7 +100,7 @@ def session(node: FakeNode, policy: Any) -> Iterator[Session]:
         yield session
 
 
-def stored(node: FakeNode) -> list[tuple[Any, ...]]:
+def stored_rows_of(node: FakeNode) -> list[tuple[Any, ...]]:
     stored_rows: list[tuple[Any, ...]] = node.table.rows  # type: ignore[attr-defined]
     return stored_rows
 
@@ -113,7 +113,7 @@ def decrypted_rows(node: FakeNode, policy: Any) -> list[tuple[Any, ...]]:
             None if c is None else policy.decrypt(C, c),
             None if d is None else policy.decrypt(D, d),
         )
-        for k, c, d in stored(node)
+        for k, c, d in stored_rows_of(node)
     ]
 
 
@@ -143,7 +143,7 @@ def test_prepared_statements_encrypt_and_decrypt(
 
 
 def test_the_asyncio_api_encrypts_and_decrypts(node: FakeNode, policy: Any) -> None:
-    async def use() -> list[Any]:
+    async def read_in_each_way() -> list[Any]:
         settings: Any = {"port": node.port, "column_encryption_policy": policy}
         async with aio.Cluster([node.address], **settings) as cluster:
             session = await cluster.connect()
@@ -163,7 +163,8 @@ def test_the_asyncio_api_encrypts_and_decrypts(node: FakeNode, policy: Any) -> N
         session.row_factory = dict_factory
         return await session.execute(select, (1,))
 
-    *results, columns = asyncio.run(use())
+    *results, columns = asyncio.run(read_in_each_way())
+    # The first four ways return rows, the last one columns.
     assert results == [ROWS] * 4
     assert columns == [list(column) for column in zip(*ROWS, strict=True)]
 
@@ -192,6 +193,7 @@ def test_batches_are_encrypted(session: Session, node: FakeNode, policy: Any) ->
     batch.add(prepared.bind({"k": 2, "c": None, "d": ""}))
     batch.add_many(prepared, [(3, -1, None), {"k": 4, "c": 4, "d": "x"}])
     session.execute(batch)
+    # The last row: an int and a text, not the blobs of the server.
     assert decrypted_rows(node, policy)[3] == (4, b"\0\0\0\4", b"x")
     assert session.execute(READ).all() == [*ROWS, (4, 4, "x")]
 
@@ -203,6 +205,7 @@ def test_tables_in_a_batch_are_encrypted(session: Session, node: FakeNode) -> No
     """
     pyarrow = pytest.importorskip("pyarrow")
     pandas = pytest.importorskip("pandas")
+    # pandas has no nullable int here, so the float becomes an int below.
     frame = pandas.DataFrame({"k": [3], "c": [-1.0], "d": [None]})
     table = pyarrow.table({"k": [1, 2], "c": [1000, None], "d": ["ada", ""]})
     batch = BatchStatement()
@@ -226,6 +229,7 @@ def test_unset_values_are_sent_as_unset(session: Session, node: FakeNode) -> Non
     node.prime(INSERT, void())
     session.execute(session.prepare(INSERT), (1, UNSET_VALUE))
     values = node.requests[-1].values
+    # The value that is missing is unset, too.
     assert values[1] is values[2]
     assert repr(values[1]) == "NOT_SET"
 
@@ -244,14 +248,14 @@ FACTORIES: list[tuple[Any, Callable[[Any], Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("factory", "plain"), FACTORIES)
+@pytest.mark.parametrize(("factory", "to_tuple"), FACTORIES)
 def test_row_factories_get_decrypted_values(
-    session: Session, factory: Any, plain: Callable[[Any], Any]
+    session: Session, factory: Any, to_tuple: Callable[[Any], Any]
 ) -> None:
     fill(session)
     session.row_factory = factory
     for statement in (READ, session.prepare(SELECT).bind((1,))):
-        assert [plain(row) for row in session.execute(statement)] == ROWS
+        assert [to_tuple(row) for row in session.execute(statement)] == ROWS
 
 
 def test_typed_rows_have_decrypted_values(session: Session) -> None:
@@ -276,6 +280,7 @@ def test_arrow_numpy_and_pandas_results_are_decrypted(session: Session) -> None:
         assert [arrays[name].tolist() for name in "kcd"] == columns
         frame = session.execute(statement).to_pandas()
         assert frame["k"].tolist() == columns[0]
+        # Leave out the nulls, which pandas represents in its own way.
         assert frame["c"].tolist()[::2] == columns[1][::2]
         assert frame["d"].tolist()[:2] == columns[2][:2]
 
@@ -337,9 +342,9 @@ class RowByRow(ResultMessage):
         return ResultMessage.recv_row(f, colcount)
 
 
-def handler_of(kind: Any) -> Any:
-    opcodes = {**get_registered_classes(), kind.opcode: kind}
-    return type("Own", (ProtocolHandler,), {"message_types_by_opcode": opcodes})
+def handler_of(message_class: Any) -> Any:
+    classes_by_opcode = {**get_registered_classes(), message_class.opcode: message_class}
+    return type("Own", (ProtocolHandler,), {"message_types_by_opcode": classes_by_opcode})
 
 
 @pytest.mark.parametrize(
@@ -386,7 +391,7 @@ def test_a_column_may_be_added_after_a_prepare(node: FakeNode) -> None:
         insert.strict_names = True
         session.execute(insert, (1, 1000, b"ada"))
         assert session.execute(select, (1,)).one() == (1, 1000, b"ada")
-        stored(node).clear()
+        stored_rows_of(node).clear()
         policy.add_column(D, KEY, "text")
         session.execute(insert, (1, 1000, "ada"))
         assert insert.strict_names
@@ -401,7 +406,7 @@ def test_a_cluster_without_the_policy_reads_the_encrypted_bytes(
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as other:
         other.row_factory = tuple_factory
         for statement in (READ, other.prepare(SELECT).bind((1,))):
-            assert other.execute(statement).all() == stored(node)
+            assert other.execute(statement).all() == stored_rows_of(node)
 
 
 class StarPolicy(ColumnEncryptionPolicy):
@@ -425,7 +430,7 @@ def test_a_policy_that_an_application_defines(node: FakeNode) -> None:
     with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
         session.row_factory = tuple_factory
         fill(session)
-        assert stored(node)[0] == (1, b"*\0\0\x03\xe8", b"*ada")
+        assert stored_rows_of(node)[0] == (1, b"*\0\0\x03\xe8", b"*ada")
         assert session.execute(session.prepare(SELECT), (1,)).all() == ROWS
         assert session.execute(READ).all() == ROWS
 
@@ -464,6 +469,7 @@ def test_requests_are_routed_by_the_encrypted_key() -> None:
                 coordinator = session.execute(bound).response_future.coordinator_host
                 assert [coordinator] == cluster.metadata.get_replicas("ks", key)
                 owners.add(coordinator)
+            # Otherwise the routing of all requests to one node would pass, too.
             assert len(owners) == 3
 
 
@@ -484,9 +490,9 @@ def test_aesgcm_is_refused_for_a_partition_key(node: FakeNode) -> None:
         assert session.prepare(INSERT).bind((1, 1, b"x")).values[1] is not None
 
 
-@pytest.mark.parametrize(("iv", "warnings"), [(None, 1), (IV, 0)])
+@pytest.mark.parametrize(("iv", "warning_count"), [(None, 1), (IV, 0)])
 def test_a_partition_key_without_iv_is_warned_about(
-    node: FakeNode, caplog: pytest.LogCaptureFixture, iv: bytes | None, warnings: int
+    node: FakeNode, caplog: pytest.LogCaptureFixture, iv: bytes | None, warning_count: int
 ) -> None:
     policy = AES256ColumnEncryptionPolicy(iv=iv)
     policy.add_column(C, KEY, "int")
@@ -500,7 +506,7 @@ def test_a_partition_key_without_iv_is_warned_about(
     messages = [
         record.getMessage() for record in caplog.records if "without iv=" in record.getMessage()
     ]
-    assert len(messages) == warnings
+    assert len(messages) == warning_count
     assert all(
         message.startswith("ks.t.c is encrypted and a column of the partition")
         for message in messages
@@ -537,9 +543,9 @@ def test_values_and_keys_show_nowhere(
         bound = prepared.bind((1, 5, value))
         session.execute(bound)
         texts = [repr(bound), str(bound), repr(prepared), repr(vars(cluster)), repr(policy)]
-        with pytest.raises(TypeError) as info:
+        with pytest.raises(TypeError) as caught:
             prepared.bind((1, value, value))
-        texts.append(str(info.value))
+        texts.append(str(caught.value))
         texts.append(repr(session.execute(prepared, (1, 5, value)).response_future.query))
     texts.append(caplog.text)
     for text in texts:

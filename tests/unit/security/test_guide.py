@@ -36,13 +36,14 @@ def test_the_examples_of_the_guide_run(
         (key, "client.key"),
     ):
         shutil.copy(source, name)
-    names: dict[str, Any] = {}
+    namespace: dict[str, Any] = {}
     clusters = []
     with Astra(authority, {"00000000-0000-0000-0000-000000000001": ("127.0.0.1", 1)}) as astra:
         astra.bundle(tmp_path / "secure-connect-shop.zip")
         for block in python_blocks():
-            exec(compile(block, "<guide>", "exec"), names)
-            clusters.append(names["cluster"])
+            exec(compile(block, "<guide>", "exec"), namespace)
+            clusters.append(namespace["cluster"])
+    # The clusters of the examples, in their order in the guide.
     plain, named, named_by_node, reloading, login, _, cloud = clusters
     assert plain.ssl_context.check_hostname
     assert named.ssl_options == {"server_hostname": "db.example.com"}
@@ -50,6 +51,6 @@ def test_the_examples_of_the_guide_run(
     assert contact_point.ssl_options == {"server_hostname": "a.db.example.com"}
     assert isinstance(reloading.ssl_context, ReloadingContext)
     assert isinstance(login.auth_provider, PlainTextAuthProvider)
-    authenticator = asyncio.run(names["TokenAuthProvider"]().new_authenticator("10.0.0.1"))
+    authenticator = asyncio.run(namespace["TokenAuthProvider"]().new_authenticator("10.0.0.1"))
     assert authenticator.initial_response() == b"\0ada\0secret"
     assert len(cloud.endpoints_resolved) == 1

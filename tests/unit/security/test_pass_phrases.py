@@ -35,8 +35,8 @@ PROGRAM = textwrap.dedent("""
     """)
 
 
-def options_of(locked: tuple[str, str], **more: Any) -> dict[str, Any]:
-    return {"cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1], **more}
+def options_of(locked: tuple[str, str], **options: Any) -> dict[str, Any]:
+    return {"cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1], **options}
 
 
 @pytest.mark.parametrize("password", [{}, {"password": None}])
@@ -61,10 +61,10 @@ def test_a_wrong_password_names_the_files(locked: tuple[str, str]) -> None:
 def test_a_locked_key_in_the_certificate_file_is_refused(
     locked: tuple[str, str], tmp_path: Path
 ) -> None:
-    both = tmp_path / "both.pem"
-    both.write_text(Path(locked[0]).read_text() + Path(locked[1]).read_text())
+    combined_file = tmp_path / "both.pem"
+    combined_file.write_text(Path(locked[0]).read_text() + Path(locked[1]).read_text())
     with pytest.raises(ValueError, match=r"the key in .*both\.pem has a pass phrase"):
-        tls_client(None, {"cert_reqs": ssl.CERT_NONE, "certfile": str(both)}, None)
+        tls_client(None, {"cert_reqs": ssl.CERT_NONE, "certfile": str(combined_file)}, None)
 
 
 @pytest.mark.parametrize("name", ["certfile", "keyfile", "ca_certs"])
@@ -76,15 +76,15 @@ def test_a_missing_file_is_named(name: str, authority: Authority) -> None:
 
 
 def test_no_question_on_a_terminal(locked: tuple[str, str], tmp_path: Path) -> None:
-    our_end, childs_end = pty.openpty()
-    with open(our_end, "r+b", buffering=0), open(childs_end, "r+b", buffering=0) as terminal:
+    controlling_end, child_end = pty.openpty()
+    with open(controlling_end, "r+b", buffering=0), open(child_end, "r+b", buffering=0) as terminal:
         # The child starts a new session. If OpenSSL asked for the pass phrase, it would use the
         # terminal.
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", PROGRAM, *locked],
             stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, start_new_session=True,
             timeout=60, text=True, cwd=tmp_path,
             # The child imports the driver under test, not the one in the source checkout.
             env={**os.environ, "PYTHONPATH": HOME},
         )  # fmt: skip
-    assert done.stdout.startswith("refused: the key in")
+    assert process.stdout.startswith("refused: the key in")

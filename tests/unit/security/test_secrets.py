@@ -43,16 +43,16 @@ TESTS = str(Path(__file__).parents[2])
 
 def causes_of(failure: BaseException) -> Iterator[BaseException]:
     """Yield `failure` and all its causes and contexts, and the errors of each host."""
-    waiting: list[BaseException | None] = [failure]
-    seen: set[int] = set()
-    while waiting:
-        exception = waiting.pop()
-        if exception is not None and id(exception) not in seen:
-            seen.add(id(exception))
+    pending: list[BaseException | None] = [failure]
+    seen_ids: set[int] = set()
+    while pending:
+        exception = pending.pop()
+        if exception is not None and id(exception) not in seen_ids:
+            seen_ids.add(id(exception))
             yield exception
-            waiting += [exception.__cause__, exception.__context__]
+            pending += [exception.__cause__, exception.__context__]
             if isinstance(exception, NoHostAvailable):
-                waiting += [
+                pending += [
                     cause for cause in exception.errors.values() if isinstance(cause, BaseException)
                 ]
 
@@ -68,18 +68,18 @@ def reprs_of(value: object, depth: int = 3) -> Iterator[str]:
         return
     if type(value).__module__.startswith("tests."):
         return  # an object of the application, which the driver cannot hide
-    inner: list[object] = list(getattr(value, "__dict__", {}).values())
-    for kind in type(value).__mro__:
-        inner += [getattr(value, name, None) for name in vars(kind).get("__slots__", ())]
+    inner_values: list[object] = list(getattr(value, "__dict__", {}).values())
+    for cls in type(value).__mro__:
+        inner_values += [getattr(value, name, None) for name in vars(cls).get("__slots__", ())]
     if isinstance(value, dict):
-        inner += [*value, *value.values()]
+        inner_values += [*value, *value.values()]
     elif isinstance(value, (list, tuple, set, frozenset)):
-        inner += value
-    for part in inner:
-        yield from reprs_of(part, depth - 1)
+        inner_values += value
+    for inner_value in inner_values:
+        yield from reprs_of(inner_value, depth - 1)
 
 
-def shown(failure: BaseException) -> str:
+def report_of(failure: BaseException) -> str:
     """Return all that an error report with local variables would show of an error.
 
     The variables of frames of the tests and of other packages are left out.
@@ -91,6 +91,7 @@ def shown(failure: BaseException) -> str:
         while traceback is not None:
             frame = traceback.tb_frame
             path = frame.f_code.co_filename
+            # The frames of the driver, and those of the standard library.
             if path.startswith(LIBRARY) or not ("site-packages" in path or TESTS in path):
                 texts += [
                     f"{frame.f_code.co_name} {name}={text}"
@@ -170,10 +171,10 @@ async def test_a_failed_login_shows_no_password(
         async with aio.Cluster([node.address], **settings) as cluster:
             failure = await exception_of(cluster.connect())
         assert isinstance(failure, NoHostAvailable)
-        assert SECRET not in shown(failure)
+        assert SECRET not in report_of(failure)
         with Cluster([node.address], **settings) as blocking:
             failure = await exception_of(call_in_thread(blocking.connect))
-        assert SECRET not in shown(failure)
+        assert SECRET not in report_of(failure)
     assert SECRET not in caplog.text
 
 
@@ -181,9 +182,9 @@ def test_reprs_and_type_errors_show_no_password() -> None:
     assert SECRET not in repr(PlainTextAuthProvider("ada", SECRET))
     assert SECRET not in repr(AuthResponseMessage(SECRET.encode()))
     assert SECRET not in repr(Token(SECRET.encode()))
-    with pytest.raises(TypeError, match="of type dict") as refused:
+    with pytest.raises(TypeError, match="of type dict") as caught:
         Cluster(auth_provider={"username": "ada", "password": SECRET})  # type: ignore[arg-type]
-    assert SECRET not in str(refused.value)
+    assert SECRET not in str(caught.value)
 
 
 def text_of(error: BaseException) -> str:

@@ -26,7 +26,7 @@ from cassandra.testing.fake import FakeNode
 from .astra import Astra
 from .certificates import Authority
 from .conftest import Use
-from .test_secrets import SECRET, shown
+from .test_secrets import SECRET, report_of
 
 serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
 
@@ -53,7 +53,7 @@ def assert_refused_without_secret(
     """Check that `call` raises one of `kinds`, and that the error's report does not have SECRET."""
     with pytest.raises(kinds) as caught:
         call()
-    text = shown(caught.value)
+    text = report_of(caught.value)
     assert SECRET not in text
     assert len(text) > 100  # the report is not empty
 
@@ -124,7 +124,7 @@ def test_a_failed_handshake_shows_no_password(
     }  # fmt: skip
     with FakeNode() as node, pytest.raises(DriverException) as caught:
         connect_and_read([node.address], port=node.port, ssl_options=options, connect_timeout=0.2)
-    assert "'another'" not in shown(caught.value)
+    assert "'another'" not in report_of(caught.value)
 
 
 def test_assigned_options_show_no_password() -> None:

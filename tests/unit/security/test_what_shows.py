@@ -45,6 +45,7 @@ def has_secret(text: str) -> bool:
 
 
 def error_of(call: Any) -> BaseException | None:
+    """Return the exception that `call` raises; None if it raises none."""
     try:
         call()
     except Exception as failure:
