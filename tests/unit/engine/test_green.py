@@ -51,15 +51,18 @@ def outcome(request: pytest.FixtureRequest) -> Outcome:
     The program uses a fake node, which answers READ but not SILENT.
     """
     library, loop = request.param.split("-")
-    return lambda body, **details: printed(library, loop, body, **details)
+    return lambda body, **details: printed_lines(library, loop, body, **details)
 
 
-def printed(library: str, loop: str, body: str, before: str = "", what: str = "") -> list[str]:
+def printed_lines(
+    library: str, loop: str, body: str, setup_code: str = "", patch_arguments: str = ""
+) -> list[str]:
     """Run a program in a patched process, and return its lines of output.
 
     :param body: the program, which finds `cluster`, and the library as `green`.
-    :param before: code that runs before the library patches the standard library.
-    :param what: arguments of the function that patches; by default, it patches everything.
+    :param setup_code: code that runs before the library patches the standard library.
+    :param patch_arguments: arguments of the function that patches. By default, it
+        patches everything.
     """
     for name in {library, loop} - {"asyncio"}:
         if importlib.util.find_spec(name) is None:
@@ -69,22 +72,22 @@ def printed(library: str, loop: str, body: str, before: str = "", what: str = ""
         node.prime("SILENT", silence())
         begin = BEGIN.format(
             loop=loop,
-            before=before,
-            patch=PATCHES[library].format(what=what),
+            before=setup_code,
+            patch=PATCHES[library].format(what=patch_arguments),
             library=library,
             port=node.port,
         )
-        done = run_python(begin + body + END, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr, done.stderr
-    lines = done.stdout.splitlines()
+        process = run_python(begin + body + END, timeout=60)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "Traceback" not in process.stderr, process.stderr
+    lines = process.stdout.splitlines()
     assert lines[-1] == "end"
     # Leave out "end", which shows that the program came to its end.
     return lines[:-1]
 
 
-@pytest.mark.parametrize("before", ["", "import cassandra.cluster, cassandra.concurrent"])
-def test_blocking_calls_of_many_greenlets(outcome: Outcome, before: str) -> None:
+@pytest.mark.parametrize("setup_code", ["", "import cassandra.cluster, cassandra.concurrent"])
+def test_blocking_calls_of_many_greenlets(outcome: Outcome, setup_code: str) -> None:
     body = """
 session = cluster.connect()
 turns = 0
@@ -104,7 +107,7 @@ for thread in threads:
     thread.join()
 print(turns > 3)
 """
-    assert outcome(body, before=before) == ["True"]
+    assert outcome(body, setup_code=setup_code) == ["True"]
 
 
 def test_a_call_may_wait_while_no_other_greenlet_runs(outcome: Outcome) -> None:
@@ -217,7 +220,7 @@ except NoHostAvailable as error:
 
 def test_the_driver_works_if_threads_are_not_patched(outcome: Outcome) -> None:
     body = "print(cluster.connect().execute('READ').one().v)"
-    assert outcome(body, what="thread=False") == ["7"]
+    assert outcome(body, patch_arguments="thread=False") == ["7"]
 
 
 def test_eventlet_without_uvloop_is_refused() -> None:
@@ -227,7 +230,7 @@ try:
 except RuntimeError as error:
     print("install uvloop" in str(error))
 """
-    assert printed("eventlet", "asyncio", body) == ["True"]
+    assert printed_lines("eventlet", "asyncio", body) == ["True"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list them")
@@ -328,8 +331,10 @@ print(sorted(seen))
     assert outcome(body) == [expected]
 
 
-@pytest.mark.parametrize("before", ["", "import cassandra.cluster"])
-def test_a_greenlet_does_not_wait_for_the_request_of_another(outcome: Outcome, before: str) -> None:
+@pytest.mark.parametrize("setup_code", ["", "import cassandra.cluster"])
+def test_a_greenlet_does_not_wait_for_the_request_of_another(
+    outcome: Outcome, setup_code: str
+) -> None:
     """`Session.write_head_start` applies only to requests of the same greenlet, not of others."""
     body = """
 session = cluster.connect()
@@ -342,4 +347,4 @@ thread.start()
 thread.join()
 print(session.execute("READ").one().v, written[0].is_over)
 """
-    assert outcome(body, before=before) == ["7 False"]
+    assert outcome(body, setup_code=setup_code) == ["7 False"]

@@ -18,7 +18,7 @@ from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold
 from tests.unit.engine.faults import WAIT, AddressOrderPolicy
 
 QUERY = "SELECT k FROM t"
-K = [("k", "int")]
+COLUMNS = [("k", "int")]
 
 
 class RetryOnce(RetryPolicy):
@@ -27,14 +27,15 @@ class RetryOnce(RetryPolicy):
 
 
 def connected(nodes: Any, counters: RequestCounters, **settings: Any) -> Cluster:
-    points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
-    return Cluster(points, port=nodes.port, request_observers=[counters], **settings)
+    contact_points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
+    return Cluster(contact_points, port=nodes.port, request_observers=[counters], **settings)
 
 
 def test_a_histogram_counts_durations_up_to_each_bound() -> None:
     histogram = Histogram((0.1, 1.0))
     for seconds in (0.05, 0.1, 0.5, 3.0):
         histogram.record(seconds)
+    # A value that equals a bound counts below it.
     assert histogram.cumulated() == [(0.1, 2), (1.0, 3), (float("inf"), 4)]
     assert histogram.count == 4
     assert histogram.sum == pytest.approx(3.65)
@@ -50,7 +51,7 @@ def test_buckets_must_rise(buckets: tuple[float, ...]) -> None:
 def test_requests_and_responses_are_counted() -> None:
     counters = RequestCounters()
     with FakeNode() as node, connected(node, counters) as cluster:
-        node.prime(QUERY, rows(K, [(1,)]))
+        node.prime(QUERY, rows(COLUMNS, [(1,)]))
         session = cluster.connect()
         for _ in range(3):
             session.execute(QUERY)
@@ -88,6 +89,7 @@ def test_failures_are_counted_by_host_and_kind() -> None:
             first, second = counters_by_host[nodes[0].address], counters_by_host[nodes[1].address]
             assert first.errors == {"ReadTimeout": 1, "OperationTimedOut": 1}
             assert second.errors == {"ReadTimeout": 1}
+            # Node 0 got both requests; only the first of them was retried, on node 1.
             assert (first.retries, second.retries) == (1, 0)
             assert (first.attempts, second.attempts) == (2, 1)
             assert counters.requests == {"success": 0, "ReadTimeout": 1, "OperationTimedOut": 1}
@@ -96,11 +98,15 @@ def test_failures_are_counted_by_host_and_kind() -> None:
 def test_gauges_before_during_and_after_a_session() -> None:
     """The gauges count hosts, sessions, connections and statements while there are any."""
     with FakeNode() as node:
-        held_answer = hold(rows(K, []))
+        held_answer = hold(rows(COLUMNS, []))
         node.prime(QUERY, held_answer)
         cluster = Cluster([node.address], port=node.port)
-        before = ClusterGauges.of(cluster)
-        assert (before.hosts, before.sessions, before.is_connected) == ((), 0, False)
+        gauges_before = ClusterGauges.of(cluster)
+        assert (gauges_before.hosts, gauges_before.sessions, gauges_before.is_connected) == (
+            (),
+            0,
+            False,
+        )
         session = cluster.connect()
         node.prime_prepare("SELECT 2", [])
         prepared = session.prepare("SELECT 2")
@@ -120,11 +126,12 @@ def test_gauges_before_during_and_after_a_session() -> None:
         assert (gauges.sessions, gauges.prepared_statements, gauges.is_connected) == (1, 1, True)
         held_answer.open()
         waiting.result()
+        # Keep the statement alive until here, because the gauge counts live statements.
         assert prepared is not None
         cluster.shutdown()
-        after = ClusterGauges.of(cluster)
-        assert (after.sessions, after.is_connected) == (0, False)
-        assert all(gauge.connections == 0 for gauge in after.hosts)
+        gauges_after = ClusterGauges.of(cluster)
+        assert (gauges_after.sessions, gauges_after.is_connected) == (0, False)
+        assert all(gauge.connections == 0 for gauge in gauges_after.hosts)
 
 
 def test_forget_removes_the_counts_of_a_host() -> None:

@@ -31,11 +31,13 @@ DASHBOARD = DOCS / "_static" / "grafana.json"
 NAME = re.compile(r"\b(cassandra_driver_\w+)(?:\{([^}]*)\})?")
 
 
-def page(registry: CollectorRegistry) -> str:
+def metrics_text(registry: CollectorRegistry) -> str:
+    """Return the page of metrics for Prometheus."""
     return generate_latest(registry).decode()
 
 
-def samples(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
+def parse_samples(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
+    """Return (labels, value) of each sample of the page, by the name of the sample."""
     samples_by_name: dict[str, list[tuple[dict[str, str], float]]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -54,11 +56,11 @@ def metrics_page() -> str:
         session.execute("SELECT 1")
         with pytest.raises(InvalidRequest):
             session.execute("SELECT wrong")
-        return page(registry)
+        return metrics_text(registry)
 
 
 def test_requests_are_on_the_page(metrics_page: str) -> None:
-    samples_by_name = samples(metrics_page)
+    samples_by_name = parse_samples(metrics_page)
     requests = {
         labels["outcome"]: value
         for labels, value in samples_by_name["cassandra_driver_requests_total"]
@@ -71,6 +73,7 @@ def test_requests_are_on_the_page(metrics_page: str) -> None:
     assert set(labels) == {"cluster", "host", "datacenter", "rack"}
     buckets = samples_by_name["cassandra_driver_request_duration_seconds_bucket"]
     assert buckets[-1][0]["le"] == "+Inf"
+    # The last bucket has all requests.
     assert buckets[-1][1] == 2.0
     assert samples_by_name["cassandra_driver_connections"][0][1] == 1.0
     assert samples_by_name["cassandra_driver_host_up"][0][1] == 1.0
@@ -83,17 +86,17 @@ def test_before_connect_and_after_shutdown_there_is_a_page() -> None:
     with FakeNode() as node:
         cluster = Cluster([node.address], port=node.port)
         registry.register(ClusterCollector(cluster))
-        assert "cassandra_driver_sessions" in page(registry)
+        assert "cassandra_driver_sessions" in metrics_text(registry)
         cluster.connect()
-        assert 'cassandra_driver_sessions{cluster="' in page(registry)
+        assert 'cassandra_driver_sessions{cluster="' in metrics_text(registry)
         cluster.connect().execute("SELECT 1")
         cluster.shutdown()
-        after = page(registry)
+        text_after_shutdown = metrics_text(registry)
     # What was counted stays. A state would raise alarms, such as that of the control connection.
-    assert 'cassandra_driver_requests_total{cluster="' in after
-    assert 'cassandra_driver_attempts_total{cluster="' in after
-    assert "cassandra_driver_control_connection_up{" not in after
-    assert "cassandra_driver_host_up{" not in after
+    assert 'cassandra_driver_requests_total{cluster="' in text_after_shutdown
+    assert 'cassandra_driver_attempts_total{cluster="' in text_after_shutdown
+    assert "cassandra_driver_control_connection_up{" not in text_after_shutdown
+    assert "cassandra_driver_host_up{" not in text_after_shutdown
 
 
 def test_two_clusters_have_different_labels() -> None:
@@ -107,7 +110,7 @@ def test_two_clusters_have_different_labels() -> None:
         registry.register(ClusterCollector(second, name="other"))
         first.connect()
         second.connect()
-        sessions = samples(page(registry))["cassandra_driver_sessions"]
+        sessions = parse_samples(metrics_text(registry))["cassandra_driver_sessions"]
         assert [labels["cluster"] for labels, _ in sessions] == ["one", "other"]
 
 
@@ -119,15 +122,16 @@ def test_a_collector_does_not_keep_its_cluster_alive() -> None:
     del cluster
     gc.collect()
     assert reference() is None
-    assert page(registry) == ""
+    assert metrics_text(registry) == ""
 
 
 def test_each_query_of_the_dashboard_names_metrics_of_the_page(metrics_page: str) -> None:
-    samples_by_name = samples(metrics_page)
+    samples_by_name = parse_samples(metrics_page)
     dashboard: Any = json.loads(DASHBOARD.read_text())
     queries = [
         target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())
     ]
+    # Otherwise the queries were not found.
     assert len(queries) > 10
     for query in queries:
         names = NAME.findall(query)
@@ -136,8 +140,8 @@ def test_each_query_of_the_dashboard_names_metrics_of_the_page(metrics_page: str
             assert name in samples_by_name, f"{name} is not on the page: {query}"
             for label in re.findall(r"(\w+)\s*=~?", labels):
                 assert label in samples_by_name[name][0][0], f"{name} has no label {label}: {query}"
-        for grouped in re.findall(r"by \(([^)]*)\)", query):
-            for label in re.split(r",\s*", grouped):
+        for group_labels in re.findall(r"by \(([^)]*)\)", query):
+            for label in re.split(r",\s*", group_labels):
                 assert any(label in samples_by_name[name][0][0] for name, _ in names), query
 
 
@@ -153,9 +157,10 @@ def families_on(registry: CollectorRegistry) -> dict[str, Any]:
     """
     text = openmetrics.generate_latest(registry).decode()  # type: ignore[no-untyped-call]
     declared = re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)
+    # Each metric is declared only once, in either format.
     assert sorted(declared) == sorted(set(declared))
-    plain = re.findall(r"^# TYPE (\S+)", page(registry), re.MULTILINE)
-    assert sorted(plain) == sorted(set(plain))
+    declared_in_text = re.findall(r"^# TYPE (\S+)", metrics_text(registry), re.MULTILINE)
+    assert sorted(declared_in_text) == sorted(set(declared_in_text))
     families = parse_openmetrics(text)  # type: ignore[no-untyped-call]
     return {family.name: family for family in families}
 
@@ -165,11 +170,11 @@ def clusters_on(families: dict[str, Any], name: str = "cassandra_driver_requests
 
 
 def test_clusters_of_one_registry_share_their_metrics() -> None:
-    class Wrapped(ClusterCollector):
+    class WrappedCollector(ClusterCollector):
         def collect(self) -> Any:
             yield from super().collect()
 
-    registry, other = CollectorRegistry(), CollectorRegistry(auto_describe=True)
+    registry, other_registry = CollectorRegistry(), CollectorRegistry(auto_describe=True)
     with FakeNode() as node:
         with (
             Cluster([node.address], port=node.port) as first,
@@ -179,15 +184,16 @@ def test_clusters_of_one_registry_share_their_metrics() -> None:
             collectors = [
                 ClusterCollector(first),
                 ClusterCollector(second),
-                Wrapped(third, name="third"),
+                WrappedCollector(third, name="third"),
             ]
             for collector in collectors:
                 registry.register(collector)
-            other.register(collectors[1])
-            for number, cluster in enumerate((first, second, third)):
+            other_registry.register(collectors[1])
+            for index, cluster in enumerate((first, second, third)):
                 session = cluster.connect()
-                for _ in range(number + 1):
+                for _ in range(index + 1):
                     session.execute("SELECT 1")
+            # Two clusters of the same name get different labels.
             name = first.metadata.cluster_name
             families = families_on(registry)
             for family in ("requests", "host_up", "sessions", "attempt_duration_seconds"):
@@ -201,9 +207,10 @@ def test_clusters_of_one_registry_share_their_metrics() -> None:
                 for sample in families["cassandra_driver_requests"].samples
                 if sample.name.endswith("_total")
             }
+            # The clusters have executed 1, 2 and 3 requests.
             assert counts == {name: 1.0, f"{name}-2": 2.0, "third": 3.0}
             # Each registry shows the clusters whose collectors were registered there.
-            assert clusters_on(families_on(other)) == {name}
+            assert clusters_on(families_on(other_registry)) == {name}
             registry.unregister(collectors[0])
             assert clusters_on(families_on(registry)) == {name, "third"}
             # A collector that is read without a registry shows only its own cluster.
@@ -242,7 +249,7 @@ def test_ignored_hosts_have_no_host_up() -> None:
         assert stopped is not None
         nodes.stop_node(nodes[1])
         until(lambda: stopped.is_up is False)
-        by_name = samples(page(registry))
+        by_name = samples(metrics_text(registry))
         up = {labels["host"]: value for labels, value in by_name["cassandra_driver_host_up"]}
         assert up == {nodes[0].endpoint: 1.0, nodes[1].endpoint: 0.0}
         assert len(by_name["cassandra_driver_connections"]) == 4

@@ -15,7 +15,7 @@ from cassandra.testing.fake import ErrorCode, FakeNode, error
 from tests.waiting import WAIT
 
 
-class Client:
+class FakeClient:
     """Fake client that records its calls."""
 
     def __init__(self, fault: Callable[[], None] | None = None) -> None:
@@ -40,7 +40,7 @@ class Client:
 
 
 def test_a_report_contains_what_happened_since_the_last_one() -> None:
-    client = Client()
+    client = FakeClient()
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime("SELECT wrong", error(ErrorCode.INVALID))
         reporter = StatsReporter(cluster, client, prefix="shop")
@@ -53,6 +53,7 @@ def test_a_report_contains_what_happened_since_the_last_one() -> None:
             session.execute("SELECT wrong")
         reporter.report()
         prefix = f"shop.hosts.{node.address.replace('.', '_')}_{node.port}"
+        # The second report had nothing to send.
         assert client.counters["shop.requests.success"] == [1, 1]
         assert client.counters["shop.requests.InvalidRequest"] == [1]
         assert client.counters[f"{prefix}.attempts"] == [1, 2]
@@ -64,7 +65,7 @@ def test_a_report_contains_what_happened_since_the_last_one() -> None:
 
 
 def test_reports_in_the_background() -> None:
-    client = Client()
+    client = FakeClient()
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         reporter = StatsReporter(cluster, client)
         cluster.connect()
@@ -77,18 +78,19 @@ def test_reports_in_the_background() -> None:
 def test_an_error_of_the_client_is_logged_and_reports_continue(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    tries: list[int] = []
+    calls: list[int] = []
 
-    def fault() -> None:
-        tries.append(1)
-        if len(tries) == 1:
+    def fail_once() -> None:
+        calls.append(1)
+        if len(calls) == 1:
             raise OSError("no route")
 
-    client = Client(fault)
+    client = FakeClient(fail_once)
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         reporter = StatsReporter(cluster, client)
         cluster.connect()
         reporter.start(interval=0.01)
+        # A later report was complete.
         assert client.reported.wait(WAIT)
         reporter.stop()
     assert "a report to StatsD failed" in caplog.text
@@ -96,14 +98,15 @@ def test_an_error_of_the_client_is_logged_and_reports_continue(
 
 def test_reports_end_with_the_cluster() -> None:
     cluster = Cluster()
-    reporter = StatsReporter(cluster, Client())
+    reporter = StatsReporter(cluster, FakeClient())
     reporter.start(interval=1000.0)
     del cluster
     gc.collect()
     reporter.report()
+    # The reporter has found its cluster gone.
     assert reporter._stopped is None
 
 
 def test_the_interval_is_positive() -> None:
     with pytest.raises(ValueError, match="interval must be positive, but is 0"):
-        StatsReporter(Cluster(), Client()).start(interval=0)
+        StatsReporter(Cluster(), FakeClient()).start(interval=0)

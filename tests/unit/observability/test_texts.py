@@ -19,7 +19,7 @@ from cassandra.protocol.messages.errors import (
 
 
 @pytest.mark.parametrize(
-    ("text", "bare"),
+    ("text", "text_without_values"),
     [
         ("SELECT * FROM t WHERE k = 1", "SELECT * FROM t WHERE k = ?"),
         ("SELECT * FROM t WHERE k = -1.5e10", "SELECT * FROM t WHERE k = ?"),
@@ -57,20 +57,21 @@ from cassandra.protocol.messages.errors import (
         ("", ""),
     ],
 )
-def test_values_are_left_out(text: str, bare: str) -> None:
-    assert without_values(text) == bare
+def test_values_are_left_out(text: str, text_without_values: str) -> None:
+    assert without_values(text) == text_without_values
 
 
 def test_long_texts_are_cut() -> None:
     text = without_values("SELECT " + "a, " * 10000 + "'secret' FROM t")
     assert text.endswith("...")
     assert "secret" not in text
+    # At most 16 KiB, and the three dots.
     assert len(text) <= (1 << 14) + 3
 
 
 def test_a_literal_that_reaches_beyond_the_limit_is_replaced() -> None:
-    head = "INSERT INTO t (k) VALUES ("
-    assert without_values(head + "'" + "s" * 20000 + "')") == head + "?..."
+    beginning = "INSERT INTO t (k) VALUES ("
+    assert without_values(beginning + "'" + "s" * 20000 + "')") == beginning + "?..."
 
 
 @pytest.mark.parametrize(
@@ -177,8 +178,8 @@ def test_codes() -> None:
 
 
 def test_long_errors_are_cut() -> None:
-    many = {f"host {n} {'x' * 200}": errors.InvalidRequest("") for n in range(9)}
-    assert len(error_text(errors.NoHostAvailable("none", many))) == 500
+    errors_by_host = {f"host {n} {'x' * 200}": errors.InvalidRequest("") for n in range(9)}
+    assert len(error_text(errors.NoHostAvailable("none", errors_by_host))) == 500
 
 
 def test_the_cache_of_shapes_is_bounded() -> None:

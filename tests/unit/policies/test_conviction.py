@@ -21,7 +21,7 @@ def test_one_failure_is_enough_each_time() -> None:
 
 
 def test_an_application_s_policy_decides_for_its_host() -> None:
-    class Third(ConvictionPolicy):
+    class ConvictsThirdFailure(ConvictionPolicy):
         failures = 0
 
         def add_failure(self, connection_exc: BaseException) -> bool:
@@ -31,9 +31,10 @@ def test_an_application_s_policy_decides_for_its_host() -> None:
         def reset(self) -> None:
             self.failures = 0
 
-    first, other = Host("10.0.0.1", Third), Host("10.0.0.2", Third)
+    first, other = Host("10.0.0.1", ConvictsThirdFailure), Host("10.0.0.2", ConvictsThirdFailure)
     assert [first.signal_connection_failure(OSError()) for _ in range(2)] == [False, False]
     assert other.signal_connection_failure(OSError()) is False
+    # A host that is up again begins from zero.
     first.set_up()
     assert [first.signal_connection_failure(OSError()) for _ in range(3)] == [False, False, True]
 

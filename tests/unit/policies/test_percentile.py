@@ -25,16 +25,19 @@ class Clock:
 
 @given(st.integers(0, 1 << 32), st.sampled_from([1.0, 50.0, 90.0, 99.0, 99.9]))
 def test_percentiles_are_at_most_one_sixteenth_too_high(seed: int, percent: float) -> None:
-    rng = random.Random(seed)
-    latencies = [10 ** rng.uniform(-5.6, 3) for _ in range(rng.randrange(100, 300))]
+    random_source = random.Random(seed)
+    latencies = [
+        10 ** random_source.uniform(-5.6, 3) for _ in range(random_source.randrange(100, 300))
+    ]
     tracker = LatencyTracker()
     for seconds in latencies:
         tracker.record(None, seconds)
-    exact = sorted(latencies)[max(-int(-len(latencies) * percent // 100) - 1, 0)]
+    exact_percentile = sorted(latencies)[max(-int(-len(latencies) * percent // 100) - 1, 0)]
     estimate = tracker.percentile(percent)
     assert estimate is not None
-    assert exact <= estimate * (1 + 1e-9)
-    assert estimate <= exact * 17 / 16 * (1 + 1e-9)
+    # 1e-9 allows for rounding.
+    assert exact_percentile <= estimate * (1 + 1e-9)
+    assert estimate <= exact_percentile * 17 / 16 * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-9, 1e9, 1e300])
@@ -50,6 +53,7 @@ def test_there_is_no_percentile_of_fewer_than_100_latencies() -> None:
     for _ in range(99):
         tracker.record(None, 0.01)
     assert tracker.percentile(99) is None
+    # Unless the caller accepts fewer.
     assert tracker.percentile(50, at_least=99) is not None
 
 
@@ -66,23 +70,25 @@ def test_old_latencies_are_forgotten_after_two_windows() -> None:
     clock = Clock()
     tracker = LatencyTracker(window=10.0, clock=clock)
 
-    def feed(seconds: float) -> None:
+    def record_many(seconds: float) -> None:
         for _ in range(640):
             tracker.record(None, seconds)
 
-    feed(1.0)
+    record_many(1.0)
+    # In the second window, the slow latencies of the first one still count.
     clock.now = 11.0
-    feed(0.001)
-    both = tracker.percentile(99)
-    assert both is not None
-    assert both > 0.9
+    record_many(0.001)
+    estimate_of_both = tracker.percentile(99)
+    assert estimate_of_both is not None
+    assert estimate_of_both > 0.9
+    # Two windows later, only fast latencies are left.
     clock.now = 22.0
-    feed(0.001)
+    record_many(0.001)
     clock.now = 33.0
-    feed(0.001)
-    only_new = tracker.percentile(99)
-    assert only_new is not None
-    assert only_new < 0.0011
+    record_many(0.001)
+    estimate_of_new = tracker.percentile(99)
+    assert estimate_of_new is not None
+    assert estimate_of_new < 0.0011
 
 
 def test_all_latencies_are_forgotten_after_a_long_silence() -> None:
@@ -100,12 +106,14 @@ def test_all_latencies_are_forgotten_after_a_long_silence() -> None:
 
 def test_the_policy_waits_for_the_percentile_and_limits_its_attempts() -> None:
     policy = PercentileSpeculativeExecutionPolicy(90, max_attempts=2)
+    # Without enough latencies, there is no speculative execution.
     assert policy.new_plan(None, SimpleStatement("")).next_execution(None) == -1
-    rng = random.Random(3)
+    random_source = random.Random(3)
     for _ in range(640):
-        policy.tracker.record(None, rng.uniform(0.0, 1.0))
+        policy.tracker.record(None, random_source.uniform(0.0, 1.0))
     plan = policy.new_plan("ks", SimpleStatement(""))
     delays = [plan.next_execution(None) for _ in range(3)]
+    # The 90th percentile of latencies between 0 and 1 s, at most one sixteenth too high.
     assert 0.85 < delays[0] < 1.0
     assert delays[0] == delays[1]
     assert delays[2] == -1

@@ -27,6 +27,7 @@ def test_exponential_reconnection_grows_to_its_limit() -> None:
     delays = list(ExponentialReconnectionPolicy(1, 60, 100).new_schedule())
     assert len(delays) == 100
     assert all(1 <= delay <= 60 for delay in delays)
+    # Each delay is up to 15 % shorter or longer than the exact one: 1 s at first, 60 s in the end.
     assert delays[0] <= 1.15
     assert min(delays[10:]) >= 51
     with pytest.raises(ValueError, match="less than base_delay"):

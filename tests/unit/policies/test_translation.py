@@ -25,11 +25,11 @@ def name_server(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """
     families: list[Any] = []
 
-    def getaddrinfo(name: str, port: Any, family: Any, kind: Any) -> list[Any]:
+    def getaddrinfo(name: str, port: Any, family: Any, socket_type: Any) -> list[Any]:
         families.append(family)
         if name == "54.9.9.9":
             raise socket.gaierror("no such name")
-        return [(family, kind, 6, "", (ADDRESSES.get(name, name), 0))]
+        return [(family, socket_type, 6, "", (ADDRESSES.get(name, name), 0))]
 
     monkeypatch.setattr(socket, "getfqdn", lambda address: NAMES.get(address, address))
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)

@@ -89,7 +89,7 @@ def script(*steps: tuple[bytes | None, bytes | None]) -> Callable[[], Exchange]:
 # -- mechanisms ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [PlainTextAuthProvider, DSEPlainTextAuthProvider])
+@pytest.mark.parametrize("provider_class", [PlainTextAuthProvider, DSEPlainTextAuthProvider])
 @pytest.mark.parametrize(
     ("authenticator", "steps"),
     [
@@ -99,11 +99,13 @@ def script(*steps: tuple[bytes | None, bytes | None]) -> Callable[[], Exchange]:
     ids=["Cassandra", "DataStax Enterprise"],
 )
 def test_user_name_and_password_with_each_authenticator(
-    connect_and_read: Use, kind: Any, authenticator: str, steps: Any
+    connect_and_read: Use, provider_class: Any, authenticator: str, steps: Any
 ) -> None:
     with server(authenticator, script(*steps)) as node:
         assert (
-            connect_and_read([node.address], port=node.port, auth_provider=kind("ada", "secret"))
+            connect_and_read(
+                [node.address], port=node.port, auth_provider=provider_class("ada", "secret")
+            )
             == 7
         )
 
@@ -205,6 +207,7 @@ def test_kerberos_answers_the_challenges_of_the_server(
         (b"127.0.0.1 db: ticket", b"prove it"),
         (b"127.0.0.1 db: prove it", None),
     ]
+    # The authenticator of DataStax Enterprise asks for the mechanism first.
     if authenticator == DSE:
         steps.insert(0, (b"GSSAPI", b"GSSAPI-START"))
     with server(authenticator, script(*steps)) as node:
@@ -238,48 +241,49 @@ class RotatingProvider(AuthProvider):
         self.number = 0
         self.threads: set[str] = set()
 
-    def next(self) -> PlainTextAuthenticator:
+    def new_password_authenticator(self) -> PlainTextAuthenticator:
         self.number += 1
         self.threads.add(threading.current_thread().name)
         return PlainTextAuthenticator("ada", f"token {self.number}")
 
     def new_authenticator(self, host: str) -> Authenticator:
-        return self.next()
+        return self.new_password_authenticator()
 
 
 class AwaitedProvider(RotatingProvider):
     async def new_authenticator(self, host: str) -> Authenticator:  # type: ignore[override]
         await asyncio.sleep(0)
-        return self.next()
+        return self.new_password_authenticator()
 
 
 class ReturnsAwaitable(RotatingProvider):
     def new_authenticator(self, host: str) -> Any:
         async def later() -> Authenticator:
-            return self.next()
+            return self.new_password_authenticator()
 
         return later()
 
 
-@pytest.mark.parametrize("kind", [RotatingProvider, AwaitedProvider, ReturnsAwaitable])
+@pytest.mark.parametrize("provider_class", [RotatingProvider, AwaitedProvider, ReturnsAwaitable])
 def test_each_connection_asks_the_provider_anew(
-    connect_and_read: Use, kind: type[RotatingProvider]
+    connect_and_read: Use, provider_class: type[RotatingProvider]
 ) -> None:
-    seen: list[bytes | None] = []
+    tokens: list[bytes | None] = []
 
     def exchange() -> Exchange:
         def step(token: bytes | None) -> bytes | None:
-            seen.append(token)
+            tokens.append(token)
             return None
 
         return step
 
-    provider = kind()
+    provider = provider_class()
     with server(PASSWORD, exchange) as node:
         assert connect_and_read([node.address], port=node.port, auth_provider=provider) == 7
-    assert seen == [f"\0ada\0token {n}".encode() for n in range(1, len(seen) + 1)]
-    assert len(seen) >= 2
-    if kind is RotatingProvider:  # an ordinary method may block, so it runs in a thread
+    assert tokens == [f"\0ada\0token {n}".encode() for n in range(1, len(tokens) + 1)]
+    # The control connection, and those of the pool.
+    assert len(tokens) >= 2
+    if provider_class is RotatingProvider:  # an ordinary method may block, so it runs in a thread
         assert all(name.startswith("cassandra-blocking") for name in provider.threads)
 
 
@@ -357,6 +361,7 @@ def test_an_awaited_step_ends_at_the_connect_timeout(
         began = simulated.now
         with pytest.raises(NoHostAvailable, match=TOO_LATE):
             simulated.connect(api, auth_provider=provider, connect_timeout=30, **settings)
+        # The driver may try again with an older version of the protocol.
         assert 30 <= simulated.now - began < 60
 
 

@@ -48,14 +48,14 @@ def locked(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> tu
 
 
 def assert_refused_without_secret(
-    call: Callable[[], Any], kinds: Any = (ValueError, TypeError, OSError)
+    call: Callable[[], Any], error_classes: Any = (ValueError, TypeError, OSError)
 ) -> None:
-    """Check that `call` raises one of `kinds`, and that the error's report does not have SECRET."""
-    with pytest.raises(kinds) as caught:
+    """Check that `call` raises one of `error_classes`, and that its report lacks SECRET."""
+    with pytest.raises(error_classes) as caught:
         call()
-    text = report_of(caught.value)
-    assert SECRET not in text
-    assert len(text) > 100  # the report is not empty
+    report = report_of(caught.value)
+    assert SECRET not in report
+    assert len(report) > 100  # the report is not empty
 
 
 # TLS options that replace those of `test_options_of_tls`: the certificate, its key and the
@@ -75,12 +75,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", OPTIONS)
+@pytest.mark.parametrize("options_name", OPTIONS)
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
-def test_options_of_tls(cluster_class: Any, what: str, locked: tuple[str, str]) -> None:
+def test_options_of_tls(cluster_class: Any, options_name: str, locked: tuple[str, str]) -> None:
     options = {
         "cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1], "password": SECRET,
-        **OPTIONS[what],
+        **OPTIONS[options_name],
     }  # fmt: skip
     assert_refused_without_secret(lambda: cluster_class(ssl_options=options))
     assert_refused_without_secret(
@@ -181,8 +181,8 @@ CONFIG = {"host": "127.0.0.1", "port": 1, "username": "ada", "password": SECRET}
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_bundles(cluster_class: Any, config: Any, tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
-    with zipfile.ZipFile(path, "w") as out:
-        out.writestr("config.json", config)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", config)
     assert_refused_without_secret(
         lambda: cluster_class(cloud={"secure_connect_bundle": str(path)}), ValueError
     )
@@ -190,8 +190,8 @@ def test_bundles(cluster_class: Any, config: Any, tmp_path: Path) -> None:
 
 def test_a_damaged_bundle_shows_no_password(tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
-    with zipfile.ZipFile(path, "w") as out:
-        out.writestr("config.json", json.dumps(CONFIG))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", json.dumps(CONFIG))
     data = path.read_bytes()
     path.write_bytes(data.replace(b"127.0.0.1", b"127.0.0.2"))  # now its checksum is wrong
     assert_refused_without_secret(
@@ -233,11 +233,13 @@ def test_sasl() -> None:
     assert_refused_without_secret(lambda: wrong.new_authenticator("127.0.0.1"), Exception)
 
 
-@pytest.mark.parametrize("kind", [AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy])
+@pytest.mark.parametrize(
+    "policy_class", [AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy]
+)
 @pytest.mark.parametrize("key", [SECRET, SECRET.encode()])
-def test_keys_of_columns(kind: Any, key: Any) -> None:
-    policy, column = kind(), ColDesc("ks", "t", "c")
-    extra = ("k",) if kind is AESGCMColumnEncryptionPolicy else ()
+def test_keys_of_columns(policy_class: Any, key: Any) -> None:
+    policy, column = policy_class(), ColDesc("ks", "t", "c")
+    extra = ("k",) if policy_class is AESGCMColumnEncryptionPolicy else ()
     assert_refused_without_secret(lambda: policy.add_column(column, key, "int", *extra))
     full_key = (SECRET * 3)[:32].encode()
     assert_refused_without_secret(

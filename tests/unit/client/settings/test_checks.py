@@ -77,6 +77,7 @@ def test_rows_accepts_positive_integers() -> None:
 def test_names_or_all_copies_the_list() -> None:
     names = ["a", "b"]
     keyspaces = checks.names_or_all("keyspaces", names)
+    # A later change of the list has no effect.
     names.clear()
     assert keyspaces == ("a", "b")
     assert checks.names_or_all("keyspaces", None) is None
@@ -167,10 +168,10 @@ def test_impossible_values_are_refused_by_name(
     with pytest.raises(TypeError, match=f"^{name} {message}"):
         cluster_class(**{name: value})
     cluster = cluster_class()
-    before = getattr(cluster, name)
+    value_before = getattr(cluster, name)
     with pytest.raises(TypeError, match=f"^{name} {message}"):
         setattr(cluster, name, value)
-    assert getattr(cluster, name) is before
+    assert getattr(cluster, name) is value_before
 
 
 @pytest.mark.parametrize(
@@ -191,5 +192,6 @@ def test_values_that_cassandra_driver_accepts_are_accepted(name: str, value: Any
 def test_milliseconds_are_warned_of() -> None:
     with pytest.warns(RuntimeWarning, match="write connect_timeout=5 for 5000 milli"):
         assert checks.seconds("connect_timeout", 5000) == 5000
-    for hours in (7200, 86_400):
-        assert checks.seconds("schema_read_timeout", hours) == hours
+    # Times of whole hours or days are probably meant as seconds.
+    for seconds in (7200, 86_400):
+        assert checks.seconds("schema_read_timeout", seconds) == seconds

@@ -16,10 +16,10 @@ from cassandra.testing.fake import FakeNode
 
 
 class CountingPolicy(RoundRobinPolicy):
-    plans = 0
+    plan_count = 0
 
     def make_query_plan(self, *args: Any, **kwargs: Any) -> Any:
-        self.plans += 1
+        self.plan_count += 1
         return super().make_query_plan(*args, **kwargs)
 
 
@@ -30,9 +30,10 @@ def test_policies_of_the_cluster_are_those_of_the_default_profile(cluster_class:
     assert isinstance(cluster.default_retry_policy, RetryPolicy)
     default = cluster.profile_manager.default
     assert default.retry_policy is cluster.default_retry_policy
-    for other in (RoundRobinPolicy(), RoundRobinPolicy()):
-        cluster.load_balancing_policy = other
-        assert cluster.load_balancing_policy is other is default.load_balancing_policy
+    for policy in (RoundRobinPolicy(), RoundRobinPolicy()):
+        cluster.load_balancing_policy = policy
+        assert cluster.load_balancing_policy is policy is default.load_balancing_policy
+    # None selects the default policy.
     cluster.default_retry_policy = cluster.load_balancing_policy = None
     assert type(cluster.default_retry_policy) is RetryPolicy
     assert isinstance(cluster.load_balancing_policy, TokenAwarePolicy)
@@ -52,7 +53,7 @@ def test_a_policy_that_is_set_after_connect_is_used() -> None:
         session = cluster.connect()
         cluster.load_balancing_policy = policy = CountingPolicy()
         session.execute("SELECT 1")
-        assert policy.plans == 1
+        assert policy.plan_count == 1
 
 
 async def test_a_policy_that_is_set_after_connect_is_used_with_asyncio() -> None:
@@ -61,7 +62,7 @@ async def test_a_policy_that_is_set_after_connect_is_used_with_asyncio() -> None
             session = await cluster.connect()
             cluster.load_balancing_policy = policy = CountingPolicy()
             await session.execute("SELECT 1")
-            assert policy.plans == 1
+            assert policy.plan_count == 1
 
 
 def test_a_class_attribute_of_a_subclass_is_used() -> None:

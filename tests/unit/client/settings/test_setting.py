@@ -28,7 +28,8 @@ class Holder(Table):
     def _configure(self, arguments: dict[str, Any]) -> None:
         self.arguments = arguments
         self._live: dict[str, Any] = {}
-        self.followed: list[Any] = []
+        self.changed_names: list[Any] = []
+        # As the clusters do: store the arguments, and the defaults of the other settings.
         for name, setting in Table._table.items():  # type: ignore[attr-defined]
             if not isinstance(setting, ConstructorOnly):
                 if name in arguments:
@@ -39,7 +40,7 @@ class Holder(Table):
     def _follow_names(self) -> None:
         if self.names == {"no": 0}:
             raise ValueError("these names are refused")
-        self.followed.append(self.names)
+        self.changed_names.append(self.names)
 
 
 def setting(name: str) -> Any:
@@ -59,8 +60,12 @@ def test_the_constructor_has_a_parameter_for_each_setting() -> None:
     ]
     assert [parameter.default for parameter in parameters.values()][:2] == [9042, 2]
     assert parameters["colour"].default == "red"
-    of_function = inspect.signature(Holder.__init__).parameters.values()
-    assert {parameter.default for parameter in of_function} == {NOT_SET, inspect.Parameter.empty}
+    # The signature shows the defaults, but the function itself must see which arguments were given.
+    real_parameters = inspect.signature(Holder.__init__).parameters.values()
+    assert {parameter.default for parameter in real_parameters} == {
+        NOT_SET,
+        inspect.Parameter.empty,
+    }
     assert parameters["colour"].kind is inspect.Parameter.KEYWORD_ONLY
     assert parameters["port"].annotation == "int | str | None"
     assert parameters["names"].annotation == "dict[str, int] | None"
@@ -104,27 +109,27 @@ def test_live_settings_are_also_stored_for_the_engine() -> None:
 def test_a_change_calls_the_then_function() -> None:
     holder = Holder(names={"a": 1})
     holder.names = None
-    assert holder.followed == [{"a": 1}, None]
+    assert holder.changed_names == [{"a": 1}, None]
 
 
-@pytest.mark.parametrize("before", [None, {"a": 1}])
+@pytest.mark.parametrize("names_before", [None, {"a": 1}])
 def test_a_value_that_the_then_function_refuses_is_not_stored(
-    before: dict[str, int] | None,
+    names_before: dict[str, int] | None,
 ) -> None:
     holder = Holder()
-    if before is not None:
-        holder.names = before
+    if names_before is not None:
+        holder.names = names_before
     attributes = dict(vars(holder))
     with pytest.raises(ValueError, match="refused"):
         holder.names = {"no": 0}
-    assert holder.names == before
+    assert holder.names == names_before
     assert vars(holder) == attributes
 
 
 def test_a_deletion_calls_the_then_function() -> None:
     holder = Holder(names={"a": 1})
     del holder.names
-    assert holder.followed == [{"a": 1}, None]
+    assert holder.changed_names == [{"a": 1}, None]
 
 
 def test_a_secret_setting_is_not_shown() -> None:
@@ -133,9 +138,10 @@ def test_a_secret_setting_is_not_shown() -> None:
     assert "hush" not in repr(vars(holder))
     assert setting("password").secret_of(holder).reveal() == {"key": "hush"}
     assert setting("password").secret_of(Holder()).reveal() is None
-    with pytest.raises(ValueError, match="port") as failed:
+    with pytest.raises(ValueError, match="port") as caught:
         Holder(port=0, password=["hidden"])
-    for frame in failed.traceback[1:]:
+    # The first frame is this test, which has the secret itself.
+    for frame in caught.traceback[1:]:
         assert "hidden" not in repr(frame.frame.f_locals)
 
 
@@ -155,11 +161,12 @@ def test_a_subclass_may_have_its_own_default() -> None:
 
 
 def test_an_attribute_of_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = Holder()
+    existing = Holder()
     monkeypatch.setattr(Holder, "port", 9999)
-    assert (before.port, Holder().port, Holder(port=7).port) == (9999, 9999, 7)
+    # The patch also holds for existing objects, but not for arguments.
+    assert (existing.port, Holder().port, Holder(port=7).port) == (9999, 9999, 7)
     monkeypatch.undo()
-    assert (before.port, Holder().port) == (9042, 9042)
+    assert (existing.port, Holder().port) == (9042, 9042)
 
 
 def test_a_setting_for_the_constructor_only() -> None:

@@ -27,11 +27,11 @@ def test_the_constructor_has_all_settings_in_their_order(cluster_class: Any) -> 
         *TABLE,
         "settings",
     ]
-    by_position = [name for name, setting in TABLE.items() if not setting.kw_only]
-    assert by_position[:3] == ["contact_points", "port", "compression"]
-    later = [name for name, setting in TABLE.items() if setting.kw_only]
-    assert [*TABLE] == by_position + later
-    assert later == sorted(later)
+    positional_names = [name for name, setting in TABLE.items() if not setting.kw_only]
+    assert positional_names[:3] == ["contact_points", "port", "compression"]
+    keyword_names = [name for name, setting in TABLE.items() if setting.kw_only]
+    assert [*TABLE] == positional_names + keyword_names
+    assert keyword_names == sorted(keyword_names)
 
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
@@ -60,7 +60,7 @@ def test_none_selects_the_default_or_is_a_valid_value(cluster_class: Any) -> Non
             assert getattr(cluster, name) is not None, name
 
 
-async def awaited(outcome: Any) -> Any:
+async def result_of(outcome: Any) -> Any:
     return await outcome if inspect.isawaitable(outcome) else outcome
 
 
@@ -69,7 +69,7 @@ async def test_only_live_settings_reach_the_engine_after_connect(cluster_class: 
     with FakeNode() as node:
         cluster = cluster_class([node.address], port=node.port)
         try:
-            await awaited(cluster.connect())
+            await result_of(cluster.connect())
             engine = cluster._core.settings
             for name, setting in TABLE.items():
                 if not isinstance(setting, ConstructorOnly) and name != "ssl_options":
@@ -77,25 +77,28 @@ async def test_only_live_settings_reach_the_engine_after_connect(cluster_class: 
             cluster.reprepare_on_up = False
             with pytest.warns(RuntimeWarning, match="idle_heartbeat_timeout has no effect"):
                 cluster.idle_heartbeat_timeout = 77
+            # The first setting is live, the second one is not.
             assert engine.reprepare_on_up is False
             assert engine.idle_heartbeat_timeout == 30
         finally:
-            await awaited(cluster.shutdown())
+            await result_of(cluster.shutdown())
 
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 async def test_a_subclass_with_its_own_defaults_follows_changes(cluster_class: Any) -> None:
-    kind = type("Ours", (cluster_class,), {"max_schema_agreement_wait": 3, "connect_timeout": 2})
+    cluster_subclass = type(
+        "Ours", (cluster_class,), {"max_schema_agreement_wait": 3, "connect_timeout": 2}
+    )
     with FakeNode() as node:
-        cluster = kind([node.address], port=node.port)
+        cluster = cluster_subclass([node.address], port=node.port)
         try:
-            await awaited(cluster.connect())
+            await result_of(cluster.connect())
             engine = cluster._core.settings
             assert (engine.max_schema_agreement_wait, engine.connect_timeout) == (3, 2)
             cluster.max_schema_agreement_wait = 4
             assert engine.max_schema_agreement_wait == cluster.max_schema_agreement_wait == 4
         finally:
-            await awaited(cluster.shutdown())
+            await result_of(cluster.shutdown())
 
 
 def test_a_subclass_may_have_a_property_in_the_place_of_a_setting() -> None:

@@ -113,7 +113,7 @@ def subclass_with_early_setting(cluster_class: Any, name: str) -> Any:
     class Early(cluster_class):  # type: ignore[misc]
         def __init__(self, **settings: Any) -> None:
             setattr(self, name, VALUES[name])
-            self.before = getattr(self, name)
+            self.early_value = getattr(self, name)
             super().__init__(**settings)
 
     return Early
@@ -124,7 +124,7 @@ def subclass_with_early_setting(cluster_class: Any, name: str) -> Any:
 def test_the_constructor_overrides_or_keeps_early_settings(cluster_class: Any, name: str) -> None:
     cluster = subclass_with_early_setting(cluster_class, name)()
     if name in KEPT_BY_THE_CONSTRUCTOR:
-        assert getattr(cluster, name) is cluster.before
+        assert getattr(cluster, name) is cluster.early_value
     elif TABLE[name].shown_default is None:
         assert getattr(cluster, name) == getattr(cluster_class(), name)
     else:
