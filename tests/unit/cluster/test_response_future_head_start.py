@@ -34,7 +34,8 @@ def session(node: FakeNode) -> Iterator[Session]:
         yield cluster.connect()
 
 
-def statements() -> list[Any]:
+def write_statements() -> list[Any]:
+    """Return a write in each form that the driver recognises as one."""
     return [
         WRITE,
         f"  {WRITE.lower()}",
@@ -44,31 +45,32 @@ def statements() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("index", range(5))
 def test_a_read_is_sent_after_the_earlier_write_of_its_thread(
-    node: FakeNode, session: Session, number: int
+    node: FakeNode, session: Session, index: int
 ) -> None:
     session.write_head_start = 60
-    statement = statements()[number]
+    statement = write_statements()[index]
     held_answer = hold()
     node.prime(
         Opcode.BATCH if isinstance(statement, BatchStatement) else str(statement), held_answer
     )
     if isinstance(statement, SimpleStatement):
         node.prime(WRITE, held_answer)
-    waiting: list[int] = []
+    writes_held_at_read: list[int] = []
 
-    def answer(request: Any) -> Any:
-        waiting.append(len(held_answer.held))
+    def answer_read(request: Any) -> Any:
+        writes_held_at_read.append(len(held_answer.held))
         return ANSWER
 
-    node.prime(READ, answer)
+    node.prime(READ, answer_read)
     session.execute_async(statement)
     held_answer.wait()
     # A read that did not wait would arrive within this pause.
     threading.Timer(0.05, held_answer.release).start()
     assert session.execute(READ).one().v == 2
-    assert waiting == [0]
+    # When the read arrived, the write was no longer waiting for its answer.
+    assert writes_held_at_read == [0]
 
 
 def test_a_read_is_sent_if_the_write_takes_longer(node: FakeNode, session: Session) -> None:
@@ -82,22 +84,23 @@ def test_a_read_is_sent_if_the_write_takes_longer(node: FakeNode, session: Sessi
     assert write.result().all() == []
 
 
-@pytest.mark.parametrize("how", ["a read", "another thread", "switched off"])
+@pytest.mark.parametrize("reason", ["a read", "another thread", "switched off"])
 def test_a_read_does_not_wait_for_reads_or_other_threads_or_if_disabled(
-    node: FakeNode, session: Session, how: str
+    node: FakeNode, session: Session, reason: str
 ) -> None:
-    session.write_head_start = 0 if how == "switched off" else 60
-    first = "select v FROM u" if how == "a read" else WRITE
+    session.write_head_start = 0 if reason == "switched off" else 60
+    earlier_query = "select v FROM u" if reason == "a read" else WRITE
     held_answer = hold(ANSWER)
-    node.prime(first, held_answer)
+    node.prime(earlier_query, held_answer)
     node.prime(READ, ANSWER)
-    if how == "another thread":
-        thread = threading.Thread(target=session.execute_async, args=(first,))
+    if reason == "another thread":
+        thread = threading.Thread(target=session.execute_async, args=(earlier_query,))
         thread.start()
         thread.join()
     else:
-        session.execute_async(first)
+        session.execute_async(earlier_query)
     assert session.execute(READ, timeout=10).one().v == 2
+    # The earlier request has no answer yet.
     assert len(held_answer.wait()) == 1
     held_answer.release()
 

@@ -27,15 +27,16 @@ def test_each_row_of_the_example_goes_to_its_shard() -> None:
         nodes.scylla.table("ks", "t", {"k": "int", "v": "text"})
         with Cluster(nodes.contact_points, port=nodes.port) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
+            # 7 + 5 + 8 shards.
             until(
                 lambda: (
                     sum(stats["connected"] for stats in cluster.shard_aware_stats().values()) == 20
                 )
             )
-            names: dict[str, Any] = {"cluster": cluster, "session": session}
-            exec(example(), names)
+            namespace: dict[str, Any] = {"cluster": cluster, "session": session}
+            exec(example(), namespace)
             arrivals = nodes.scylla.arrivals
             assert (arrivals.right, arrivals.counted) == (100, 100)
-            hosts = {node.host_id: node for node in nodes.scylla.nodes}
-            for (host, shard), rows in names["work"].items():
-                assert hosts[host.host_id].arrivals.by_shard[shard] == len(rows)
+            node_by_host_id = {node.host_id: node for node in nodes.scylla.nodes}
+            for (host, shard), rows in namespace["work"].items():
+                assert node_by_host_id[host.host_id].arrivals.by_shard[shard] == len(rows)

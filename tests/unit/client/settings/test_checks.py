@@ -192,6 +192,6 @@ def test_values_that_cassandra_driver_accepts_are_accepted(name: str, value: Any
 def test_milliseconds_are_warned_of() -> None:
     with pytest.warns(RuntimeWarning, match="write connect_timeout=5 for 5000 milli"):
         assert checks.seconds("connect_timeout", 5000) == 5000
-    # Times of whole hours or days are probably meant as seconds.
+    # Whole hours are round numbers of seconds, so these are not warned of.
     for seconds in (7200, 86_400):
         assert checks.seconds("schema_read_timeout", seconds) == seconds

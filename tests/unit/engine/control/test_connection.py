@@ -285,6 +285,7 @@ async def test_a_connection_that_opens_during_close_is_closed() -> None:
     async def shut_down(connection: Any, local: Host) -> None:
         parts.control.close()
 
+    # The last step before the connection is adopted.
     parts.on_connected = shut_down  # type: ignore[method-assign]
     await parts.control.connect()
     assert parts.opened[0].closed

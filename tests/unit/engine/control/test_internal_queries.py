@@ -20,12 +20,17 @@ TEXT = "SELECT a FROM t"
 
 
 def rows(*numbers: int, state: bytes | None = None) -> tuple[int, int, bytes]:
-    """Return a RESULT of rows with one int column, and the paging state `state`."""
+    """Return a RESULT of rows with one int column.
+
+    :param numbers: the value of each row.
+    :param state: the paging state; None if this is the last page.
+    """
+    # The flags Global_tables_spec (1) and Has_more_pages (2), and the number of columns.
     flags = int32(1 | (2 if state is not None else 0)) + int32(1)
-    page = value(state) if state is not None else b""
-    specs = string("ks") + string("t") + string("a") + short(9)
+    paging_state = value(state) if state is not None else b""
+    column_specs = string("ks") + string("t") + string("a") + short(9)
     content = int32(len(numbers)) + b"".join(value(int32(number)) for number in numbers)
-    return RESULT, 0, int32(2) + flags + page + specs + content
+    return RESULT, 0, int32(2) + flags + paging_state + column_specs + content
 
 
 class Peer:
@@ -33,11 +38,13 @@ class Peer:
 
     def __init__(self, *answers: Any, **attributes: Any) -> None:
         self.sent: list[tuple[int, bytes, float | None]] = []
-        left = list(answers)
+        remaining_answers = list(answers)
 
         async def request(opcode: int, body: bytes, timeout: float | None) -> Any:
             self.sent.append((opcode, body, timeout))
-            answer = left.pop(0) if len(left) > 1 else left[0]
+            answer = (
+                remaining_answers.pop(0) if len(remaining_answers) > 1 else remaining_answers[0]
+            )
             if isinstance(answer, BaseException):
                 raise answer
             return answer
@@ -62,6 +69,7 @@ async def test_rows_returns_dicts_and_reads_at_consistency_one() -> None:
     ((opcode, body, timeout),) = peer.sent
     assert (opcode, timeout) == (QUERY, 3.5)
     text = TEXT.encode()
+    # The query string is followed by its consistency level: ONE is 1.
     assert body[: 4 + len(text) + 2] == int32(len(text)) + text + short(1)
 
 

@@ -108,28 +108,29 @@ def test_the_shard_comes_from_the_token_or_the_tablet(twins: Any) -> None:
         shards.add(shard, connection)
     pool = SimpleNamespace(shards=shards, connections=connections)
 
-    def chosen(key: bytes | None, host: Any = HOST, table: str = "t") -> int:
+    def chosen_shard(key: bytes | None, host: Any = HOST, table: str = "t") -> int:
         request = twins.happy_path.RequestBase(session, statement_of(key, table), None, print)
         return connections.index(request.choose(host, pool))
 
     expected = shard_of(murmur3(b"key"), 4, 0)
-    assert chosen(b"key") == expected
+    assert chosen_shard(b"key") == expected
     # If neither shard nor tablet is known, the least busy connection is chosen.
     for connection in connections[:2]:
         connection.streams.send(object(), QUERY, 0, b"")
-    assert chosen(None) == 2
+    assert chosen_shard(None) == 2
     tablets.learn("ks", "t", routing_bytes(HOST, 1))
-    assert chosen(b"key") == 1
+    assert chosen_shard(b"key") == 1
     assert (tablets.hits, tablets.misses) == (1, 0)
     # For another table of the keyspace, or a host without a replica, the least busy is chosen.
-    assert chosen(b"key", table="unknown") == 2
+    assert chosen_shard(b"key", table="unknown") == 2
     assert tablets.misses == 1
-    assert chosen(b"key", host=SimpleNamespace(host_id=None)) == 2
+    assert chosen_shard(b"key", host=SimpleNamespace(host_id=None)) == 2
     # If the connection of the shard is busy, the request goes to another shard at once.
     connections[1].streams.paused = True
-    assert chosen(b"key") == 2
+    assert chosen_shard(b"key") == 2
+    # A pool without shards uses the least busy connection.
     pool.shards = None
-    assert chosen(b"key") == 2
+    assert chosen_shard(b"key") == 2
 
 
 def test_a_tablet_with_a_shard_that_the_node_does_not_have(twins: Any) -> None:
