@@ -251,12 +251,12 @@ def test_keys_are_written_only_to_temporary_private_files(
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     modes: list[int] = []
-    load_cert_chain = ssl.SSLContext.load_cert_chain
+    original_load = ssl.SSLContext.load_cert_chain
 
     class RecordingContext(ssl.SSLContext):
         def load_cert_chain(self, certfile: Any, keyfile: Any = None, password: Any = None) -> None:
             modes.extend(Path(path).stat().st_mode & 0o777 for path in (certfile, keyfile))
-            load_cert_chain(self, certfile, keyfile, password)
+            original_load(self, certfile, keyfile, password)
 
     monkeypatch.setattr(ssl, "SSLContext", RecordingContext)
     read_bundle(bundle)

@@ -42,10 +42,10 @@ ENGINE_ONLY_SETTINGS: dict[str, Any] = {
 
 def new_host(address: str, is_up: bool | None = True) -> Host:
     """Return a host that is up or down; if `is_up` is None, its state is unknown."""
-    new_host = Host(DefaultEndPoint(address), SimpleConvictionPolicy)
+    host = Host(DefaultEndPoint(address), SimpleConvictionPolicy)
     if is_up is not None:
-        (new_host.set_up if is_up else new_host.set_down)()
-    return new_host
+        (host.set_up if is_up else host.set_down)()
+    return host
 
 
 def engine_settings(**changed: Any) -> Settings:

@@ -280,15 +280,15 @@ def test_the_stream_table_behaves_like_its_model(
                 responders_by_stream[stream] = responder
         elif responders_by_stream:
             stream = sorted(responders_by_stream)[number % len(responders_by_stream)]
-            responder = responders_by_stream[stream]
+            waiting_responder = responders_by_stream[stream]
             if step == "abandon":
-                if responder is not None:
-                    assert streams.abandon(stream, responder)
+                if waiting_responder is not None:
+                    assert streams.abandon(stream, waiting_responder)
                     responders_by_stream[stream] = None
             else:
                 connection.answer(stream)
-                if responder is not None:
-                    assert len(responder.answers) == 1
+                if waiting_responder is not None:
+                    assert len(waiting_responder.answers) == 1
                 del responders_by_stream[stream]
         assert streams.in_flight == len(responders_by_stream)
         assert streams.orphans == sum(

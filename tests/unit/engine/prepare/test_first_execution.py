@@ -40,9 +40,9 @@ def executions(node: FakeNode) -> list[Any]:
 
 
 def new_batch() -> BatchStatement:
-    new_batch = BatchStatement()
-    new_batch.add(WRITE, (1,))
-    return new_batch
+    batch = BatchStatement()
+    batch.add(WRITE, (1,))
+    return batch
 
 
 @pytest.mark.parametrize("kind", ["text", "statement", "batch"])
