@@ -22,6 +22,7 @@ from cassandra.cluster import Cluster
 from cassandra.errors import DriverException, InvalidRequest, OperationTimedOut
 from cassandra.policies import RetryPolicy
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
+from cassandra.protocol.messages.results import VOID_BODY
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing import FakeCluster
 from cassandra.testing.fake import (
@@ -48,13 +49,13 @@ class Servers:
     """Executes the requests of all fake nodes after a random delay, so in any order.
 
     :param seed: decides the delays.
-    :param longest: the longest delay until a request is executed, and then until it is answered, in
-        seconds.
+    :param longest_delay: the longest delay in seconds until a request is executed, and until it
+        is answered.
     """
 
-    def __init__(self, seed: int, longest: float = 0.004) -> None:
+    def __init__(self, seed: int, longest_delay: float = 0.004) -> None:
         self.random = random.Random(seed)
-        self.longest = longest
+        self.longest_delay = longest_delay
         self.prepared: dict[bytes, tuple[str, str | None]] = {}  # id -> (query, keyspace)
         self.forgotten: set[tuple[Any, bytes]] = set()
         self.batches: list[tuple[str | None, str]] = []  # (keyspace, query)
@@ -70,40 +71,41 @@ class Servers:
             return self._prepare(request, keyspace)
         if request.opcode == Opcode.EXECUTE:
             assert request.query_id is not None
-            text, keyspace = self.prepared.get(request.query_id, ("", None))
-            if not text or (request.connection.node, request.query_id) in self.forgotten:
+            query, keyspace = self.prepared.get(request.query_id, ("", None))
+            if not query or (request.connection.node, request.query_id) in self.forgotten:
                 return error(ErrorCode.UNPREPARED, "who?", query_id=request.query_id)
-            return self._rows_with_keyspace(text, keyspace)
+            return self._rows_with_keyspace(query, keyspace)
         if request.opcode == Opcode.BATCH:
             for statement in request.statements:
                 if statement.query is not None:
                     self.batches.append((keyspace, statement.query))
-            return Message(Opcode.RESULT, lambda _: b"\0\0\0\x01")
-        text = request.query or ""
-        use = _USE.search(text)
-        if use is not None:
-            if use[1] == "missing":
+            return Message(Opcode.RESULT, lambda _: VOID_BODY)
+        query = request.query or ""
+        use_statement = _USE.search(query)
+        if use_statement is not None:
+            if use_statement[1] == "missing":
                 return error(ErrorCode.INVALID, "Keyspace 'missing' does not exist")
-            if request.keyspace is None:  # as in Cassandra, such a USE has no effect
-                request.connection.keyspace = use[1]
-            return set_keyspace(use[1])
-        return self._rows_with_keyspace(text, keyspace)
+            # As in Cassandra, a USE has no effect if its request names a keyspace.
+            if request.keyspace is None:
+                request.connection.keyspace = use_statement[1]
+            return set_keyspace(use_statement[1])
+        return self._rows_with_keyspace(query, keyspace)
 
-    def _rows_with_keyspace(self, text: str, keyspace: str | None) -> Message:
+    def _rows_with_keyspace(self, query: str, keyspace: str | None) -> Message:
         return rows(
             [("ks", "text"), ("query", "text")],
-            [(keyspace or "", text)],
+            [(keyspace or "", query)],
             keyspace=keyspace or "none",
         )
 
     def _prepare(self, request: Request, keyspace: str | None) -> Message:
-        text = request.query or ""
-        query_id = hashlib.md5(f"{keyspace} {text}".encode()).digest()
-        self.prepared[query_id] = text, keyspace
+        query = request.query or ""
+        query_id = hashlib.md5(f"{keyspace} {query}".encode()).digest()
+        self.prepared[query_id] = query, keyspace
         self.forgotten.discard((request.connection.node, query_id))
         prepared = Prepared(
-            text,
-            [("k", "int")] if "?" in text else [],
+            query,
+            [("k", "int")] if "?" in query else [],
             [("ks", "text"), ("query", "text")],
             query_id=query_id,
             keyspace=keyspace or "none",
@@ -124,9 +126,11 @@ class _DelayedAnswer(Answer):
 
         def execute() -> None:
             answer = servers.execute(request)
-            loop.call_later(servers.random.uniform(0, servers.longest), answer.perform, request)
+            loop.call_later(
+                servers.random.uniform(0, servers.longest_delay), answer.perform, request
+            )
 
-        loop.call_later(servers.random.uniform(0, servers.longest), execute)
+        loop.call_later(servers.random.uniform(0, servers.longest_delay), execute)
 
 
 class NeverAnswer(Answer):
@@ -170,10 +174,10 @@ versions = pytest.mark.parametrize("version", [3, 4, 5])
 
 # -- lives of sessions -----------------------------------------------------------------------------
 
-Step = Callable[["Life"], Awaitable[None]]
+Step = Callable[["RandomSteps"], Awaitable[None]]
 
 
-class Life:
+class RandomSteps:
     """A session that makes random steps, with many requests in flight. A seed decides the steps."""
 
     def __init__(self, seed: int, fake: FakeCluster, servers: Servers, session: aio.Session):
@@ -182,15 +186,15 @@ class Life:
         self.servers = servers
         self.session = session
         self.prepared: list[Any] = []
-        self.wrong: list[str] = []
-        self.expected_of_batch: dict[str, str | None] = {}
+        self.mistakes: list[str] = []
+        self.keyspace_by_batch_query: dict[str, str | None] = {}
         self.count = 0
-        self.ran = 0
+        self.checked_results = 0
 
-    def _check(self, what: str, expected: str | None, result: Any) -> None:
-        self.ran += 1
+    def _check(self, description: str, expected: str | None, result: Any) -> None:
+        self.checked_results += 1
         if ran_in(result) != (expected or ""):
-            self.wrong.append(f"{what}: expected {expected}, ran in {ran_in(result)}")
+            self.mistakes.append(f"{description}: expected {expected}, ran in {ran_in(result)}")
 
     async def _result_or_none(self, awaitable: Any) -> Any:
         """Return the result of a request, or None if it failed or was cancelled."""
@@ -244,7 +248,7 @@ class Life:
         batch = BatchStatement()
         text = f"INSERT INTO t (k) VALUES ({self.count})"
         batch.add(SimpleStatement(text))
-        self.expected_of_batch[text] = self.session.keyspace
+        self.keyspace_by_batch_query[text] = self.session.keyspace
         await self._result_or_none(self.session.execute(batch))
 
     async def use(self) -> None:
@@ -266,7 +270,8 @@ class Life:
 
     async def reset(self) -> None:
         node = self.random.choice(self.fake.nodes)
-        connections = [item for item in node.connections if not item.event_types]
+        # Not the control connection, which is registered for events.
+        connections = [connection for connection in node.connections if not connection.event_types]
         if connections:
             victim = self.random.choice(connections)
             victim.loop.call_soon_threadsafe(victim.end, True)
@@ -275,25 +280,26 @@ class Life:
         self.session.cluster.set_core_connections_per_host(0, self.random.randint(1, 3))
 
     async def live(self, steps: int) -> None:
-        kinds = [
+        # The more often a step is in the list, the more often it is chosen.
+        weighted_steps = [
             *[self.text] * 8, *[self.text_of_a_keyspace] * 3, *[self.first_execution] * 2,
             *[self.prepare] * 3, *[self.execute_prepared] * 6, *[self.batch] * 3,
             *[self.use] * 2, *[self.set_keyspace] * 2, self.impatient_use, self.forget,
             self.reset, self.resize,
         ]  # fmt: skip
-        under_way: set[asyncio.Future[None]] = set()
+        running: set[asyncio.Future[None]] = set()
         for _ in range(steps):
-            under_way.add(asyncio.ensure_future(self.random.choice(kinds)()))
+            running.add(asyncio.ensure_future(self.random.choice(weighted_steps)()))
             if self.random.random() < 0.5:
                 await asyncio.sleep(self.random.uniform(0, 0.003))
-            if len(under_way) > 12:
-                _, under_way = await asyncio.wait(
-                    under_way, return_when=asyncio.FIRST_COMPLETED, timeout=WAIT
+            if len(running) > 12:
+                _, running = await asyncio.wait(
+                    running, return_when=asyncio.FIRST_COMPLETED, timeout=WAIT
                 )
-        done, late = await asyncio.wait(under_way, timeout=WAIT)
-        assert not late
-        for item in done:
-            item.result()
+        done, unfinished = await asyncio.wait(running, timeout=WAIT)
+        assert not unfinished
+        for finished_step in done:
+            finished_step.result()
 
 
 @versions
@@ -303,12 +309,13 @@ async def test_random_steps_of_a_session(version: int, seed: int) -> None:
     with nodes(servers) as fake:
         async with connected(fake, version) as cluster:
             session = await cluster.connect("a")
-            life = Life(seed, fake, servers, session)
-            await life.live(120)
-            assert life.wrong == []
-            assert life.ran > 20
+            steps = RandomSteps(seed, fake, servers, session)
+            await steps.live(120)
+            assert steps.mistakes == []
+            # Otherwise most requests would have failed, and little would be checked.
+            assert steps.checked_results > 20
             for keyspace, text in servers.batches:
-                assert keyspace == life.expected_of_batch[text], text
+                assert keyspace == steps.keyspace_by_batch_query[text], text
             # When all requests have ended, new requests run in the session's keyspace.
             for _ in range(8):
                 assert ran_in(await session.execute("SELECT ks()")) == session.keyspace
@@ -394,7 +401,7 @@ async def test_a_statement_prepared_again_for_another_table_is_not_executed() ->
 
 def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
     """With threads, a request runs in the previous keyspace or a later one, but in no other."""
-    servers = Servers(10, longest=0.001)
+    servers = Servers(10, longest_delay=0.001)
     with (
         nodes(servers) as fake,
         Cluster(
@@ -409,7 +416,8 @@ def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
                 before = session.keyspace
                 statement = SimpleStatement("SELECT ks()", keyspace=None)
                 ran = ran_in(session.execute(statement))
-                # Another thread switches the keyspace at the same time.
+                # The session's keyspace before the call, or one that another thread has set
+                # meanwhile.
                 if ran != before and ran not in switched:
                     wrong.append((before, ran))
 
@@ -518,7 +526,7 @@ async def test_a_connection_without_a_free_stream_keeps_its_requests(
             (pool,) = session._engine.pools.values()
             for connection in pool.connections:
                 connection.set_stream_limit(2)
-            servers.longest = 0.0
+            servers.longest_delay = 0.0
             fake.prime(Opcode.EXECUTE, lambda request: delay(seconds, servers.execute(request)))
             count = 2 * len(pool.connections) - 1
             running = [session.execute(statement, (number,)) for number in range(count)]

@@ -136,6 +136,7 @@ async def test_wrong_targets_are_refused(
         options = {"host": hosts_of(nodes, cluster)[0], **options}
         with pytest.raises(error, match=message):
             session.execute(READ, **options)
+    # Nothing was sent.
     assert take_arrivals(nodes) == []
 
 

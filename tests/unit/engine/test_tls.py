@@ -190,16 +190,16 @@ def test_without_tls_on_a_tls_port_the_error_says_so(
 class Peer:
     """A server that sends one message to each client, and then closes the connection or waits.
 
-    :param says: the message; None to send nothing.
+    :param message: the message; None to send nothing.
     :param ending: "closes", "reset" or "waits".
     :param context: if given, the server makes a TLS handshake that must fail.
     """
 
     def __init__(
-        self, says: bytes | None, ending: str, context: ssl.SSLContext | None = None
+        self, message: bytes | None, ending: str, context: ssl.SSLContext | None = None
     ) -> None:
         self.context = context
-        self.says = says
+        self.message = message
         self.ending = ending
         self.listener = socket.create_server((HOST, 0))
         self.address, self.port = self.listener.getsockname()[:2]
@@ -222,14 +222,16 @@ class Peer:
                     self.context.wrap_socket(client, server_side=True)
                 continue
             client.recv(1 << 16)
-            if self.says:
-                client.sendall(self.says)
+            if self.message:
+                client.sendall(self.message)
             if self.ending == "reset":
+                # With these options (linger for 0 seconds), `close` resets the connection.
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             if self.ending != "waits":
                 client.close()
 
     def __exit__(self, *args: object) -> None:
+        # This ends `accept` in the thread.
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         self.thread.join()
@@ -238,7 +240,7 @@ class Peer:
 
 
 @pytest.mark.parametrize(
-    ("says", "ending", "text"),
+    ("server_message", "ending", "expected_text"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "closes", "does not speak TLS on this port"),
         (b"\x16\x03\x03\x00", "closes", "TLS"),
@@ -248,10 +250,16 @@ class Peer:
     ids=["garbage", "a part of a record", "nothing", "a reset"],
 )
 def test_servers_that_do_not_speak_tls_are_named_as_the_cause(
-    connect_and_read: Use, authority: Authority, says: bytes | None, ending: str, text: str
+    connect_and_read: Use,
+    authority: Authority,
+    server_message: bytes | None,
+    ending: str,
+    expected_text: str,
 ) -> None:
-    with Peer(says, ending) as peer:
-        assert text in connect_error(connect_and_read, peer, ssl_context=authority.client())
+    with Peer(server_message, ending) as peer:
+        assert expected_text in connect_error(
+            connect_and_read, peer, ssl_context=authority.client()
+        )
 
 
 def test_a_handshake_that_hangs_times_out(connect_and_read: Use, authority: Authority) -> None:
@@ -274,14 +282,15 @@ def test_a_reloading_context_follows_the_file(
     trusted.write_bytes(Path(other.path).read_bytes())
     context = ReloadingContext(lambda: ssl.create_default_context(cafile=trusted), trusted)
     with fake(authority.server(HOST)) as node:
+        # The file has another CA than the one that issued the server's certificate.
         connect_error(connect_and_read, node, ssl_context=context)
-        first = context()
+        context_before = context()
         trusted.write_bytes(b"a half of a certif")
-        assert context() is first
+        assert context() is context_before
         assert "the earlier TLS context stays in use" in caplog.text
         trusted.write_bytes(Path(authority.path).read_bytes())
         assert connect_and_read([HOST], port=node.port, ssl_context=context) == 7
-        assert context() is context() is not first
+        assert context() is context() is not context_before
 
 
 def test_open_connections_survive_a_new_certificate(
@@ -357,15 +366,17 @@ def test_a_factory_may_set_the_server_hostname(connect_and_read: Use, authority:
         assert connect_and_read([NamedEndPoint(HOST, node.port)], **settings) == 7
 
 
-@pytest.mark.parametrize("before", [False, True])
-async def test_a_host_that_has_answered_before_does_not_expect_tls(before: bool) -> None:
+@pytest.mark.parametrize("has_answered_before", [False, True])
+async def test_a_host_that_has_answered_before_does_not_expect_tls(
+    has_answered_before: bool,
+) -> None:
     endpoint = DefaultEndPoint(HOST)
     connection = Connection(endpoint, 4, asyncio.get_running_loop())
-    connection.answered_before = before
+    connection.answered_before = has_answered_before
     connection.connection_lost(None)
     text = str(connection.close_error)
     assert "was closed by the server before it said anything" in text
-    assert ("does it expect TLS" in text) is not before
+    assert ("does it expect TLS" in text) is not has_answered_before
 
 
 def test_the_connector_remembers_hosts_that_have_answered() -> None:

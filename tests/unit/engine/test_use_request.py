@@ -33,13 +33,13 @@ async def test_after_concurrent_uses_all_connections_have_the_sessions_keyspace(
             async with connected(fake, version) as cluster:
                 session = await cluster.connect("a")
                 await asyncio.gather(
-                    *(session.set_keyspace(item) for item in "bcabc"),
+                    *(session.set_keyspace(keyspace) for keyspace in "bcabc"),
                     session.execute("USE b"),
                     session.execute("USE c", timeout=0.001),
                     return_exceptions=True,
                 )
-                ran = {ran_in(await session.execute("SELECT ks()")) for _ in range(8)}
-                assert ran == {session.keyspace}
+                keyspaces = {ran_in(await session.execute("SELECT ks()")) for _ in range(8)}
+                assert keyspaces == {session.keyspace}
 
 
 @versions

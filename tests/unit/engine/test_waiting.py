@@ -59,12 +59,12 @@ async def test_pools_opened_raises_if_pools_are_not_open_in_time() -> None:
 # -- several awaitables ----------------------------------------------------------------------------
 
 
-async def fails(begins: asyncio.Event, text: str) -> None:
+async def wait_and_raise(may_raise: asyncio.Event, message: str) -> None:
     """Wait, and then raise an error, even if the wait is cancelled."""
     try:
-        await begins.wait()
+        await may_raise.wait()
     finally:
-        raise ValueError(text)
+        raise ValueError(message)
 
 
 async def test_together_returns_the_results_in_order() -> None:
@@ -76,17 +76,17 @@ async def test_together_returns_the_results_in_order() -> None:
 
 
 async def test_together_cancels_the_others_after_an_error() -> None:
-    begins, other = asyncio.Event(), future()
-    waiting = spawn(together(other, fails(begins, "first")))
+    may_raise, other = asyncio.Event(), future()
+    waiting = spawn(together(other, wait_and_raise(may_raise, "first")))
     await run_loop_turns()
-    begins.set()
+    may_raise.set()
     with pytest.raises(ValueError, match="first"):
         await waiting
     assert other.cancelled()
 
 
-@pytest.mark.parametrize("ends", ["timeout", "cancelled"])
-async def test_no_error_is_reported_as_never_retrieved(ends: str) -> None:
+@pytest.mark.parametrize("ending", ["timeout", "cancelled"])
+async def test_no_error_is_reported_as_never_retrieved(ending: str) -> None:
     """If waiting is cancelled, errors of the awaitables are not reported as never retrieved.
 
     asyncio's `gather` would log "exception was never retrieved".
@@ -94,14 +94,14 @@ async def test_no_error_is_reported_as_never_retrieved(ends: str) -> None:
     reported: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
     never = asyncio.Event()
-    both = together(fails(never, "a"), fails(never, "b"))
-    waiting = spawn(asyncio.wait_for(both, 0.01 if ends == "timeout" else 60))
-    if ends == "cancelled":
+    waiting_for_both = together(wait_and_raise(never, "a"), wait_and_raise(never, "b"))
+    waiting = spawn(asyncio.wait_for(waiting_for_both, 0.01 if ending == "timeout" else 60))
+    if ending == "cancelled":
         await run_loop_turns()
         waiting.cancel()
     with pytest.raises((asyncio.TimeoutError, asyncio.CancelledError)):
         await waiting
-    del waiting, both
+    del waiting, waiting_for_both
     gc.collect()
     await run_loop_turns()
     assert reported == []
@@ -127,17 +127,17 @@ async def test_within_raises_the_error() -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1, 0.001])
 async def test_within_cancels_work_after_the_timeout(seconds: float) -> None:
-    ended = []
+    cancelled_work = []
 
     async def work() -> None:
         try:
             await future()
         finally:
-            ended.append("work")
+            cancelled_work.append("work")
 
     with pytest.raises(asyncio.TimeoutError):
         await within(seconds, work())
-    assert ended in (["work"], [])  # with no time, the work does not even begin
+    assert cancelled_work in (["work"], [])  # with no time, the work does not even begin
 
 
 async def test_within_returns_a_result_that_comes_at_the_cancellation() -> None:
@@ -152,15 +152,18 @@ async def test_within_returns_a_result_that_comes_at_the_cancellation() -> None:
 
 
 async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
+    # Cancel the caller 0, 1, 2, ... turns after the answer, until it has ended before that.
     for turn in range(8):
         answer = future()
-        gone_on: list[Any] = []
+        results: list[Any] = []
 
-        async def caller(answer: asyncio.Future[Any] = answer, seen: list[Any] = gone_on) -> None:
+        async def caller(
+            answer: asyncio.Future[Any] = answer, collected: list[Any] = results
+        ) -> None:
             async def work() -> Any:
                 return await answer
 
-            seen.append(await within(60, work()))
+            collected.append(await within(60, work()))
 
         waiting = spawn(caller())
         await run_loop_turns(3)
@@ -172,6 +175,7 @@ async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert gone_on == []
+        # The caller must not go on with the answer.
+        assert results == []
     else:
         raise AssertionError("the answer never arrived")
