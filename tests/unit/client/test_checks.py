@@ -81,7 +81,6 @@ def test_keyspaces_are_strings_and_hosts_are_host_objects() -> None:
         checks.check_host("10.0.0.1")
 
 
-# Pretend that no further package is installed.
 def test_vectors_need_a_known_type_and_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     def request_with_vectors(vectors: str) -> Any:
         return SimpleNamespace(vectors=vectors)
@@ -90,6 +89,7 @@ def test_vectors_need_a_known_type_and_its_package(monkeypatch: pytest.MonkeyPat
         checks.check_vectors(request_with_vectors(valid))
     with pytest.raises(ValueError, match="not as 'tensor'"):
         checks.check_vectors(request_with_vectors("tensor"))
+    # Pretend that no further package is installed.
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     checks.check_vectors(request_with_vectors("array"))
     with pytest.raises(DependencyException, match=r"turbocql\[numpy\]"):

@@ -315,7 +315,6 @@ def test_threads_that_iterate_over_one_result_end_and_miss_no_row(thread_count: 
                 values.extend(row.k for row in rows)
 
             threads = [
-                # No thread has got a row twice or out of order.
                 threading.Thread(target=read, args=(values,), daemon=True)
                 for values in values_of_threads
             ]
@@ -325,6 +324,7 @@ def test_threads_that_iterate_over_one_result_end_and_miss_no_row(thread_count: 
                 thread.join(WAIT)
             assert not any(thread.is_alive() for thread in threads)
             assert set().union(*values_of_threads) == set(range(200))
+            # No thread has got a row twice or out of order.
             for values in values_of_threads:
                 assert values == sorted(set(values))
         # 10 results of 200 rows in pages of 5; each page was fetched once.
