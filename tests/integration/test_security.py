@@ -167,4 +167,4 @@ def test_a_secure_connect_bundle_reaches_all_nodes_through_a_proxy(
                 three_nodes.version
             }
             # The proxy has passed connections on to each node.
-            assert set(astra.sent_on) == set(addresses)
+            assert set(astra.received_server_names) == set(addresses)

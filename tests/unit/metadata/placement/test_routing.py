@@ -278,7 +278,7 @@ async def test_an_error_in_one_listener_does_not_affect_others(
     nodes: FakeCluster,
 ) -> None:
     class BrokenListener(HostEvents):
-        def _note(self, kind: str, host: Any) -> None:
+        def _record(self, event: str, host: Any) -> None:
             raise RuntimeError("a program's own")
 
     async with connected(nodes) as (cluster, _):
