@@ -29,9 +29,8 @@ class Threads:
 
 def resolver(known_host: Any = None, factory: Any = None, threads: Any = None) -> EndpointResolver:
     find_host = {ID: known_host}.get
-    return EndpointResolver(
-        factory or DefaultEndPointFactory(9042), threads or Threads(), find_host
-    )  # type: ignore[arg-type]
+    any_threads: Any = threads or Threads()
+    return EndpointResolver(factory or DefaultEndPointFactory(9042), any_threads, find_host)
 
 
 async def test_the_local_node_has_the_address_that_was_connected_to() -> None:
