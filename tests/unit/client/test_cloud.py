@@ -71,7 +71,7 @@ def test_the_service_returns_the_end_points_of_the_nodes(astra: Astra, bundle: s
 def test_the_service_is_asked_each_time(astra: Astra, bundle: str) -> None:
     service = read_bundle(bundle)
     service.ask()
-    astra.answer = (200, json.dumps(answer_of_service(["c"], "proxy.example:7")).encode())
+    astra.answer = (200, json.dumps(service_answer(["c"], "proxy.example:7")).encode())
     (point,) = service.ask()
     # The second call has asked again, and got the new answer.
     assert (astra.request_count, point._server_name, point.port) == (2, "c", 7)  # type: ignore[attr-defined]
@@ -85,7 +85,7 @@ def test_no_end_points_before_the_service_has_answered() -> None:
         factory.create_from_sni("a")
 
 
-def answer_of_service(ids: Any, proxy: Any) -> dict[str, Any]:
+def service_answer(ids: Any, proxy: Any) -> dict[str, Any]:
     return {"contact_info": {"contact_points": ids, "sni_proxy_address": proxy}}
 
 
@@ -125,14 +125,14 @@ BAD_ANSWERS: list[tuple[int, Any, str]] = [
         b" " * (cloud.MOST_BYTES + 1),
         "could not be asked: its answer has more than 1048576 bytes",
     ),
-    (200, answer_of_service(["a"] * 1001, "a:1"), "names 1001 nodes, more than 1000"),
-    (200, answer_of_service([], "a:1"), "names no nodes"),
+    (200, service_answer(["a"] * 1001, "a:1"), "names 1001 nodes, more than 1000"),
+    (200, service_answer([], "a:1"), "names no nodes"),
     (
         200,
-        answer_of_service("abc", "a:1"),
+        service_answer("abc", "a:1"),
         "does not say where the nodes are: .*contact_points is a str",
     ),
-    (200, answer_of_service(["a"], None), "does not say where the nodes are: AttributeError"),
+    (200, service_answer(["a"], None), "does not say where the nodes are: AttributeError"),
     (200, {}, "does not say where the nodes are: KeyError"),
     (200, [], "does not say where the nodes are: TypeError"),
 ]
@@ -153,7 +153,7 @@ def test_an_invalid_answer_is_refused(
 
 
 def test_an_answer_of_the_largest_size_is_accepted(astra: Astra, bundle: str) -> None:
-    body = json.dumps(answer_of_service(["a"] * 1000, "a:1")).encode()
+    body = json.dumps(service_answer(["a"] * 1000, "a:1")).encode()
     astra.answer = (200, body + b" " * (cloud.MOST_BYTES - len(body)))
     assert len(read_bundle(bundle).ask()) == 1000
 

@@ -11,7 +11,7 @@ import pytest
 from cassandra import OperationTimedOut, aio
 from cassandra.errors import ConnectionException
 from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, silence
-from tests.unit.engine.faults import HostEvents, connected, fails, thread
+from tests.unit.engine.faults import HostEvents, call_in_thread, connected, exception_of
 from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
@@ -24,7 +24,8 @@ SOON = 2.0 + 5.0 + 1.0 + 2.0
 
 
 async def a_request_times_out(cluster: aio.Cluster, session: aio.Session, hung: FakeNode) -> None:
-    assert isinstance(await fails(session.execute("anything", timeout=2.0)), OperationTimedOut)
+    failure = await exception_of(session.execute("anything", timeout=2.0))
+    assert isinstance(failure, OperationTimedOut)
 
 
 async def the_cluster_reports_it_down(
@@ -38,7 +39,7 @@ async def the_cluster_reports_it_down(
 async def a_query_of_the_control_connection_times_out(
     cluster: aio.Cluster, session: aio.Session, hung: FakeNode
 ) -> None:
-    assert isinstance(await fails(cluster.refresh_nodes()), OperationTimedOut)
+    assert isinstance(await exception_of(cluster.refresh_nodes()), OperationTimedOut)
 
 
 async def the_control_connection_breaks(
@@ -80,7 +81,7 @@ async def test_a_hung_node_is_down_soon_after_the_first_sign(
         cluster.register_listener(events)
         control = nodes.node_at(cluster.get_control_connection_host().address)
         hung = nodes[0] if sign is a_request_times_out else control
-        await thread(hung.pause)
+        await call_in_thread(hung.pause)
         await asyncio.sleep(3.0)  # all connections are silent
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -111,7 +112,7 @@ async def test_a_slow_request_harms_no_connection(nodes: FakeCluster) -> None:
         ]
         before = nodes[0].count(Opcode.OPTIONS)
         for _ in range(3):
-            failure = await fails(session.execute("SELECT slow", timeout=2.0))
+            failure = await exception_of(session.execute("SELECT slow", timeout=2.0))
             assert isinstance(failure, OperationTimedOut)
         await asyncio.sleep(20.0)
         assert nodes[0].count(Opcode.OPTIONS) > before

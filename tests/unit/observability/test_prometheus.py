@@ -249,10 +249,12 @@ def test_ignored_hosts_have_no_host_up() -> None:
         assert stopped is not None
         nodes.stop_node(nodes[1])
         until(lambda: stopped.is_up is False)
-        by_name = samples(metrics_text(registry))
-        up = {labels["host"]: value for labels, value in by_name["cassandra_driver_host_up"]}
+        samples_by_name = parse_samples(metrics_text(registry))
+        up = {
+            labels["host"]: value for labels, value in samples_by_name["cassandra_driver_host_up"]
+        }
         assert up == {nodes[0].endpoint: 1.0, nodes[1].endpoint: 0.0}
-        assert len(by_name["cassandra_driver_connections"]) == 4
+        assert len(samples_by_name["cassandra_driver_connections"]) == 4
 
 
 # -- the documentation -----------------------------------------------------------------------------

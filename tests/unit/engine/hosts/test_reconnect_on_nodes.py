@@ -314,8 +314,8 @@ async def test_a_host_without_further_attempts_is_forced_down(two_datacenters: F
 
 async def refused_by(nodes: FakeCluster, cluster: aio.Cluster, node: FakeNode) -> None:
     """Wait until a node has refused the password that it accepted before."""
-    await thread(node.require_password, "user", "new")
-    await thread(node.drop_connections)
+    await call_in_thread(node.require_password, "user", "new")
+    await call_in_thread(node.drop_connections)
     host = cluster.metadata.get_host(node.address)
     assert host is not None
     await until_on_loop(lambda: host.state == "forced down")
@@ -332,7 +332,7 @@ async def test_a_new_auth_provider_is_tried_on_hosts_that_refused_the_old_one() 
                          if host.is_up is False}  # fmt: skip
             assert isinstance(reason, AuthenticationFailed)
             cluster.auth_provider = new
-            await until_on_loop(lambda: nodes[1].address in pooled(session))
+            await until_on_loop(lambda: nodes[1].address in pooled_addresses(session))
 
 
 async def test_a_new_auth_provider_ends_an_outage() -> None:
@@ -345,14 +345,14 @@ async def test_a_new_auth_provider_ends_an_outage() -> None:
         async with connected(nodes, auth_provider=old) as (cluster, session):
             await asyncio.gather(*(refused_by(nodes, cluster, node) for node in nodes.nodes))
             await until_on_loop(lambda: cluster.get_control_connection_host() is None)
-            failure = await fails(session.execute(SAFE))
+            failure = await exception_of(session.execute(IDEMPOTENT_READ))
             assert isinstance(failure, NoHostAvailable)
             assert "every host is down since 20" in str(failure)
             assert {type(each) for each in failure.errors.values()} == {AuthenticationFailed}
             cluster.reconnection_policy = hourly
             began = asyncio.get_running_loop().time()
             cluster.auth_provider = new
-            await until_on_loop(lambda: len(pooled(session)) == 2)
+            await until_on_loop(lambda: len(pooled_addresses(session)) == 2)
             await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
             assert asyncio.get_running_loop().time() - began < 3600
 
@@ -368,9 +368,9 @@ async def test_a_new_ssl_context_is_tried_at_once(authority: Authority, tmp_path
             session,
         ):
             cluster.ssl_context = bad
-            await thread(node.drop_connections)
+            await call_in_thread(node.drop_connections)
             await until_on_loop(lambda: not session._engine.pools)
             await until_on_loop(lambda: cluster.get_control_connection_host() is None)
             cluster.ssl_context = good
-            await until_on_loop(lambda: len(pooled(session)) == 1)
+            await until_on_loop(lambda: len(pooled_addresses(session)) == 1)
             await until_on_loop(lambda: cluster.get_control_connection_host() is not None)

@@ -179,7 +179,7 @@ async def test_the_newest_reason_of_a_host_wins(caplog: pytest.LogCaptureFixture
     assert watched.first.last_failure is LOST
     assert watched.first.last_failure_at is not None
     while len(watched.probed) < 3:
-        await turns(1)
+        await run_loop_turns(1)
     watched.probe_error = denied
     watched.watch.on_reported_down(watched.first)  # our own error says more
     failures = [watched.first.last_failure]
