@@ -34,7 +34,7 @@ from cassandra.testing.fake import (
 from cassandra.testing.fake.answers import Answer
 from cassandra.throttling import ConcurrencyLimitingThrottler
 from cassandra.timestamps import MonotonicTimestampGenerator
-from tests.unit.engine.faults import OTHER, READ, connected, fails, number
+from tests.unit.engine.faults import READ, READ_OTHER, connected, exception_of, int_row
 from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
@@ -46,7 +46,7 @@ NO_RECONNECTION = ConstantReconnectionPolicy(3600, None)
 @pytest.fixture
 def node() -> Any:
     with FakeNode() as running:
-        running.prime(READ, number(1))
+        running.prime(READ, int_row(1))
         yield running
         assert running.malformed == []
 
@@ -95,13 +95,13 @@ async def test_a_failed_connect_closes_everything_and_raises(node: FakeNode) -> 
     broken = refuse_system_tables(node)
     throttler = ConcurrencyLimitingThrottler(1, 1)
     cluster = aio.Cluster([node.address], port=node.port, request_throttler=throttler)
-    assert isinstance(await fails(cluster.connect()), NoHostAvailable)
+    assert isinstance(await exception_of(cluster.connect()), NoHostAvailable)
     await node.wait_until(lambda node: not node.connections)
     # The throttler is free for the next attempt.
     broken.remove()
     async with cluster:
         session = await cluster.connect()
-        assert await session.execute(OTHER) is not None
+        assert await session.execute(READ_OTHER) is not None
 
 
 async def test_close_closes_all_connections_and_may_be_called_twice(node: FakeNode) -> None:
@@ -150,7 +150,7 @@ async def test_a_closed_core_opens_neither_sessions_nor_connections(node: FakeNo
             core.open_connection(host.endpoint),
             core.open_connection_to(host),
         ):
-            refusal = await fails(attempt)
+            refusal = await exception_of(attempt)
             assert isinstance(refusal, ConnectionShutdown)
             assert "the cluster is shut down" in str(refusal)
         assert node.opened == opened
@@ -160,7 +160,7 @@ async def test_a_session_that_cannot_be_opened_is_not_kept(node: FakeNode) -> No
     async with connected(node) as (cluster, session):
         core = core_of(cluster)
         node.prime('USE "missing"', error(ErrorCode.INVALID, "Keyspace 'missing' does not exist"))
-        failure = await fails(core.open_session("missing", session._engine.distance))
+        failure = await exception_of(core.open_session("missing", session._engine.distance))
         assert isinstance(failure, (InvalidRequest, NoHostAvailable))
         assert list(core.sessions) == [session._engine]
         opened = await core.open_session(None, session._engine.distance)
@@ -198,12 +198,12 @@ async def test_the_throttler_is_attached_to_the_loop_until_the_core_is_closed(
         assert attached is throttler
         running = asyncio.ensure_future(session.execute(READ))
         await until_on_loop(lambda: held.held)
-        assert "Throttled" in type(await fails(session.execute(READ))).__name__
+        assert "Throttled" in type(await exception_of(session.execute(READ))).__name__
         await core.close()
-        assert isinstance(await fails(running), ConnectionShutdown)
+        assert isinstance(await exception_of(running), ConnectionShutdown)
         assert core.throttler is None
     # A throttler serves one cluster at a time: it is free again.
-    node.prime(READ, number(1))
+    node.prime(READ, int_row(1))
     async with connected(node, request_throttler=throttler) as (_, session):
         assert (await session.execute(READ)).one().k == 1
 
@@ -302,7 +302,7 @@ async def test_only_nodes_that_negotiate_it_mark_transactions(is_scylla: bool) -
 async def test_the_fields_of_a_missing_user_type_are_an_error(node: FakeNode) -> None:
     async with connected(node) as (cluster, _):
         core = core_of(cluster)
-        failure = await fails(core.user_type_fields("ks", "address"))
+        failure = await exception_of(core.user_type_fields("ks", "address"))
         assert isinstance(failure, UserTypeDoesNotExist)
         node.schema = {
             "system_schema.types": [
@@ -349,7 +349,7 @@ async def test_a_connection_to_another_node_is_closed_and_the_node_list_read_aga
             connection.close()
             reads = len(node_list_reads(nodes))
             expected_id, second.host_id = second.host_id, first.host_id
-            failure = await fails(core.open_connection_to(second))
+            failure = await exception_of(core.open_connection_to(second))
             assert isinstance(failure, ConnectionException)
             assert f"leads to another node: to {expected_id}" in str(failure)
             second.host_id = expected_id
@@ -395,7 +395,7 @@ async def test_a_node_that_drains_during_the_handshake_gets_no_connection() -> N
             assert host is not None
             before = len(nodes[1].connections)
             nodes[1].prime(Opcode.REGISTER, send_event_first)
-            assert isinstance(await fails(core.open_connection_to(host)), ConnectionShutdown)
+            assert isinstance(await exception_of(core.open_connection_to(host)), ConnectionShutdown)
             await until_on_loop(lambda: len(nodes[1].connections) <= before)
 
 
@@ -438,4 +438,4 @@ async def test_an_applications_own_timestamp_generator_is_left_alone(node: FakeN
 async def test_requests_after_close_fail_with_session_shutdown(node: FakeNode) -> None:
     async with connected(node) as (cluster, session):
         await core_of(cluster).close()
-        assert isinstance(await fails(session.execute(READ)), SessionShutdown)
+        assert isinstance(await exception_of(session.execute(READ)), SessionShutdown)

@@ -29,8 +29,8 @@ from cassandra.errors import (
 )
 from cassandra.protocol.connection import Send, SetCompression
 from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, Request, Scylla
-from tests.unit.engine.faults import connected, fails
-from tests.unit.engine.partners import settings
+from tests.unit.engine.faults import connected, exception_of
+from tests.unit.engine.partners import engine_settings
 
 pytestmark = pytest.mark.simulated
 
@@ -75,7 +75,7 @@ class Network:
 
 def connector(environment: Any, **changed: Any) -> Connector:
     changed = {"connect_timeout": TIMEOUT, "max_simultaneous_opens": 2, **changed}
-    return Connector(settings(**changed), environment)
+    return Connector(engine_settings(**changed), environment)
 
 
 # -- addresses and the time limit ------------------------------------------------------------------
@@ -277,7 +277,7 @@ def test_only_a_send_may_carry_a_token() -> None:
 
 async def test_errors_of_the_handshake_name_the_end_point_once() -> None:
     connection: Any = SimpleNamespace(version=4, is_control_connection=False)
-    steps = handshake._Handshake(connector(Network()), settings(), NAMED, connection)
+    steps = handshake._Handshake(connector(Network()), engine_settings(), NAMED, connection)
     cause = ValueError()
     unnamed = InvalidRequest("no such option")
     unnamed.__cause__ = cause
@@ -336,7 +336,7 @@ async def test_an_authenticator_may_return_its_token_or_be_awaited(call: str) ->
 
 async def test_tokens_are_wrapped_so_that_they_do_not_show() -> None:
     connection: Any = SimpleNamespace(version=4, is_control_connection=False)
-    steps = handshake._Handshake(connector(Network()), settings(), NAMED, connection)
+    steps = handshake._Handshake(connector(Network()), engine_settings(), NAMED, connection)
     for call in ("plain", "coroutine function", "awaitable"):
         token = await steps._call_token_method(Login(call).initial_response)
         assert isinstance(token, Token)
@@ -362,7 +362,7 @@ async def test_a_certificate_is_enough_for_some_authenticators(
 ) -> None:
     tls = object() if encrypted else None
     connection: Any = SimpleNamespace(version=4, is_control_connection=False, tls=tls)
-    steps = handshake._Handshake(connector(Network()), settings(), NAMED, connection)
+    steps = handshake._Handshake(connector(Network()), engine_settings(), NAMED, connection)
     action: Any = SimpleNamespace(authenticator=authenticator)
     assert steps._is_known_by_certificate(action) is expected
 
@@ -370,7 +370,7 @@ async def test_a_certificate_is_enough_for_some_authenticators(
 async def test_without_a_provider_a_login_is_refused() -> None:
     with FakeNode(username="ann", password="secret") as node:
         async with aio.Cluster([node.address], port=node.port) as cluster:
-            failure = await fails(cluster.connect())
+            failure = await exception_of(cluster.connect())
     assert "no auth_provider is configured" in str(failure)
 
 

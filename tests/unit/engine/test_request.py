@@ -454,7 +454,8 @@ async def test_the_error_of_a_timeout_says_what_became_of_the_request(sent: bool
             cluster._core.on_failure = lambda *failure: failures.append(failure)
             others = [session.execute(READ, timeout=None) for _ in range(2)]
             await node.wait_until(lambda node: len(node.queries(READ)) == len(others))
-            failure = await fails(session.execute(SAFE, timeout=1.0 if sent else 0.0))
+            timeout = 1.0 if sent else 0.0
+            failure = await exception_of(session.execute(IDEMPOTENT_READ, timeout=timeout))
             assert isinstance(failure, OperationTimedOut)
             assert failure.errors is not None
             (host,) = cluster.metadata.all_hosts()
@@ -471,7 +472,7 @@ async def test_the_error_of_a_timeout_says_what_became_of_the_request(sent: bool
                 assert failure.last_host is None
             assert failures == [(host if sent else None, failure, None)]
         for request in others:
-            await fails(request)
+            await exception_of(request)
 
 
 async def test_the_error_of_a_timeout_at_a_throttler_names_the_throttler(node: FakeNode) -> None:
@@ -479,11 +480,11 @@ async def test_the_error_of_a_timeout_at_a_throttler_names_the_throttler(node: F
     throttler = ConcurrencyLimitingThrottler(1, 1)
     async with connected(node, request_throttler=throttler) as (_, session):
         first = session.execute(READ, timeout=None)
-        failure = await fails(session.execute(OTHER, timeout=1.0))
+        failure = await exception_of(session.execute(READ_OTHER, timeout=1.0))
         assert isinstance(failure, OperationTimedOut)
         assert failure.errors is not None
         assert "the throttler let others go first" in str(failure.errors["(no host)"])
-    await fails(first)
+    await exception_of(first)
 
 
 @pytest.mark.parametrize("throttled", [False, True])
@@ -495,12 +496,12 @@ async def test_the_error_of_a_timeout_without_a_free_stream_says_so(
     async with connected(node, request_throttler=throttler) as (_, session):
         only_connection(session).set_stream_limit(1)
         first = session.execute(READ, timeout=None)
-        failure = await fails(session.execute(OTHER, timeout=1.0))
+        failure = await exception_of(session.execute(READ_OTHER, timeout=1.0))
         assert isinstance(failure, OperationTimedOut)
         assert failure.errors == {
             "(no host)": "no connection had room for the request within the client's time"
         }
-    await fails(first)
+    await exception_of(first)
 
 
 # -- speculative executions ------------------------------------------------------------------------
@@ -588,7 +589,7 @@ async def test_the_policy_for_transactions_repeats_one_with_an_unknown_outcome(
         assert nodes_reached(nodes) == [0, 0, 0]
         assert [attempt.decision for attempt in result.attempts] == ["retry", "retry", None]
         nodes[0].prime(READ, CAS_UNKNOWN)
-        failure = await fails(session.execute(UNSAFE))
+        failure = await exception_of(session.execute(UNSAFE))
         assert isinstance(failure, CASWriteUnknownMessage)
         # The policy allows two retries.
         assert nodes_reached(nodes) == [0] * 6
@@ -599,7 +600,8 @@ async def test_other_policies_raise_the_unknown_outcome_of_a_transaction(
 ) -> None:
     nodes[0].prime(READ, CAS_UNKNOWN)
     async with connected(nodes) as (_, session):
-        assert isinstance(await fails(session.execute(SAFE)), CASWriteUnknownMessage)
+        failure = await exception_of(session.execute(IDEMPOTENT_READ))
+        assert isinstance(failure, CASWriteUnknownMessage)
         assert nodes_reached(nodes) == [0]
 
 

@@ -302,7 +302,7 @@ TRACING, CUSTOM_PAYLOAD = 0x02, 0x04  # flags of a frame
 
 def rendered(body: Any, version: int = 4) -> tuple[int, int, bytes]:
     result: tuple[int, int, bytes] = body.render(
-        connection(version=version, wire_format=version, features=None)
+        fake_connection(version=version, wire_format=version, features=None)
     )
     return result
 
@@ -571,7 +571,7 @@ def test_only_the_values_of_the_changed_statement_are_bound_again() -> None:
         ],
     )
     before = rendered(body)[2]
-    renewed = renewed_of(changed)
+    renewed = renewed_statement(changed)
     body.rebind(renewed)
     sizes = [
         [len(row.values()[0]) for row in values_of_rows(values)]
@@ -586,7 +586,7 @@ def test_only_the_values_of_the_changed_statement_are_bound_again() -> None:
 
 def test_a_request_without_values_cannot_be_bound_again() -> None:
     with pytest.raises(BindColumnsChanged):
-        all_bodies()["query"].rebind(renewed_of(prepared_statement()))
+        all_bodies()["query"].rebind(renewed_statement(prepared_statement()))
 
 
 # -- messages --------------------------------------------------------------------------------------

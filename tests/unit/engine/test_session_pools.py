@@ -476,7 +476,7 @@ async def test_a_pool_is_resized_if_the_settings_change_while_it_opens() -> None
     session = Session(engine)
     session.gates[A] = asyncio.Event()
     opening = asyncio.ensure_future(session.add_pool(A))
-    await turns()
+    await run_loop_turns()
     engine.connections = 3
     session.gates[A].set()
     await opening
@@ -489,7 +489,7 @@ async def test_draining_a_host_takes_its_pool_and_stops_opening_one() -> None:
     session.gates[B] = asyncio.Event()
     await session.add_pool(A)
     opening = asyncio.ensure_future(session.add_pool(B))
-    await turns()
+    await run_loop_turns()
     drained: list[Any] = []
     pool: Any = session.pools[A]
     pool.drain = lambda error, on_drained: drained.append((error, on_drained))
@@ -497,7 +497,7 @@ async def test_draining_a_host_takes_its_pool_and_stops_opening_one() -> None:
     for host_ in (A, B):
         session.drain_host(host_, error)
     await opening
-    await turns()
+    await run_loop_turns()
     assert session.pools == session.pools_by_id == {}
     assert session.pool_error(A) is error
     assert session.why_no_pool(A) is error
@@ -544,7 +544,7 @@ async def test_an_ignored_host_keeps_its_pool_while_requests_are_in_flight() -> 
     assert "is ignored by the load balancing policies now" in str(pool.closed_with)
     distances[A] = HostDistance.LOCAL
     session.follow_distances()
-    await turns()
+    await run_loop_turns()
     assert A in session.pools
 
 
@@ -634,7 +634,7 @@ async def test_new_columns_are_remembered_for_the_prepared_statement(
     columns.raw = True
     response: Any = SimpleNamespace(metadata=columns, result_metadata_id=new_id)
     request: Any = SimpleNamespace(request_body=body)
-    connection = partners.connection(wire_format=5 | METADATA_IDS if has_ids else 4)
+    connection = partners.fake_connection(wire_format=5 | METADATA_IDS if has_ids else 4)
     session._remember_columns(request, connection, response, cached)
     assert updates == ([(columns, new_id)] if is_remembered else [])
     # Columns that an application's class has decoded may have other types.
@@ -659,5 +659,5 @@ async def test_a_closed_session_opens_nothing_and_names_the_hosts_it_had() -> No
     assert list(error.errors) == [str(A)]
     await session.add_pool(B)
     session.follow_distances()
-    await turns()
+    await run_loop_turns()
     assert len(session.opened_pools) == 1
