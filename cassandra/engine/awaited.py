@@ -36,8 +36,8 @@ _one_int = struct.Struct(">i").unpack_from
 
 def is_changed_by_user_code(session: Any) -> bool:
     """Return True if user code may change the requests of `session`: it has request listeners or a
-    protocol handler of its own. Such requests need a message object, so they cannot take the happy
-    path.
+    protocol handler of its own. Both need the request as a message object, which the happy path
+    does not make.
 
     The compiled twin has the same function (``_is_changed_by_user_code``).
     """
@@ -69,7 +69,7 @@ class RowsAnswer:
         """
         method_and_factory = getattr(row_factory, "row_plan_method", None)
         # Check that the attribute belongs to this function: functools.wraps copies it to a user's
-        # wrapper.
+        # wrapper, which must be called itself.
         if method_and_factory is None or method_and_factory[1] is not row_factory:
             return None
         row_plan = self._metadata._row_plan or self._metadata.row_plan
@@ -96,7 +96,7 @@ class ResultFuture(asyncio.Future[Any]):
     :param row_factory: the row factory of the result.
     """
 
-    # Use slots, because they are quicker to write than the dict of asyncio's Future.
+    # Use slots: they are quicker to write than the dict of asyncio's Future.
     __slots__ = ("_path", "request", "row_factory")
 
     request: RequestBase
@@ -129,7 +129,8 @@ class ResultFuture(asyncio.Future[Any]):
 
     def cancel(self, msg: object = None) -> bool:
         """Cancel the future, and end the request."""
-        # Cancel the future first: ending the request calls `complete`, which then does nothing.
+        # Cancel the future first: ending the request calls `complete`, which does nothing once the
+        # future is done.
         cancelled = super().cancel(msg)
         if cancelled:
             self.request.cancel()
@@ -228,7 +229,8 @@ class HappyPath:
         """
         parameters_type = type(parameters)
         is_batch = type(query) is BatchStatement
-        # Only the exact types: subclasses, which may override methods, take the general path.
+        # Accept only the exact types: a subclass may override methods, which only the general path
+        # calls.
         if type(query) is PreparedStatement:
             if parameters_type is not tuple and parameters_type is not list:
                 return None
@@ -264,7 +266,8 @@ class HappyPath:
         """
         if running_loop() is not self.loop:
             refuse_loop(self.loop)
-        # The future needs the request, and the request needs the future: set `on_done` below.
+        # The future needs the request, and the request needs a callback of the future: make the
+        # request with a placeholder, and set `on_done` below.
         request = self.request(query, parameters, _over)
         if request is None:
             return None
@@ -281,4 +284,4 @@ class HappyPath:
 
 
 def _over(request: RequestBase) -> None:
-    """Takes the place of `on_done` until the future exists."""
+    """Serves as `on_done` until the future exists."""

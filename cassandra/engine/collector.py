@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Collector"]
 
-# The upper limit of the concurrency: the compiled twin counts in C integers.
+# The upper limit of the concurrency: the compiled twin counts in C integers, which must not
+# overflow.
 _MOST = 1 << 24
 
 _new_tuple: Callable[..., Any] = tuple.__new__
@@ -61,8 +62,8 @@ class Collector:
     executes statements that the happy path does not handle.
 
     :param concurrency: the maximum number of requests in flight.
-    :param outcome_class: a named tuple of success and the result or error; if `in_order` is False,
-        also of the position of the statement.
+    :param outcome_class: a named tuple class for outcomes, with the fields success and result or
+        error; if `in_order` is False, also the position of the statement.
     :param path: the happy path of the session; None if it may not be used.
     :param in_order: True delivers outcomes in the order of the statements, False as they come.
     """
@@ -102,7 +103,8 @@ class Collector:
         self._path = path
         self._reads_rows: bool = path is not None and path.reads_rows_answers
         self._in_order = in_order
-        # The number of statements taken, and of outcomes returned to the reader.
+        # The number of statements that were taken from the iterator, and of outcomes that were
+        # returned to the reader.
         self.sent = 0
         self.delivered = 0
         # True if the iterator of statements has ended.
@@ -119,7 +121,8 @@ class Collector:
         # (statement, parameters) at which `requests` has stopped, because the happy path does not
         # handle it.
         self.off_path: tuple[Any, Any] | None = None
-        # (position, outcome) in the order of completion. Any thread appends; the reader removes.
+        # Pairs (position, outcome) in the order of completion. Any thread appends; only the reader
+        # removes.
         self._completed: deque[tuple[int, tuple[Any, ...]]] = deque()
         self._seen = 0
         # Outcomes that wait for the outcome of an earlier statement, by position.
@@ -143,7 +146,8 @@ class Collector:
         With `batches_wakeups`, outcomes count only when many have come.
         """
         if self.batches_wakeups and not self.has_failed:
-            # At this limit no more statements may be sent before outcomes are taken.
+            # True if as many outcomes are undelivered as may be. The reader must then take outcomes
+            # before it can send more statements.
             is_limit_reached = self.sent - self.delivered >= 2 * self._concurrency
             return (
                 self.wants_more
@@ -204,11 +208,13 @@ class Collector:
                 except Exception as error:
                     self._put(position, False, error)
                     continue
-            # There is no happy path, or it does not handle this statement.
+            # There is no happy path, or it does not handle this statement: let the reader execute
+            # it.
             if request is None:
                 self.off_path = (query, parameters)
                 return
-            # True if the result class accepts a `RowsAnswer` instead of a full message.
+            # If the result class accepts it, the request ends with a `RowsAnswer` instead of a full
+            # message.
             request._reads_rows = self._reads_rows
             self._pending[position] = request
             burst.append(request)
@@ -246,10 +252,11 @@ class Collector:
         fields = (success, value) if self._in_order else (success, value, position)
         if not success:
             self.has_failed = True
-        # Do not call the constructor of the named tuple, which is Python code and slower.
+        # Make the outcome with `tuple.__new__`: the constructor of a named tuple is Python code and
+        # slower.
         self._completed.append((position, _new_tuple(self._outcome_class, fields)))
-        # Read `is_awaited` after the append. The reader sets it before it looks for outcomes, so
-        # either it sees this outcome, or we see the flag.
+        # Read `is_awaited` after the append. The reader sets it before it looks for outcomes. So
+        # either the reader sees this outcome, or we see the flag and wake the reader.
         if self.is_awaited and self.is_ready:
             self.is_awaited = False
             if self.notify_reader is not None:

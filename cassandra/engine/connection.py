@@ -55,18 +55,20 @@ log = logging.getLogger("cassandra.connection")
 # The stream id of events that the server pushes. No request uses it (native_protocol_v5.spec,
 # section 4.2.6, EVENT).
 EVENT_STREAM = -1
-# The longest body in bytes that is accepted during the handshake. Its longest messages contain the
-# tokens of a login.
+# The longest message body, in bytes, that is accepted during the handshake. Handshake messages are
+# short; the longest ones carry authentication tokens.
 HANDSHAKE_MAX_BODY = 256 << 10
 
-# A read of at least this many bytes shows that the peer is alive, even if no answer is complete.
+# A read of at least this many bytes counts as activity of the peer, even if it completes no answer.
+# The heartbeat checks connections without activity.
 LARGE_PART = 512  # bytes
 
 COMPLAINT_INTERVAL = 60.0  # seconds between log lines about events that could not be processed
 
-# If another thread holds the write lock for longer than this, the connection is closed.
+# If another thread holds a connection's write lock for longer than this, the engine closes the
+# connection.
 LONGEST_HOLD = 1.0  # seconds
-HOLD_INTERVAL = 0.001  # seconds between attempts to get that lock
+HOLD_INTERVAL = 0.001  # seconds between attempts to get the write lock
 SEGMENTS = "segments"  # stands for `use_segments` in `Connection._frame_options`
 
 # The body of an EVENT begins with its type, a [string].
@@ -75,12 +77,12 @@ _GRACEFUL_DISCONNECT = len(GRACEFUL_DISCONNECT).to_bytes(2, "big") + GRACEFUL_DI
 
 def second_socket(sock: Any) -> _socket.socket:
     """Return a second socket object for the same connection, with its own descriptor."""
-    # We need our own descriptor: the transport may close its one at any time, and the system may
-    # then give the same number to another file.
+    # The copy needs its own descriptor: the transport may close the original at any time, and the
+    # system may then give the same number to another file.
     descriptor = os.dup(sock.fileno())
     try:
-        # Use the system's socket class even if gevent or eventlet has patched `socket`: closing a
-        # patched socket is left to a hub, which never runs in the engine's thread.
+        # Use the system's socket class even if gevent or eventlet has patched `socket`: a patched
+        # socket is closed by the library's hub, and no hub runs in the engine's thread.
         duplicate = _socket.socket(sock.family, sock.type, sock.proto, descriptor)
     except BaseException:
         os.close(descriptor)
@@ -231,10 +233,11 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.keyspace: str | None = None
         # Set while requests wait for the connection to be in their keyspace.
         self.gate: KeyspaceGate | None = None
-        # True if requests that depend on the connection's keyspace were abandoned: the server may
-        # still execute them.
+        # True if the caller has abandoned requests with unqualified table names. The server may
+        # still execute them, so the keyspace of this connection must not change.
         self.left_text_behind = False
-        # True if the connection's keyspace is not certain, so that it takes no new requests.
+        # True if we do not know for certain in which keyspace the connection is. It takes no new
+        # requests then.
         self.is_given_up = False
         # The optional schema tables that the node does not have; see `SchemaReader`.
         self.missing_tables: frozenset[str] = frozenset()
@@ -262,8 +265,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self._reader: FrameReader = frame.FrameReader(0, HANDSHAKE_MAX_BODY)
         self._writer: FrameWriter = frame.FrameWriter(version)
         self.streams = StreamTable(self._writer, loop.call_soon, self._flush)
-        # The calls of `use_compression` and `use_segments`, in order. `write_directly` repeats them
-        # for its own writer.
+        # What `use_compression` and `use_segments` have set on `_writer`, in the order of the
+        # calls: the name of an algorithm (None for no compression) or SEGMENTS. `write_directly`
+        # sets the same on its own writer.
         self._frame_options: list[str | None] = []
         # The loop's time when `_flush` first failed to get the write lock, which another thread
         # holds; None if it got the lock.
@@ -333,7 +337,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         :raises ConnectionShutdown: if the connection is closed.
         :raises ValueError: if the body exceeds the protocol's limit.
         """
-        # A negative stream means that the request cannot be sent.
+        # `streams.send` returns -1 if the request cannot be sent.
         stream = -1 if self.closed else self.streams.send(responder, opcode, flags, body)
         if stream < 0:
             raise self.refusal()
@@ -369,18 +373,20 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         try:
             data = self._writer.take()
             rest = streams.rest
-            if rest is not None:  # a user thread could write only the beginning of a frame
+            # A user thread has written only the beginning of a frame: the rest goes first
+            if rest is not None:
                 streams.rest = None
                 data = rest + data
             if data:
-                # User threads may write again only once all these bytes are sent.
-                # `buffer_updated` checks that later.
+                # Until the transport has sent all these bytes, user threads must not write to the
+                # socket. `buffer_updated` checks that later and sets `settled` again.
                 streams.settled = False
                 self._transport.write(data)
         finally:
             streams.release_write()
-        # Our own limit WRITE_HIGH_WATER may have held senders back. The transport does not know
-        # about that and will not call `resume_writing`, so notify the pool here.
+        # `has_room` is False while WRITE_HIGH_WATER bytes are queued, so requests may wait in the
+        # pool. The transport does not know of that limit and will not call `resume_writing`: notify
+        # the pool here.
         if not streams.paused and self.on_room is not None and len(data) >= WRITE_HIGH_WATER:
             self.on_room(self)
 
@@ -499,7 +505,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             # The server may execute the USE later, and we would not see the answer.
             self.give_up("a USE on it was abandoned")
         elif depends_on_keyspace(self, responder):
-            # The server may still execute it, so the keyspace must not change; see the attribute.
+            # The server may still execute the request, and resolves its table names only then. See
+            # `left_text_behind`.
             self.left_text_behind = True
         if self.gate is not None:
             self.gate.notify()
@@ -600,8 +607,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # sends them may be stuck, and then the heartbeat must find that out.
         if envelopes or nbytes >= LARGE_PART:
             self.last_activity = self._loop.time()
-        # The answers may have freed streams: notify the requests that wait at the gate or in the
-        # pool.
+        # The answers may have freed streams: tell the gate and the pool, so that requests that wait
+        # there are sent.
         if self.gate is not None:
             self.gate.notify()
         if self.on_room is not None:
@@ -678,7 +685,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.last_activity = self._loop.time()
 
     def eof_received(self) -> bool:
-        return False  # close the transport: a half-open connection is useless
+        # After False, asyncio closes the transport: we have no use for a connection that is closed
+        # on one side.
+        return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Called by asyncio when the transport was closed: fail the requests in flight with the
@@ -755,8 +764,10 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             self.on_closed(self, error)
 
     def abort(self) -> None:
-        """Close the socket at once, without sending what is buffered. `close` may still wait for
-        that.
+        """Close the socket at once and discard the bytes that are buffered.
+
+        `close` without an error lets the transport send these bytes first, which may take for ever
+        if the peer does not read.
         """
         if self._transport is not None:
             self._transport.abort()
@@ -767,7 +778,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             return self.close_error
         if self.close_error is None:
             return ConnectionShutdown(f"connection to {self.endpoint} is closed", self.endpoint)
-        # Errors of other classes, such as ProtocolError, become the cause of a connection error.
+        # An error of another class, such as ProtocolError, becomes the cause of a
+        # ConnectionShutdown, so that callers need to catch only connection errors.
         error = ConnectionShutdown(
             f"connection to {self.endpoint} was closed: {self.close_error}", self.endpoint
         )

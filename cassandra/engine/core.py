@@ -1,8 +1,8 @@
 """The engine of a cluster: it creates the parts of the engine, connects them with each other, and
 closes them.
 
-Each part is a class with one task, and gets only the other parts that it needs. Only a session gets
-the whole `Core`.
+Each part is a class with one task, and gets only those other parts that it needs. Only a session
+gets the whole `Core`.
 """
 
 from __future__ import annotations
@@ -81,21 +81,21 @@ class Core(Observers):
         self.time = loop.time
         self.timers = happy_path.TimerWheel(loop, environment.clock)
         self.throttler = settings.request_throttler
-        # The classes that are registered for user-defined types, by keyspace and name. A change
-        # replaces the mapping: row plans, which are cached, compare it with the one they were made
-        # with.
+        # The classes that the application has registered for user-defined types, by keyspace and
+        # type name. Each registration replaces the whole mapping: cached row plans compare it with
+        # the mapping that they were made with, and are made again if it is another one.
         self.user_types: Mapping[str, Mapping[str, type]] = {}
         self.closed = False
-        # Wakes user threads that wait for answers. None for asyncio, where no other thread than the
-        # loop's starts requests. If it is set, user threads may write to sockets themselves.
+        # Wakes user threads that wait for answers; user threads may then also write to sockets
+        # themselves. None for asyncio, where only the loop's thread starts requests.
         self.wake_queue: WakeQueue | None = None
         self._background = Background()
         self.sessions = Sessions()
         self.listeners = Listeners(self.sessions.follow_distances_soon)
         self.internal_queries = InternalQueries(settings)
         self.connector = Connector(settings, environment)
-        # Requests are rendered for the control connection's wire format before they have a
-        # connection.
+        # Requests are rendered before a connection is chosen, for this wire format (that of the
+        # control connection). They are rendered again if the connection has another one.
         self.wire_format = wire_format_of(self.connector.version, None)
         self.hosts = HostWatch(
             metadata, settings, self.sessions, self.listeners, self._background, self._probe
@@ -139,7 +139,7 @@ class Core(Observers):
             settings.idle_heartbeat_timeout,
         )
         self.policies.attach(settings.reconnection_policy)
-        # Create the control connection last: the parts above only look it up when they need it.
+        # Create the control connection last. The parts above look it up only when they need it.
         self._routes = self._new_route_watch()
         self.control = self._new_control()
         self._status_events = StatusEvents(
@@ -152,13 +152,13 @@ class Core(Observers):
 
     def keep_time(self, generator: object) -> None:
         """In a simulation, make the driver's own timestamp generator read the simulated clock."""
-        # A simulation has replaced the clock. Outside of one, the generator reads the real clock
-        # anyway.
+        # Only a simulation replaces `_wall_clock`. Otherwise do nothing: the generator reads the
+        # real clock anyway.
         if self._wall_clock is not time.time_ns and isinstance(
             generator, MonotonicTimestampGenerator
         ):
-            # `wall_time_ns` reads the clock of the loop on which its caller runs. The generator may
-            # be shared with clusters of other simulations, or with real clusters.
+            # Clusters of other simulations, or real clusters, may share the generator.
+            # `wall_time_ns` therefore reads the clock of the loop on which its caller runs.
             caller_has_clock = hasattr(self.loop, "wall_time_ns")
             generator.read_from(wall_time_ns if caller_has_clock else self._wall_clock)
 
@@ -199,7 +199,7 @@ class Core(Observers):
         )
 
     def _wire(self) -> None:
-        """Connect the parts with each other, now that all of them exist."""
+        """Give parts the callbacks of parts that were created after them."""
         handlers: dict[str, EventHandler] = {
             "TOPOLOGY_CHANGE": self.control.on_topology_change,
             "STATUS_CHANGE": self._status_events.on_event,
@@ -242,7 +242,7 @@ class Core(Observers):
         """Close everything. Requests in flight fail with `SessionShutdown`."""
         if self.closed:
             return
-        # Set this first, so that nothing below opens a connection or a session again.
+        # Set this first: the steps below must not open connections or sessions again.
         self.closed = True
         self.control.close()
         self._status_events.close()
@@ -348,7 +348,8 @@ class Core(Observers):
             connection.close()
             raise refusal
         reached_id = connection.features.host_id if connection.features is not None else None
-        # Cassandra sends no id, and the node list may have none: then nothing can be compared.
+        # Cassandra sends no id, and the node list may have none. There is nothing to compare then:
+        # accept the connection.
         if reached_id is None or host.host_id is None or reached_id == host.host_id:
             return connection
         reached_host = self.metadata.get_host_by_host_id(reached_id)
@@ -390,10 +391,10 @@ class Core(Observers):
     def _on_draining(self, host: Host, connection: Connection) -> None:
         """Called when `host` announces on a connection that it will stop soon (CEP-59).
 
-        All existing connections to the host take no further requests from now on, and ignore
-        further announcements. These may come late, when the host has been restarted.
+        From now on, none of the existing connections to the host takes new requests, and further
+        announcements on them are ignored. Those may come late, when the host has been restarted.
 
-        :param connection: not used: one announcement concerns all connections.
+        :param connection: not used: an announcement on one connection is about the whole host.
         """
         error = ConnectionException(
             f"{host} takes no new requests: it will stop soon (GRACEFUL_DISCONNECT)", host.endpoint

@@ -2,7 +2,7 @@
 
 `cassandra.protocol.connection` decides which messages to send; this module sends them over a
 transport, within one time limit. If a server refuses a protocol version, the connector remembers
-the lower one, so that only the first connection of a cluster tries versions in vain.
+the next lower one for all later connections of the cluster.
 """
 
 from __future__ import annotations
@@ -58,18 +58,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cassandra.connection")
 
-# The longest wait for closed TLS connections to shut down.
+# How long `Connector.settle` waits for closed TLS connections to shut down.
 GOODBYE_TIMEOUT = 0.5  # seconds
 
-# The connect timeout if the setting is None or 0, because the loop needs a number.
+# The connect timeout that is used if the setting is None or 0 (no limit), because the computations
+# need a number.
 NO_LIMIT = 3600.0  # seconds
 
-# The methods of these classes never block, so they are called on the loop. Their subclasses may
-# block, so they are called in a thread.
+# The methods of these two classes never block, so they are called on the loop. A subclass may have
+# methods that block, so those are called in another thread.
 _NEVER_BLOCKING = frozenset({PlainTextAuthProvider, PlainTextAuthenticator})
 
-# The authenticators of Cassandra 5.0 that accept a TLS certificate. The second one asks clients
-# without a certificate for a password.
+# The server-side authenticators of Cassandra 5.0 that accept the client's TLS certificate as its
+# login. The second one asks clients without a certificate for a password.
 _BY_CERTIFICATE = frozenset(
     f"org.apache.cassandra.auth.{name}"
     for name in ("MutualTlsAuthenticator", "MutualTlsWithPasswordFallbackAuthenticator")
@@ -77,8 +78,8 @@ _BY_CERTIFICATE = frozenset(
 
 
 class _Certificate(Authenticator):
-    """The authenticator if the server accepts the client's TLS certificate. It has no answer to a
-    further challenge.
+    """The client-side authenticator for a server that accepts the client's TLS certificate. The
+    certificate is the whole login, so a further challenge is an error.
     """
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
@@ -102,8 +103,8 @@ class Connector:
         self._local_ports = ShardAwarePortGenerator(
             *settings.local_ports, random=environment.random
         )
-        # The hosts to which a connection was opened before. If a connection to another host fails,
-        # the error says that the host may expect TLS.
+        # The end points to which a connection was opened before. If a connection to any other end
+        # point fails, the error suggests that the host may expect TLS.
         self._answered: set[EndPoint] = set()
         self.version = settings.protocol_version
 
@@ -152,11 +153,12 @@ class Connector:
         :raises ProtocolVersionUnsupported: if the server supports none of the versions.
         :raises ConnectionException: for any other failure of the network or the server.
         """
-        # Limit how many connections are opened at the same time. Otherwise a cluster that comes
-        # back would have to do all TLS handshakes at once.
+        # Limit how many connections are opened at the same time. Otherwise all TLS handshakes would
+        # be done at once when a cluster comes back.
         async with self._open_slots:
             while True:
-                # Read the version for each try: another connection may have lowered it meanwhile.
+                # Read the version again before each try: another connection may have lowered it
+                # meanwhile.
                 version = self.version
                 try:
                     return await self._open_in_time(endpoint, version, target, is_control)
@@ -250,7 +252,7 @@ class Connector:
             connecting = self._connect_to_address(connection, ip_address, port, tls, target)
             try:
                 # An address that does not answer must not use up the time of the others. The last
-                # one needs no limit here: the caller limits the whole time.
+                # one needs no limit here, because `_open_in_time` limits the whole time.
                 await within(
                     (deadline - self._loop.time()) / addresses_left if addresses_left > 1 else None,
                     connecting,
@@ -279,7 +281,8 @@ class Connector:
         def on_reached() -> None:
             connection.is_reached = True
 
-        # A ScyllaDB node chooses the shard by the client's local port.
+        # A ScyllaDB node chooses the shard by the client's local port: try only ports that lead to
+        # the wanted shard.
         local_ports = (
             None if target is None else self._local_ports.generate(target.shard, target.shards)
         )
@@ -299,8 +302,8 @@ class Connector:
         return await self._environment.addresses(address, port, endpoint.socket_family)
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Run a function that may block, for example a user's or one for reverse DNS, in a thread
-        other than the loop's.
+        """Run a function that may block in a thread other than the loop's, for example reverse DNS
+        or a function of the application.
         """
         return await self._environment.in_thread(function, *args)
 
@@ -452,8 +455,8 @@ class _Handshake:
     async def _call_token_method(self, function: Callable[..., Any], *args: Any) -> Token | None:
         """Call `_call_auth_method`, and wrap the returned token in a `Token`, which hides it.
 
-        It is wrapped where it is returned, so that futures and frames that pass it on cannot show a
-        password in a traceback.
+        The wrapping happens where the token is returned. Futures and frames that handle it
+        afterwards thus cannot show a password in a traceback.
         """
         token: Token | None = await self._call_auth_method(function, *args, convert=Token.of)
         return token
@@ -537,8 +540,8 @@ def _describe_timeout(endpoint: EndPoint, connection: Connection) -> str:
 
 
 def _system_reason(error: OSError) -> str:
-    """Return the system's description of `error`, for example "Connection refused". asyncio's own
-    message describes the call that failed instead.
+    """Return the system's description of `error`, for example "Connection refused". The message of
+    asyncio's errors is not used: it says which call failed, but not why.
     """
     # The error numbers of gaierror are not those of the system, so strerror would be wrong.
     if error.errno is not None and not isinstance(error, socket.gaierror):

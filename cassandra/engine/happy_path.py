@@ -83,18 +83,19 @@ __all__ = [
 ]
 
 # A wire format is the protocol version plus these flags (see `connection.wire_format_of`).
-# EXECUTE carries the id of the result metadata: in version 5, and in older versions with an
-# extension of ScyllaDB.
+# METADATA_IDS: EXECUTE carries the id of the result metadata, in protocol version 5, and in older
+# versions with an extension of ScyllaDB.
 METADATA_IDS = 0x100
-# EXECUTE ends with a byte for the tablet's version (another extension of ScyllaDB).
+# TABLET_VERSIONS: EXECUTE ends with a byte about the tablet's version (see
+# `RequestBase.version_block`), if the connection uses that extension of ScyllaDB.
 TABLET_VERSIONS = 0x200
 
-# The flags of an answer that has a custom payload, but no warnings and no tracing id
-# (native_protocol_v5.spec, section 2.4.1.2).
+# The flags of an answer that has a custom payload and nothing else before the body: no warnings and
+# no tracing id (native_protocol_v5.spec, section 2.4.1.2).
 _PAYLOAD_ALONE = 0x04
 
-# User threads send bodies up to this size in bytes themselves. Larger bodies are left to the loop,
-# which can wait until the socket is writable.
+# A user thread sends a request itself only if its body has at most this many bytes. Larger requests
+# are left to the loop, which can wait until the socket is writable.
 MOST_DIRECT = 1 << 16
 
 # The values of RequestBase._throttle: the throttler was not asked, the request waits in its queue,
@@ -152,9 +153,9 @@ class ExecuteBodyBase(QueryParams):
         self.skip_metadata = False
         sent_metadata_id = None
         if wire_format & METADATA_IDS:
-            # The server may omit the columns from its answer only if we send their id: it then
-            # returns the new columns if they have changed.
-            # The field is not optional: it is empty if there is no id.
+            # If the answer has the columns that belong to this id, the server may omit them; if the
+            # columns have changed, it sends the new ones. So allow that only with an id. The field
+            # itself is not optional: it is empty if we have no id.
             sent_metadata_id = metadata_id or b""
             self.skip_metadata = bool(metadata_id) and bool(metadata)
         version = wire_format & 0xFF
@@ -258,8 +259,8 @@ class RequestBase:
         self.statement = statement
         self.request_body = request_body
         self.on_done = on_done
-        # Whether the statement was idempotent at the call: the application may change its statement
-        # before the request ends. None for a statement without this setting.
+        # The statement's `is_idempotent` as it was at the call, because the application may change
+        # its statement before the request ends. None for a statement without this setting.
         self.is_idempotent: bool | None = getattr(statement, "is_idempotent", None)
         self.policy: Any = None
         self.retry_policy: Any = None
@@ -284,13 +285,13 @@ class RequestBase:
         # The number of pending steps that will continue the request although no attempt is in
         # flight: preparing again, delayed retries, waiting for a free stream.
         self._waits = 0
-        # Identifies the caller for the throttler, which lets callers take turns; None without a
-        # throttler.
+        # Identifies the caller (a task or thread, for example) to the throttler, which lets callers
+        # take turns. None if there is no throttler.
         self.caller: object = None
         self._throttle = _NOT_ASKED
-        # True if rows are answered as a `RowsAnswer`, False for a result message.
+        # True if `response` is to be a `RowsAnswer` when rows come; False for a result message.
         self._reads_rows = False
-        # `_locate` sets the next four.
+        # `_locate` sets these four attributes.
         self._is_located = False
         self._token: int | None = None  # the Murmur3 token of the partition
         self._shard: int | None = None  # the shard that the caller has named
@@ -312,7 +313,7 @@ class RequestBase:
         return request
 
     def columns_for_vectors(self, metadata: ResultMetadata) -> Any:
-        """Return `metadata`, changed so that it decodes vectors to the type in `vectors`."""
+        """Return `metadata`, or a copy of it that decodes vectors to the type in `vectors`."""
         return metadata.with_vectors(self.vectors) if self.vectors != "list" else metadata
 
     # -- implemented by the subclass ---------------------------------------------------------------
@@ -383,7 +384,7 @@ class RequestBase:
             self.try_next_host()
             if self.speculative_policy is not None and self.is_idempotent:
                 self.start_speculation()
-        # End the request with the error of the policy or the driver itself, so that the caller sees
+        # An error of a policy or of the driver itself ends the request, so that the caller sees
         # that error and not NoHostAvailable.
         except BaseException as error:
             self.fail(as_exception(error))
@@ -429,8 +430,8 @@ class RequestBase:
         try:
             plan = self._new_plan()
             host = next(plan, None)
-            # If we do not send, `start` continues with this plan: round-robin policies would skip a
-            # host if it made another one.
+            # Keep the plan for `start`, in case we do not send: if `start` made another one, a
+            # round-robin policy would skip a host.
             self._plan = chain((host,), plan) if host is not None else None
             pool = session.pools_by_id.get(id(host))
             connection = self.choose(host, pool) if host is not None and pool is not None else None
@@ -438,7 +439,8 @@ class RequestBase:
             return False
         if host is None or connection is None or not connection.streams.is_idle:
             return False
-        # Retries after this attempt continue behind `host`; `start` would begin with it.
+        # If we send, a retry must go on with the hosts after `host`. If we do not, `start` must
+        # begin with `host`.
         plan_with_host, self._plan = self._plan, plan
         if self.observed is not None:
             self.observed._start_directly()
@@ -452,8 +454,9 @@ class RequestBase:
 
     def _send_directly(self, host: Host, connection: Connection) -> bool:
         """Send in the calling thread; return False if nothing was sent."""
-        # Read the epoch before the keyspace. The loop increments the epoch before it switches the
-        # keyspace, so `send_directly` refuses if a switch began after this line.
+        # Read the epoch (a counter of the changes of the connection's keyspace) before the keyspace
+        # itself. The loop increments the epoch before it changes the keyspace. If it did so after
+        # this line, `send_directly` sees a different epoch and does not send.
         epoch = connection.streams.keyspace_epoch
         if not self._fits(connection):
             return False
@@ -473,7 +476,8 @@ class RequestBase:
             return False
         streams = connection.streams
         data = streams.frame(opcode, flags, body)
-        if self.done:  # the timer has ended the request: it must not be started on the loop either
+        # The timer has ended the request: return True, so that it is not started on the loop either
+        if self.done:
             return True
         return data is not None and streams.send_directly(attempt, data, self.attempts, epoch)
 
@@ -513,10 +517,11 @@ class RequestBase:
         if self._retry_handle is not None:
             self._retry_handle.cancel()
         if self.observed is not None:
-            # Observers read the attempts' connections, which are released below.
+            # Call this before the loop below: observers read the connections of the attempts, and
+            # `release` removes them.
             self.observed._end()
-            # Only a request for the next page needs the observers' record. Otherwise clear it, to
-            # break the reference cycle.
+            # Only a request for the next page needs the observers' record again. Without a next
+            # page, clear it to break the reference cycle.
             if getattr(self.response, "paging_state", None) is None:
                 self.observed = None
         for attempt in self.attempts:
@@ -575,8 +580,8 @@ class RequestBase:
                     if self._tablet is None
                     else shards.tablets.shard_on(host, *self._tablet, self._token)
                 )
-            # Our tablet data may name a shard that no longer exists: the node may have been
-            # restarted with fewer shards.
+            # Check that the shard exists: our data about tablets may be older than a restart of the
+            # node with fewer shards.
             shard_connection: Connection | None = (
                 shards.pick(shard) if shard is not None and shard < shards.count else None
             )
@@ -608,9 +613,10 @@ class RequestBase:
         return keyspace, getattr(statement, "table", None)
 
     def version_block(self) -> int:
-        """Return the byte at the end of an EXECUTE with which the server sees whether we know the
-        current version of the tablet (docs/dev/protocol-extensions.md of ScyllaDB, "Tablets
-        routing v2").
+        """Return the byte at the end of an EXECUTE that tells the server which version of the
+        tablet's data we have. If it is out of date, the server sends the new data with its answer.
+
+        See docs/dev/protocol-extensions.md of ScyllaDB, "Tablets routing v2".
         """
         tablet_map = self.session.core.metadata.tablets
         if not self._is_located:
@@ -650,7 +656,8 @@ class RequestBase:
             )
             renders_itself = isinstance(request_body, ExecuteBodyBase)
             if shows_version and not renders_itself:
-                # Other messages encode themselves, with the byte as an attribute.
+                # A body that wraps a message object encodes that message, which takes the byte from
+                # an attribute.
                 message: Any = getattr(request_body, "message")  # noqa: B009
                 message.tablet_version_block = self.version_block()
             opcode, flags, body = request_body.render(connection)
@@ -664,7 +671,7 @@ class RequestBase:
             attempt.stream = stream
         except ConnectionException as error:
             self.on_attempt_failed(attempt, error)
-        except BaseException as error:  # the request cannot be encoded: no other host would help
+        except BaseException as error:  # the request cannot be encoded, so no other host would help
             self.fail(as_exception(error))
 
     # -- answers -----------------------------------------------------------------------------------
@@ -684,8 +691,8 @@ class RequestBase:
         if opcode == RESULT and flags == _PAYLOAD_ALONE and not self.request_body.decodes:
             payload_and_rest = tablets.split_payload(body)
             if payload_and_rest is not None:
-                # The payload has a tablet's replicas and nothing else: handle the rest on the happy
-                # path.
+                # The payload has the replicas of a tablet and nothing else. Store them, and handle
+                # the rest of the answer on the happy path.
                 payload, body = payload_and_rest
                 self.learn(payload)
                 flags = 0
@@ -706,8 +713,8 @@ class RequestBase:
         if metadata is None:
             return None
         rows_pos = metadata.rows_at(body, 0, self.session.core.user_types)
-        # The position is 0 if the answer has other columns than the cached ones. A negative row
-        # count is an error. Leave both to the general decoder.
+        # The position is 0 if the answer's columns differ from the cached ones. A negative row
+        # count is an error. In both cases return None: the general decoder handles the answer.
         if not rows_pos or len(body) < rows_pos + 4 or body[rows_pos] & 0x80:
             return None
         make_answer = RowsAnswer if self._reads_rows else rows_result
@@ -726,9 +733,10 @@ def start_all(requests: Sequence[RequestBase]) -> None:
 
 def _may_be_interrupted() -> bool:
     """Return True if signal handlers may run in the current thread."""
-    # Signal handlers run in the main thread. With greenlets, any caller may run there.
+    # Signal handlers run in the main thread. With gevent or eventlet, any greenlet may be the one
+    # that is interrupted.
     return green_library() is not None or get_ident() == main_thread().ident
 
 
 def _over(request: RequestBase) -> None:
-    """Takes the place of `on_done` when that has been called."""
+    """Replaces `on_done` once that has been called."""

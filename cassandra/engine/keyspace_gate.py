@@ -46,10 +46,11 @@ __all__ = [
     "switch",
 ]
 
-# If requests in flight still depend on the keyspace after this time, the connection is replaced
-# instead of switched.
+# The gate waits at most this long for requests in flight that depend on the keyspace. If there
+# still are some, the connection is not switched, but replaced by the pool.
 LONGEST_UNREST = 0.25  # seconds
-# If the answer to a USE does not come in this time, waiting requests use another connection.
+# The gate waits at most this long for the answer to a USE. After that, the connection is replaced,
+# and waiting requests use another one.
 LONGEST_USE = 10.0  # seconds
 CLAIM_INTERVAL = 0.001  # seconds between two attempts to take the write lock
 
@@ -166,8 +167,8 @@ class HeldRequest:
 
 
 class _Switch:
-    """Waits at a gate so that the connection is switched, for the session itself instead of a
-    request.
+    """An item in the queue of a gate that stands for no request: the session itself wants the
+    connection to be switched to `keyspace`.
     """
 
     __slots__ = ("_done", "is_use", "keyspace", "needs_none")
@@ -190,21 +191,23 @@ class _Switch:
             self._done.set_exception(error)
 
     def leave(self, error: Exception) -> None:
-        self.go()  # a connection that takes no requests need not be switched
+        # `switch` then returns normally: a connection that takes no requests need not be switched
+        self.go()
 
 
 def can_pass(session: GateSession, request: GatedRequest, connection: Connection) -> bool:
     """Return True if a request may be sent on `connection` although the connection may be in
     another keyspace than it expects. Otherwise it must wait at the gate.
 
-    It may be sent if it names its keyspace. With protocol version 5, the keyspace is put into the
-    request here.
+    It may be sent if the server needs no keyspace of the connection: all names are qualified, or
+    the request itself contains the keyspace. With protocol version 5, this function puts the
+    keyspace into the request.
 
     :raises InvalidRequest: if the request was made without a keyspace, but the session has one now.
     """
     body: Any = request.request_body
     gate = connection.gate
-    # The gate itself sends the request now.
+    # The gate is just sending this request: the connection is in the right keyspace.
     if gate is not None and gate.passing is request:
         return True
     # A USE changes the keyspace of the connection, so it always goes through the gate.
@@ -217,9 +220,10 @@ def can_pass(session: GateSession, request: GatedRequest, connection: Connection
         return True
     is_in_no_keyspace = gate is None and connection.keyspace is None
     if isinstance(body.expected, str):
-        # The session has no keyspace, but the statement has one. As in cassandra-driver, that is
-        # then used for routing only. We must not send USE for it, because nothing could undo that.
-        # The server rejects unqualified names.
+        # The session has no keyspace, but the statement has one. As in cassandra-driver, such a
+        # keyspace is used for routing only. We must not send USE for it, because nothing could take
+        # the connection out of that keyspace again. So send the request as it is: the server
+        # rejects unqualified names.
         return session.keyspace is None and is_in_no_keyspace
     if session.keyspace is not None and not is_in_no_keyspace:
         raise InvalidRequest(
@@ -235,14 +239,15 @@ def depends_on_keyspace(connection: Connection, responder: Any) -> bool:
 
     The server may do that at any time until it answers.
     """
-    # A PREPARE (`Reprepare`) has this attribute; other responders have a request.
+    # A `Reprepare`, which sends a PREPARE, has the attribute `needs_keyspace`; other responders
+    # have a `request`.
     needs_keyspace = getattr(responder, "needs_keyspace", None)
     if needs_keyspace is not None:
         return bool(needs_keyspace)
     body = getattr(getattr(responder, "request", None), "request_body", None)
     if body is None or not body.depends:
         return False
-    # From version 5 on, a request may carry its keyspace, but not a USE.
+    # From protocol version 5 on, a request may contain its keyspace. A USE never does.
     return connection.version < 5 or body.is_use or not body.names_keyspace
 
 
@@ -345,7 +350,8 @@ class KeyspaceGate:
             return False
         while connection.is_open_to_requests:
             if connection.left_text_behind:
-                # The server may still execute abandoned requests, and we cannot know when.
+                # The server may still execute abandoned requests, and we cannot know when: replace
+                # the connection as long as any of them has not been answered.
                 if connection.orphans:
                     connection.give_up("requests on it that were abandoned may still run")
                     return False
@@ -369,7 +375,8 @@ class KeyspaceGate:
         return False
 
     async def _invalidate_direct_writes(self, end: float) -> bool:
-        """Ensure that no user thread sends a request for the old keyspace from now on.
+        """Ensure that no user thread sends a request for the old keyspace from now on: change the
+        epoch, which threads compare before they write.
 
         :param end: the loop's time at which to stop trying.
         :returns: False if the connection is closed or was given up.

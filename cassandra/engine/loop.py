@@ -1,11 +1,11 @@
 """The thread and event loop in which the engine runs for the blocking API. With asyncio, the engine
 runs on the caller's own loop, and this module is not used.
 
-User threads pass work to the loop through an `Inbox`. It is a deque, and only the first item that
-is queued wakes the loop, which then starts all items. The thread that takes an item out of the
-deque either starts it or, if the loop is closed, makes it fail. So each item is handled exactly
-once. When the loop is closed, its thread makes the remaining items fail. Items that are put into
-the inbox later fail in the thread that puts them there.
+User threads pass work to the loop through an `Inbox`, which is a deque. Only the first item that is
+queued wakes the loop, which then starts all items. The thread that takes an item out of the deque
+either starts it or, if the loop is closed, makes it fail. So each item is handled exactly once.
+When the loop is closed, its thread makes the remaining items fail. Items that are put into the
+inbox later fail in the thread that puts them there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 log = logging.getLogger("cassandra.connection")
 
-# The inbox is idle after this time without work from other threads.
+# The inbox counts as idle when other threads have queued no work for this time.
 IDLE_AFTER = 0.0001  # seconds
 
 ENDED = "the cluster was shut down before the call was over"
@@ -70,8 +70,8 @@ class Inbox:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        # uvloop's clock has a resolution of milliseconds, which is not enough for IDLE_AFTER. In a
-        # simulation, the loop's clock is the only one.
+        # The clock for IDLE_AFTER. Do not use that of uvloop, whose resolution is only a
+        # millisecond. In a simulation, the loop's clock is the only one.
         self._clock = loop.time if hasattr(loop, "cassandra_environment") else monotonic
         self._closed: str | None = None
         self._queue: deque[Startable] = deque()
@@ -89,10 +89,12 @@ class Inbox:
 
         If the loop is closed, the work fails with SessionShutdown, before or after this returns.
         """
-        # Append before reading `_is_drain_scheduled`: `_drain` clears `_is_drain_scheduled` before
-        # it looks into the queue.
+        # Append before reading `_is_drain_scheduled`. `_drain` clears that attribute before it
+        # looks into the queue, so either it finds this work, or we see False and schedule another
+        # drain.
         self._queue.append(work)
-        # Clear this after the append, so that the drain that handles the work sets it again.
+        # Clear this after the append. The drain that handles the work is followed by `_settle`,
+        # which sets it again.
         self.is_quiet = False
         # If two threads schedule `_drain` at the same time, the second one finds an empty queue.
         if not self._is_drain_scheduled:
@@ -108,8 +110,8 @@ class Inbox:
                 self._is_drain_scheduled = False
                 self._refuse_all()
             except BaseException:
-                # For example, KeyboardInterrupt. `_is_drain_scheduled` is set, so everything that
-                # is queued from now on waits for this drain: schedule it before raising.
+                # For example, KeyboardInterrupt between the two lines above. `_is_drain_scheduled`
+                # is set, so nobody else will schedule a drain: do it before raising.
                 self._loop.call_soon_threadsafe(self._drain)
                 raise
 
@@ -214,8 +216,8 @@ class _Call(Generic[T]):
     def outcome(self) -> T:
         """Return the result, or raise the error; must be called after the end."""
         if self._error is not None:
-            # The error's traceback will refer to this frame and so to `self`. Drop the reference to
-            # the error, to avoid a reference cycle.
+            # The error's traceback will refer to this frame and so to `self`. If `self` kept the
+            # error, that would be a reference cycle.
             error, self._error = self._error, None
             raise for_caller(error)
         return self._value
@@ -238,8 +240,8 @@ class _Call(Generic[T]):
     def _ended(self, task: asyncio.Task[T]) -> None:
         """Called when the task has ended: pass its outcome to the caller that waits."""
         self._calls.discard(self)
-        # If a caller still waits for a cancelled task, the cluster was shut down: callers cancel
-        # tasks only after they have stopped waiting.
+        # A caller cancels its task only after it has stopped waiting. If one still waits for this
+        # cancelled task, the cluster was shut down.
         if task.cancelled():
             self._end(ConnectionShutdown(ENDED))
         elif (error := task.exception()) is not None:
@@ -281,7 +283,7 @@ _LOOP_DESCRIPTORS = 6  # an event loop opens no more file descriptors than this
 def _check_descriptors() -> None:
     """Raise OSError if there are too few free file descriptors for an event loop.
 
-    If creating a loop failed halfway, the loop could not be closed.
+    Check this in advance: a loop whose creation failed halfway could not be closed.
     """
     descriptors: list[int] = []
     try:
@@ -428,7 +430,8 @@ class LoopThread:
                 self.loop.stop()
 
         if self._stopped or self._abandoned is not None:
-            # Nothing runs it any more. Python would warn about a coroutine that was never awaited.
+            # Nothing runs the coroutine any more. Close it, or Python would warn that it was never
+            # awaited.
             coroutine.close()
             return
         self._stopped = True
@@ -453,7 +456,8 @@ class LoopThread:
             # For example, user code has called sys.exit(), which ends `run_forever`. Run the loop
             # again, or callers would wait forever.
             log.exception("the driver's event loop was to be ended by an exception: it goes on")
-            # If `stop` was called in the same loop turn, the loop has forgotten that.
+            # If `stop` was called in the same loop turn, the exception has made the loop forget
+            # that: do not run it again then.
             return self._stopped
         return True
 
@@ -486,8 +490,10 @@ class LoopThread:
         finally:
             asyncio.set_event_loop(None)
             loop.close()
-            # Close the inbox last: after the loop is closed, no thread can schedule a drain.
+            # Close the inbox last: now that the loop is closed, no thread can schedule a drain, so
+            # all work that is left or comes later fails.
             self.inbox.close()
-            # Calls whose tasks have ignored the cancellation: end the wait of their callers.
+            # The tasks of these calls have ignored their cancellation: end the wait of their
+            # callers.
             for call in list(self._calls):
                 call.leave()

@@ -2,9 +2,9 @@
 
 The driver sends nulls inside collections, because servers accept some of them. If a server rejects
 a null, its error usually names neither the column nor the position. For example, Cassandra 5.0
-answers a null in a list that is not frozen with a ``Server error`` that mentions
-``NullPointerException``. After such an error we search the values that were sent for nulls, and add
-a note to the error. Requests that succeed are not searched.
+rejects a null in a list that is not frozen with a ``Server error`` that mentions
+``NullPointerException``. After such an error the driver searches the values that were sent for
+nulls, and adds a note to the error. The values of successful requests are not searched.
 
 The search runs on the event loop, so its length is limited, and it never calls user code.
 """
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 __all__ = ["null_positions"]
 
-# The errors with which servers reject a null.
+# The classes of the errors with which servers reject a null in a collection.
 _NULL_REJECTIONS = (ServerError, InvalidRequest, ProtocolException)
 
 _MAX_COLUMNS = 5  # the maximum number of columns in a note
-# The maximum number of elements, keys, values and fields to search, which takes about 50 ms.
+# The search stops after this many elements, keys, values and fields, which take about 50 ms.
 _MAX_ITEMS = 100_000
 
 _WRAPPERS = (FrozenType, ReversedType)
@@ -76,7 +76,7 @@ def null_positions(error: Exception, request_body: AnyBody) -> str | None:
                         return _note(columns)
     except _TooLong:
         pass
-    except Exception:  # a user's protocol handler may have bound objects other than bytes
+    except Exception:  # a user's protocol handler may have bound objects that are not bytes
         return None
     return _note(columns) if columns else None
 
@@ -95,12 +95,14 @@ class _Search:
 
     def first_null(self, cqltype: Any, data: bytes) -> str | None:
         """Return the position of the first null inside a collection in `data`, or None."""
-        # A quick test first: most values do not contain the bytes of a null at all.
+        # Test this first, because it is quick: most values do not contain the bytes of a null at
+        # all.
         if NULL_VALUE not in data:
             return None
         while issubclass(cqltype, _WRAPPERS):
             cqltype = cqltype.subtypes[0]
-        # We cannot read the bytes if a user's subclass of the type has encoded them.
+        # If a user's subclass of the type has encoded the value, we do not know what the bytes
+        # mean.
         if cqltype._overridden():
             return None
         for container in _CONTAINERS:
@@ -138,8 +140,8 @@ class _Search:
         """Search a map."""
         key_type, value_type = cqltype.subtypes
         bodies = self._read_values(data, 4)
-        # Keys and values follow each other, after the count of 4 bytes: both names of the tuple
-        # take from the same iterator.
+        # After the count of 4 bytes, keys and values alternate. `zip` takes both from the same
+        # iterator, so it yields pairs of a key and its value.
         for index, (key, value) in enumerate(zip(bodies, bodies, strict=True)):
             if key is None:
                 return f"key {index}"
@@ -181,7 +183,8 @@ def _shown_key(cqltype: Any, data: bytes) -> str:
     """Return a map's key for the note."""
     while issubclass(cqltype, _WRAPPERS):
         cqltype = cqltype.subtypes[0]
-    # Show only the size of a container, because a user's type may have encoded its elements.
+    # Show only the size of a container, and of a value that a user's type has encoded: decoding it
+    # might call user code.
     if cqltype._overridden() or issubclass(cqltype, _CONTAINERS):
         return f"of {len(data)} bytes"
     return shown(cqltype.codec().decode_nullable(data))

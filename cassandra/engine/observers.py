@@ -1,10 +1,11 @@
 """Notifies the observers of requests: latency-aware policies, metrics, and the application's
 observers.
 
-`Observers` is the base of the engine's core and has the observers of the cluster. `Hooks` has the
-methods to call for each event. A session has one `Hooks` object for its own observers and those of
-the cluster; if there are none, it has None, and requests have no extra cost. Each observed request
-has a `cassandra.observers.ObservedRequest`, which is passed to the observers.
+`Observers` is the base of the engine's core and has the observers of the cluster. A `Hook` is one
+method of one observer; `Hooks` has the hooks to call for each event. A session has one `Hooks`
+object for its own observers and those of the cluster. If there are none, it has None, and requests
+have no extra cost. Each observed request has a `cassandra.observers.ObservedRequest`, which is
+passed to the observers.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ log = logging.getLogger("cassandra.observers")
 LatencyObserver = Callable[["Host", float], None]
 FailureObserver = Callable[["Host | None", BaseException, "int | None"], None]
 
-# The maximum number of events that may wait for a slow observer's thread.
+# The maximum number of events in the queue of a slow observer's thread. Further ones are dropped.
 MOST_WAITING = 10_000
 # An observer whose call takes longer than this is called in its own thread from then on.
 SLOW = 0.1  # seconds
@@ -77,8 +78,8 @@ class _SlowObserver:
 
     def _renew_locks(self) -> None:
         """Make new locks. In a forked child, the thread that used the old ones does not exist."""
-        # Use real locks: the loop runs in a real thread even if `threading` is patched for
-        # greenlets.
+        # Use the system's locks even if gevent or eventlet has patched `threading`: the loop runs
+        # in a real thread.
         self._guard = Lock()
         self._wake = Lock()
         self._wake.acquire()  # `put` releases it to wake the thread
@@ -126,7 +127,8 @@ class _SlowObserver:
         is_woken = self._wake.acquire(timeout=_IDLE)
         with self._guard:
             if not is_woken and not self._is_waiting:
-                # `put` has released the lock between the timeout and here: take it back, and go on.
+                # `put` has released the lock after our timeout: acquire it again, and handle the
+                # event.
                 self._wake.acquire()
             elif not is_woken:
                 self._is_waiting = self._is_running = False
@@ -151,9 +153,9 @@ class _Watched:
         self._events = frozenset(
             name for name in (*_EVENTS, *BRIEF_EVENTS) if overrides(observer, name)
         )
-        # Hooks by event. All users of the observer share them, so that all are affected when it is
-        # found to be slow. The references are weak, because each hook refers to this object: an
-        # unused observer is thus freed at once.
+        # The hooks by event. All sessions and profiles with this observer share them, so that all
+        # are affected when it is found to be slow. The references are weak, because each hook
+        # refers to this object: without that cycle, an unused observer is freed at once.
         self._hooks: WeakValueDictionary[str, Hook] = WeakValueDictionary()
 
     def hook(self, name: str) -> Hook | None:
@@ -306,7 +308,8 @@ class Observers(bases.CoreBase):
         self._brief: dict[str, tuple[Callable[..., object], ...]] = {}
         self._own: tuple[RequestObserver, ...] = ()
         # The wrappers by the id of their observer. A wrapper keeps its observer alive, so the id
-        # cannot be reused. Only hooks keep wrappers alive, so unused ones are removed.
+        # cannot be reused while the entry exists. The references are weak: only hooks keep wrappers
+        # alive, and unused wrappers are freed.
         self._by_id: WeakValueDictionary[int, _Watched] = WeakValueDictionary()
 
     def observe_latencies(self, observer: LatencyObserver) -> None:
@@ -391,8 +394,8 @@ class ObservedSession(bases.EngineBase):
     """The base of the engine's session: it has the session's observers.
 
     `hooks` has the hooks of the observers of the session and the cluster; None if there are none.
-    `attends` is True if there are hooks or a throttler, so that a request has to check only one
-    attribute.
+    `attends` is True if there are hooks or a throttler. A request has to check only this attribute
+    to see that there is nothing to do.
     """
 
     __slots__ = ("_generation", "hooks", "observers", "throttle")
@@ -402,8 +405,8 @@ class ObservedSession(bases.EngineBase):
     throttle: RequestThrottler | None
     attends: bool
     observers: tuple[RequestObserver, ...]
-    # Stands for the current observers of the session and the cluster, and is replaced when these
-    # change. The observers of an execution profile use it as a key for their cached hooks.
+    # An object that stands for the current observers of the session and the cluster. It is replaced
+    # when these change. The observers of an execution profile cache their hooks under this key.
     _generation: _Generation
 
     def observe(self, *observers: RequestObserver) -> None:
@@ -443,10 +446,11 @@ class ObservedSession(bases.EngineBase):
 
     def _hooks_with(self, profile_observers: Sequence[RequestObserver]) -> Hooks | None:
         """Return the hooks of the session's observers and a profile's."""
-        # The cache is in the profile's observers: a cache in the session would keep profiles alive
-        # that are only used once.
+        # The cache belongs to the profile's observers. A cache in the session would keep alive the
+        # profiles that are used only once.
         cache = profile_observers.hooks if isinstance(profile_observers, ProfileObservers) else None
-        # The key of the cache. It is replaced when the observers of the session or cluster change.
+        # When the observers of the session or cluster change, `_generation` is another object, so
+        # that a cached entry is not found any more.
         generation = self._generation
         if cache is not None and generation in cache:
             cached: Hooks | None = cache[generation]
@@ -458,8 +462,8 @@ class ObservedSession(bases.EngineBase):
 
 
 class _Generation:
-    """A key for hooks in a weak cache. Only the session refers to it, so the entry is removed when
-    the session's observers change.
+    """The key of an entry in a weak cache of hooks. Only the session refers to it. When its
+    observers change, it drops the key, and the entry is removed.
     """
 
     __slots__ = ("__weakref__",)

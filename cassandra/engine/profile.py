@@ -60,9 +60,9 @@ class _Attributes(bases.ProfileBase):
     """The base of `ExecutionProfile`: it has the real ``__dict__`` and the defaults of some
     settings.
 
-    The defaults are in this base class and not in `ExecutionProfile`. If a user adds a property of
-    such a name to `ExecutionProfile`, its dictionary grows, and the compiled code notices that by
-    its size.
+    If a user adds a property named like one of these settings to `ExecutionProfile`, the dictionary
+    of that class must grow, because the compiled code notices the change by its size. The defaults
+    are therefore in this base class.
     """
 
     consistency_level: int = ConsistencyLevel.LOCAL_ONE
@@ -91,11 +91,11 @@ class ExecutionProfile(_Attributes):
         cluster's and the session's (see `cassandra.observers`).
     """
 
-    # `_settings_at_hand` is a cache of the compiled `engine.happy_path`: a tuple of the settings
-    # that is made for the first request and cleared when a setting changes. Only profiles of this
-    # class itself use it, not those of subclasses. `_is_shown` is True once user code has read the
-    # profile's `__dict__`. The cache is then no longer used, because changes of the dict would go
-    # unnoticed.
+    # `_settings_at_hand` is a cache that only the compiled `engine.happy_path` uses: a tuple of the
+    # settings that is made for the first request and cleared when a setting changes. Only profiles
+    # of this class itself have it, not those of subclasses. `_is_shown` is True once user code has
+    # read the profile's `__dict__`. The cache is then no longer used, because user code can change
+    # the settings in that dict without our notice.
     __slots__ = ()
 
     load_balancing_policy: LoadBalancingPolicy
@@ -144,7 +144,7 @@ class ExecutionProfile(_Attributes):
             value = _CHECKS[name](name, value)
         is_policy_replaced = name in _ADOPTED_POLICIES and name in _attributes(self)
         super().__setattr__(name, value)
-        # The cached tuple has the old value.
+        # Clear the cached tuple, which has the old value.
         super().__setattr__("_settings_at_hand", None)
         # Each cluster that uses this profile must give its hosts to the new policy.
         if is_policy_replaced:
@@ -228,7 +228,8 @@ def _advice_for_unknown(name: str) -> str:
     )
 
 
-# The policies that a cluster gives the hosts or latencies to, if a profile in use has them.
+# The settings with policies to which a cluster reports its hosts or their latencies. If one of them
+# is replaced, each cluster that uses the profile must be notified.
 _ADOPTED_POLICIES = frozenset({"load_balancing_policy", "speculative_execution_policy"})
 _SETTINGS = frozenset(ExecutionProfile.__annotations__) | frozenset(_Attributes.__annotations__)
 
@@ -237,7 +238,8 @@ def _checked_profile_observers(name: str, observers: object) -> Any:
     return checked_observers(observers, "profile")
 
 
-# Classes that users pass instead of a row factory, and the row factory to suggest.
+# Built-in classes that users pass by mistake instead of a row factory, with the row factory that
+# the error suggests.
 _ROW_CLASSES: dict[Any, str] = {
     dict: "dict_factory",
     tuple: "tuple_factory",
@@ -381,7 +383,8 @@ class _Profiles(dict[Any, ExecutionProfile]):
 
     def __init__(self, manager: ProfileManager, profiles: Mapping[Any, ExecutionProfile]) -> None:
         super().__init__(profiles)
-        # A strong reference would be a cycle, which only the garbage collector frees.
+        # A strong reference would make a cycle (manager, profiles, manager), which only the garbage
+        # collector could free.
         self._manager = weakref.ref(manager)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
@@ -516,8 +519,11 @@ class ProfileManager:
     def _is_named(
         self, policy: LoadBalancingPolicy, speculation: SpeculativeExecutionPolicy
     ) -> bool:
-        """Return True if named profiles have both policies. Most speculative execution policies use
-        no latencies, so they count as named.
+        """Return True if the cluster has adopted both policies already, because named profiles have
+        them.
+
+        A speculative execution policy without an `attach` method uses no latencies and need not be
+        adopted, so it always counts as known.
         """
         profiles = list(self.profiles.values())
         return any(policy is profile.load_balancing_policy for profile in profiles) and (
@@ -554,8 +560,8 @@ class ProfileManager:
         return list(by_id.values())
 
     def distance(self, host: Host) -> int:
-        """Return the shortest distance according to the profiles' policies; -1 if all ignore the
-        host.
+        """Return the shortest distance of the host according to the policies of all profiles; -1
+        (IGNORED) if all policies ignore it.
 
         :param host: the `Host`.
         """
@@ -565,7 +571,8 @@ class ProfileManager:
         return min(used) if used else -1
 
 
-# The managers of all clusters, by id. A profile does not know the clusters that use it.
+# The profile managers of all clusters, by id. A profile does not know which clusters use it, so a
+# change of a policy is looked up here.
 _managers: weakref.WeakValueDictionary[int, ProfileManager] = weakref.WeakValueDictionary()
 
 ExecutionProfile.__module__ = "cassandra.cluster"

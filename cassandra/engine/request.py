@@ -133,7 +133,8 @@ _DECISIONS = {
 _RETRIES = (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST)
 
 
-# Methods that the compiled base class calls directly, so that overrides would be ignored.
+# The compiled base class calls these methods directly, without a look-up in the subclass. An
+# override would have no effect there, so `__init_subclass__` refuses it.
 _CALLED_DIRECTLY = frozenset(
     {
         "choose",
@@ -156,7 +157,11 @@ class Request(RequestBase):
     __slots__ = ()
 
     def __init_subclass__(cls) -> None:
-        """Refuse overrides of methods that would be ignored."""
+        """Raise an error if the subclass overrides a method that the compiled base class calls
+        directly, because that override would be ignored.
+
+        `_CALLED_DIRECTLY` has these methods.
+        """
         refuse_overrides(cls, Request, _CALLED_DIRECTLY)
 
     def for_page(self, paging_state: bytes, on_done: Callable[[Request], None]) -> Request:
@@ -168,8 +173,8 @@ class Request(RequestBase):
     def statement_as_called(self) -> Any:
         """Return the statement for policies that decide whether it may be executed twice.
 
-        If the application has changed `is_idempotent` since the call, that setting is for its next
-        call: return a copy of the statement with the setting of this call.
+        `is_idempotent` as it was when this request was made is decisive. If the application has
+        changed it on the statement since, return a copy of the statement with the earlier value.
         """
         if getattr(self.statement, "is_idempotent", None) == self.is_idempotent:
             return self.statement
@@ -188,7 +193,8 @@ class Request(RequestBase):
         if self.response is not None:
             self.finish(self.response)
             return
-        # Say for the error what became of the last attempt: was it sent, and if not, why?
+        # Prepare the error's text: it says of the last attempt whether it was sent, and if not,
+        # why.
         last_attempt = self.attempts[-1] if self.attempts else None
         connection = last_attempt.connection if last_attempt is not None else None
         errors: dict[Any, Any] = dict(self.errors)
@@ -234,12 +240,13 @@ class Request(RequestBase):
         be used.
         """
         if pool is None:
-            # Keep the error of an earlier attempt, which says more than the reason why the session
-            # has no pool now.
+            # If an attempt on this host has failed before, keep that error: it says more than the
+            # reason why the session has no pool now.
             if host not in self.errors:
                 self.errors[host] = self.session.why_no_pool(host)
         elif pool.is_worth_waiting_for:
-            # Remember the first busy pool of the plan, because the policy prefers it.
+            # Remember only the first busy pool of the plan: hosts that the load balancing policy
+            # prefers come first.
             if self._busy is None:
                 self._busy = pool
         else:
@@ -340,11 +347,12 @@ class Request(RequestBase):
             return
         attempt.error = error
         self.errors[attempt.host] = error
-        # The host will stop soon. Hosts that the plan has passed over may be free by now.
+        # The host will stop soon. Make a new plan: hosts that the old plan passed over, because
+        # their connections were full, may have free streams by now.
         if attempt.connection is not None and attempt.connection.is_draining:
             self._replan()
-        # Only the connection cannot be used, not the host: its pool has another connection, or will
-        # open one. Wait for that pool if all other hosts fail.
+        # Only this connection cannot be used: the host's pool has another connection, or will open
+        # one. Remember the pool, so that the request waits for it if all other hosts fail.
         pool = self.session.pools.get(attempt.host)
         if pool is not None and self._busy is None and pool.is_worth_waiting_for:
             self._busy = pool
@@ -399,7 +407,8 @@ class Request(RequestBase):
         try:
             response = self.session.decode(self, attempt, connection, opcode, flags, body)
         except Exception as error:
-            # After an unreadable answer, nothing else on this connection can be trusted.
+            # An answer could not be decoded, so nothing else that comes on this connection can be
+            # trusted: close it.
             attempt.error = error
             connection.close(
                 error
@@ -453,8 +462,8 @@ class Request(RequestBase):
         if observe is not None:
             assert attempt.latency is not None
             observe(attempt.host, attempt.latency)
-        # Do not ask the retry policy: the statement was not executed, so it is safe to prepare it
-        # and send it again.
+        # The server has not executed the statement, so it is safe to prepare it again and send it
+        # again. The retry policy is not asked.
         if isinstance(message, PreparedQueryNotFound):
             self._on_unprepared(attempt, connection, message)
             return
@@ -512,7 +521,7 @@ class Request(RequestBase):
         """
         self.errors[attempt.host] = error
         action, consistency = decision[0], decision[1]
-        # Policies written for cassandra-driver return no delay.
+        # Retry policies that were written for cassandra-driver return no delay: retry at once.
         delay = decision[2] if len(decision) > 2 else 0
         attempt.decision = _DECISIONS.get(action, str(action))
         self._report_failure(attempt.host, error, action)
@@ -538,9 +547,9 @@ class Request(RequestBase):
     def _error_to_rethrow(self, error: Exception) -> Exception:
         """Return the error to raise when the retry policy has decided to rethrow `error`.
 
-        For some errors, cassandra-driver would retry even a request that is not idempotent on the
-        other hosts, and finally raise NoHostAvailable. Applications may expect that, or the
-        server's error. For these errors we return an instance of both classes.
+        For the errors in `_ASKED_AS_REQUEST_ERRORS`, cassandra-driver would retry even a request
+        that is not idempotent on the other hosts, and finally raise NoHostAvailable. Applications
+        may expect NoHostAvailable or the server's error, so return an instance of both classes.
         """
         if (
             not isinstance(error, _ASKED_AS_REQUEST_ERRORS)
@@ -655,7 +664,8 @@ class _DelayedRetry:
     def __init__(self, request: Request, host: Host | None, delay: float) -> None:
         self._request = request
         self._host = host
-        # Another attempt of the request may also be preparing or waiting for a retry.
+        # Another attempt of the same request may already have stored its handle (a retry or a
+        # PREPARE). Keep that handle, so that `cancel` can cancel both.
         self._previous_handle = request._retry_handle
         self._handle = request.session.loop.call_later(delay, self._retry)
         request.session.delayed.add(self)
@@ -684,7 +694,8 @@ def _advice_for(error: Exception, request_body: AnyBody) -> str | None:
     if not isinstance(error, RequestValidationException):
         return None
     cql = getattr(request_body, "query", None) or request_body.statement_text()
-    # Use the CQL that the application has written, without the values that the driver inserted.
+    # Use the CQL as the application wrote it: `template` has it if the driver has inserted values
+    # into the text.
     template = getattr(cql, "template", cql) or ""
     return advice_for(str(error), template, isinstance(error, SyntaxException))
 
@@ -701,7 +712,9 @@ def _add_note(error: Exception, note: str) -> None:
 def _ask_read_timeout(
     request: Request, message: ErrorMessage | None, error: ReadTimeout
 ) -> Decision:
-    """Ask the retry policy about a read timeout. Only `_ask_request_error` needs `message`."""
+    """Return the retry policy's decision about a read timeout. `message` is unused: all functions
+    of `_RETRY_QUESTIONS` are called with the same arguments.
+    """
     decision: Decision = request.retry_policy.on_read_timeout(
         request.statement_as_called(),
         consistency=error.consistency,
@@ -716,7 +729,7 @@ def _ask_read_timeout(
 def _ask_write_timeout(
     request: Request, message: ErrorMessage | None, error: WriteTimeout
 ) -> Decision:
-    """Ask the retry policy about a write timeout. Only `_ask_request_error` needs `message`."""
+    """Return the retry policy's decision about a write timeout. `message` is not used."""
     decision: Decision = request.retry_policy.on_write_timeout(
         request.statement_as_called(),
         consistency=error.consistency,
@@ -731,9 +744,11 @@ def _ask_write_timeout(
 def _ask_cas_unknown(
     request: Request, message: ErrorMessage | None, error: CASWriteUnknownMessage
 ) -> Decision:
-    """Ask `LWTRetryPolicy` as after a time-out of the transaction, which is what this error of
-    protocol version 5 means. Other policies are not asked, as in cassandra-driver: the transaction
-    may have been applied.
+    """Return `LWTRetryPolicy`'s decision about CAS_WRITE_UNKNOWN, an error of protocol version 5:
+    the server does not know whether a lightweight transaction was applied.
+
+    The policy is asked as after a write timeout of the transaction. Other policies are not asked,
+    as in cassandra-driver: the error is raised, because the transaction may have been applied.
     """
     policy = request.retry_policy
     if not isinstance(policy, LWTRetryPolicy):
@@ -751,9 +766,7 @@ def _ask_cas_unknown(
 def _ask_unavailable(
     request: Request, message: ErrorMessage | None, error: Unavailable
 ) -> Decision:
-    """Ask the retry policy about an Unavailable error. Only `_ask_request_error` needs
-    `message`.
-    """
+    """Return the retry policy's decision about an Unavailable error. `message` is not used."""
     decision: Decision = request.retry_policy.on_unavailable(
         request.statement_as_called(),
         consistency=error.consistency,
@@ -767,7 +780,7 @@ def _ask_unavailable(
 def _ask_request_error(
     request: Request, message: ErrorMessage | None, error: Exception
 ) -> Decision:
-    """Ask the retry policy about any other error.
+    """Return the retry policy's decision about any other error, or a broken connection.
 
     :param message: the server's ERROR message, which the policy gets; None if the connection broke,
         and the policy gets `error`.
@@ -781,9 +794,9 @@ def _ask_request_error(
     return decision
 
 
-# For these errors the host has worked as long as for a result: it has asked replicas, or executed a
-# function. Their latencies count as the host's latency. Other errors come at once; if they counted,
-# an overloaded host would look fast.
+# Before it sends one of these errors, the host has worked as long as for a result: it has asked
+# replicas, or executed a function. The time until the error therefore counts as the host's latency.
+# Other errors come at once; if they counted, an overloaded host would look fast.
 _ERRORS_AFTER_WORK = (
     ReadTimeoutErrorMessage,
     WriteTimeoutErrorMessage,

@@ -47,11 +47,12 @@ __all__ = [
     "values_of_rows",
 ]
 
-# The `expected` keyspace of a USE. It equals no connection's keyspace, so `_fits` never lets a USE
-# pass without a check.
+# The `expected` keyspace of a USE. No connection's keyspace equals it, so `RequestBase._fits`
+# always returns False for a USE, and the keyspace gate handles it.
 USE_ITSELF: Any = object()
 
-# (position in a batch for messages, statement, encoded values).
+# A tuple (text for an error message that says which statement of a batch it is, or "", the
+# statement, its encoded values).
 BoundRow = tuple[str, PreparedStatement, Sequence[Any]]
 
 # A frame header has 9 bytes: version, flags, stream (2 bytes), opcode, length (4 bytes).
@@ -66,8 +67,9 @@ class BodyMethods:
     __slots__ = ()
 
     opcode: int
-    # True if each answer must be decoded and checked by `EngineSession.decode`: VOID or ROWS would
-    # be wrong answers, or a user-defined protocol handler reads the answer.
+    # True if the happy path must not handle any answer: VOID or rows would be wrong answers, or a
+    # protocol handler of the application reads the answer. `EngineSession.decode` then decodes and
+    # checks each answer.
     decodes = False
     # True if a user thread may send the request itself: rendering calls no user code, and the
     # answer does not affect later requests.
@@ -90,8 +92,8 @@ class BodyMethods:
 
     def with_extras(self, connection: Connection, body: bytes) -> tuple[int, int, bytes]:
         """Return (opcode, flags, body) with the tracing flag and the custom payload."""
-        # Allow beta versions: the connection would not exist if the application had not allowed
-        # them.
+        # Beta versions are always allowed here: without the application's permission, there would
+        # be no connection with such a version.
         flags, extras = request_extras(
             connection.version, self.tracing, self.custom_payload, allow_beta=True
         )
@@ -105,7 +107,8 @@ class BodyMethods:
     def set_consistency(self, consistency: int) -> None:
         """Use another consistency level from the next attempt on."""
         if consistency != self.consistency:
-            # `consistency` is a slot of the classes that this is mixed into.
+            # mypy complains here because `consistency` is a slot of the classes that inherit from
+            # this mixin.
             self.consistency = consistency  # type: ignore[misc]
             self.invalidate()
 
@@ -131,8 +134,8 @@ class BodyMethods:
 
     @property
     def names_keyspace(self) -> bool:
-        """True if the request contains the keyspace of unqualified names, which requires protocol
-        version 5, or needs none.
+        """True if the keyspace of the connection has no effect on the request: the request contains
+        the keyspace of unqualified names, which requires protocol version 5, or needs no keyspace.
         """
         return True
 
@@ -165,10 +168,10 @@ class BodyMethods:
         return None
 
     def bound_rows(self) -> Iterator[BoundRow]:
-        """Yield the bound values of each prepared statement in the request, to look for a null
-        value after an error.
+        """Yield the bound values of each prepared statement in the request. After an error, the
+        driver looks for null values in them.
 
-        :returns: tuples (position in a batch for the message, statement, encoded values).
+        :returns: tuples, see `BoundRow`.
         """
         yield from ()
 
@@ -185,9 +188,9 @@ class RequestBody(BodyMethods, QueryParams):
     """The body of one request, except EXECUTE, with its query parameters.
 
     :param keyspace: sent in the request, which requires protocol version 5; None to send none.
-    :param expected: the keyspace in which unqualified names must be resolved; None for `keyspace`.
-        If the request has unqualified names, it is not sent on a connection in another keyspace. A
-        USE has `USE_ITSELF` here.
+    :param expected: the keyspace in which unqualified names must be resolved; None for the same as
+        `keyspace`. If the request has unqualified names, it is not sent on a connection in another
+        keyspace. A USE has `USE_ITSELF` here.
     """
 
     __slots__ = ("_wire_format", "body", "custom_payload", "expected", "tracing")
@@ -234,7 +237,8 @@ class RequestBody(BodyMethods, QueryParams):
         if self.keyspace is None:
             expected = self.expected
             if not isinstance(expected, str):
-                # The request expects no keyspace, which the protocol cannot express.
+                # The request expects that the connection is in no keyspace, which the protocol
+                # cannot express.
                 return False
             self.keyspace = expected
             self.invalidate()
@@ -310,8 +314,8 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
         return (self.prepared,)
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
-        # Do not compare the id: there is only one statement, and its id may have changed because
-        # another request prepared it again.
+        # Do not compare the id. A request of this class has only this one statement, and its id may
+        # have changed since, because another request prepared it again.
         prepared: PreparedStatement = self.prepared
         return prepared
 
@@ -348,7 +352,8 @@ class BatchBody(RequestBody):
         self.statements = statements
         self.depends = any(prepared is None for prepared, _ in statements)
         self._ids: list[bytes] = []
-        # The statements by ids that were sent before they changed; None if no id has changed.
+        # Statements whose ids have changed since they were sent, by the ids that were sent; None if
+        # no id has changed.
         self._earlier: dict[bytes, PreparedStatement] | None = None
 
     def texts(self) -> Sequence[str]:
@@ -367,7 +372,8 @@ class BatchBody(RequestBody):
         """Render the batch with the current ids of its prepared statements."""
         ids = self._current_ids()
         if self._ids and self._ids != ids:
-            # Attempts with these ids may still be in flight.
+            # Attempts with the previous ids may still be in flight: keep these ids for
+            # `prepared_by`.
             self._earlier = {**(self._earlier or {}), **self._statements_by_id()}
         self._ids = ids
         # (is prepared, id or CQL, values).
@@ -376,7 +382,8 @@ class BatchBody(RequestBody):
             for prepared, values in self.statements
         ]
         body = bodies.batch_body(self.batch_type, statements, self, version)
-        # Raise the error here, where it can describe the batch and give advice.
+        # Check the size here and not only when the frame is made, because this error can describe
+        # the batch and give advice.
         if len(body) > MAX_BODY:
             raise ValueError(
                 f"{self.describe()} has {len(body)} bytes; a frame of the protocol has at most "
@@ -429,8 +436,9 @@ class BatchBody(RequestBody):
 
 
 def _rebind_values(values: Any, renewed: Renewed) -> Any:
-    """Return the values of a statement in a batch, bound for its current types: of one
-    row or many.
+    """Return the values of one statement of a batch, bound again for the current column types.
+
+    `values` is a `ValuesBlock` of one row or a `RowsBlock` of many; the result is of the same kind.
     """
     if not isinstance(values, RowsBlock):
         return renewed.values(values)
@@ -441,8 +449,8 @@ def _rebind_values(values: Any, renewed: Renewed) -> Any:
 
 
 def _statement_count(prepared: PreparedStatement | None, values: object) -> int:
-    """Return how many statements of a batch an item of `BatchBody.statements` stands for: one for
-    each row.
+    """Return how many statements of the batch one pair of `BatchBody.statements` contains: one for
+    each row of values, or 1.
     """
     return values.count if prepared is not None and isinstance(values, RowsBlock) else 1
 
@@ -495,9 +503,9 @@ class MessageBody(RequestBody):
     The session's protocol handler encodes the message at each attempt. If the application has set
     its own handler, that handler also decodes the answer.
 
-    The message has copies of the ids of its prepared statements. `render` replaces each copy whose
-    statement has another id now: another request has prepared the statement again, or the id was
-    withdrawn (see `reprepare.guard`). Ids that a listener has put in are not replaced.
+    The message contains the ids of its prepared statements. Before each attempt, `render` replaces
+    every id that its statement no longer has: another request has prepared the statement again, or
+    the id was withdrawn (see `reprepare.guard`). Ids that a listener has put in are not replaced.
 
     :param message: the message, with the attributes that messages of cassandra-driver have.
     :param handler: the session's protocol handler.
@@ -614,8 +622,8 @@ class MessageBody(RequestBody):
         prepared = self._statements.get(message.query_id)
         if prepared is None or prepared.result_metadata_and_id is self._result:
             return
-        # Read both in one step, because they must belong together: the server omits the columns
-        # from an answer if they have this id.
+        # Read the columns and their id in one step, because they must belong together: the server
+        # omits the columns from its answer if they have the id that we send.
         self._result = prepared.result_metadata_and_id
         columns, message.result_metadata_id = self._result
         if not message.result_metadata_id or not columns:
@@ -624,8 +632,8 @@ class MessageBody(RequestBody):
     def rebind(self, renewed: Renewed) -> None:
         """Put the new statement and the converted values into the message and into `inner`."""
         message, statement = self.message, renewed.statement
-        # Bind the values of the message: a listener may have changed them.
-        # An EXECUTE has a result; otherwise this is a batch.
+        # Bind the values that are in the message now: a listener may have changed them.
+        # Only an EXECUTE has a `_result`; otherwise the message is a batch.
         if self._result is not None:
             if self._statements.get(message.query_id) is renewed.before:
                 block = renewed.bind(message.query_params or ())
@@ -645,7 +653,8 @@ class MessageBody(RequestBody):
             ]
             self.inner.rebind(renewed)
             message.queries = queries
-        # The new statement may have the id that the old one had when the message was made.
+        # `prepared_by` must also find the statements by earlier ids. The new statement may have the
+        # id that the old one had when the message was made, so store it last.
         self._earlier |= self._statements
         self._statements = {
             query_id: prepared
@@ -657,7 +666,7 @@ class MessageBody(RequestBody):
     def succeed(self, inner: RequestBody | ExecuteBody, message: Any) -> MessageBody:
         """Return the body with which this request continues after its statements were prepared.
 
-        It has the settings that listeners have given to the message of this body.
+        The new message gets the settings that listeners have changed in the message of this body.
 
         :param inner: the body of the prepared statements.
         :param message: the message that was made from `inner`.
@@ -666,7 +675,8 @@ class MessageBody(RequestBody):
             if name not in _CONTENT_ATTRIBUTES:
                 setattr(message, name, value)
         if inner.opcode == BATCH:
-            # The message of this body has only the statements that listeners have added.
+            # The message of this body has no prepared statements, only those statements that
+            # listeners have added: append them.
             message.keyspace = self.message.keyspace
             message.queries = [*message.queries, *self.message.queries]
         return MessageBody(message, self.handler, inner, self.decodes)
@@ -687,7 +697,8 @@ class MessageBody(RequestBody):
         return self.inner.bound_rows()
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
-        # Another attempt may have sent a newer id than the attempt that this answer is for.
+        # Another attempt may have sent a newer id than the attempt whose answer this is, so look
+        # for earlier ids, too.
         prepared = self._statements.get(query_id) or self._earlier.get(query_id)
         return prepared if prepared is not None else self.inner.prepared_by(query_id)
 
@@ -695,7 +706,8 @@ class MessageBody(RequestBody):
         return None if self._result is None else self._result[0]
 
 
-# The attributes of messages that are no settings, but the statements and their values.
+# The attributes of messages that are not settings: the statements, their values, and what belongs
+# to these.
 _CONTENT_ATTRIBUTES = frozenset({"keyspace", "queries", "query", "query_params", "skip_meta"})
 
 

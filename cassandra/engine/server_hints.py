@@ -13,7 +13,8 @@ from cassandra._misspelt import nearest
 
 __all__ = ["advice_for"]
 
-# For syntax errors: patterns to look for in the statement, and the advice. The first match is used.
+# For syntax errors: pairs of a pattern to look for in the statement, and the advice. The first
+# pattern that matches decides.
 _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"^\s*$", "the statement is empty"),
     (r";\s*\S", "execute one statement at a time; a BatchStatement takes several writes"),
@@ -97,7 +98,7 @@ _VERBS = (
 )  # fmt: skip
 _AT_WORD = r"(?:mismatched|extraneous) input '(\w+)'|at input '(\w+)'"
 
-# For other errors: patterns to look for in the server's message, and the advice.
+# For other errors: pairs of a pattern to look for in the server's message, and the advice.
 _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
     (r"Invalid \w+ constant .* for ", "strings, dates and addresses have single quotes; numbers, "
                                      "booleans and UUIDs have none. Better, pass values as "
@@ -180,8 +181,8 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
     """
     if not is_syntax:
         return _first_match(_REJECTION_ADVICE, message)
-    # The parser stopped at a `<` that the statement itself does not have: the driver has put in the
-    # str() of an object, such as "<Foo object at 0x...>".
+    # The server's parser stopped at a `<` that is not in the CQL of the application. The driver has
+    # inserted it with the str() of a parameter, such as "<Foo object at 0x...>".
     if re.search(r"input '<'.*\[<\]", message) and "<" not in statement:
         return "a parameter's str() is not a literal: pass int, str, UUID, datetime and the like"
     advice = _first_match(_SYNTAX_ADVICE, statement)
@@ -196,7 +197,7 @@ def _advice_for_word(message: str) -> str | None:
     name: str = match[1] or match[2]
     if re.fullmatch(_RESERVED, name.lower()):
         return f'{name} is a reserved word: as a name, write "{name.lower()}" in double quotes'
-    # The parser stopped at the first word.
+    # Position 0 of line 1: the parser stopped at the first word of the statement.
     if re.search(r"line 1:0\b", message):
         similar_verb = nearest(name.upper(), _VERBS, 0.6)
         return f"no statement begins with {name}" + (

@@ -56,15 +56,16 @@ else:
 
 log = logging.getLogger("cassandra.cluster")
 
-# When the first pool is ready, connect() waits this long for the other pools.
+# When the first pool is ready, `open` (and so connect()) waits at most this long for the other
+# pools, and then returns without them.
 SLOW_POOLS_WAIT = 0.05  # seconds
 
 
 class EngineSession(ObservedSession):
     """The engine's part of a session. `pools` has its connection pool for each host.
 
-    `distance` returns the distance of a host, according to the load balancing policies. Hosts that
-    these ignore get no pool.
+    `distance` is called with a host, and returns its distance according to the load balancing
+    policies. A host that all of them ignore gets no pool.
     """
 
     __slots__ = (
@@ -98,18 +99,19 @@ class EngineSession(ObservedSession):
         # objects that are keys of `pools`.
         self.pools_by_id: dict[int, HostPool] = {}
         self.closed = False
-        # Delayed retries. Closing the pools does not end their requests, because these are on no
-        # connection, so `close` must end them.
+        # Retries that wait for their delay. Their requests are on no connection in the meantime, so
+        # closing the pools does not end them: `close` must do that.
         self.delayed: InsertionOrdered[Ending] = InsertionOrdered()
-        # The policy that `plans_anywhere` approved last: it may make plans in any thread.
+        # The load balancing policy for which `plans_anywhere` last returned True: it may make query
+        # plans in any thread.
         self.direct_policy: object = None
         # The hosts that had pools when the session was closed, for errors of later requests.
         self._hosts_at_close: list[Host] = []
         self.observe()
         self._pool_errors: dict[Host, Exception] = {}
         self._opening: dict[Host, asyncio.Task[None]] = {}
-        # Pools that are not in `pools` yet because not all of their connections are open. A change
-        # of the keyspace must reach those that are open.
+        # Pools whose `fill` has not returned. They are not in `pools` yet, but a change of the
+        # session's keyspace must also reach those of their connections that are open.
         self._opening_pools: InsertionOrdered[HostPool] = InsertionOrdered()
         # Pools of hosts that will stop soon. They take no new requests, and are removed when their
         # requests in flight are over.
@@ -126,7 +128,8 @@ class EngineSession(ObservedSession):
             each pool is open or has failed.
         :raises NoHostAvailable: with the error of each host, if no pool could be opened.
         """
-        # Include hosts of unknown state: opening a pool shows whether they are up.
+        # Include hosts whose `is_up` is None: nobody has tried to reach them, and opening a pool
+        # shows whether they are up.
         hosts = [host for host in self.core.metadata.all_hosts() if host.is_up is not False]
         opening = [self.core.spawn(self.add_pool(host)) for host in hosts if self._wants_pool(host)]
         if not self.core.query_fallback.opens_pools:
@@ -177,8 +180,8 @@ class EngineSession(ObservedSession):
     def adopt_without_use(self, keyspace: str) -> bool:
         """Set the keyspace that was passed to `connect` without sending USE, if there are no pools.
 
-        Without pools, the control connection serves the requests, and a request with a USE is
-        refused there (see `cassandra.engine.control.fallback_requests`).
+        Without pools, the control connection serves the requests. All sessions share it, so
+        `cassandra.engine.control.fallback_requests` refuses each USE.
 
         :returns: False if there are pools, so that the caller must execute USE.
         """
@@ -195,8 +198,8 @@ class EngineSession(ObservedSession):
         """Open a pool to `host` and wait until it is open or has failed. Do nothing if there is
         one.
 
-        A failure is not raised: it is recorded for `pool_error`, and the host watch, which decides
-        about hosts being up or down, is notified.
+        A failure is not raised. It is recorded for `pool_error`, and reported to the host watch,
+        which decides whether hosts are up or down.
         """
         if self.closed or host in self.pools or not self._wants_pool(host):
             return
@@ -204,9 +207,9 @@ class EngineSession(ObservedSession):
         if opening is None:
             opening = self._opening[host] = self._spawn(self._open_pool(host))
             opening.add_done_callback(lambda task: self._on_pool_task_done(host, task))
-        # Do not await the task itself: if this caller were cancelled, that would cancel the task,
-        # for which other callers may wait, too. `wait` also does not raise if closing the session
-        # cancels the task.
+        # Do not await the task itself: a cancellation of this caller would then cancel the task,
+        # for which other callers may wait, too. `asyncio.wait` does not do that. It also does not
+        # raise if the task is cancelled because the session is closed.
         await asyncio.wait({opening})
 
     def _on_pool_task_done(self, host: Host, task: asyncio.Task[None]) -> None:
@@ -285,8 +288,8 @@ class EngineSession(ObservedSession):
             is_wanted = self._wants_pool(host)
             pool = self.pools.get(host)
             if pool is not None and not is_wanted:
-                # Keep the pool while it has requests in flight, and check again later. Query plans
-                # do not contain the host any more.
+                # Keep the pool while it has requests in flight, and check again later. It gets no
+                # new requests, because query plans do not contain the host any more.
                 if pool.in_flight:
                     self.core.sessions.follow_distances_soon()
                 else:
@@ -308,11 +311,11 @@ class EngineSession(ObservedSession):
         :param target: the shard and port to connect to (ScyllaDB); None for any shard.
         """
         connection = await self.core.open_connection_to(host, target)
-        # Tell the control connection that a host is reachable, even if the host was not down: the
-        # control connection itself may be down, and may try again now.
+        # Tell the control connection that a host could be reached, even if the host was not down.
+        # If the control connection is down itself, it may now try again.
         self.core.control.on_host_up()
-        # The session's keyspace may change again while a USE is under way, so repeat until it is
-        # the connection's.
+        # Repeat this until the connection is in the session's keyspace: that keyspace may change
+        # again while we wait for the answer to a USE.
         while self.keyspace is not None and connection.keyspace != self.keyspace:
             try:
                 await self.use(connection, self.keyspace)
@@ -379,13 +382,14 @@ class EngineSession(ObservedSession):
     def pool_error(self, host: Host) -> Exception | None:
         """Return the most recent reason why there is no pool to `host`; None if there is none.
 
-        That is the error with which the pool could not be opened or was lost. For a host that is
+        This is the error with which the pool could not be opened or was lost. For a host that is
         down, it may be the error of a later attempt to reach the host.
         """
         if host in self.pools:
             return None
         error = self._pool_errors.get(host)
-        # Each error of a pool is also a failure of its host, which is therefore never older.
+        # Each error of a pool is also reported as a failure of its host. `host.last_failure` is
+        # therefore at least as new as `error`, and is the one to return.
         if host.last_failure is not None and (host.is_up is False or error is not None):
             return host.last_failure
         return error
@@ -452,8 +456,9 @@ class EngineSession(ObservedSession):
         """Return `metadata`, changed so that the values are decrypted and converted when they are
         read.
 
-        For a prepared statement, the converters are those of the session that prepared it, because
-        the values were bound with them. Otherwise they are this session's.
+        The converters are those that the application has registered for CQL types. For a prepared
+        statement, use those of the session that prepared it, because its values were bound with
+        them; otherwise this session's.
         """
         for prepared in request_body.prepared_statements():
             # The sequence has at most one statement.
@@ -467,10 +472,10 @@ class EngineSession(ObservedSession):
     ) -> None:
         """Cache the columns of a result for its prepared statement, if they are new.
 
-        If the protocol has metadata ids, the server sends a new id with new columns. Columns
-        without an id are then not cached: a conditional statement returns them, and they are valid
-        for this answer only. If the protocol has no ids, the latest columns are always cached, to
-        avoid parsing the same bytes again.
+        If the protocol has metadata ids, the server sends a new id together with new columns.
+        Columns without an id are then not cached: they come from a conditional statement (whose
+        columns depend on whether it was applied), and are valid for this answer only. If the
+        protocol has no ids, always cache the latest columns, to avoid parsing the same bytes again.
         """
         # Do not cache columns that a user's class has decoded: they may have other types.
         if len(response.metadata) and not response.metadata.raw:
@@ -488,9 +493,9 @@ class EngineSession(ObservedSession):
         """Called when the server has executed a USE: set the session's keyspace, and send USE on
         the session's other connections. Then complete the request.
 
-        Connections on which the USE fails are closed, because no later request may run in the wrong
-        keyspace. If the request times out while they are switched, it completes normally: the
-        session is in the new keyspace already.
+        A connection on which the USE fails is closed, because no later request may run in the wrong
+        keyspace. If the request times out while the other connections are being switched, it
+        completes normally: the session is in the new keyspace already.
 
         :param connection: the connection on which the USE was executed.
         :param request: the request of the USE.
@@ -518,7 +523,7 @@ class EngineSession(ObservedSession):
             *(switch(self, other, keyspace) for other in others), return_exceptions=True
         )
         for other, result in zip(others, results, strict=True):
-            # This connection may still be in the old keyspace.
+            # If the USE failed, this connection may still be in the old keyspace: close it.
             if isinstance(result, Exception):
                 other.close(
                     ConnectionException(
@@ -533,7 +538,7 @@ class EngineSession(ObservedSession):
         :raises OperationTimedOut: if no answer came in time; the connection is given up.
         :raises DriverException: if the server refuses.
         """
-        # Quote the name, or the server would change it to lower case.
+        # Quote the name if necessary: the server changes unquoted names to lower case.
         try:
             await self.core.internal_queries.query(connection, f"USE {escape_name(keyspace)}")
         except (OperationTimedOut, asyncio.CancelledError):
@@ -544,8 +549,9 @@ class EngineSession(ObservedSession):
     def pass_or_hold(self, request: RequestBase, attempt: Attempt, connection: Connection) -> bool:
         """Decide what to do with a request whose connection may be in the wrong keyspace.
 
-        The request may be sent on `connection` nevertheless, is sent here on another connection to
-        the host, or waits at the keyspace gate of `connection`.
+        There are three cases: the request can be sent on `connection` nevertheless, this method
+        sends it on another connection to the host, or it waits in the keyspace gate of `connection`
+        (a queue, see `cassandra.engine.keyspace_gate`).
 
         :returns: True if the caller must send the request on `connection`; False if it waits, or
             was sent on another connection.
@@ -565,8 +571,8 @@ class EngineSession(ObservedSession):
                 attempt.connection = other
                 request.send(attempt, other)
                 return False
-        # The request ends when no attempt is in flight and nothing else continues it: count this
-        # wait.
+        # Count this wait: a request fails when its plan is exhausted, no attempt is in flight, and
+        # `_waits` is 0.
         request._waits += 1
         hold(self, connection, HeldRequest(request, attempt))
         return False
@@ -592,10 +598,11 @@ class EngineSession(ObservedSession):
         """Called when the server has executed a DDL statement: wait for schema agreement, read the
         changed part of the schema, and then complete the request.
 
-        The caller thus sees the change in the metadata. If the request times out during this, it
-        completes normally with `response`, because the change itself was made.
+        When the call returns, the metadata thus contain the change. If the request times out before
+        that, it completes normally with `response`, because the change itself was made.
         """
-        # These values apply if the request times out during the wait.
+        # These two assignments are for a time-out during the wait: `on_timeout` then finishes the
+        # request with this response.
         response.is_schema_agreed = False
         request.response = response
         self.run_for(request, self._agree(event, connection, request, response))
@@ -661,7 +668,7 @@ class EngineSession(ObservedSession):
         return task
 
     def run_in_background(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
-        """Run a coroutine until it ends, or the session is closed."""
+        """Run a coroutine as a task, which is cancelled when the session is closed."""
         return self._spawn(coroutine)
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
@@ -685,7 +692,8 @@ class EngineSession(ObservedSession):
         """Close all pools. Requests in flight fail with `closed_error`."""
         if self.closed:
             return
-        # Set this first: requests that lose their connections below must not try another host.
+        # Set this first: requests that lose their connections below must see that the session is
+        # closed, and not try another host.
         self.closed = True
         self._hosts_at_close = list(self.pools)
         error = self.closed_error()
@@ -695,7 +703,8 @@ class EngineSession(ObservedSession):
             self.remove_pool(host, error)
         for pool in list(self.draining):
             pool.close(error)
-        # Iterate over a copy: a retry that fails removes itself from the set.
+        # Iterate over a copy: `fail` ends the request, which removes its delayed retry from the
+        # set.
         for delayed in list(self.delayed):
             delayed.fail(error)
         self.use_turns.fail_all(error)

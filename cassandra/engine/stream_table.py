@@ -5,8 +5,8 @@ It belongs to the happy path in `cassandra.engine.happy_path`, which exports the
 Only the loop uses the table, with one exception: while nothing is in flight, a user thread may
 write one request to the socket itself, without waking the loop. That is called a direct request. If
 nothing is in flight, the server has answered everything that we wrote, so the loop's transport has
-nothing left to write. A direct request uses a reserved stream, which the loop never assigns, and
-another `FrameWriter` than the loop.
+nothing left to write. A direct request uses a reserved stream id, which the loop never assigns to
+its own requests, and a `FrameWriter` of its own.
 
 A user thread first builds the frame, and then holds the write lock (`_write_lock`) while it writes.
 The loop takes the lock before it writes, and before it closes the connection. So the bytes of two
@@ -19,7 +19,8 @@ could interrupt the thread and wait for the loop, while the loop waits for the l
 cannot prevent that, so it leaves requests of the main thread, where signal handlers run, to the
 loop.
 
-Bytes that the socket does not accept at once are stored in `rest`, which the loop writes first.
+If the socket does not accept all bytes of a direct request, the others are stored in `rest`, and
+the loop writes them before anything else.
 """
 
 from __future__ import annotations
@@ -44,12 +45,13 @@ __all__ = ["WRITE_HIGH_WATER", "StreamTable"]
 
 log = logging.getLogger("cassandra.connection")
 
-# No further requests are sent while more bytes than this wait to be written.
+# No further requests are sent on a connection while more bytes than this wait to be written.
 WRITE_HIGH_WATER = 1 << 20
 # The loop waits at most this long for a user thread that is writing.
 PATIENCE = 0.005  # seconds
 
-# Never block, and do not raise SIGPIPE on a connection that was reset.
+# The flags make `send` return at once instead of waiting, and suppress the signal SIGPIPE if the
+# peer has reset the connection.
 _SEND_FLAGS: int = getattr(socket, "MSG_DONTWAIT", 0) | getattr(socket, "MSG_NOSIGNAL", 0)
 _ORPHAN: Any = object()  # replaces a responder that no longer waits for its answer
 
@@ -96,22 +98,24 @@ class StreamTable:
         self.closed = False
         self.paused = False  # the transport has paused its senders
         self.orphans = 0
-        # Incremented each time before the keyspace of the connection may change.
+        # Incremented before the connection's keyspace may change. A user thread compares it to see
+        # whether the keyspace that it has read is still the current one.
         self.keyspace_epoch = 0
         self._call_soon = call_soon
         self._flush = flush
         self._responders: dict[int, Any] = {}
         self._ids = StreamIds()
         self._limit = MAX_STREAMS
-        # True if all bytes that the loop has written were sent, so that user threads may write when
-        # nothing is in flight.
+        # True if the socket has accepted all bytes that the loop has written. User threads may then
+        # write, if nothing is in flight.
         self.settled = False
         # The unsent rest of a frame of which a user thread has written only the beginning.
         self.rest: bytes | None = None
         self._write_lock: threading.Lock | None = None
         self._framing: threading.Lock | None = None
-        # The responder of the direct request, with the reserved stream as its key. We use a dict
-        # because `pop` is atomic, so that only one of two threads can get the responder.
+        # The responder of the direct request in flight, if there is one, with the reserved stream as
+        # its key. We use a dict because `pop` is atomic: if two threads pop it, only one of them
+        # gets the responder.
         self._directs: dict[int, Any] = {}
         self._direct_stream = -1
         self._direct_writer: FrameWriter | None = None
@@ -134,7 +138,8 @@ class StreamTable:
         if not 0 < limit <= MAX_STREAMS:
             raise ValueError(f"{limit} streams; a connection has 1 to {MAX_STREAMS}")
         self._limit = limit
-        # Allow one id more than the limit, because the stream of direct requests is always taken.
+        # The stream for direct requests is always taken from `_ids`, so allow it one id more than
+        # the limit.
         self._ids.limit = min(limit + 1, MAX_STREAMS) if self._direct_stream >= 0 else limit
 
     @property
@@ -142,8 +147,8 @@ class StreamTable:
         """True if a request may be sent now: the connection is open and not paused, has a free
         stream, and few bytes wait to be written.
 
-        We count the bytes that wait for the end of this loop turn, because the transport cannot
-        pause senders before it gets these bytes.
+        Bytes that wait for the end of this loop turn count, too: the transport does not have them
+        yet, so it cannot pause senders because of them.
         """
         return (
             not (self.closed or self.paused)
@@ -157,7 +162,8 @@ class StreamTable:
         :returns: its stream; -1 if no stream is free.
         :raises ValueError: if the body exceeds the protocol's limit; nothing was queued then.
         """
-        # `_ids` has one id more than the limit, for direct requests, so check the limit here.
+        # With direct requests, `_ids` has one id more than the limit, so it would not refuse: check
+        # the limit here.
         if self._direct_stream >= 0 and self.in_flight >= self._limit:
             return -1
         stream = self._ids.take()
@@ -219,7 +225,8 @@ class StreamTable:
         responders = self._responders
         give_back = self._ids.give_back
         for stream, opcode, flags, body, version in envelopes:
-            # The handshake needs the server's version: the answer to STARTUP may have another one.
+            # Keep the server's version for the handshake: the answer to STARTUP may have another
+            # version than our request.
             if version != connection.version:
                 connection.peer_version = version
             # Free the stream before calling the responder, which may send another request on it.
@@ -356,21 +363,24 @@ class StreamTable:
                 or self._socket is None
                 or (epoch is not None and epoch != self.keyspace_epoch)
             ):
-                # Make the lengths equal, so that `finally` leaves nothing to the loop.
+                # Nothing was written. With no data, `finally` finds that everything was written,
+                # and leaves nothing to the loop.
                 data = b""
                 return False
             # If an exception ends this method from here on, nobody knows how many bytes were
-            # written: -1 stands for that.
+            # written. -1 tells `_leave_rest` that.
             written = -1
             responder.stream = self._direct_stream
             history.append(responder)
             self._directs[self._direct_stream] = responder
-            # The loop waits for the lock only briefly, and may have closed the connection since the
-            # check above. If it closes the connection later, it finds the responder.
+            # Check again: the loop waits for the lock only briefly, and may have closed the
+            # connection since the check above, without finding the responder. If it closes the
+            # connection later, it finds the responder.
             if self.closed and self._directs.pop(self._direct_stream, None) is responder:
                 responder.stream = -1
                 history.remove(responder)
-                # Nothing was written, but nothing is left to the loop either.
+                # Nothing was written, and nothing is left to the loop: tell `finally` that nothing
+                # is missing.
                 written = len(data)
                 return False
             written = self._write(data)
@@ -421,8 +431,9 @@ class StreamTable:
         if lock is None:
             return
         lock.release()
-        # Close the socket if the connection was closed. Check that after releasing the lock: either
-        # this thread sees `closed`, or the loop, which sets it, gets the lock and comes here.
+        # Close our socket if the connection was closed. Check that after releasing the lock: either
+        # this thread sees `closed` here, or the loop, which sets it, then gets the lock and closes
+        # the socket.
         if self.closed and self._socket is not None and lock.acquire(False):
             own_socket, self._socket = self._socket, None
             lock.release()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Target", "check_replica", "make_target", "named_host", "plan_to"]
 
-_REMOTE = 2  # the value of HostDistance.REMOTE
+_REMOTE = 2  # the value of HostDistance.REMOTE: a host in another data centre
 
 
 class Target:
@@ -39,7 +39,8 @@ class Target:
         self.host = host
         self.shard = shard
         self.token = token
-        # The value from which the shard is computed. Only nodes with Murmur3 tokens have shards.
+        # The token's value, from which the shard is computed; None if the partitioner is not
+        # Murmur3, because only nodes with Murmur3 tokens have shards.
         self.murmur3: int | None = token.value if isinstance(token, Murmur3Token) else None
 
     def __repr__(self) -> str:
@@ -80,7 +81,7 @@ def _checked_shard(host: Host | None, shard: Any) -> int:
     :raises TypeError: if `shard` is not an int.
     :raises ValueError: if there is no such host or shard.
     """
-    # Refuse a bool, which is an int for Python, but certainly a mistake.
+    # Refuse True and False, which Python would accept as 1 and 0: they are certainly a mistake.
     if isinstance(shard, bool) or not hasattr(shard, "__index__"):
         raise TypeError(f"shard must be an int, but is {type(shard).__name__}: {shard!r}")
     number = index(shard)
@@ -158,14 +159,15 @@ def plan_to(target: Host | Target, request: RequestBase) -> Iterator[Host]:
     keyspace = _keyspace_of(request)
     replicas = _replicas_of(request, keyspace, target.token)
     if not replicas and keyspace is None:
-        # Without a keyspace we do not know the replicas. Try the owner of the token's range first,
-        # which is probably a replica, unless it is in another data centre.
+        # Without a keyspace we do not know the replicas. Try the node first that owns the token's
+        # range, because it is probably a replica, but not if it is in another data centre.
         owners = _owner_hosts(session.core.metadata, target.token)
         replicas = [host for host in owners if policy.distance(host) != _REMOTE]
-    # Hosts of the policy's plan only: the policy may leave out a replica.
+    # Use only replicas that are in the policy's plan: the policy may have left out some on purpose.
     preferred = [host for host in hosts if host in replicas]
     if _needs_same_order(request, keyspace, consistency):
-        # Remote replicas come last. Apart from that, keep the order of the replicas.
+        # Sort by the order of the replicas, which is the same for all clients, with remote ones
+        # last.
         preferred.sort(key=lambda host: (policy.distance(host) == _REMOTE, replicas.index(host)))
     return iter([*preferred, *(host for host in hosts if host not in preferred)])
 

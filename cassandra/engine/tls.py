@@ -23,14 +23,14 @@ ContextSource = ssl.SSLContext | Callable[[], ssl.SSLContext]
 
 InThread = Callable[..., Any]
 
-# OpenSSL's error numbers (x509_vfy.h).
+# OpenSSL's error numbers for a certificate that fails verification (x509_vfy.h).
 _NOT_YET_VALID = 9
 _EXPIRED = 10
 _SELF_SIGNED = (18, 19)
 _UNKNOWN_ISSUER = (2, 20, 21)
 _WRONG_NAME = (62, 64)
 
-# The reasons that OpenSSL gives if the server's bytes are not TLS.
+# The reasons in OpenSSL's errors if the server's bytes are not TLS.
 _NOT_TLS = {
     "WRONG_VERSION_NUMBER",
     "HTTP_REQUEST",
@@ -100,11 +100,12 @@ class TlsClient:
             raise TypeError(
                 f"ssl_context must give an ssl.SSLContext, but gave {type(context).__name__}"
             )
-        # Behind a proxy, each node has its own name, which takes precedence over the cluster's.
+        # A node behind a proxy may have a server name of its own in its end point. That name takes
+        # precedence over the name for the whole cluster.
         node_name = (endpoint.ssl_options or {}).get("server_hostname")
         address = endpoint.resolve()[0]
-        # If there is no name, use the address: asyncio requires a name for TLS over a socket that
-        # is connected already.
+        # If there is no name, pass the address: asyncio requires a server name for TLS over a
+        # socket that is connected already.
         return Handshake(
             context, endpoint, node_name or self._server_hostname or address, self._sessions
         )
@@ -124,8 +125,8 @@ class Handshake:
         self.server_hostname = server_hostname
         self._endpoint = endpoint
         self._sessions = sessions
-        # The key of the session in the cache. The name is part of it, because a session is only
-        # valid for the name for which the certificate was checked.
+        # The key of the TLS session in the cache. The name is part of it: a session may be resumed
+        # only for the name for which the certificate was checked.
         self._key = (*endpoint.resolve(), server_hostname)
         self._object: ssl.SSLObject | None = None
 
@@ -156,8 +157,8 @@ class Handshake:
         tls_object = self._object
         if self._sessions is None or tls_object is None:
             return
-        # Do not read the session if the cache has a fresh one: that takes as long as half a
-        # handshake.
+        # If this connection has resumed a session that is still fresh in the cache, keep that one.
+        # Reading the new session would take as long as half a handshake.
         if tls_object.session_reused and self._sessions.is_fresh(self._key):
             return
         session = tls_object.session
@@ -217,7 +218,8 @@ class Handshake:
 
     def _certificate_field(self, field: str) -> str:
         """Return a field of the server's certificate; "" if it is unknown."""
-        # Python has no public API for a certificate that was rejected.
+        # Use private attributes, because Python has no public API for a certificate that was
+        # rejected.
         with suppress(AttributeError, IndexError, TypeError, ValueError, ssl.SSLError):
             tls_object: Any = self._object
             certificate = tls_object._sslobj.get_unverified_chain()[0].get_info()

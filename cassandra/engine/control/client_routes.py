@@ -73,7 +73,7 @@ class ClientRoutes:
     def concerns(self, connection_ids: Iterable[str]) -> bool:
         """Return True if a change of the routes of these connections may affect us."""
         changed = set(connection_ids)
-        # An event without connection ids may be about any connection.
+        # An event without connection ids may be about any connection, so it may affect us.
         return not changed or not changed.isdisjoint(self._addresses)
 
     def take(self, rows: Iterable[Mapping[str, Any]], tls: bool) -> bool:
@@ -88,8 +88,8 @@ class ClientRoutes:
         usable: dict[uuid.UUID, list[_Route]] = {}
         refused: list[Mapping[str, Any]] = []
         for row in rows:
-            # Ignore rows of other connections. The query does not select them, but they would cause
-            # a KeyError below.
+            # Ignore rows of connections that are not configured. The query does not select them,
+            # but if there were one, `_usable_route` would raise KeyError.
             if row["connection_id"] not in self._addresses:
                 continue
             route = self._usable_route(row, tls)
@@ -128,8 +128,8 @@ def _choose_route(routes: list[_Route], current: _Route | None) -> _Route:
 
     :param current: the route in use until now; None if there was none.
     """
-    # The server returns rows in arbitrary order. Prefer the current connection, or the route would
-    # seem to change at each reading.
+    # Keep the connection that is in use if it still has a route. The server returns rows in
+    # arbitrary order, so with the first row the route would seem to change at each reading.
     if current is not None:
         for route in routes:
             if route.connection_id == current.connection_id:
@@ -141,7 +141,8 @@ class ClientRoutesEndPoint(EndPoint):
     """The end point of a node that is reached by its current route. Without a route, the address in
     the system tables is used.
 
-    A change of the route does not change the end point. `address` and `port` are the node's own.
+    A change of the route leaves the end point the same: `address` and `port` are always the node's
+    own, and only `resolve` returns those of the route.
 
     :param host_id: the node's id.
     :param handler: the route table.
@@ -192,8 +193,8 @@ class ClientRoutesEndPoint(EndPoint):
         return advertised if location is None else location[1]
 
     def _key(self) -> tuple[Any, ...]:
-        # The route is not part of the key. If the node's own address changes, it is another end
-        # point.
+        # The route is not part of the key, so a change of the route does not make another end
+        # point. A change of the node's own address does.
         return ("ClientRoutesEndPoint", str(self._host_id), self._original_address)
 
     def __str__(self) -> str:
@@ -208,8 +209,8 @@ class ClientRoutesEndPointFactory(EndPointFactory):
     """
 
     may_block = False
-    # A contact point is a proxy that may lead to any node, so its address must not be used as that
-    # of the node that answers.
+    # Contact points are proxies, each of which may lead to any node. So the address of a contact
+    # point must not be used as that of the node that answers.
     names_each_node = True
 
     def __init__(

@@ -1,10 +1,10 @@
 """The control connection of a cluster. The driver uses it to read the node list and the schema, and
 to receive events.
 
-When its host fails, the control connection moves, which means that it is opened to another host. It
-first tries hosts that are up, then other hosts, then the contact points, whose names are resolved
-again. Hosts that the load balancing policies ignore are not used. After a move, the node list is
-read again, and the schema if its version differs, because events may have been missed.
+When its host fails, the control connection moves: the driver opens it to another host. It first
+tries hosts that are up, then other hosts, then the contact points, whose names are resolved again.
+Hosts that the load balancing policies ignore are not used. Events may have been missed during a
+move, so the node list is read again afterwards, and the schema if its version differs.
 
 The control connection also moves if its host announces that it will stop soon. If another host is
 found, the old connection stays open until its requests are answered. Otherwise it is closed at
@@ -52,7 +52,7 @@ log = logging.getLogger("cassandra.cluster")
 EventHandler = Callable[[Mapping[str, Any]], None]
 
 # If more than this many connections in a row were lost within SHORT_LIFE, wait before opening the
-# next.
+# next one.
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 1.0  # seconds
 
@@ -141,7 +141,8 @@ class ControlConnection:
         self._draining_connection: Connection | None = None
         # True if the node list should have been read when there was no connection.
         self._refresh_missed = False
-        # A function, because applications may change the window while connected.
+        # Pass the window as a function, because applications may change the setting while
+        # connected.
         self._debouncer = Debouncer(
             lambda: settings.topology_event_refresh_window, self._start_refresh, random
         )
@@ -198,8 +199,8 @@ class ControlConnection:
                     "the control connection to %s failed: %r", endpoint, error, exc_info=True
                 )
         problem = "Unable to connect to any servers" if endpoints else "There are no contact points"
-        # Chain only a fault of code. `errors` has all other errors, whose tracebacks would only
-        # show frames of the engine.
+        # Set only a programming error as the cause. The message lists all other errors, whose
+        # tracebacks would only show frames of the engine.
         raise error_class(problem, errors) from fault_among(errors.values())
 
     async def _connect_to(self, endpoint: EndPoint) -> None:
@@ -209,7 +210,8 @@ class ControlConnection:
         connection = await self._open(endpoint)
         try:
             await self._node_lists.prepare(connection)
-            # Set this before sending REGISTER: the first event may come together with the answer.
+            # Set this before sending REGISTER: the server may send the first event together with
+            # the answer.
             connection.on_event = partial(self._on_event, connection.version)
             # Register before reading the node list, so that an event reports every later change.
             message = RegisterMessage(list(self.handlers))
@@ -245,7 +247,8 @@ class ControlConnection:
             self._schema.on_moved(node_list.local)
             self._hosts.recheck()
         if self._refresh_missed:
-            # Read the node list again: the event may have come after the rows above were read.
+            # Read the node list again: the event for which a refresh was missed may have come after
+            # `node_list` was read.
             self._refresh_missed = False
             self.schedule_refresh()
         # If the connection was lost before `on_closed` was set, nobody was notified.
@@ -256,7 +259,8 @@ class ControlConnection:
         """Close the previous control connection. If its host will stop soon, wait until its
         requests are answered.
         """
-        # We close it on purpose, so that must not count as a failure of the host.
+        # Remove the callback: we close the connection on purpose, and that must not count as a
+        # failure of the host.
         previous.on_closed = None
         if not previous.is_draining:
             previous.close()
@@ -320,7 +324,8 @@ class ControlConnection:
             await self.refresh_nodes()
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.warning("the node list could not be read again: %s", error)
-            # A connection that does not answer will probably not deliver events either: replace it.
+            # The connection has not answered in time, so it will probably not deliver events
+            # either: replace it.
             if self.connection is not None:
                 self.connection.close(
                     ConnectionException(f"the node list could not be read: {error}")
@@ -364,7 +369,8 @@ class ControlConnection:
         if self._closed or connection is None or self.host != host:
             return
         log.info("the control connection leaves %s, which will stop soon", host)
-        connection.is_draining = True  # ignore the host's announcement on this connection
+        # So that the host's announcement on this connection is ignored: we move already
+        connection.is_draining = True
         self._start_to_move()
 
     def _start_to_move(self) -> None:
@@ -394,9 +400,10 @@ class ControlConnection:
                 delay = _next_delay(self._delays)  # the new connection was lost at once
             except NoHostAvailable as error:
                 previous, self.connection = self.connection, None
-                if previous is not None:  # a draining connection, which no other one has replaced
+                if previous is not None:  # it is draining, and no other connection could be opened
                     self._close_previous(previous)
-                # The nodes may have other addresses now.
+                # The nodes may have got other addresses: resolve the names of the contact points
+                # again.
                 await self._contacts.find_again()
                 delay = _next_delay(self._delays)
                 log.warning(

@@ -88,7 +88,8 @@ class Facts(NamedTuple):
     :param has_pool: True if a session has a pool to the host.
     :param is_served: True if each session that wants connections to the host has some.
     :param is_ignored: True if no policy wants connections to the host.
-    :param is_draining: True if requests are in flight on connections that the host will close soon.
+    :param is_draining: True if requests are in flight on connections that the host has announced to
+        close.
     """
 
     convicted: bool = False
@@ -118,13 +119,13 @@ def _always(state: State, facts: Facts) -> bool:
 
 
 def _is_lost(state: State, facts: Facts) -> bool:
-    # If one session could not open a connection but another has one, the host is not down.
+    # If one session could not open a connection but another has a pool, the host is not down.
     return facts.convicted and not facts.has_pool and not state.up.is_down
 
 
 def _lacks_connections(state: State, facts: Facts) -> bool:
-    # A session may have no connections even if the conviction policy does not consider the host
-    # down, or if another session has connections.
+    # A reconnector is needed if any session that wants connections has none, even if another
+    # session has some, or if the conviction policy does not consider the host down.
     return not state.tried and not (facts.has_pool and facts.is_served)
 
 
@@ -133,7 +134,7 @@ def _is_drained(state: State, facts: Facts) -> bool:
 
 
 def _is_gone(state: State, facts: Facts) -> bool:
-    # A draining host still answers, and its reconnector is running.
+    # DRAINING is not included: such a host still answers, and its reconnector is running.
     return state.up in (Up.DOWN, Up.GIVEN_UP)
 
 
@@ -160,8 +161,9 @@ TABLE: dict[Event, Sequence[Rule]] = {
         _HURRY,
         Rule(lambda state, facts: not state.tried and state.up is not Up.UP, Action.BRING_UP),
     ),
-    # This report counts only if no session has a pool to the host. If all policies ignore the host,
-    # nobody tries to reach it; the cluster will report when it is up.
+    # This report has an effect only if no session has a pool to the host. If all policies ignore
+    # the host, it is marked as down, but nobody tries to reach it; the cluster will report when it
+    # is up.
     Event.REPORTED_DOWN: (
         _DRAINED,
         Rule(
@@ -173,7 +175,8 @@ TABLE: dict[Event, Sequence[Rule]] = {
             Action.MARK_DOWN,
             Up.DOWN,
         ),
-        # The report shows that the host was up since the last attempt, so it may be back soon.
+        # The cluster reports a change: the host was up since our last attempt. So it may be back
+        # soon, and the delays begin again with short ones.
         Rule(
             lambda state, facts: not facts.has_pool and not facts.is_ignored and state.tried,
             Action.RESTART_SCHEDULE,
@@ -199,7 +202,7 @@ TABLE: dict[Event, Sequence[Rule]] = {
             Action.BRING_UP,
         ),
     ),
-    # The host itself announces this, so the conviction policy is not asked.
+    # The host itself announces that it will stop, so the conviction policy is not asked.
     Event.DRAINS: (
         Rule(lambda state, facts: not state.up.is_down, Action.MARK_DRAINING, Up.DRAINING),
         Rule(
@@ -210,8 +213,8 @@ TABLE: dict[Event, Sequence[Rule]] = {
             tried=True,
         ),
     ),
-    # The policies may have ignored the host at its old location, so nobody may be trying to reach
-    # it.
+    # At its old location, the policies may have ignored the host, so nobody may be trying to reach
+    # it now.
     Event.RELOCATED: (
         Rule(
             lambda state, facts: state.up.is_down and not facts.is_ignored and state.tried,

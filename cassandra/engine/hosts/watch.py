@@ -64,7 +64,7 @@ __all__ = ["HostWatch"]
 
 log = logging.getLogger("cassandra.cluster")
 
-# While a host is down, at most this many different reasons are logged.
+# For each time that a host is down, at most this many different errors are logged.
 MOST_REASONS = 10
 
 Probe = Callable[["Host"], Awaitable[None]]
@@ -107,12 +107,12 @@ class HostWatch:
         self.reconnections: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
         # The number of times that each host has announced that it will stop soon.
         self.drains: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
-        # The reasons that were logged since each host is down.
+        # The errors that were logged for each host since it is down; each is logged only once.
         self._reported: WeakKeyDictionary[Host, set[str]] = WeakKeyDictionary()
         self._closed = False
         # Called when a host comes up, before the listeners are notified.
         self.on_host_up: Callable[[], None] = _nothing
-        # Called when a host may not answer any more, although connections to it are open.
+        # Called with a host that may not answer any more, although connections to it are open.
         self.on_doubt: Callable[[Host], None] = _no_doubt
         # Prepares cached statements on a host that is back.
         self.prepare_on: Probe = _nothing_to_prepare
@@ -143,7 +143,8 @@ class HostWatch:
         host._remember_failure(error)
         if host.is_up is False:
             self._report_reason(host, error)
-        # Do not report the failure to the conviction policy if the host is down already.
+        # If the host is down already, the conviction policy (which decides whether failures make a
+        # host count as down) need not hear of another failure.
         convicted = host.is_up is not False and host.signal_connection_failure(error)
         self._handle(Event.TRY_FAILED, host, error, convicted)
 
@@ -159,7 +160,7 @@ class HostWatch:
     def on_draining(self, host: Host, error: Exception) -> None:
         """Called when `host` announces that it will stop soon (GRACEFUL_DISCONNECT).
 
-        :param error: says so, for requests that find no other host.
+        :param error: an error with that reason, which requests raise that find no other host.
         """
         if not self._closed and host in self._metadata.all_hosts():
             host._remember_failure(error)
@@ -172,15 +173,16 @@ class HostWatch:
     def on_reported_down(self, host: Host) -> None:
         """Called when the cluster reports `host` down."""
         error = ConnectionException(f"the cluster says that {host} is down", host.endpoint)
-        # Ignore the report if we have a pool to the host: an open connection is better evidence
-        # than a status event. But the host may hang, so look whether it still answers.
+        # If a session has a pool to the host, the report is ignored: an open connection is better
+        # evidence than a status event. But the host may hang, so check whether it still answers.
         self.on_doubt(host)
         convicted = (
             not self._sessions.have_pool(host)
             and not self._sessions.ignore(host)
             and host.signal_connection_failure(error)
         )
-        # If we know already that the host is down, our own error says more than the report.
+        # If we know already that the host is down, keep our own error, which says more than the
+        # report.
         if host.is_up is not False and not self._sessions.have_pool(host):
             host._remember_failure(error)
         self._handle(Event.REPORTED_DOWN, host, error, convicted)
@@ -208,13 +210,13 @@ class HostWatch:
         """
         if rebuild:
             self._metadata._forget_placement()
-        # Do this before the snapshot is replaced, so that listeners can still look up a host that
-        # has left.
+        # Handle removed hosts before the snapshot is replaced, so that listeners can still look up
+        # the host in it.
         for host in node_list.removed:
             self._handle(Event.LEFT, host)
         self._metadata._replace_hosts(node_list.hosts)
-        # Before the first session, do not report hosts as added: policies get all hosts by
-        # `populate`.
+        # Before the first session is opened, do not report hosts as added: load balancing policies
+        # get all hosts by `populate` then.
         is_first_list = not self._sessions and not self._listeners.policies
         for host in node_list.relocated:
             self._handle(Event.RELOCATED, host)
@@ -226,7 +228,9 @@ class HostWatch:
     # -- facts -------------------------------------------------------------------------------------
 
     def knows(self, host: Host) -> bool:
-        """Return True unless `host` has left the cluster, or was replaced."""
+        """Return True if `host` is in the current node list; False if it has left the cluster, or
+        if another `Host` object has replaced it.
+        """
         return self._metadata.get_host(host.endpoint) is host
 
     def _state(self, host: Host) -> State:
@@ -243,8 +247,8 @@ class HostWatch:
         :param convicted: True if the conviction policy considers the host down.
         """
         has_pool = self._sessions.have_pool(host)
-        # Ask the policies whether they ignore the host only if the rules need that: they may be
-        # user code.
+        # Only some rules need to know whether the policies ignore the host. Ask them only for these
+        # rules, because policies may be slow user code.
         facts = Facts(
             convicted,
             has_pool,
@@ -300,8 +304,8 @@ class HostWatch:
         self._background.spawn(self.bring_up(host))
 
     def _relocate(self, host: Host) -> None:
-        # Tell the policies that the host was down and came up: they then sort it into its new data
-        # centre and rack.
+        # Load balancing policies group hosts by data centre and rack. Tell them that the host went
+        # down and came up, so that they put it into its new group.
         if self._listeners.policies:
             log.info("host %s is in data centre %s, rack %s now", host, host.datacenter, host.rack)
             self._listeners.notify_policies("on_down", host)
@@ -311,8 +315,8 @@ class HostWatch:
         """Close the pools to a host that has left the cluster, and notify listeners."""
         host.set_down()
         error = ConnectionException(f"{host} has left the cluster", host.endpoint)
-        # Close the pools before listeners are notified, so that requests which they send do not go
-        # to this host.
+        # Close the pools before the listeners are notified: a listener may send requests, which
+        # must not go to this host.
         for session in self._sessions:
             session.forget_host(host, error)
         self._listeners.notify("on_remove", host)
@@ -331,8 +335,8 @@ class HostWatch:
             return True
         await self._add_pools(host)
         if host.is_up is False and self.knows(host) and self._sessions.ignore(host):
-            # The policies may ignore the host only because it is down. Mark it as up, and try
-            # again.
+            # Policies may ignore a host because it is down. Mark it as up and open the pools again,
+            # if they then want it.
             self.on_answer(host)
             await self._add_pools(host)
         if host.is_up and self._settings.reprepare_on_up:

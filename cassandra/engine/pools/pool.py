@@ -26,13 +26,15 @@ else:
 
 log = logging.getLogger("cassandra.pool")
 
-# Replace a connection if abandoned requests hold more than this share of its streams.
+# A connection is replaced if abandoned requests hold more than this share of its streams.
 ORPHAN_SHARE = 0.75
-# If this many connections in a row were lost within SHORT_LIFE after the last one was opened, wait
-# before opening the next.
+# SHORT_LIFE: a connection lived only for a short time if it was lost within this time after the
+# pool last opened one. After MOST_SHORT_LIVES of these in a row, the pool waits before it opens the
+# next.
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 0.5  # seconds
-# The shortest time between two removals of finished waiters from a full queue.
+# If the queue of waiting requests is full, finished ones are removed from it at most once in this
+# time, because that visits the whole queue.
 DROP_INTERVAL = 0.1  # seconds
 
 
@@ -84,7 +86,7 @@ class HostPool(CompatPool, bases.PoolBase):
     """The connections to one host. If all of them are full, requests wait here for a free stream.
 
     The pool keeps `size` connections open. If a connection breaks, the pool opens another one at
-    once, because requests may wait that cannot use another host.
+    once: requests may wait here that no other host can serve.
 
     :param owner: the functions of the session that open connections and handle failures.
     """
@@ -227,7 +229,8 @@ class HostPool(CompatPool, bases.PoolBase):
             log.debug(
                 "%r lacks a connection: %s", self, errors[0] if errors else "it was lost at once"
             )
-            # The host may hang, so that its other connections are as useless.
+            # Have the host's other connections checked: if the host hangs, they will not be
+            # answered either.
             self._on_doubt(self.host)
             self._fill_later()
         else:
@@ -250,8 +253,8 @@ class HostPool(CompatPool, bases.PoolBase):
         self.refill()
 
     async def _open_one(self) -> None:
-        # Add the connection to the pool without awaiting anything in between: a cancellation there
-        # would leave the connection open without an owner.
+        # Do not await anything between opening the connection and adding it to the pool: if the
+        # task were cancelled there, the connection would stay open, and nobody would close it.
         self._adopt(await self._open(self.host))
 
     def _adopt(self, connection: Connection) -> None:
@@ -263,7 +266,8 @@ class HostPool(CompatPool, bases.PoolBase):
         if connection.closed:
             raise connection.refusal()
         if connection.is_draining and not self.closed:
-            refusal = connection.refusal()  # before `close`, which would become the reason
+            # Read this before `close`, after which it would only say that the connection is closed
+            refusal = connection.refusal()
             connection.close()
             raise refusal
         # The pool may have been closed, or its size reduced, while the connection was opened.
@@ -292,7 +296,8 @@ class HostPool(CompatPool, bases.PoolBase):
                 try:
                     waiter.on_room(self.host, connection)
                 except BaseException as error:
-                    # End only this request: the error is its own, and others wait for the stream.
+                    # Fail only this request, which has caused the error, and give the stream to the
+                    # next one.
                     waiter.fail(as_exception(error))
             takes_requests = not connection.is_given_up
         if (
@@ -435,8 +440,9 @@ class HostPool(CompatPool, bases.PoolBase):
             return
         self._stop_filling()
         self._on_drained = on_drained
-        # Set `is_draining` here, so that each connection ignores its own announcement of the
-        # server. That may come late, when the host has been restarted.
+        # Set `is_draining` here, so that each connection ignores the server's own announcement on
+        # it. The announcement may come late, when the host has been restarted and must not be
+        # drained again.
         for connection in self.open_connections():
             connection.is_draining = True
             if connection.gate is not None:

@@ -5,11 +5,11 @@ connections are opened. These connect to the node's shard-aware port, where the 
 selects the shard.
 
 If that port cannot be reached, or if a NAT or a proxy changes the local port, the pool opens
-connections to the ordinary port, where the node chooses the shard. A connection is kept if its
-shard has too few. Other connections stay open until the end, so that the node chooses other shards
-for the next ones, and are then closed. The pool opens at most twice as many connections as it
-needs, so that this ends. If a shard still has no connection, requests for it are sent on the other
-connections, and the pool tries again later.
+connections to the ordinary port, where the node itself chooses the shard (the one with the fewest
+connections). A connection to a shard that has enough is of no use, but stays open until the filling
+ends, so that the node chooses other shards for the next ones; then it is closed. The pool opens at
+most twice as many connections as it needs, so the filling ends in any case. If a shard still has no
+connection, requests for it are sent on the other connections, and the pool tries again later.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def shard_aware_port(settings: Settings, endpoint: EndPoint, info: ShardingInfo)
     advertised = info.shard_aware_port if settings.tls is None else info.shard_aware_port_ssl
     if type(endpoint) is DefaultEndPoint:
         return advertised
-    # Other end points, such as proxies that route by name and Unix sockets, usually have no
-    # shard-aware port.
+    # Other end points, such as Unix sockets and proxies that route by name, usually have no
+    # shard-aware port. Those that have one implement `shard_aware_port`.
     port_of: Callable[[int | None], int | None] | None
     port_of = getattr(endpoint, "shard_aware_port", None)
     return port_of(advertised) if port_of is not None else None
@@ -120,7 +120,8 @@ class ShardPool(HostPool):
         self._per_shard = size
         self._tablets = tablets
         self._port_of = port_of
-        # Whether the shard-aware port leads to the selected shard; None if that is not known yet.
+        # True if a connection to the shard-aware port has reached the selected shard, False if it
+        # has reached another one; None before the first attempt.
         self._port_works: bool | None = None
         # Connections to shards that have enough. They are closed when `_fill_shards` ends.
         self._excess_connections: list[Connection] = []
@@ -152,13 +153,13 @@ class ShardPool(HostPool):
         shards = self.shards
         assert shards is not None
         # Open at most twice as many connections as there should be. Subtract one more for the
-        # control connection, which the node also counts when it chooses shards.
+        # control connection: the node counts it, too, when it chooses shards.
         self._opens_left = 2 * shards.count * self._per_shard - len(self.connections) - 1
         try:
             await self._open_by_port()
             while self._missing_shards() and self._opens_left > 0 and not self.closed:
-                # On the ordinary port the node chooses the shard, so open as many connections as
-                # are missing, and check again.
+                # On the ordinary port the node chooses the shard: open as many connections as are
+                # missing, and then check which shards they are for.
                 count = min(len(self._missing_shards()), self._opens_left)
                 if not await self._open_all([None] * count):
                     # The host refuses connections: try again after the reconnection policy's delay.
@@ -189,7 +190,7 @@ class ShardPool(HostPool):
         if port is None or self._port_works is False:
             return
         # Try a single connection first. If a NAT changes the local port, connections on this port
-        # lead to arbitrary shards, and we do not open more.
+        # lead to arbitrary shards, and it is useless to open more.
         if self._port_works is None:
             await self._open_all(self._missing_targets(port)[:1])
         if self._port_works:
@@ -256,7 +257,8 @@ class ShardPool(HostPool):
         assert self.shards is not None
         assert connection.features is not None
         shard = connection.features.shard_id
-        # The node has sent a shard number that is not smaller than its number of shards.
+        # Refuse a shard number that is not smaller than the number of shards that the node has
+        # sent.
         if shard >= self.shards.count:
             connection.close()
             raise ConnectionShutdown(f"{self.host} has no shard {shard}", self.host)
@@ -266,8 +268,8 @@ class ShardPool(HostPool):
                 self.shards.add(shard, connection)
                 self._on_room(connection)
         else:
-            # The shard has enough connections. Keep this one open until `_fill_shards` ends, or the
-            # node would choose the same shard for the next connection.
+            # The shard has enough connections. Keep this one open until `_fill_shards` ends: if it
+            # were closed now, the node would choose the same shard for the next one.
             self._excess_connections.append(connection)
             if self._filling_shards is None or self._filling_shards.done():
                 self._close_excess()
@@ -284,8 +286,8 @@ class ShardPool(HostPool):
             and current.ignore_msb == info.sharding_ignore_msb
         ):
             return
-        # The node was restarted with another number of shards: close the old connections when they
-        # are idle.
+        # If there was other sharding information before, the node was restarted with another number
+        # of shards: close the old connections when they are idle.
         for connection in list(self.connections) if current is not None else ():
             self._retire(connection)
         self._port_works = None

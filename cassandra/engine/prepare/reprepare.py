@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 class Reprepare:
-    """One PREPARE on the connection of an attempt. After its answer, the request sends the attempt
-    again.
+    """One PREPARE of a forgotten statement, on the connection of the attempt that executes it.
+    After the answer, the request sends the attempt again.
     """
 
     __slots__ = (
@@ -59,7 +59,7 @@ class Reprepare:
         self.prepared = prepared
         self.connection = connection
         self._stream = -1
-        # The value of the request's `_retry_handle` before `go` has replaced it.
+        # The request's `_retry_handle` before `go` replaced it with this object.
         self._previous_handle: Any = None
         # True if the PREPARE depends on the connection's keyspace. From version 5 on, the PREPARE
         # contains the keyspace itself.
@@ -108,8 +108,9 @@ class Reprepare:
         except ConnectionException as error:
             self.request.on_reprepare_failed(self.attempt, error)
             return
-        # When the request ends, it cancels its `_retry_handle`. Store the previous handle, because
-        # another attempt of the request may also be preparing or waiting for a retry.
+        # When the request ends, it calls `cancel` of its `_retry_handle`: put this object there.
+        # Keep the previous handle, because another attempt of the request may also be preparing or
+        # waiting for a retry.
         self._previous_handle = self.request._retry_handle
         self.request._retry_handle = self
 
@@ -206,14 +207,15 @@ def take_over(
     _check_table(prepared, response)
     if changes_of(prepared.column_metadata, response.bind_metadata):
         # A server gives the same CQL the same id even if the types have changed, so it would accept
-        # bytes of the old types. Give the old statements an id that no server has: each later
-        # execution is then answered with Unprepared, and comes here, too.
+        # bytes of the old types. If the id is the same, give the old statements an id that no
+        # server has. Each later execution of them is then answered with Unprepared, and comes here,
+        # too.
         if prepared.query_id == response.query_id:
-            # Each statement once: `prepared` may be among those with the id.
+            # Use a dict to have each statement once: `prepared` itself may also be in `all_with`.
             equal_statements = dict.fromkeys((prepared, *all_with(response.query_id)))
             guard(equal_statements, response.bind_metadata, random)
         elif prepared.when_changed is not None:
-            # Removes the statement from its session's cache.
+            # `when_changed` removes the statement from its session's cache.
             prepared.when_changed()
         return Renewed(prepared, response)
     prepared.query_id = response.query_id
@@ -237,5 +239,5 @@ def guard(
             query_id = statement.query_id
             statement.query_id = generator_or_default(random).randbytes(len(query_id))
             if statement.when_changed is not None:
-                # Removes the statement from its session's cache.
+                # `when_changed` removes the statement from its session's cache.
                 statement.when_changed()

@@ -1,7 +1,7 @@
 """Prepares statements.
 
-Callers that prepare the same CQL at the same time share one PREPARE. A statement is prepared on one
-host, then on the other hosts, and again on hosts that come back.
+Callers that prepare the same CQL at the same time share one PREPARE. A statement is first prepared
+on one host, then on the session's other hosts, and again on each host that comes up.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ log = logging.getLogger("cassandra.cluster")
 
 # The number of statements that are prepared concurrently on a host that came up.
 PARALLEL_PREPARES = 16
-# After skipping this many statements, let the loop handle other events.
+# After it has skipped this many statements that cannot be prepared on a host, `prepare_all_on` lets
+# the loop handle other events.
 LEFT_OUT_AT_ONCE = 256
-# `prepare` waits this long for the other hosts.
+# `prepare` waits at most this long until the other hosts have prepared the statement.
 OTHERS_WAIT = 1.0  # seconds
 
 
@@ -113,7 +114,7 @@ class Preparer:
         :param working_keyspace: the session's keyspace when the call was made; None for the current
             one.
         """
-        # Read the session's keyspace now: it may have changed when the answer comes.
+        # Read the session's keyspace now, because it may be another one when the answer comes.
         expected = keyspace or working_keyspace or session.keyspace
         # Callers with the same key share one PREPARE.
         key = (id(session), expected, query)
@@ -124,8 +125,8 @@ class Preparer:
             request_body = PrepareBody(query, keyspace, custom_payload, expected)
             return self._send_to_all(session, request_body, expected, policy, retry_policy, seconds)
 
-        # Do not share the PREPARE if there is a custom payload: a plug-in of the server may answer
-        # each request differently.
+        # A plug-in of the server reads the custom payload and may answer each request differently,
+        # so do not share a PREPARE with one.
         if custom_payload:
             response = await outcome_of(self._spawn(send(timeout)))
         else:
@@ -135,8 +136,9 @@ class Preparer:
         if earlier is not prepared and changes_of(
             earlier.column_metadata, prepared.column_metadata
         ):
-            # An earlier statement has the same id, but its columns had other types. The server
-            # would accept values of the old types, so make the old statements refuse them.
+            # The registry has an earlier statement with the same id whose columns had other types.
+            # The server would accept values of the old types for it and misread them, so `guard`
+            # makes the old statements unusable until they are prepared again.
             guard(self.all_with(prepared.query_id), prepared.column_metadata)
         return prepared
 
@@ -169,8 +171,8 @@ class Preparer:
             statement = await self.prepare(
                 session, query, keyspace, None, policy, retry_policy, seconds, expected
             )
-            # Add the statement to the cache before the task ends, so that later callers find either
-            # the task or the statement.
+            # Add the statement to the cache before the task ends. Later callers thus find either
+            # the running task or the statement in the cache.
             prepared_texts.put(cache_key, statement)
             statement.when_changed = partial(prepared_texts.drop, cache_key)
             return statement
@@ -214,8 +216,8 @@ class Preparer:
             try:
                 return await outcome_of(task)
             except OperationTimedOut:
-                # The time limit of the caller that started the task has passed. Start it again if
-                # this caller has time left.
+                # The caller that started the task had a shorter time limit, which has passed. Start
+                # the task again if this caller has time left.
                 if seconds_left is not None and seconds_left <= 0:
                     raise
 
@@ -250,9 +252,10 @@ class Preparer:
             codecs=session.codecs,
         )
         if not getattr(policy, "deterministic", True):
-            # A policy that encrypts equal values differently must not encrypt key columns. The
-            # server's answer names only the partition key, and only since protocol version 4, so
-            # read the whole primary key from the schema.
+            # If the policy encrypts equal values differently, binding a value to an encrypted key
+            # column must be an error: rows could not be found by it. The server's answer names only
+            # the partition key, and only since protocol version 4, so read the whole primary key
+            # from the schema.
             schema = self._metadata.keyspaces.get(prepared.table_keyspace or "")
             table = schema.tables.get(prepared.table or "") if schema is not None else None
             if table is not None:
@@ -305,8 +308,8 @@ class Preparer:
     ) -> None:
         """Prepare on the other hosts concurrently.
 
-        Errors are ignored: if a host does not have the statement when it is executed there, the
-        driver prepares it then, which takes one more round trip.
+        Errors are ignored. If a host does not have the statement when it is executed there, the
+        host says so and the driver prepares it then, which takes one more round trip.
         """
         connections = [
             pool.pick()
@@ -319,8 +322,8 @@ class Preparer:
             if connection is not None and _can_prepare_on(connection, prepared)
         ]
         if tasks:
-            # Do not wait longer for a slow host: if it does not have the statement at its first
-            # execution, it will say so, and we prepare it again.
+            # Do not wait longer for a slow host: the statement is prepared there at its first
+            # execution, if necessary.
             await asyncio.wait(tasks, timeout=OTHERS_WAIT)
 
     def _is_in_scope(self, session: EngineSession, host: Host) -> bool:
@@ -352,8 +355,11 @@ class Preparer:
         return self._registry.all_with(query_id)
 
     async def prepare_all_on(self, host: Host) -> None:
-        """Prepare all statements that are in use on `host`, which came up. Several are prepared
+        """Prepare all statements that are in use on `host`, which came up, several of them
         concurrently.
+
+        Do nothing if no session has a pool to the host, or if statements are not to be prepared
+        there in advance.
         """
         session = next(
             (
@@ -365,8 +371,8 @@ class Preparer:
         )
         if session is None:
             return
-        # There may be a million statements, so do not start a task for each of them. A few tasks
-        # share one iterator.
+        # There may be a million statements, so do not start a task for each of them: a few tasks
+        # take them from one shared iterator.
         statements = self._registry.each_once()
 
         async def prepare_some(session: EngineSession) -> None:
@@ -380,7 +386,8 @@ class Preparer:
                 if _can_prepare_on(connection, prepared):
                     await self._prepare_on(connection, prepared)
                 else:
-                    # A loop over many statements without a wait would block all other work.
+                    # Skipping awaits nothing, so a loop over many skipped statements would block
+                    # the event loop: pause now and then.
                     skipped += 1
                     if skipped % LEFT_OUT_AT_ONCE == 0:
                         await asyncio.sleep(0)
@@ -389,8 +396,11 @@ class Preparer:
 
 
 def _can_prepare_on(connection: Connection, prepared: PreparedStatement) -> bool:
-    """Return True if the server would prepare the statement in its keyspace on `connection`."""
-    # A connection without a keyspace may be used, too: the server rejects unqualified names there.
+    """Return True if the server, asked on `connection`, would prepare the statement in the keyspace
+    in which it was prepared first.
+    """
+    # A connection that is in no keyspace may be used, too: unqualified names are then rejected
+    # instead of being looked up in a wrong keyspace.
     return (
         connection.version >= 5
         or prepared.keyspace is None

@@ -1,8 +1,8 @@
 """Reads the schema tables of a server, all tables concurrently and each in pages.
 
-The rows become a new snapshot of the schema in `Metadata`. The snapshot is either made completely
-from the rows, or it is the previous one in which a keyspace, a table or another element is
-replaced.
+The rows become a new snapshot of the schema in `Metadata`. If everything was read, the snapshot is
+made from the rows alone. Otherwise it is the previous snapshot with one keyspace, table or other
+element replaced.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Pages = Callable[["Connection", str], AsyncIterator[Any]]
 
 
 class Part(NamedTuple):
-    """A schema table to read.
+    """A schema table of the server that is read.
 
     :param table: the full name of the table.
     :param name: the column with the name of the table, type, function etc. that a row describes;
@@ -82,12 +82,13 @@ _SCYLLADB_TABLES = {
     "scylla_keyspaces": Part("system_schema.scylla_keyspaces"),
     "scylla_aggregates": Part("system_schema.scylla_aggregates", "aggregate_name"),
 }
-# The tables with the replication of keyspaces.
+# The tables that have the replication settings of keyspaces. They are read for all keyspaces, even
+# if the schema is not wanted.
 _REPLICATION_TABLES = ("keyspaces", "scylla_keyspaces")
-# If a server does not have one of these tables, it is ignored.
+# Tables that a server may lack; the schema is then read without them.
 _OPTIONAL_TABLES = {*_CASSANDRA_TABLES, *_VIRTUAL_TABLES, *_SCYLLADB_TABLES, "dropped_columns"}
 
-# The tables to read for a target that is a part of a keyspace.
+# The tables to read again for one element of a keyspace, by the kind of the element.
 _TABLES_OF_KIND = {
     "TABLE": (
         "tables",
@@ -103,8 +104,8 @@ _TABLES_OF_KIND = {
     "FUNCTION": ("functions",),
     "AGGREGATE": ("aggregates", "scylla_aggregates"),
 }
-# For each kind of target: the field of `KeyspaceSource` with its rows, and the column with the
-# name.
+# For each kind of element: the field of `KeyspaceSource` that has its rows, and the column with the
+# element's name.
 _ROWS_OF_KIND = {
     "TYPE": ("types", "type_name"),
     "FUNCTION": ("functions", "function_name"),
@@ -131,8 +132,8 @@ class SchemaReader:
 
     async def read(self, target: Target, connection: Connection) -> None:
         """Read `target` again, through `connection`."""
-        # Read the version before the tables. If the schema changes meanwhile, the snapshot has the
-        # old version, so the schema is read again later.
+        # Read the version before the tables. If the schema changes while they are read, the
+        # snapshot keeps the old version, and the difference causes another reading later.
         if target.kind == "ALL":
             rows = await self._rows(connection, VERSION_QUERY)
             version = (rows[0]["schema_version"], rows[0]["release_version"]) if rows else None
@@ -177,7 +178,8 @@ class SchemaReader:
         if include_schema:
             sources = grouping.sources()
             if keyspaces is not None:
-                # The tables with the replication have rows of all keyspaces.
+                # Leave out the keyspaces that are not wanted: rows of all keyspaces were read for
+                # the replication.
                 sources = {name: source for name, source in sources.items() if name in keyspaces}
             self._metadata._replace_schema(Schema(sources, version))
         else:
@@ -197,7 +199,9 @@ class SchemaReader:
         if stores_schema and (target.kind != "REPLICATION" or existing is None):
             parts |= {**_SCHEMA_TABLES, **self._server_specific_tables(connection)}
             if (
-                # A keyspace that we do not know may be virtual if the application has asked for it.
+                # If we do not know the keyspace, it may be a virtual one, but only if the
+                # application has asked for it: virtual keyspaces do not change, so no event names
+                # them.
                 existing.virtual
                 if existing is not None
                 else target.forced and not _is_scylladb(connection)
@@ -263,8 +267,8 @@ class SchemaReader:
 
     def _store_keyspace(self, name: str, source: KeyspaceSource | None) -> None:
         """Replace the keyspace `name` in the snapshot; remove it if `source` is None."""
-        # The new snapshot has no version: other changes, which we have not read, may also have
-        # changed the version.
+        # The new snapshot has no version: the server's version also covers other changes, which we
+        # have not read.
         self._metadata._replace_schema(self._metadata.schema.with_keyspace(name, source))
 
     def _store_replication(self, grouping: Grouping, all_keyspaces: bool, name: str = "") -> None:
@@ -350,15 +354,17 @@ class SchemaReader:
 
         async def read_optional(name: str, part: Part) -> None:
             """Read a table that some servers do not have."""
-            # Skip tables that this server is known not to have. The connection remembers them: the
-            # server may have them after an upgrade, which closes its connections.
+            # Skip a table that this server is known not to have. The connection remembers that, and
+            # not the host: after an upgrade, for which all connections are closed, the server may
+            # have the table.
             if name in connection.missing_tables:
                 return
             try:
                 await read(name, part)
             except RequestValidationException as error:
                 log.debug("%s cannot be read from %s: %s", part.table, connection.endpoint, error)
-                # Other errors may end while the connection is open: permissions can be granted.
+                # Only InvalidRequest means that the table does not exist. Other errors may end
+                # while the connection is open: permissions can be granted.
                 if isinstance(error, InvalidRequest):
                     connection.missing_tables |= {name}
 
@@ -402,7 +408,7 @@ def _with_tables(
     views |= {name: source for name, source in new_sources.items() if source.base is not None}
     views = dict(sorted(views.items()))
     tables |= {name: source for name, source in new_sources.items() if source.base is None}
-    # Give these tables their current views.
+    # Each table refers to its views: set these for every table whose views may have changed.
     for base in bases | {source.base for source in sources} | set(new_sources):
         if base is None or base not in tables:
             continue

@@ -64,7 +64,7 @@ __all__ = ["SchemaRefresher"]
 
 log = logging.getLogger("cassandra.cluster")
 
-# A failed reading is repeated after this delay, then after twice that delay, and so on, at most
+# A failed reading is repeated after FIRST_DELAY, then after twice that delay, and so on, at most
 # MOST_TRIES times in a row.
 FIRST_DELAY = 1.0  # seconds
 MOST_TRIES = 8
@@ -126,7 +126,7 @@ class SchemaRefresher:
 
     @property
     def _reads_schema(self) -> bool:
-        # Do not store this, because applications may change the setting while connected.
+        # Read the setting each time, because applications may change it while connected.
         return bool(self._settings.schema_metadata_enabled)
 
     @property
@@ -157,7 +157,8 @@ class SchemaRefresher:
         if window < 0 or self._closed or not self._must_read(target):
             return
         self._pending.add(target)
-        # Wait a random time, because all clients of the cluster get the event at the same moment.
+        # Wait a random time: all clients of the cluster get the event at the same moment, and
+        # should not all read the schema at once.
         self._read_pending_in(self._random.uniform(0.0, window))
 
     def _read_pending_in(self, delay: float) -> None:
@@ -187,12 +188,15 @@ class SchemaRefresher:
         self._forget_tablets(target)
         if not self._must_read(target):
             return
-        # The server's event about the same change may have come already: do not read twice.
+        # If the server's event about the same change has come already, its target is pending:
+        # remove it, so that it is not read twice.
         self._pending.discard(target)
         await self._refresh_quietly([target], connection)
 
     def _forget_tablets(self, target: Target) -> None:
-        """Forget the tablets of a changed table, which may be a new table with the same name."""
+        """Forget what is known about the tablets of a changed table or keyspace. A table may have
+        been dropped and created again with the same name, with other tablets.
+        """
         tablets = self._metadata.tablets
         if target.kind == "TABLE":
             tablets.drop(target.keyspace, target.name)
@@ -202,8 +206,8 @@ class SchemaRefresher:
     def _must_read(self, target: Target) -> bool:
         """Return True if a change of `target` must be read.
 
-        Changes of keyspaces must always be read, because of the replication, unless the application
-        has disabled all metadata.
+        Changes of keyspaces are read even if the schema is not wanted, because routing needs their
+        replication; only an application that has disabled all metadata does without.
         """
         if not self._reads_anything:
             return False
@@ -230,13 +234,13 @@ class SchemaRefresher:
             self._mark_outdated()
 
     def _try_again(self, targets: Iterable[Target]) -> None:
-        """Schedule targets whose reading has failed. Without that they might never be read, because
-        the server does not send their events again.
+        """Schedule `targets`, whose reading has failed, for another attempt. The server does not
+        repeat its events, so otherwise they might never be read.
         """
         self._failures += 1
         if self._closed or self._failures > MOST_TRIES:
             return
-        # Add them to the pending targets: others may have been added meanwhile.
+        # Keep the pending targets: others may have been added meanwhile.
         for target in targets:
             self._pending.add(target)
         max_delay = FIRST_DELAY * 2 ** (self._failures - 1)
@@ -282,8 +286,8 @@ class SchemaRefresher:
             futures.append(future)
         if self._worker is None or self._worker.done():
             self._worker = self._spawn(self._run_rounds())
-        # Wait for all futures and then raise the first error. Otherwise asyncio would log further
-        # errors as never retrieved.
+        # Wait for all futures and then raise the first error. If we stopped at that error, asyncio
+        # would log the errors of the other futures as never retrieved.
         results = await asyncio.gather(*futures, return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
@@ -292,8 +296,8 @@ class SchemaRefresher:
     async def _run_rounds(self) -> None:
         """Read the requested targets, round by round, until none are left."""
         while self._requested:
-            # Targets that are added from now on belong to the next round: they may change after
-            # this round has read them.
+            # Targets that are added from now on belong to the next round: the change that they
+            # report may be newer than what this round reads.
             requested, self._requested = self._requested, {}
             try:
                 await self._read_round(requested)
@@ -318,8 +322,8 @@ class SchemaRefresher:
 
         async def read_groups() -> None:
             for target, covered_targets in groups:
-                # The futures of all callers whose target is covered, and the connections that they
-                # named.
+                # Collect the futures of all callers whose targets are covered, and the open
+                # connections that they have named.
                 waiting_futures = [
                     future
                     for covered_target in covered_targets
@@ -333,8 +337,8 @@ class SchemaRefresher:
                 ]
                 self.reads += 1
                 try:
-                    # Prefer the connection that was named last: it is to the coordinator of a
-                    # schema change.
+                    # Prefer the connection that was named last. It is to the coordinator of a
+                    # schema change, which is sure to know the change.
                     await self._reader.read(
                         target, connections[-1] if connections else self._control()
                     )
@@ -344,8 +348,8 @@ class SchemaRefresher:
                 else:
                     _complete(waiting_futures, None)
 
-        # Limit the readers: each sends several queries at the same time, and a connection has a
-        # limited number of streams.
+        # Limit the number of readers: each sends several queries at the same time, and a connection
+        # has only a limited number of streams.
         await asyncio.gather(*(read_groups() for _ in range(READERS)))
 
     # -- end ---------------------------------------------------------------------------------------
