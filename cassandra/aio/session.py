@@ -66,7 +66,8 @@ T = TypeVar("T")
 class ResultFuture(happy_path.ResultFuture):
     """The awaitable of one execution's `ResultSet`.
 
-    Unlike its base, it is a Python class, so listeners may set attributes on its objects.
+    The base class may be compiled. This one is a Python class, so listeners can set attributes on
+    its objects.
     """
 
     def __aiter__(self) -> NoReturn:
@@ -95,8 +96,9 @@ class Session(SessionBase):
         self.is_shutdown = False
 
     def _new_path(self) -> happy_path.HappyPath:
-        """Return the session's happy path, which executes common statements in one call. The
-        classes are those of the requests, request bodies and results that it makes.
+        """Return the session's happy path, the object that executes common statements in one call.
+
+        Its arguments are the classes of the requests, request bodies and results that it makes.
         """
         return happy_path.HappyPath(
             self,
@@ -189,7 +191,8 @@ class Session(SessionBase):
         """
         if _unknown:
             raise unknown_option("Session.execute", _unknown)
-        # The fast way for calls without options. It returns None if it does not handle the query.
+        # Calls without options take the happy path. It returns None if it does not handle the
+        # query.
         if (
             timeout is NOT_SET
             and row_type is None
@@ -208,7 +211,7 @@ class Session(SessionBase):
             if answer is not None:
                 return answer
         else:
-            # `_path.execute`, above, does this check itself.
+            # Without options, `_path.execute` has done this check.
             self._check_loop()
         factory = None if row_type is None else typed_factory(row_type)
         options_of_call = (timeout, trace, custom_payload, execution_profile, paging_state, host)
@@ -221,12 +224,12 @@ class Session(SessionBase):
         if request.target is not None:
             check_replica(request)
         future.request = request
-        # Check for listeners before the loop, which is slower: most applications have none.
+        # This `if` is quicker than an empty `for` loop, and most applications have no listeners.
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
-        # Start the request after the listeners have run: they may change the message, which is
-        # encoded now.
+        # Start the request after the listeners have run: they may change its message, which is
+        # encoded when the request starts.
         request.start()
         return future
 
@@ -260,7 +263,7 @@ class Session(SessionBase):
         if _unknown:
             raise unknown_option("Session.prepare", _unknown)
         self._check_loop()
-        # Call this only for its check that `query` is a string.
+        # Call this for its check: it raises an error if `query` is not a string.
         (query,) = list_of_queries([query])
         profile = self._default_profile
         return await self._engine.core.preparer.prepare(
@@ -354,7 +357,8 @@ class Session(SessionBase):
             which also have the `position` of the statement.
         :raises TypeError: if rows cannot be instances of `row_type`.
         """
-        # Check the arguments here: the generator would raise errors only at the first iteration.
+        # Check the arguments here: the generator would raise errors only when the first result is
+        # requested.
         check_pairs(statements_and_parameters)
         if row_type is not None:
             typed_factory(row_type)
@@ -506,7 +510,7 @@ class Session(SessionBase):
             self.is_shutdown = True
             self.cluster._sessions.discard(self)
             self._engine.close()
-            # asyncio closes the sockets in the next turn of the loop: wait for that.
+            # asyncio closes the sockets in the next turn of the loop: wait for that turn.
             await asyncio.sleep(0)
 
     def _check_loop(self) -> None:
@@ -514,7 +518,7 @@ class Session(SessionBase):
         if running_loop() is not self._path.loop:
             refuse_loop(self._path.loop)
 
-    if not TYPE_CHECKING:  # type checkers refuse `with` without this
+    if not TYPE_CHECKING:  # hidden from type checkers, so that they report a plain `with`
 
         def __enter__(self) -> NoReturn:
             raise TypeError("a session of cassandra.aio ends by awaiting: write `async with`")

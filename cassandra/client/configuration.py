@@ -79,8 +79,8 @@ _NAMES_LIKE_DEFAULT = frozenset({"default", "exec_profile_default"})
 def engine_core() -> type[Core]:
     """Import everything that a cluster needs, and return the class of engines.
 
-    This happens when the first cluster is made, so that applications that make none import less. It
-    happens in the caller's thread, so that the engine need not import anything later.
+    The imports are done when the first cluster is made, so that applications that make none import
+    less. They are done in the caller's thread, and nothing is left for the engine to import later.
     """
     core = engine.Core
     import_all()
@@ -92,8 +92,8 @@ def engine_core() -> type[Core]:
 
 
 class ConfigMode(enum.Enum):
-    """Whether a cluster uses old-style settings or execution profiles, which exclude each other.
-    Whichever the application uses first decides.
+    """Whether a cluster uses old-style settings or execution profiles. These exclude each other,
+    and the kind that the application uses first decides.
     """
 
     UNCOMMITTED = 0
@@ -135,25 +135,25 @@ class ClusterBase(
         for name in settings:
             if name not in self._table:
                 raise TypeError(f"Cluster has no setting {name!r}{instead_of(name, self._table)}")
-        # For some settings, None means the default.
+        # For some settings, None means the default: treat them as if they were not passed.
         for name in [name for name, value in settings.items() if value is None]:
             if self._table[name].none_is_default:
                 del settings[name]
         # Import the engine here, in the caller's thread.
         engine_core()
-        # Create this first: setting an attribute below also stores live settings there.
+        # Create this first: an assignment to a live setting, below, also stores the value here.
         self._live = {}
         self.metadata = Metadata()
         self._codecs = CodecRegistry(metadata=self.metadata)
-        # Treat an empty mapping like None: a default profile is made then.
+        # Treat an empty mapping like None, so that a default profile is made.
         profiles = settings.pop("execution_profiles", None) or None
         for name, setting in self._table.items():
             if name in settings:
                 setattr(self, name, settings[name])
             elif not isinstance(setting, ConstructorOnly):
                 setting.take_default(self)
-        # A version that is passed to the constructor is the only one to try. A version that is set
-        # as an attribute is the first to try.
+        # If the protocol version is passed to the constructor, no other one is tried. If it is set
+        # as an attribute later, it is only the first one to try.
         self._has_named_version = "protocol_version" in settings
         self._user_types = UserTypes(self.metadata)
         self._listeners: list[HostStateListener] = []
@@ -167,8 +167,8 @@ class ClusterBase(
         has_contact_points = "contact_points" in settings
         self._open_bundle(has_contact_points)
         self._use_client_routes(has_contact_points)
-        # Make other defaults after the bundle and the routes, which set their own end point
-        # factory.
+        # Make the defaults of other settings only now: the bundle and the routes have set their own
+        # end point factory, which must not be replaced.
         for setting in self._table.values():
             setting.make_default(self)
         self._make_tls()
@@ -178,8 +178,8 @@ class ClusterBase(
             # The metrics must not keep alive a cluster that the application has dropped.
             self.metrics = metrics_of_cluster.Metrics(weakref.proxy(self))
         assert self.endpoint_factory is not None
-        # Pass a proxy: the engine refers to the factory, and a real reference would keep a Cluster
-        # alive that the application has dropped.
+        # Pass a weak proxy: the engine refers to the factory, so a real reference would keep a
+        # Cluster alive that the application has dropped.
         self.endpoint_factory.configure(weakref.proxy(self))
         self._named_endpoints: list[EndPoint] = []
         if self._cloud is None:
@@ -193,7 +193,8 @@ class ClusterBase(
         """
 
     def __repr__(self) -> str:
-        # Attributes may be missing if the constructor has failed; debuggers show such objects, too.
+        # Attributes may be missing if the constructor has failed, and debuggers show such objects,
+        # too.
         attributes = vars(self)
         points = ", ".join(map(str, attributes.get("endpoints_resolved", ("not made",))))
         state = (
@@ -221,7 +222,8 @@ class ClusterBase(
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        # Copy the mapping: settings of the copy must not affect the original's engine.
+        # Copy the mapping, so that later changes of the copy's settings do not affect the
+        # original's engine.
         self._live = dict(self._live)
 
     def _resolve(self, endpoints: list[EndPoint]) -> list[EndPoint]:
@@ -241,11 +243,11 @@ class ClusterBase(
             check_spelling(self, name, self._table)
         elif not hasattr(type(class_attribute(type(self), name)), "__set__"):
             # A user's subclass has a class attribute of this name, which hides the setting's
-            # descriptor: call the descriptor here.
+            # descriptor (the object that checks and stores the value): call the descriptor here.
             setting.__set__(self, setting.hidden(value))
             return
         else:
-            # Hide secrets before anything can fail, because tracebacks may show local variables.
+            # Wrap secrets before anything can fail, because tracebacks may show local variables.
             value = setting.hidden(value)
         super().__setattr__(name, value)
         if (
@@ -264,7 +266,7 @@ class ClusterBase(
 
     def _follow_tls(self) -> None:
         """Called when a TLS setting was changed: use it for connections opened from now on."""
-        # Do nothing in the constructor, which calls `_make_tls` when all settings are set.
+        # Do nothing in the constructor, which calls `_make_tls` itself after all settings are set.
         if "tls" in vars(self).get("_live", ()):
             self._make_tls()
             self._follow_access()
@@ -370,7 +372,7 @@ class ClusterBase(
         self.profile_manager.profiles.update(all_profiles)
         for policy in self.profile_manager.policies():
             policy.check_supported()
-        # Weak references, so that the manager does not keep the cluster alive.
+        # Use weak references, so that the profile manager does not keep the cluster alive.
         manager = self.profile_manager
         manager.on_new_profiles = partial(_call_if_open, weakref.WeakMethod(self._adopt_profiles))
         manager.on_policy_change = partial(
@@ -425,8 +427,10 @@ class ClusterBase(
         return [session for session in sessions if session is not None]
 
     def _adopt_new_policies(self, profile: ExecutionProfile) -> None:
-        """Use the policies of a profile that the application has changed, if the profile is in use.
-        The policies of unnamed profiles are adopted when the profile is passed again.
+        """Use the policies of a profile that the application has changed. Do nothing if the profile
+        is not in use.
+
+        The policies of unnamed profiles are adopted when the profile is passed to a call again.
         """
         profiles = [*self.profile_manager.profiles.values(), *self._profiles_of_sessions()]
         if any(profile is other for other in profiles):
@@ -438,7 +442,7 @@ class ClusterBase(
             if isinstance(profile, ExecutionProfile):
                 self._adopt_policy(profile.load_balancing_policy)
                 self._attach_policy(profile.speculative_execution_policy)
-        # Only now that the policies know the hosts, let the sessions use them.
+        # Let the sessions use the profiles only now, when the policies know the hosts.
         for session in self._all_sessions():
             session._follow_default()
 
@@ -453,7 +457,7 @@ class ClusterBase(
         """Initialize the policies of a profile that was passed to `execute` itself and was not
         added to the cluster.
         """
-        # None if the policies are in use already, and therefore initialized.
+        # `add_unnamed` returns None if the policies are in use already, and therefore initialized.
         new_profile = self.profile_manager.add_unnamed(
             profile, partial(_forget_policy, weakref.ref(self))
         )
@@ -477,7 +481,7 @@ class ClusterBase(
             raise ValueError(f"there is an execution profile {name!r} already")
         self.config_mode = ConfigMode.PROFILES
         policy = profile.load_balancing_policy
-        # Check this before the profile is added, or its own policies would be found.
+        # Check this before the profile is added: otherwise its own policy would be found.
         is_initialized = any(policy is other for other in self.profile_manager.policies())
         if not is_initialized:
             policy.check_supported()
@@ -523,7 +527,7 @@ class ClusterBase(
 
         :param listener: an object with the methods of `cassandra.policies.HostStateListener`.
         """
-        # Change the list in place, because the engine refers to it.
+        # Change the list in place: the engine refers to this list object.
         self._listeners[:] = [other for other in self._listeners if other is not listener]
 
     # -- for the engine ----------------------------------------------------------------------------
@@ -560,7 +564,7 @@ class ClusterBase(
 def _call_if_open(method: weakref.WeakMethod[Callable[[Any], None]], argument: object) -> None:
     """Call a method of a cluster, unless the cluster is shut down or was garbage collected."""
     bound_method: Any = method()
-    # After `shutdown`, and in a forked child, there is no engine to pass policies to.
+    # After `shutdown`, and in a forked child, there is no engine that could use the policies.
     if bound_method is not None and not getattr(bound_method.__self__, "is_shutdown", False):
         with suppress(ConnectionShutdown):  # it is shut down by another thread
             bound_method(argument)

@@ -112,8 +112,8 @@ __all__ = ["USUAL_OPTIONS", "Parameters", "Query", "RequestMaker"]
 
 R = TypeVar("R", bound="Request")
 
-# The options of a call that passes none. Their order is timeout, trace, custom_payload,
-# execution_profile, paging_state, host.
+# The options of a call that passes none, in the order timeout, trace, custom_payload,
+# execution_profile, paging_state, host. Calls compare their options with this tuple.
 USUAL_OPTIONS = (NOT_SET, False, None, EXEC_PROFILE_DEFAULT, None, None)
 
 _TEXTS = (str, SimpleStatement)
@@ -121,8 +121,10 @@ _USUAL_PARAMETERS = frozenset({tuple, list, dict})
 
 
 def _warn_of_ignored_parameters(query: object) -> None:
-    """Warn that the parameters of a call are ignored, because the query has values already.
-    cassandra-driver ignores them, too.
+    """Warn that the parameters of a call are ignored: the statement in `query` has its values
+    already.
+
+    cassandra-driver ignores such parameters, too.
     """
     advice = (
         "pass them to batch.add(statement, parameters)"
@@ -139,7 +141,7 @@ def _warn_of_ignored_parameters(query: object) -> None:
 def _advice_for(query: object) -> str:
     """Return advice for the error about an object that is not a query."""
     if hasattr(query, "__await__"):
-        # Close the coroutine, or Python would also warn that it was never awaited.
+        # Close the coroutine: otherwise Python would also warn that it was never awaited.
         if hasattr(query, "close"):
             query.close()
         return "; write `await session.prepare(...)`"
@@ -205,8 +207,8 @@ class RequestMaker:
             else self.get_execution_profile(execution_profile)
         )
         if paging_state is not None and not paging_state:
-            # The server would return the first page, so an application that loses its paging state
-            # would read the same page again and again.
+            # Raise an error, because the server would return the first page. An application that
+            # has lost its paging state would then read the same page again and again.
             raise InvalidPagingState(
                 InvalidPagingState.error_code,
                 f"the paging state is empty ({paging_state!r}): None is for the first page",
@@ -237,7 +239,8 @@ class RequestMaker:
 
     def _prepared_for(self, query: str | SimpleStatement) -> PreparedStatement | None:
         """Return the prepared statement of an earlier execution of the same CQL, or None."""
-        # The keyspace is part of the key: in another keyspace, unqualified names mean other tables.
+        # The keyspace is part of the key: unqualified names mean different tables in different
+        # keyspaces.
         if isinstance(query, str):
             return self._prepared_texts.get((self.keyspace, query))
         return self._prepared_texts.get((query.keyspace or self.keyspace, query.query_string))
@@ -249,8 +252,8 @@ class RequestMaker:
         of `query`, for example its consistency level.
         """
         bound: BoundStatement = prepared.bind(parameters)
-        # All executions of the same CQL share the prepared statement, so the settings are not in
-        # it, but must be copied to each bound statement.
+        # All executions of the same CQL share the prepared statement. So the settings of `query`
+        # cannot be stored in it, and are copied to each bound statement.
         if isinstance(query, SimpleStatement):
             bound.take_settings(query)
             bound.serial_consistency_level = query.serial_consistency_level
@@ -304,7 +307,8 @@ class RequestMaker:
         if resolved is None:
             happy_path.resolve(body, self, statement, options)
             message_body = self._with_message(body)
-            # User code may change the message, so each attempt encodes it: do not render it now.
+            # Do not render the body now: user code may change the message, so each attempt encodes
+            # it.
             if message_body is not body:
                 return message_body
         elif isinstance(resolved, MessageBody):
@@ -332,9 +336,9 @@ class RequestMaker:
         """Make the request for a call, and encode it in the calling thread. The caller must start
         it.
         """
-        # Bound statements and batches have values already. Ignore the parameters of such calls:
-        # some wrappers of `execute` always pass them. A string with empty parameters is sent
-        # unchanged, so that `%` has no special meaning.
+        # Bound statements and batches have values already. Ignore the parameters of such calls,
+        # because some wrappers of `execute` always pass some. Treat empty parameters of a string as
+        # none: the string is then sent unchanged, and `%` has no special meaning.
         if isinstance(query, (BoundStatement, BatchStatement)) or (
             isinstance(query, _TEXTS) and are_empty(parameters)
         ):
@@ -381,8 +385,8 @@ class RequestMaker:
     ) -> Request:
         """Make the request for a statement that is wrapped in a `HostTargetingStatement`.
 
-        The inner statement is sent. The load balancing policy gets the wrapper, which names the
-        host.
+        The statement inside the wrapper is sent. The load balancing policy gets the wrapper itself,
+        which names the host.
         """
 
         def wrap(statement: Any) -> HostTargetingStatement:
@@ -392,7 +396,7 @@ class RequestMaker:
 
         request = self._request(query.inner_statement, parameters, options, on_done)
         request.statement = wrap(request.statement)
-        # The first execution of CQL with bind markers sets the statement again after the PREPARE.
+        # A `PreparingRequest` sets its statement again after the PREPARE: wrap that statement, too.
         if isinstance(request, PreparingRequest):
             bind_inner = request.bind_to
 
@@ -414,8 +418,9 @@ class RequestMaker:
     ) -> R:
         """Make a request with a body that is ready to be sent.
 
-        :param statement: the statement with the settings.
-        :param target: the statement that is passed to policies.
+        :param statement: the statement whose settings apply.
+        :param target: the statement that is passed to load balancing policies; usually `statement`
+            itself.
         """
         request: R = happy_path.request_for(
             request_class, body, self, self._engine, statement, target, options, on_done
@@ -432,8 +437,8 @@ class RequestMaker:
     ) -> Request:
         """Make the request for CQL with bind markers that is not prepared yet."""
         statement = SimpleStatement(query) if isinstance(query, str) else query
-        # The parameters are bound only after the PREPARE, and the application may change its object
-        # until then: keep a copy.
+        # Copy the parameters: they are bound only after the PREPARE, and the application may change
+        # its object until then.
         parameters = snapshot(parameters)
 
         def bind_to(prepared: list[PreparedStatement]) -> tuple[BoundStatement, AnyBody]:
@@ -442,8 +447,9 @@ class RequestMaker:
                 self._body_of(bound, None), bound, options, resolved
             )
 
-        # Until the statement is prepared, the request needs another body, for its settings and for
-        # messages. `bind_to` copies these settings from `resolved`, which is set below.
+        # Until the statement is prepared, the request needs another body: it holds the settings,
+        # and describes the request in error messages. `bind_to` copies the settings from
+        # `resolved`, which is set below.
         unprepared = self._body_of(statement, None)
         request = self._preparing_request(unprepared, statement, statement, options, on_done)
         resolved = request.request_body
@@ -457,8 +463,8 @@ class RequestMaker:
         """Make the request for a batch that consists of rows of one prepared statement, added with
         `add_many`. Return None for any other batch.
 
-        `happy_path.HappyPath` calls this after it has checked that no user code may change the
-        request.
+        `happy_path.HappyPath` calls this, but only after it has checked that no user code may
+        change the request.
 
         :param batch: the batch.
         :param options: the options of the call.
@@ -488,7 +494,7 @@ class RequestMaker:
         working_keyspace = batch.expected_keyspace or self.keyspace
         keyspace = self._keyspace_to_send(batch.own_keyspace)
         effective_keyspace = keyspace or working_keyspace
-        # Prepare strings with bind markers in the same keyspace in which the batch's other strings
+        # Strings with bind markers are prepared in the keyspace in which the batch's other strings
         # are executed.
         prepare_keyspace = self._keyspace_to_send(batch.keyspace) or working_keyspace
         cached_statements = [
@@ -513,8 +519,8 @@ class RequestMaker:
         if None not in cached_statements:
             target, body = make_target_and_body(cached_statements)
             return self._request_for(Request, body, batch, target, options, on_done)
-        # Until the statements are prepared, the request needs another body, for its settings and
-        # for messages.
+        # Until the statements are prepared, the request needs another body: it holds the settings,
+        # and describes the request in error messages.
         unprepared = BatchBody(batch.batch_type.value, (), keyspace, effective_keyspace)
         request = self._preparing_request(unprepared, batch, batch, options, on_done)
         resolved = request.request_body
@@ -534,11 +540,12 @@ class RequestMaker:
         """Make a request that first prepares statements. The caller must set its `texts` and
         `bind_to`.
 
-        :param unprepared: a body for the request's settings and messages, until the statements are
-            prepared.
+        :param unprepared: the body until the statements are prepared: it holds the settings, and
+            describes the request in error messages.
         """
         happy_path.resolve(unprepared, self, statement, options)
-        # Listeners are called before the statements are prepared, so they need a message now.
+        # Listeners are called before the statements are prepared, and change a message: make it
+        # now.
         body = self._with_message(unprepared)
         request = self._request_for(PreparingRequest, body, statement, target, options, on_done)
         request.prepared_texts = self._prepared_texts

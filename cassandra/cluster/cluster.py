@@ -53,13 +53,16 @@ T = TypeVar("T")
 
 log = logging.getLogger("cassandra.cluster")
 
-# The longest wait for the engine to close, and then for its thread to end.
+# `shutdown` waits at most this long for the engine to close, and then once more for its thread to
+# end.
 SHUTDOWN_TIMEOUT = 10.0  # seconds
-# The longest wait for the thread if closing the engine has failed or timed out.
+# The longest wait for the end of the thread if closing the engine has failed or timed out.
 LAST_TIMEOUT = 0.5  # seconds
-# After a Cluster was garbage collected, its owner has this time to call `shutdown`.
+# If a Cluster is garbage collected, its engine is closed after this delay: until then, `__del__` of
+# the cluster's owner may still call `shutdown`.
 DROPPED_WAIT = 0.1  # seconds
-# The first call with a new policy waits this long for the pools that the policy needs.
+# The first call with a new load balancing policy waits at most this long for the pools that the
+# policy needs.
 POOLS_WAIT = 5.0  # seconds
 CANCEL_INTERVAL = 0.02  # seconds between checks while shutdown() cancels a connect()
 
@@ -100,7 +103,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         :raises ConnectionException: before `connect`.
         :raises ConnectionShutdown: after `shutdown`.
         """
-        # Read it once, since shutdown() in another thread may set it to None.
+        # Read the attribute once, because `shutdown` in another thread may set it to None.
         thread = self._loop_thread
         if thread is None:
             raise self._not_connected()
@@ -123,7 +126,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         """
         thread = self._loop_thread
         if thread is None:
-            # Otherwise Python would warn that the coroutine was never awaited.
+            # Close the coroutine: otherwise Python would warn that it was never awaited.
             coroutine.close()
             raise self._not_connected()
         return thread.run(coroutine, timeout)
@@ -143,11 +146,12 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         :raises NoHostAvailable: if the keyspace does not exist; this error is also an
             InvalidRequest.
         """
-        # Treat an empty string like None: it may come from an environment variable.
+        # Treat an empty string like None, because it may come from an environment variable that is
+        # not set.
         keyspace = keyspace or None
         if keyspace is not None:
             check_keyspace(keyspace)
-        # Two threads that connect at the same time must not start two engines.
+        # Hold the lock: two threads that connect at the same time must not start two engines.
         with self._lock:
             if self.is_shutdown:
                 raise ConnectionShutdown("the cluster is shut down: make a new one")
@@ -156,16 +160,16 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
                 self._start()
             try:
                 session = self._new_session(wait_for_all_pools)
-                # `shutdown` in another thread may have begun meanwhile: it sets this before it
-                # waits for the lock.
+                # `shutdown` in another thread may have begun meanwhile: it sets `is_shutdown`
+                # before it waits for the lock.
                 if self.is_shutdown:
                     raise self._not_connected()
             except BaseException:
                 if is_first_connect:
                     self._stop()
                 raise
-        # `adopt_without_use` sets the keyspace if the session has no pools. Requests then use the
-        # control connection, where USE is not allowed.
+        # If the session has no pools, requests use the control connection, where USE is not
+        # allowed: `adopt_without_use` then sets the keyspace itself.
         if keyspace is not None and not session._engine.adopt_without_use(keyspace):
             try:
                 session.set_keyspace(keyspace)
@@ -196,8 +200,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         except BaseException:
             self._stop()
             raise
-        # If the application drops the cluster without `shutdown`, close the engine. These objects
-        # must not refer to the cluster, or it would never be garbage collected.
+        # Close the engine if the application drops the cluster without calling `shutdown`. These
+        # objects must not refer to the cluster: otherwise it would never be garbage collected.
         self._dropped = _Dropped(self._core, thread, str(self))
         self._finalizer = weakref.finalize(self, self._dropped.close_soon)
         self._finalizer.atexit = False  # `_shutdown_all` runs at exit instead
@@ -207,8 +211,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         assert self._loop_thread is not None
         core = engine_core()(self._settings(), self.metadata, self._loop_thread.loop)
         core.wake_queue = self._loop_thread.wake_queue
-        # Set this before we wait, so that `_stop` closes the engine if `connect` fails or is
-        # cancelled.
+        # Set this before anything is awaited, so that `_stop` closes the engine if `connect` fails
+        # or is cancelled.
         self._core = core
         await core.connect()
         await self._on_connected(core)
@@ -235,7 +239,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         thread = self._loop_thread
         if thread is None:
             return
-        # A callback runs on the loop and must not wait for it.
+        # A callback runs in the loop's own thread, which must not wait for itself.
         if thread.is_current():
             session._close_engine()
         else:
@@ -265,8 +269,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         """Open the pools to hosts that only `policy` uses, if the cluster is connected.
 
-        If none of the policy's hosts has a pool yet, wait for the pools: the call that follows
-        needs one. The loop's own thread cannot wait.
+        If there is no pool yet to any host that the policy uses, wait for the pools: the call that
+        follows needs one. In the loop's own thread, do not wait.
         """
         if self._core is None:
             return
@@ -361,8 +365,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
                 "which it would wait for"
             )
         self.is_shutdown = True
-        # Another thread may hold the lock for a long time in `connect`. Cancel its calls until it
-        # has released the lock.
+        # Another thread may hold the lock for a long time in `connect`. Cancel its calls again and
+        # again until it releases the lock.
         while not self._lock.acquire(timeout=CANCEL_INTERVAL):
             thread = self._loop_thread
             if thread is not None:
@@ -385,12 +389,13 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         if self._finalizer is not None:
             self._finalizer.detach()
         if self._dropped is not None and not self._dropped.claim_closing():
-            core = None  # `_Dropped.close` has begun, which also ends the thread
+            core = None  # `_Dropped.close` closes the engine, and also ends the thread
         self._core = None
         self._loop_thread = None
         if thread is None:
             return
-        # If closing the engine times out, its loop is blocked: do not wait long for the thread.
+        # Wait only briefly for the thread if closing the engine times out, because its loop is
+        # blocked then.
         thread_timeout = LAST_TIMEOUT
         try:
             if core is not None:
@@ -403,8 +408,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         """Make this cluster unusable in a forked child: the engine's thread exists only in the
         parent.
         """
-        # Another thread of the parent may have held the lock at the fork. That thread does not
-        # exist in the child, so nobody would release the lock.
+        # Make a new lock. Another thread of the parent may have held the old one at the fork; it
+        # does not exist in the child, so nobody would release the lock.
         self._lock = new_lock()
         if self._loop_thread is not None:
             self._loop_thread.abandon(_FORKED)
@@ -429,8 +434,9 @@ async def _call_on_loop(function: Callable[..., T], *args: Any) -> T:
 class _Dropped:
     """Closes the engine of a Cluster that was garbage collected without `shutdown`.
 
-    The engine is closed after a short delay. If the cluster and its owner are in a reference cycle,
-    the cluster's finalizer may run before the ``__del__`` of the owner, which may call `shutdown`.
+    The engine is closed after a short delay. If the cluster and the object that owns it are in a
+    reference cycle, the cluster's finalizer may run before the ``__del__`` of that object, which
+    may call `shutdown`.
 
     :param name: the name of the cluster, for the warning.
     """
@@ -451,7 +457,7 @@ class _Dropped:
         return is_first
 
     def claim_closing(self) -> bool:
-        """Return True if the caller should close the engine, because `close` has not begun."""
+        """Return True if the caller must close the engine; False if `close` has begun to do so."""
         _dropped.discard(self)
         return self._claim_closing()
 
@@ -459,7 +465,7 @@ class _Dropped:
         """Called in any thread when the cluster was garbage collected."""
         _dropped.add(self)
         with suppress(RuntimeError):  # the loop is closed
-            # `call_later` is not thread-safe, so schedule the call of `call_later` itself.
+            # `call_later` is not thread-safe, so let the loop's own thread call it.
             self._thread.loop.call_soon_threadsafe(
                 self._thread.loop.call_later, DROPPED_WAIT, self.close
             )
@@ -510,8 +516,8 @@ def _shutdown_all() -> None:
     """Shut down all clusters at the exit of the interpreter."""
     if _live_clusters:
         _quieten_daemons()
-    # Engines of clusters that were garbage collected without `shutdown`: do not wait for their
-    # delayed closing.
+    # Close the engines of clusters that were garbage collected without `shutdown` now: do not wait
+    # for the end of their delay.
     for dropped in list(_dropped):
         dropped.close()
     for cluster in list(_live_clusters):

@@ -1,6 +1,6 @@
 """`ResponseFuture`: an execution whose result you can wait for, or to which you add callbacks.
 
-The engine's loop completes the future. The event that threads wait for is only created when the
+The engine's loop completes the future. The event on which threads wait is created only when the
 first thread waits, so most futures have none.
 """
 
@@ -64,12 +64,13 @@ __all__ = ["ResponseFuture"]
 
 log = logging.getLogger("cassandra.cluster")
 
-# A thread takes this lock while it adds a callback or an event to a future. All futures share it.
+# A thread holds this lock while it adds a callback or an event to a future. All futures share it.
 _registering = Lock()
 
-# A thread takes this lock while it requests a page, so that two threads never request the same
-# page. It is taken before `_registering`. All futures share it. A closed engine fails the request
-# at once, and calls observers, which may request another page: the lock is therefore reentrant.
+# A thread holds this lock while it requests a page, so that two threads never request the same
+# page. If both locks are needed, it is taken before `_registering`. All futures share it. The lock
+# is reentrant: if the engine is closed, the request fails at once, and an observer that is told so
+# may request another page in the same thread.
 _requesting_page = RLock()
 
 
@@ -124,10 +125,10 @@ class ResponseFuture(Generic[R]):
         first page has come or the execution has failed.
     """
 
-    # `_complete` takes no lock: it writes the outcome, then sets `_done`, then looks for callbacks
-    # and a waiter. Other threads add a callback or waiter first and then read `_done`, so at least
-    # one of the two threads sees the other. If both do, the thread that takes a callback out of its
-    # queue calls it.
+    # `_complete` takes no lock: it stores the outcome, then sets `_done`, then looks for callbacks
+    # and a waiter (the event on which threads wait). Other threads first add a callback or waiter
+    # and then read `_done`, so at least one of the two threads sees what the other has done. If
+    # both do, each callback is still called once: only one thread can take it out of its queue.
     #
     # `start_fetching_next_page` begins the next page: it clears `_done`, then the outcome, and
     # replaces `_request`. Another thread that reads the outcome must therefore check afterwards
@@ -135,7 +136,7 @@ class ResponseFuture(Generic[R]):
     # page is woken, and then waits for the next page.
 
     __slots__ = (
-        # Tracing libraries set their own attributes; the dict is only created when they do.
+        # For the attributes that tracing libraries set. The dict is only created when they do.
         "__dict__",
         "__weakref__",
         "_callbacks",
@@ -155,15 +156,15 @@ class ResponseFuture(Generic[R]):
         "session",
     )
 
-    # Class attributes instead of slots, because few futures set them; their values are then in
-    # `__dict__`.
+    # These are class attributes and not slots, because few futures set them. If one does, the value
+    # is in its `__dict__`.
     _next: NextPage | None = None
     _trace_ids: tuple[uuid.UUID, ...] = ()
     _handed_rows: Any = None
     _col_names: list[str] | None = None
     _col_types: list[Any] | None = None
-    # Tracing libraries read this attribute, which belongs to DataStax Enterprise's continuous
-    # paging. That is not supported.
+    # Tracing libraries read this attribute. It belongs to DataStax Enterprise's continuous paging,
+    # which is not supported, so it is always None.
     _continuous_paging_session: None = None
 
     def __init__(
@@ -182,14 +183,15 @@ class ResponseFuture(Generic[R]):
         self._error: BaseException | None = None
         self._done = False
         self._waiter: Any = None
-        # (function, argument). Unlike a callback, the function is called once, and no rows are
-        # decoded for it.
+        # A pair (function, argument), or None. Unlike a callback, the function is called once, and
+        # not for each page, and no rows are decoded for it.
         self._watcher: tuple[Callable[..., Any], Any] | None = watcher
         self._callbacks: _Callbacks | None = None
         self._errbacks: _Callbacks | None = None
         self._history: Sequence[Attempt] = ()
         self._paging_state: bytes | None = None
-        # The methods that a tracing library has replaced on this future, by name.
+        # The methods of this future that a tracing library has replaced, by name; None if there are
+        # none.
         self._hooks: dict[str, Callable[..., Any]] | None = None
 
     # -- completion, on the loop -------------------------------------------------------------------
@@ -209,20 +211,21 @@ class ResponseFuture(Generic[R]):
             `_set_final_result` or `_set_final_exception` calls it that way.
         """
         if request is not None:
-            # The attempts of earlier pages. Most executions have a single page, and need no new
-            # list.
+            # `_history` has the attempts of all pages so far. Most executions have a single page
+            # and use its list as it is.
             history = self._history
             self._history = [*history, *request.attempts] if history else request.attempts
             self._error = request.error
             response = self._response = request.response
             if response is not VOID_RESULT:
                 self._copy_details(response)
-            # A tracing library's method calls `_complete` with None when it is done.
+            # If a tracing library has replaced a method, that method calls `_complete` again, with
+            # None.
             if self._hooks is not None:
                 finish_wrapped(self)
                 return
         # Read these before any thread is woken: a woken thread may request the next page, which
-        # replaces the attributes.
+        # replaces these attributes.
         response, error = self._response, self._error
         # Set this after the outcome: a thread that sees `_done` reads the outcome without a lock.
         self._done = True
@@ -232,9 +235,9 @@ class ResponseFuture(Generic[R]):
         waiter, watcher = self._waiter, self._watcher
         has_callbacks = bool(due or due_errors)
         if has_callbacks:
-            # Wake waiting threads before we call the callbacks: a callback might wait for one of
-            # these threads, although it should not. `set_soon` gives the callbacks a head start, so
-            # most applications find that callbacks have run when `result` returns.
+            # Wake waiting threads before the callbacks are called, because a callback might wait
+            # for one of these threads, although it should not. `set_soon` gives the callbacks a
+            # head start: in most cases they have run when `result` returns.
             self.session.wake_queue.wake()
             if waiter is not None:
                 waiter.set_soon()
@@ -255,7 +258,8 @@ class ResponseFuture(Generic[R]):
         if trace_id is not None:
             self._trace_ids = (*self._trace_ids, trace_id)
         self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
-        # After an error keep the paging state: the application may request the failed page again.
+        # After an error keep the old paging state, so that the application can request the failed
+        # page again.
         if self._error is None:
             self._paging_state = getattr(response, "paging_state", None)
 
@@ -265,7 +269,8 @@ class ResponseFuture(Generic[R]):
     def _call_due(self) -> None:
         """Call the callbacks that have not been called yet for the current outcome."""
         with _registering:
-            # If another thread has requested the next page, its completion calls the callbacks.
+            # If another thread has requested the next page, do nothing: the completion of that page
+            # calls the callbacks.
             if not self._done:
                 return
             due, due_errors = _due_callbacks(self._callbacks), _due_callbacks(self._errbacks)
@@ -294,8 +299,8 @@ class ResponseFuture(Generic[R]):
                 outcome = self._rows(response)
             except BaseException as fault:  # the rows cannot be decoded, or a row factory fails
                 outcome = failure_of(fault)
-                # Store the error, unless the next page was requested already, whose outcome it
-                # would overwrite.
+                # Store the error. If the next page was requested already, do not: the error would
+                # overwrite the outcome of that page.
                 if self._response is response:
                     self._error = outcome
                 # The outcome is now an error: call the callbacks for errors.
@@ -309,7 +314,8 @@ class ResponseFuture(Generic[R]):
                 return
             try:
                 function(outcome, *args, **kwargs)
-            # An error must not end the loop's thread, which handles all other requests, too.
+            # Log the error: it must not end the loop's thread, which handles all other requests,
+            # too.
             except BaseException:
                 log.exception("a callback of %r failed", self)
 
@@ -340,7 +346,7 @@ class ResponseFuture(Generic[R]):
             if not self._done:
                 self._wait()
             error, response = self._error, self._response
-            # A callback may have requested the next page meanwhile: wait for that page.
+            # If a callback has requested the next page meanwhile, wait for that page.
             if self._done and self._request is request:
                 break
         if error is not None:
@@ -370,13 +376,15 @@ class ResponseFuture(Generic[R]):
             with _registering:
                 waiter = self._waiter
                 if waiter is None:
-                    # A wait in the kernel would block all greenlets of this thread.
+                    # Under gevent and eventlet, a wait in the kernel would block all greenlets of
+                    # this thread.
                     waiter = GreenEvent() if waits_by_waiters() else happy_path.Event()
                     self._waiter = waiter
-        # Check again after creating the waiter: if the completion came before that, it did not see
-        # the waiter and does not set it.
+        # Check again after creating the waiter. If the page was completed before that, the
+        # completion did not see the waiter and will not set it.
         if not self._done:
-            # In a forked child the session is shut down, and the request would never complete.
+            # In a forked child the session is shut down. Raise the error, because the request would
+            # never complete there.
             if self.session.is_shutdown:
                 self.session._refuse_in_child()
             is_set = waiter.wait(timeout)
@@ -497,8 +505,8 @@ class ResponseFuture(Generic[R]):
             raise QueryExhausted("there are no more pages")
         with _requesting_page:
             state = self._paging_state
-            # Do nothing if another thread or callback has requested the page, which has not come
-            # yet.
+            # If the page was requested already (by another thread or a callback) and has not come
+            # yet, do nothing.
             if not self._done and state is not None:
                 return
             # Use the request that `_ask_for_page_ahead` has sent, if any.
@@ -512,15 +520,16 @@ class ResponseFuture(Generic[R]):
                 self._response = self._error = None
                 for callbacks in (self._callbacks, self._errbacks):
                     if callbacks is not None:
-                        # Use a new queue: the completion of the previous page may still be emptying
-                        # the old one.
+                        # Use a new queue, because the completion of the previous page may still be
+                        # taking callbacks out of the old one.
                         callbacks.due = deque(callbacks.registered)
                 self._watch(next_page.request)
-        # Wake threads that still wait for the previous page: its completion may not have read the
-        # waiter before we removed it.
+        # Wake threads that still wait for the previous page, so that they wait for the new one: if
+        # the completion of the previous page reads `_waiter` only now, it does not find this
+        # waiter.
         if waiter is not None:
             waiter.set()
-        # Calls `_complete` when the page comes; at once if it has come already.
+        # `_complete` is called when the page comes, or at once if it has come already.
         next_page.take(self._complete)
 
     def _ask_for_page_ahead(self) -> None:
@@ -563,7 +572,8 @@ class ResponseFuture(Generic[R]):
     @property
     def attempts(self) -> list[Attempt]:
         """All attempts so far, each with its host, start, latency, error and retry decision."""
-        # When a page is complete, `_history` has the attempts of its request already.
+        # When a page is complete, `_history` has the attempts of its request, too: do not add them
+        # twice.
         current = self._request.attempts if self._request is not None and not self._done else []
         return [*self._history, *current]
 

@@ -105,15 +105,15 @@ class Session(SessionBase, CompatSession):
         engine: EngineSession,
     ) -> None:
         super().__init__(cluster, engine)
-        # Its attribute `future` is a reference to the latest future of the current thread or
-        # greenlet, and ends with the thread. The references are weak, because we must not keep the
-        # futures' rows in memory. We look up `local` now, because gevent and eventlet may replace
-        # it.
+        # The attribute `future` of this object is a weak reference to the latest future of the
+        # current thread or greenlet, and ends with the thread. It is weak so that the futures' rows
+        # are not kept in memory. Look up `local` only now, because gevent and eventlet may have
+        # replaced it.
         self._latest = threading.local()
         self.hosts = hosts
         self.is_shutdown = False
-        # Keep our own references: the cluster's loop thread is None after shutdown. The inbox
-        # refuses requests that come later.
+        # Keep our own references: after shutdown, the cluster's loop thread is None. The inbox lets
+        # requests fail that come later.
         self._inbox = cluster._required_loop_thread.inbox
         self._path = self._new_path()
         self._loop_thread = cluster._required_loop_thread
@@ -121,9 +121,11 @@ class Session(SessionBase, CompatSession):
         self.wake_queue = cluster._required_loop_thread.wake_queue
 
     def _new_path(self) -> happy_path.HappyPath:
-        """Return the session's happy path, which makes the requests of common statements in one
-        call. The classes are those of the requests and request bodies; `result_of` makes the
-        results.
+        """Return the session's happy path, the object that makes the requests of common statements
+        in one call.
+
+        Its arguments are the classes of requests and request bodies, and `result_of`, which makes
+        the results.
         """
         return happy_path.HappyPath(
             self,
@@ -332,13 +334,13 @@ class Session(SessionBase, CompatSession):
         # A later `execute` of this thread may wait for this future; see `write_head_start`.
         self._latest.future = ref(future)
         request = self._request_of(future, query, parameters, options, row_type)
-        # Send in this thread if the engine has nothing to do; otherwise pass the request to the
-        # loop, which writes it together with others.
+        # Send the request in this thread if the engine has nothing else to do. Otherwise pass it to
+        # the loop, which writes it together with other requests.
         inbox = self._inbox
         if not (
             inbox.is_quiet
-            # A callback runs in the loop's own thread. What it requests is written at the end of
-            # the loop turn.
+            # Not in the loop's own thread, in which callbacks run: their requests are written
+            # together at the end of the loop turn.
             and get_ident() != self.loop_ident
             and inbox.is_idle()
             and request.start_directly()
@@ -346,8 +348,8 @@ class Session(SessionBase, CompatSession):
             inbox.put(request)
         return future
 
-    # `execute_concurrent` compares this with `execute_async`: if they differ, a tracing library has
-    # replaced `execute_async`, and we must call it for each statement.
+    # `execute_concurrent` compares this with `execute_async`. If they differ, a tracing library has
+    # replaced `execute_async` and expects a call for each statement.
     _own_execute_async = execute_async
 
     def _submit_watched(
@@ -378,8 +380,8 @@ class Session(SessionBase, CompatSession):
             else self._options(NOT_SET, False, None, execution_profile, None, None)
         )
         future = ResponseFuture(self, query, options.profile.row_factory, (watcher, argument))
-        # Do not send in this thread: more requests follow, and it is cheaper to write them
-        # together.
+        # Do not send in this thread: the caller makes many requests, and it is cheaper to write
+        # them together.
         self._inbox.put(self._request_of(future, query, parameters, options, row_type))
 
     def _happy_path(self) -> tuple[happy_path.HappyPath, Callable[[Any], None]]:
@@ -412,8 +414,8 @@ class Session(SessionBase, CompatSession):
         """Make the request of `future` and call the session's listeners, but do not start it."""
         if row_type is not None:
             future.row_factory = typed_factory(row_type)
-        # The happy path makes requests of bound statements without options in one call. It returns
-        # None for all other statements.
+        # The happy path makes the request of a common statement without options in one call. It
+        # returns None for all other statements.
         request = None
         if options is self._default_options:
             try:
@@ -425,7 +427,7 @@ class Session(SessionBase, CompatSession):
             if request.target is not None:
                 check_replica(request)
         future.query = request.statement
-        # Set this before the request is started: the loop may complete it at once.
+        # Set this before the request is started: the loop may complete the request at once.
         future._request = request
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
@@ -485,7 +487,7 @@ class Session(SessionBase, CompatSession):
         self._refuse_on_loop("Session.prepare()", "the session of cassandra.aio")
         if running_loop() is not None:
             warn_of_blocking("Session.prepare()")
-        # Call this only for its check that `query` is a string.
+        # Call this for its check: it raises an error if `query` is not a string.
         (query,) = list_of_queries([query])
         profile = self._default_profile
         return self.cluster._run(
@@ -536,8 +538,8 @@ class Session(SessionBase, CompatSession):
         :raises InvalidRequest: if it does not exist.
         """
         check_keyspace(keyspace)
-        # Do not call `execute`: listeners and tracers would report a request that the application
-        # did not make.
+        # Do not call `execute`: listeners and tracing libraries would report a request that the
+        # application has not made itself.
         use_statement = f"USE {escape_name(keyspace)}"
         future = ResponseFuture(self, use_statement, self._default_options.profile.row_factory)
         request = self._request(use_statement, None, self._default_options, future._complete)

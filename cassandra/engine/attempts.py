@@ -27,8 +27,8 @@ class AttemptedRequest(Protocol):
 
 
 class Attempt:
-    """One attempt to execute a request on one host. While it is in flight, the connection passes
-    the answer to it. Afterwards it is a record in the request's list of attempts.
+    """One attempt to execute a request on one host. While the attempt is in flight, the connection
+    passes the answer to it. Afterwards it is only a record in the request's list of attempts.
 
     `started` is the time of sending in seconds, by ``time.monotonic()``. `latency` has the seconds
     until the answer or the error came; None while the attempt is in flight. `error` is the
@@ -61,8 +61,8 @@ class Attempt:
         self.error: Exception | None = None
         self.decision: str | None = None
         self.reprepared: tuple[Any, ...] = ()
-        # The result metadata that was cached when the attempt was sent. It is needed to decode an
-        # answer from which the server omits the metadata.
+        # The result metadata of the statement that was cached when the attempt was sent. If the
+        # server omits the metadata from its answer, the answer is decoded with these.
         self.columns: Any = None
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:

@@ -16,7 +16,8 @@ log = logging.getLogger("cassandra.cluster")
 
 T = TypeVar("T")
 
-# `close` cancels tasks this many times, because a task may start others while it ends.
+# `close` cancels the running tasks at most this many times, because a task may start others while
+# it ends.
 ROUNDS = 3
 # In each round, `close` waits at most this long for cancelled tasks.
 PATIENCE = 1.0  # seconds
@@ -40,8 +41,8 @@ class Background:
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run `coroutine` as a task until it ends, or until `close`."""
         task: asyncio.Task[T] = asyncio.ensure_future(coroutine)
-        # After `close`, make the task nevertheless and cancel it: the caller expects a task, and
-        # Python would warn about a coroutine that is never awaited.
+        # After `close`, make the task nevertheless and cancel it at once. The caller expects a
+        # task, and if the coroutine were never awaited, Python would warn.
         if self._closed:
             task.cancel()
         # Keep a reference: asyncio has only weak references to tasks, so a running task could be
@@ -53,10 +54,10 @@ class Background:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         """Called when a task has ended: log its error if it is a fault."""
         self._tasks.discard(task)
-        # Read the error, or asyncio would log it as never retrieved.
+        # Read the error: otherwise asyncio would log it as never retrieved.
         error = None if task.cancelled() else task.exception()
-        # Log only faults of the code. The callers that wait for the task handle errors of servers
-        # and networks.
+        # Log only programming errors. Errors of servers and networks are handled by those who wait
+        # for the task.
         if error is not None and not isinstance(error, (DriverException, OSError)):
             log.error("a task of the engine failed: %r", error, exc_info=error)
 

@@ -11,9 +11,9 @@ from cassandra._threads import get_ident
 
 __all__ = ["current_caller"]
 
-# The number of each task. We do not use id(), because a new task may get the id of a task that has
-# ended but still has requests in a queue. The numbers are negative, so that they differ from those
-# of threads.
+# The number of each task. We do not use id(): a new task may get the id of a task that has ended
+# but still has requests in a queue. The numbers are negative, so that they differ from the
+# identifiers of threads.
 _numbers: WeakKeyDictionary[asyncio.Task[Any], int] = WeakKeyDictionary()
 _next_number = itertools.count(-1, -1).__next__
 

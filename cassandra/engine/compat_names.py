@@ -56,6 +56,6 @@ async def open_by_factory(
 
 def _inherits_factory(connection_class: Any) -> bool:
     """Return True if the class has the `factory` of `CompatConnection`, not a user's."""
-    # Look into the dicts of the classes, because `getattr` would import the compatibility module.
+    # Look into the dicts of the classes: `getattr` would import the compatibility module.
     classes = getattr(connection_class, "__mro__", ())
     return next((cls for cls in classes if "factory" in vars(cls)), None) is CompatConnection

@@ -36,7 +36,8 @@ def advertised_address(row: Mapping[str, Any]) -> str:
     # The column is native_address in system.peers_v2, and rpc_address in older tables.
     address = row.get("native_address") or row.get("rpc_address")
     if address in (None, "0.0.0.0", "::"):
-        # A node that listens on all addresses advertises a wildcard: use another address of it.
+        # The node listens on all addresses and advertises a wildcard, which clients cannot connect
+        # to: use another one of its addresses.
         address = row.get("broadcast_address") or row.get("peer") or row.get("listen_address")
     if address is None:
         raise ValueError(f"a row of the system tables names no address: {dict(row)!r}")
@@ -80,7 +81,7 @@ class DefaultEndPointFactory(EndPointFactory):
     def may_block(self) -> bool:
         """True if `create` may block: a subclass, or a translator that queries a name server."""
         translator = getattr(self.cluster, "address_translator", None)
-        # Compare the exact types, because a user's subclass may block.
+        # Compare the exact types: a user's subclass of one of these classes may block.
         return type(self) is not DefaultEndPointFactory or type(translator) not in (
             type(None),
             IdentityTranslator,
@@ -89,7 +90,8 @@ class DefaultEndPointFactory(EndPointFactory):
     def create(self, row: Mapping[str, Any]) -> EndPoint:
         """Return the end point for a row, with the translated address."""
         address = advertised_address(row)
-        # In system.local the port is in the column rpc_port, which is older than native_port.
+        # The port is in the column native_port of system.peers_v2; system.local has the older name
+        # rpc_port.
         port = (
             row.get("native_port")
             or row.get("rpc_port")

@@ -1,9 +1,9 @@
 """`Environment`: the clock, random numbers, network and threads that an engine uses.
 
-Each cluster has one `Environment`, which `Core` passes to the parts that need it. A loop that
-simulates a network has a method `cassandra_environment()`, which returns another environment. In
-this way the simulation controls everything that the engine does. On any other loop, the engine uses
-the system's clock and network.
+Each cluster has one `Environment`, which `Core` passes to the parts that need it. On an ordinary
+loop, it uses the system's clock and network. A loop that simulates a network has a method
+`cassandra_environment()`, which returns another environment, so that the simulation controls
+everything that the engine does.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ MakeProtocol = Callable[[], asyncio.BaseProtocol]
 class InsertionOrdered(dict[T, None]):
     """A set that iterates in insertion order.
 
-    A plain set of tasks or requests iterates in the order of their memory addresses. If a loop over
-    it ended several of them, a simulated run could not be repeated in the same order.
+    A plain set of tasks or requests iterates in the order of their memory addresses, which differs
+    from run to run. A loop that ends several of them would make simulated runs impossible to
+    repeat.
     """
 
     __slots__ = ()
@@ -75,7 +76,8 @@ class Environment:
         self.wall_clock = time.time_ns
         self.random = random.Random()
         self._executor: Executor | None = None
-        # The calls in threads. The references are weak, so that finished calls disappear.
+        # The calls that were given to threads. The references are weak, so that finished calls
+        # disappear.
         self._calls: WeakSet[Future[Any]] = WeakSet()
 
     # -- the network -------------------------------------------------------------------------------
@@ -141,7 +143,8 @@ class Environment:
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call a function that may block in another thread, and return its result."""
-        # With patched threads, an executor would start greenlets.
+        # If gevent or eventlet has patched the threads, an executor would start greenlets, which
+        # block the loop's thread.
         if green_library() is not None:
             return await run_in_thread(function, *args)
         if self._executor is None:
@@ -159,8 +162,8 @@ class Environment:
     def close(self) -> None:
         """Shut down the threads for blocking calls."""
         if self._executor is not None:
-            # Wait for the threads only if they are idle, so that they end at once. A thread that is
-            # blocked in user code ends later by itself.
+            # Idle threads end at once, so wait for them. If a thread is blocked in user code, do
+            # not wait: it ends later by itself.
             is_idle = all(call.done() for call in self._calls)
             self._executor.shutdown(wait=is_idle, cancel_futures=True)
             self._executor = None
@@ -170,7 +173,8 @@ def new_id() -> uuid.UUID:
     """Return a random id. In a simulation, the simulation generates it, so that runs can be
     repeated.
     """
-    # A simulated loop has this method. Where no loop runs, ask the current simulation, if any.
+    # Only a simulated loop has this method. Where no loop runs, ask the current simulation, if
+    # there is one.
     loop: Any = asyncio._get_running_loop()
     make_id: Callable[[], uuid.UUID] | None = getattr(loop, "cassandra_id", None)
     if make_id is not None:

@@ -1,10 +1,10 @@
 """Events with which user threads wait for answers. `cassandra.engine.happy_path` exports these
 classes, and has a twin in Cython.
 
-A thread that is woken needs the GIL at once. If the loop's thread still holds the GIL, the woken
-thread goes back to sleep and must be woken a second time, which takes longer than the rest of a
-request. So the loop first handles all answers that have come, and wakes threads last. The compiled
-twins also release the GIL before they wake threads.
+A thread that is woken needs the GIL (the interpreter's lock) at once. If the loop's thread still
+holds it, the woken thread goes back to sleep and must be woken a second time, which takes longer
+than the rest of a request. So the loop first handles all answers that have come, and wakes threads
+last. The compiled twins also release the GIL before they wake threads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class Event:
 
     def __init__(self) -> None:
         self._is_set = False
-        # The lock is held until `set` releases it. Any thread may release it.
+        # The lock is held from the start, and `set` releases it; any thread may do that. A thread
+        # that waits for the event waits for the lock.
         self._lock = Lock()
         self._lock.acquire()
 
@@ -31,7 +32,8 @@ class Event:
         """Wait until the event is set, at most `seconds`; return False after a timeout."""
         if not self._lock.acquire(timeout=-1 if seconds is None else seconds):
             return False
-        # This thread has acquired the lock: release it again, to wake the next waiting thread.
+        # This thread has got the lock and does not need it: release it, to wake the next waiting
+        # thread.
         self._release()
         return True
 
@@ -42,8 +44,8 @@ class Event:
             self._release()
 
     def _release(self) -> None:
-        # In free-threaded Python, two threads may release the lock at the same moment. For the
-        # second thread that is an error, which we ignore because the lock is released.
+        # In free-threaded Python, two threads may release the lock at the same moment. The second
+        # one gets an error, which can be ignored: the lock is released.
         try:
             self._lock.release()
         except RuntimeError:
@@ -78,8 +80,8 @@ class WakeQueue:
         self._recheck()
 
     def _recheck(self) -> None:
-        # If another thread has appended the event, the loop may have called `wake` just before, and
-        # nobody would set the event.
+        # This matters if another thread than the loop's has appended the event: if the loop has
+        # just called `wake`, nobody would set the event, so set it here.
         if not self.is_gathering:
             self.wake()
 

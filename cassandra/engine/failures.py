@@ -1,9 +1,9 @@
 """Handles exceptions that user code (policies, listeners, factories, callbacks) raises on the
 engine's loop.
 
-The request or other work for which the user code was called fails with the error; all other work
-continues. SystemExit and KeyboardInterrupt are also raised from the loop, in a loop turn of their
-own, so that no other work of the current turn is lost.
+The request (or other work) for which the user code was called fails with the error; all other work
+continues. SystemExit and KeyboardInterrupt are also raised from the loop itself. That happens in a
+later loop turn, so that the other work of the current turn is done first.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ __all__ = ["as_exception", "failure_of", "fault_among", "for_caller", "reraise_o
 
 E = TypeVar("E", bound=BaseException)
 
-# The errors of servers and networks. `asyncio.TimeoutError`, which is not an OSError before Python
-# 3.11, is not needed here: the engine converts it to OperationTimedOut.
+# Errors that are no programming errors: those of servers and networks. `asyncio.TimeoutError`,
+# which is not an OSError before Python 3.11, is not needed here: the engine converts it to
+# OperationTimedOut.
 _EXPECTED = (DriverException, OSError)
 
 
@@ -44,8 +45,8 @@ def failure_of(error: BaseException) -> Exception:
         RuntimeError: for SystemExit and the like, which would end the caller's thread or task, and
         for StopIteration.
     """
-    # StopIteration and StopAsyncIteration cannot be passed on: futures refuse the first one, and
-    # generators end normally if one of them is raised.
+    # StopIteration and StopAsyncIteration must not reach the caller: a future refuses the first
+    # one, and a generator into which one of them is raised seems to end normally.
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
     failure = RuntimeError(
@@ -65,8 +66,9 @@ def for_caller(error: E) -> E:
 
 
 def fault_among(errors: Iterable[Any]) -> BaseException | None:
-    """Return the last error that is a fault of user code or of the driver, or None. Errors of
-    servers and networks and timeouts are not such faults.
+    """Return the last error that is a programming error of user code or of the driver, or None.
+
+    Errors of servers and networks, and timeouts, do not count.
 
     :param errors: the errors of hosts; some may be strings.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["faulty_vectors"]
 
 _FLOAT_SIZE = 4  # bytes
-_MAX_VECTORS = 1000  # a batch may have many; more are not searched
+_MAX_VECTORS = 1000  # a batch may have more; the rest is not searched
 
 
 def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:

@@ -1,8 +1,8 @@
 """Heartbeats: find hosts that do not answer any more, although their connections are open.
 
-A heartbeat is a request (OPTIONS) that any server answers at once. A connection whose heartbeat is
-not answered within `idle_heartbeat_timeout` is closed; its pool or the control connection then does
-what it does for every lost connection.
+A heartbeat is a request (OPTIONS) that any server answers at once. If the answer does not come
+within `idle_heartbeat_timeout`, the connection is closed. Its pool or the control connection then
+reconnects, as after any other loss of a connection.
 
 * After each `idle_heartbeat_interval`, each connection that has received nothing during that
   interval gets a heartbeat.
@@ -10,8 +10,8 @@ what it does for every lost connection.
   hangs: a request timed out on a connection that was silent meanwhile, a connection to the host
   broke or could not be opened, or the cluster reports the host down.
 * If a heartbeat is not answered within LATE seconds, the host's other silent connections are asked,
-  too. A host that hangs thus loses all its connections at about the same time, the pools' and the
-  control connection, and not one interval after another.
+too. So if a host hangs, the pools and the control connection lose all connections to it at about
+the same time, and not one interval after another.
 
 There is at most one check of a host at a time, and thus at most one heartbeat on a connection. A
 connection that has received something within the last SILENCE seconds is not asked, so that many
@@ -38,7 +38,7 @@ __all__ = ["Heartbeats", "is_silent"]
 
 log = logging.getLogger("cassandra.cluster")
 
-# A connection that has received something within this time is not asked by `check`.
+# `check` does not ask a connection that has received something within this time.
 SILENCE = 1.0  # seconds
 # If a heartbeat is not answered within this time, the host's other connections are asked, too.
 LATE = 1.0  # seconds
@@ -97,8 +97,8 @@ class Heartbeats:
 
     async def _check(self, host: Host, connections: list[Connection]) -> None:
         try:
-            # After a failure, look for connections that were not silent long enough before. The
-            # loop ends, because each further turn needs a connection that was closed.
+            # If a connection has failed, ask those that have been silent for long enough by now.
+            # This ends, because each further turn needs a connection that was closed.
             while connections and await self._ask_all(host, connections):
                 connections = self._silent_connections(host)
         finally:
@@ -135,7 +135,7 @@ def is_silent(connection: Connection) -> bool:
 
 def _silent_for(seconds: float, connections: Iterable[Connection]) -> list[Connection]:
     """Return the connections that have received nothing for `seconds`."""
-    # Whatever was received shows that the peer is alive.
+    # Any received data count, because they show that the peer is alive.
     since = asyncio.get_running_loop().time() - seconds
     return [connection for connection in connections if connection.last_activity <= since]
 
@@ -171,8 +171,8 @@ async def _beat(connection: Connection, timeout: float) -> bool:
     except ConnectionException as error:
         if connection.closed:
             return True  # it broke, which its owner has noticed
-        # The connection has no free stream for the heartbeat: close it only if no answer to
-        # another request comes either.
+        # The connection has no free stream for the heartbeat. Answers to its other requests would
+        # show that the peer is alive: close it only if none comes either.
         if await _stays_silent(connection, timeout):
             connection.close(error)
             return False

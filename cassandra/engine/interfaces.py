@@ -1,7 +1,8 @@
 """What requests use of the parts above them: the session, the engine's core and the pools.
 
-The happy path and the keyspace gate are below these parts, which import them. They name the
-protocols of this module instead of the classes. Only type checkers import this module.
+The session, the core and the pools import the happy path and the keyspace gate, which therefore
+cannot import their classes. They use the protocols of this module in annotations instead. Only type
+checkers import it.
 """
 
 from __future__ import annotations
@@ -98,11 +99,15 @@ class RequestCore(Protocol):
 
     @property
     def on_latency(self) -> Callable[[Host, float], None] | None:
-        """Called for each answer of a host that has worked; None if nobody wants it."""
+        """Called with the host and the latency for each result, and for each error that comes after
+        the host has worked; None if nobody wants it.
+        """
 
     @property
     def on_refusal(self) -> Callable[[Host, float], None] | None:
-        """Called for each other error of a server; None if nobody wants it."""
+        """Called with the host and the latency for each other error of a server; None if nobody
+        wants it.
+        """
 
     @property
     def on_failure(self) -> Callable[[Host | None, BaseException, int | None], None] | None:
@@ -163,7 +168,7 @@ class RequestSession(Protocol):
 
     @property
     def direct_policy(self) -> object:
-        """The policy that `plans_anywhere` has approved last."""
+        """The policy for which `plans_anywhere` last returned True."""
 
     def plans_anywhere(self, policy: object) -> bool:
         """Return True if `policy` can make query plans in any thread."""
@@ -180,7 +185,9 @@ class RequestSession(Protocol):
         """Prepare a new request for its observers and the throttler."""
 
     def pass_or_hold(self, request: RequestBase, attempt: Attempt, connection: Connection) -> bool:
-        """Return True if the request may be sent on a connection that is in another keyspace."""
+        """Return True if the caller must send the request on a connection that may be in another
+        keyspace. If False, the request waits, or was sent on another connection.
+        """
 
     def decode(
         self,

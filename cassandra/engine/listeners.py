@@ -28,19 +28,20 @@ class Listeners:
     def __init__(self, after: Callable[[], None]) -> None:
         self.policies: list[Any] = []
         self.user_listeners: Sequence[Any] = ()
-        # Hosts that `introduce` has reported as added, and about which no event was reported since.
+        # The hosts that `introduce` has reported as added, and of which no other event was reported
+        # since.
         self._introduced: set[Host] = set()
         self._on_notified = after
 
     def notify(self, event: str, host: Host) -> None:
         """Notify all listeners; `event` is the name of a method of `HostStateListener`."""
-        # Notify policies first, because requests that a listener sends use their plans. Iterate
-        # over a copy, because a listener may register or remove listeners.
+        # Notify the policies first: a listener may send requests, which use the policies' query
+        # plans. Iterate over a copy: a listener may register or remove listeners.
         listeners = (*self.policies, *self.user_listeners)
         if host in self._introduced:
             self._introduced.discard(host)
-            # The application was told about this host by `on_add` at connect. Do not call `on_up`
-            # as well, or applications would count the host twice.
+            # The application has got `on_add` for this host at connect. Do not call `on_up` as
+            # well: applications that count hosts would count it twice.
             if event == "on_up":
                 listeners = tuple(self.policies)
         self._notify(listeners, event, host)
@@ -63,7 +64,7 @@ class Listeners:
         for host in hosts:
             if host.is_up is False:
                 self._notify((policy,), "on_down", host)
-        # Add the policy last, because it cannot handle events before `populate`.
+        # Add the policy to the list last, because it cannot handle events before `populate`.
         self.policies.append(policy)
 
     def _notify(self, listeners: Sequence[Any], event: str, host: Host) -> None:

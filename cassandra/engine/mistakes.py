@@ -16,8 +16,8 @@ __all__ = [
 
 log = logging.getLogger("cassandra.cluster")
 
-# Returns the running loop of this thread, or None. This function of asyncio is meant for
-# implementations of event loops, but it takes only a tenth of the time of
+# Returns the running loop of this thread, or None. asyncio intends this function for
+# implementations of event loops. We use it because it takes only a tenth of the time of
 # `asyncio.get_running_loop` in a `try` statement.
 running_loop = asyncio._get_running_loop
 

@@ -15,7 +15,7 @@ def refuse_overrides(cls: type, stock: type, names: Iterable[str]) -> None:
     :param stock: the class whose methods must not be overridden.
     :param names: the methods that the compiled base class calls without looking them up.
     """
-    # Use `getattr`, because another base class of `cls` may override a method, too.
+    # Compare what `getattr` finds: the override may also come from another base class of `cls`.
     overridden = [name for name in sorted(names) if getattr(cls, name) is not getattr(stock, name)]
     if overridden:
         raise TypeError(

@@ -62,7 +62,7 @@ class Policies:
     def populate(self, policy: LoadBalancingPolicy, cluster: PolicyCluster) -> None:
         """Pass the current hosts to a load balancing policy, and notify it of later changes."""
         self._listeners.populate(policy, cluster, self._metadata.all_hosts())
-        # Attach the policy after `populate`, which it may expect to be called first.
+        # Attach the policy last: it may expect that `populate` is called first.
         self.attach(policy)
 
     def adopt(
@@ -76,7 +76,7 @@ class Policies:
         if any(policy is other for other in self._listeners.policies):
             return []
         self.populate(policy, cluster)
-        # Include hosts whose state is not known: an attempt to connect shows whether they are up.
+        # Include hosts whose `is_up` is None: opening their pools shows whether they are up.
         return [
             self._spawn(self._bring_up(host))
             for host in self._metadata.all_hosts()
@@ -85,23 +85,24 @@ class Policies:
 
     def attach_once(self, policy: object) -> None:
         """Attach a speculative execution policy, unless it is attached already."""
-        # Most of these policies have no such method, and need not be kept.
+        # Most speculative execution policies have no `attach`, and need not be remembered in
+        # `_attached`.
         if hasattr(policy, "attach") and not any(policy is other for other in self._attached):
             self._attached.append(policy)
             self.attach(policy)
 
     def forget(self, policy: LoadBalancingPolicy | SpeculativeExecutionPolicy) -> None:
         """Stop notifying a policy that no profile uses any more."""
-        # `_attached` has only speculative execution policies.
+        # Only speculative execution policies are in `_attached`.
         if any(policy is other for other in self._attached):
             self._attached = [other for other in self._attached if other is not policy]
-            # An application's policy may lack this method.
+            # A policy of the application may have no `detach`.
             detach = getattr(policy, "detach", None)
             if detach is not None:
                 detach(self._engine)
             return
-        # A load balancing policy, or one that was never attached. The pools that only this policy
-        # wanted are closed.
+        # Otherwise this is a load balancing policy (or a policy that was never attached, which is
+        # not in the list). Let sessions close the pools that only this policy wanted.
         policies = self._listeners.policies
         self._listeners.policies = [other for other in policies if other is not policy]
         self._follow_distances()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["bound_request", "request_for", "resolve"]
 
 
-# The attributes that `resolve` sets.
+# The attributes of a request body that `resolve` sets.
 _RESOLVED = (
     "consistency",
     "serial_consistency",
@@ -52,8 +52,8 @@ def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> No
     fetch_size = statement.fetch_size
     body.page_size = session.default_fetch_size if fetch_size is FETCH_SIZE_UNSET else fetch_size
     body.paging_state = options.paging_state
-    # Generate the timestamp once per request and not for each attempt, because a retry is the same
-    # write.
+    # Generate the timestamp once per request and not for each attempt: a retry is the same write,
+    # and must have the same timestamp.
     generator = session.timestamp_generator
     body.timestamp = generator() if generator is not None and session.use_client_timestamp else None
     body.tracing = options.trace
@@ -95,8 +95,9 @@ def request_for(
 
     :param session: the public session.
     :param engine: the engine's session.
-    :param statement: the statement with the settings.
-    :param target: the statement that is passed to policies.
+    :param statement: the statement whose settings apply.
+    :param target: the statement that is passed to load balancing policies; usually `statement`
+        itself.
     """
     profile = options.profile
     request = request_class(engine, target, body, on_done)

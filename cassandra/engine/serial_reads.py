@@ -12,8 +12,8 @@ __all__ = ["WithConsistency", "in_order"]
 class WithConsistency:
     """Wraps a statement for a policy, with the consistency level at which it will be executed.
 
-    Policies read the level from the statement, but it may come from the profile. All other
-    attributes are those of the statement.
+    Policies read the level from the statement, but the level that applies may be the profile's. All
+    other attributes are those of the statement.
     """
 
     __slots__ = ("_statement", "consistency_level")
@@ -32,16 +32,17 @@ class WithConsistency:
         return getattr(self._statement, name)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
-        # The method of `object` would use `__class__`, and copy the statement without the level.
+        # The method that `object` has would use `__class__`, and copy the statement without the
+        # level.
         return WithConsistency, (self._statement, self.consistency_level)
 
 
 def in_order(statement: Any, consistency: int | None) -> Any:
     """Return the statement to pass to a policy for its query plan.
 
-    If `consistency` is serial and comes from the profile, the statement is wrapped, so that the
-    policy can see the level: all clients should try the replicas of a serial read in the same
-    order. Otherwise the statement is returned unchanged.
+    All clients should try the replicas of a serial read in the same order. So if `consistency` is
+    serial and comes from the profile, the statement is wrapped, and the policy can see the level.
+    Otherwise the statement is returned unchanged.
     """
     if (
         consistency in SERIAL_LEVELS

@@ -15,8 +15,8 @@ log = logging.getLogger("cassandra.protocol")
 # The same warning is logged only once in this time, because every request may cause it.
 INTERVAL = 60.0  # seconds
 
-# When each warning was logged last. The cache is limited to 200 warnings and 1 MiB: some warnings
-# contain numbers, so there may be any number of different ones.
+# Remembers when each warning was logged last. The cache is limited to 200 warnings and 1 MiB: some
+# warnings contain numbers, so there may be any number of different ones.
 _due: Bounded[str, OncePerInterval] = Bounded(200, 1 << 20)
 
 

@@ -22,15 +22,18 @@ __all__ = ["Sessions"]
 
 log = logging.getLogger("cassandra.cluster")
 
-# After an event that may have changed the distances of hosts, pools are opened and closed after
-# this delay.
+# An event may change the distances of hosts (as the load balancing policies return them). Pools are
+# opened and closed accordingly after this delay.
 FOLLOW_DELAY = 0.1  # seconds
-# If this many sessions of one cluster are open, that is probably a mistake.
+# If this many sessions of one cluster are open, a warning is logged, because that is probably a
+# mistake.
 MANY_SESSIONS = 32
 
 
 class Sessions:
-    """The open sessions of a cluster. Other threads may only copy it with `list`."""
+    """The open sessions of a cluster. Only the engine's loop may change it; other threads may only
+    copy it with `list`.
+    """
 
     __slots__ = ("_closed", "_following", "_is_warned", "_open")
 
@@ -49,7 +52,8 @@ class Sessions:
     def add(self, session: EngineSession) -> None:
         """Add a session that is being opened."""
         self._open.append(session)
-        # Logged once: a service that opens a session for each request passes this number once.
+        # Log this only once. A service that opens a session for each request, by mistake, reaches
+        # this number exactly once.
         if len(self._open) == MANY_SESSIONS and not self._is_warned:
             self._is_warned = True
             log.warning(
@@ -64,8 +68,9 @@ class Sessions:
             self._open.remove(session)
 
     def stop_following(self) -> None:
-        """Open no more pools because of changed distances, since the cluster is being shut down."""
-        # Policies may still be notified while the cluster closes, and call `follow_distances_soon`.
+        """Ignore changed distances from now on, because the cluster is being shut down."""
+        # Set this, because policies may still be notified while the cluster closes, and then call
+        # `follow_distances_soon`.
         self._closed = True
         if self._following is not None:
             self._following.cancel()
@@ -80,8 +85,9 @@ class Sessions:
     def connections(self) -> dict[Host, list[Connection]]:
         """Return the open connections of all pools by host, for heartbeats.
 
-        These include connections that are closed as soon as they are idle. If their peer is dead,
-        only a heartbeat detects that, and their requests would otherwise wait for ever.
+        The result includes connections that are closed as soon as they are idle. If the peer of
+        such a connection is dead, only a heartbeat detects that; its requests would otherwise wait
+        for ever.
         """
         connections: dict[Host, list[Connection]] = {}
         for session in self._open:

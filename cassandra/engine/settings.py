@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.tls import TlsClient
 else:
-    # Only type checkers need the base class: the engine must not import the table of settings.
+    # For type checkers only, the base class names the cluster's settings. The engine itself must
+    # not import the table of settings.
     ClusterSettings = object
 
 __all__ = ["Settings"]
@@ -50,7 +51,8 @@ class Settings(ClusterSettings):
     def __init__(
         self, values: Mapping[str, Any], live: Mapping[str, Any], **engine_settings: Any
     ) -> None:
-        # Detect wrong names in the driver's own code: mypy does not check these keyword arguments.
+        # Detect a wrong name in the driver's own code, because mypy does not check these keyword
+        # arguments.
         unknown_names = sorted(engine_settings.keys() - Settings.__annotations__.keys())
         if unknown_names:
             raise TypeError(f"the engine has no setting {unknown_names[0]!r}")
@@ -58,7 +60,8 @@ class Settings(ClusterSettings):
         vars(self)["_live"] = live
 
     def __getattr__(self, name: str) -> Any:
-        # Python calls this only for names that are not attributes, such as the live settings.
+        # Python calls this only for names that are not ordinary attributes, such as the live
+        # settings.
         try:
             return vars(self)["_live"][name]
         except KeyError:

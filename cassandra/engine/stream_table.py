@@ -113,8 +113,8 @@ class StreamTable:
         self.rest: bytes | None = None
         self._write_lock: threading.Lock | None = None
         self._framing: threading.Lock | None = None
-        # The responder of the direct request in flight, if there is one, with the reserved stream as
-        # its key. We use a dict because `pop` is atomic: if two threads pop it, only one of them
+        # The responder of the direct request in flight, if there is one. The key is the reserved
+        # stream. We use a dict because `pop` is atomic: if two threads pop it, only one of them
         # gets the responder.
         self._directs: dict[int, Any] = {}
         self._direct_stream = -1

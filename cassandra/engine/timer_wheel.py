@@ -16,14 +16,14 @@ __all__ = ["TimerWheel"]
 
 log = logging.getLogger("cassandra.connection")
 
-# Deadlines are rounded up to 10 ms, or to 100 ms for timeouts of a second or more. A tick is a
-# time in units of 10 ms.
+# Deadlines are rounded up to a multiple of 10 ms (one tick). If the timeout is _COARSE_FROM or
+# more, they are rounded up to a multiple of 100 ms.
 _FINE = 0.01  # seconds per tick
 _FINE_TICKS_OF_COARSE = 10
 _COARSE_FROM = 1.0  # seconds
 _LONGEST = 1e9  # seconds; longer timeouts count as this
-# If the loop's clock and our own differ by less than this, they are the same clock. They may differ
-# a little, because uvloop's clock stands still within a loop turn.
+# If the loop's clock and our own differ by less than this, they count as the same clock. The small
+# difference comes from uvloop, whose clock stands still within a loop turn.
 _SAME_CLOCK = 1.0  # seconds
 
 
@@ -40,13 +40,14 @@ class Timed(Protocol):
 class TimerWheel:
     """The deadlines of requests on one loop. Most requests complete before their deadlines.
 
-    A request is added to the slot of its deadline, and is removed from the slot when it completes.
-    Each is one operation on a dict, which also keeps the order. The loop has at most one timer for
-    the whole wheel, for the earliest slot.
+    A slot is a dict of the requests whose deadlines are rounded up to the same tick. A request is
+    added to the slot of its deadline, and removed from it when it completes; each is one operation
+    on a dict, which also keeps the order. The loop has at most one timer for the whole wheel, for
+    the earliest slot.
 
-    Threads other than the loop's may only add requests. Each operation on a dict is atomic. If the
-    loop removes a slot while a thread adds to it, both check that afterwards: the thread then adds
-    the request to a new slot, or the loop does.
+    Threads other than the loop's may only add requests. Each operation on a dict is atomic. The
+    loop may remove a slot while a thread adds a request to it. Both check for that afterwards:
+    either the thread adds the request to a new slot, or the loop does.
     """
 
     __slots__ = (
@@ -70,7 +71,7 @@ class TimerWheel:
         self._time = loop.time
         self._call_at = loop.call_at
         self._loop = loop
-        # Other threads need the loop's time for deadlines, but cannot call loop.time(): uvloop's
+        # Other threads compute deadlines in the loop's time, but cannot call loop.time(): uvloop's
         # clock stands still while the loop waits. They use our clock and add this offset.
         offset = loop.time() - clock()
         self._offset = offset if abs(offset) > _SAME_CLOCK else 0.0
@@ -83,8 +84,8 @@ class TimerWheel:
 
         :returns: the number of the slot, for `discard`.
         """
-        # Round up, because a deadline may be late, but never early. Limit the timeout, because
-        # int() cannot convert infinity.
+        # Round up: a request may time out late, but never early. Limit the timeout, because int()
+        # cannot convert infinity.
         tick = int((self._time() + min(timeout, _LONGEST)) / _FINE) + 1
         if timeout >= _COARSE_FROM:
             # Long timeouts share coarser slots, so that the loop needs fewer timers: round up to
@@ -94,7 +95,7 @@ class TimerWheel:
         if slot is None:
             # Use `setdefault`, because a thread may have added the slot since the line above.
             slot = self._slots.setdefault(tick, {})
-        # Only the loop removes slots, so this slot is still in the wheel.
+        # Only the loop, on which this runs, removes slots, so this one is still in the wheel.
         slot[item] = None
         if self._handle is None or tick < self._handle_tick:
             self._schedule(tick)
@@ -132,8 +133,8 @@ class TimerWheel:
         slot = self._slots.get(tick)
         if slot is not None:
             slot.pop(item, None)
-            # Remove an empty slot, except for the slot of the loop's timer, which the next request
-            # may need again.
+            # Remove the slot if it is empty. Keep the slot of the loop's timer: the next request
+            # will probably need it.
             if not slot and tick != self._handle_tick:
                 self._slots.pop(tick, None)
                 if slot:  # a thread has added a request to the slot in the meantime
@@ -167,13 +168,14 @@ class TimerWheel:
         items.
         """
         self._handle = None
-        # Allow for rounding errors: the division may yield slightly less than a whole number.
+        # Add a little for rounding errors: the division may yield slightly less than a whole
+        # number.
         now = int(self._time() / _FINE + 1e-6)
         due = [tick for tick in list(self._slots) if tick <= now or tick == self._handle_tick]
         expired = [item for tick in sorted(due) for item in list(self._slots.pop(tick))]
         self._handle_tick = 0
         self._rearm()
-        # Call the callbacks last, when the wheel is consistent: they may add deadlines.
+        # Call the callbacks last, when the wheel is consistent again: they may add deadlines.
         for item in expired:
             try:
                 item.on_timeout()

@@ -28,15 +28,16 @@ class UseRequest(Request):
         """Called on the loop: start the request, or wait until it is its turn."""
         if self.done:
             return
-        # The throttler may call `start` again: enter the queue only once. The slot is empty before.
+        # The throttler may call `start` again, but the request must enter the queue only once.
+        # Before that, the slot `_has_entered` has no value.
         if not getattr(self, "_has_entered", False):
             self._has_entered = True
             if self.session.closed:
                 self.fail(self.session.closed_error())
                 return
             self._end_turn_with_request()
-            # Never send a USE speculatively: it would switch another connection before the result
-            # of the first attempt is known.
+            # Never send a USE speculatively: a second attempt would switch another connection
+            # before the result of the first one is known.
             self.speculative_policy = None
             if not self.session.use_turns.enter(self):
                 if self.timeout is not None:

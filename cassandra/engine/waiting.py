@@ -1,4 +1,6 @@
-"""Functions that wait for tasks and coroutines. Closing the cluster may cancel these."""
+"""Functions that wait for tasks and coroutines of the engine, which are cancelled when the cluster
+is closed.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ async def outcome_of(work: asyncio.Future[T]) -> T:
     :raises ConnectionShutdown: if `work` was cancelled, which happens only when the cluster is
         closed.
     """
-    # Do not use `await work`, which would cancel the task if this caller is cancelled.
+    # Do not use `await work`: if this caller were cancelled, that would also cancel the shared
+    # task.
     await asyncio.wait({work})
     if work.cancelled():
         raise ConnectionShutdown("the cluster was shut down before the call was over")
@@ -64,8 +67,8 @@ async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
 
 
 def _retrieve_error(task: asyncio.Task[Any]) -> None:
-    """Read the error of `task`. Otherwise asyncio would log it as never retrieved if nobody waits
-    any more.
+    """Read the error of `task`, so that asyncio does not log it as never retrieved if the caller
+    does not wait any more.
     """
     if not task.cancelled():
         task.exception()
@@ -87,7 +90,8 @@ async def together(*parts: Awaitable[T]) -> list[T]:
             task.cancel()
         # Wait for all of them. This also retrieves every error, which asyncio would otherwise log.
         await asyncio.gather(*tasks, return_exceptions=True)
-    # A task that was cancelled here, because another one failed, is not in `done`.
+    # If a task failed, `finally` has cancelled the others, which are not in `done`. The filter
+    # leaves these out.
     failed = [task for task in tasks if task in done and (task.cancelled() or task.exception())]
     # If a task failed, its `result` raises the error.
     return [task.result() for task in failed or tasks]

@@ -72,7 +72,8 @@ def _query_fallback(name: str, fallback: object) -> ControlConnectionQueryFallba
 
 
 def _observers(name: str, observers: object) -> tuple[ObserverBase, ...]:
-    # Imported late, even for type checkers: observers import the engine, which imports this table.
+    # Import this late, even for type checkers: that module imports the engine, which imports this
+    # table.
     checked_observers: Any = Later("cassandra.observers", "checked_observers").load()
     checked: tuple[ObserverBase, ...] = checked_observers(observers, "cluster")
     return checked
@@ -89,8 +90,8 @@ class ClusterSettings:
     _table: ClassVar[Mapping[str, Setting[Any, Any]]]
     """The settings by name."""
 
-    # Settings of cassandra-driver and scylla-driver have the same defaults here, because
-    # applications rely on them.
+    # Settings that cassandra-driver or scylla-driver has, too, have the same defaults here as
+    # there, because applications rely on them.
     contact_points: Setting[ContactPoints | None, Sequence[ContactPoint]] = Setting(
         default=("127.0.0.1",),
         check=_contact_points,
@@ -170,7 +171,7 @@ class ClusterSettings:
     metrics_enabled: Plain[bool] = Setting(default=False)
     """True counts requests and errors in `metrics`; otherwise requests have no overhead for it."""
 
-    # Import the default late, because its module imports asyncio and much of the engine.
+    # Import the default only when it is needed: its module imports asyncio and much of the engine.
     connection_class: Plain[type[object] | None] = Setting(
         default=Later("cassandra.engine.connection", "Connection"),
         check=checks.class_with_factory,
@@ -196,7 +197,7 @@ class ClusterSettings:
     from one that the system trusts.
     """
 
-    # Each new connection reads this, so it may change after `connect`.
+    # Each new connection reads this setting, so it may change after `connect`.
     sockopts: Plain[Sequence[SocketOption] | None] = Setting(
         default=None,
         check=checks.socket_options,
@@ -208,7 +209,8 @@ class ClusterSettings:
     cql_version: Plain[str | None] = Setting(default=None, check=checks.text)
     """The CQL version to request; None for the server's."""
 
-    # Not checked here: `ClusterBase._check` does so if it is passed to the constructor.
+    # There is no check here: `ClusterBase._check` checks the version if it is passed to the
+    # constructor.
     protocol_version: Setting[int | None, int] = Setting(
         default=ProtocolVersion.MAX_SUPPORTED,
         none_is_default=True,
@@ -247,7 +249,7 @@ class ClusterSettings:
     )
     """Seconds for a query on the control connection; None for no limit."""
 
-    # May not change after `connect`, which starts the heartbeat task.
+    # This setting may not change after `connect`, which starts the heartbeat task with its value.
     idle_heartbeat_interval: Plain[float | None] = Setting(default=30, check=checks.seconds)
     """Seconds of silence after which a connection gets a heartbeat; 0 or None for never.
 
@@ -340,8 +342,8 @@ class ClusterSettings:
     reprepare_on_up: Plain[bool] = Setting(default=True, is_live=True)
     """True to prepare all prepared statements that are in use again on a host that comes up."""
 
-    # Only an argument of the constructor: the profiles are then in `profile_manager`, and
-    # `add_execution_profile` adds others.
+    # This is only an argument of the constructor. Afterwards the profiles are in `profile_manager`,
+    # and `add_execution_profile` adds others.
     execution_profiles: ConstructorOnly[Mapping[Any, ProfileBase] | None, None] = ConstructorOnly(
         default=None,
     )
@@ -354,7 +356,7 @@ class ClusterSettings:
     allow_beta_protocol_version: Plain[bool] = Setting(default=False)
     """True allows beta versions of the protocol."""
 
-    # Each cluster's constructor makes a generator: a default object here would be shared by all
+    # Each cluster makes its own generator (`factory`). A default object here would be shared by all
     # clusters.
     timestamp_generator: Plain[Callable[[], int] | None] = Setting(
         default=None,
@@ -376,7 +378,7 @@ class ClusterSettings:
     tables.
     """
 
-    # Checked in `_follow_tls`, together with the options and the cache.
+    # `_follow_tls` checks the context, together with the options and the cache.
     ssl_context: Plain[ssl.SSLContext | Callable[[], ssl.SSLContext] | None] = Setting(
         default=None, then="_follow_tls", reported="connection.tls.hostname-verification"
     )
@@ -506,7 +508,7 @@ class ClusterSettings:
     driver only notices when its connections are closed.
     """
 
-    # Eight connections can have this many requests in flight.
+    # The default is the number of requests that can be in flight on eight connections.
     max_waiting_requests: Plain[int | None] = Setting(
         default=262_144,
         check=checks.count_or_unlimited,
@@ -544,7 +546,7 @@ class ClusterSettings:
     executed there. Hosts that all policies ignore are always left out.
     """
 
-    # Stored as a tuple, because the application may change its list later.
+    # The check returns a tuple, because the application may change its list later.
     request_observers: Plain[Sequence[ObserverBase]] = Setting(
         default=(),
         check=_observers,
@@ -584,7 +586,7 @@ class ClusterSettings:
     )
     """Seconds for reading the whole schema, at connect and later; None for no limit."""
 
-    # The default must not be None, which means no cache.
+    # The default is not None, because None means no cache.
     ssl_session_cache: Plain[SSLSessionCache | None] = Setting(
         default=NOT_SET, then="_follow_tls", kw_only=True, factory=SSLSessionCache
     )

@@ -65,8 +65,8 @@ class Contacts:
         if not self.endpoints and self._find_endpoints is not None:
             self.endpoints = await self._in_thread(self._find_endpoints)
         endpoints = list(self.endpoints)
-        # Shuffle them: many clients may have the same list, and should not all connect to the first
-        # node.
+        # Shuffle them: many clients may have the same list of contact points, and should not all
+        # connect to the first one.
         self._random.shuffle(endpoints)
         return endpoints
 
@@ -90,7 +90,7 @@ class Contacts:
         # The sort is stable, so hosts in the same state stay in random order.
         hosts.sort(key=lambda host: host.is_up is not True)
         endpoints = [host.endpoint for host in hosts]
-        # Add the contact points, whose host names may resolve to other addresses now.
+        # Add the contact points at the end: their host names may resolve to other addresses by now.
         for endpoint in (*self.endpoints, *self.named_endpoints):
             if endpoint not in endpoints:
                 endpoints.append(endpoint)

@@ -80,7 +80,8 @@ class QueryFallback:
             return True
         self._sessions.add(session)
         self._keyspace = session.keyspace
-        # With a gate, other requests wait for a switch of the keyspace: wait behind them.
+        # If the connection has a keyspace gate, other requests wait for a switch of the keyspace:
+        # wait behind them.
         if connection.gate is None and connection.keyspace == session.keyspace:
             self._send(request, connection)
         else:
@@ -97,7 +98,7 @@ class QueryFallback:
                 "USE cannot be executed over the control connection, which all sessions share: "
                 "choose the keyspace when the session is made"
             )
-        # A connection is in one keyspace. If we switched it while another session has requests in
+        # The connection is in one keyspace. If we switched it while another session has requests in
         # flight, the server would look for their tables in the wrong keyspace.
         if self._sessions - {session} and self._keyspace != session.keyspace:
             return InvalidRequest(
@@ -130,7 +131,7 @@ class QueryFallback:
 
 
 class _UnknownHost:
-    """Takes the place of a `Host` if the control connection's node is not in the metadata."""
+    """Replaces the `Host` if the control connection's node is not in the metadata."""
 
     def __init__(self, connection: Connection) -> None:
         self.endpoint = connection.endpoint

@@ -27,8 +27,9 @@ else:
 
 __all__ = ["InternalQueries", "Rows", "Send"]
 
-# The type of `InternalQueries.send`: called with connection, opcode, body and a name for messages.
-# And the type of `InternalQueries.rows`: called with connection and query.
+# `Send` is the type of `InternalQueries.send`, which is called with a connection, an opcode, a body
+# and a name for error messages. `Rows` is the type of `InternalQueries.rows`, which is called with
+# a connection and a query.
 Send = Callable[["Connection", int, bytes, str], Awaitable[Any]]
 Rows = Callable[["Connection", str], Awaitable["list[dict[str, Any]]"]]
 
@@ -77,7 +78,8 @@ class InternalQueries:
         """Execute a statement without parameters at consistency ONE. Raises the same errors as
         `send`.
         """
-        # ONE is enough, because the engine reads tables that are local to each node.
+        # ONE is enough: the engine reads only system tables, and each node has its own copy of
+        # these.
         params = QueryParams(consistency=ConsistencyLevel.ONE)
         body = bodies.query_body(query, params, connection.version)
         return await self.send(connection, QUERY, body, repr(query), query)
@@ -105,7 +107,8 @@ class InternalQueries:
         """
         timeout = self._server_timeout()
         features = connection.features
-        # USING TIMEOUT is an extension of ScyllaDB. Cassandra would reject the statement.
+        # Add USING TIMEOUT for ScyllaDB only: it is an extension, and Cassandra would reject the
+        # statement.
         if timeout is not None and features is not None and features.is_scylla:
             query = maybe_add_timeout_to_query(query, timeout)
         paging_state: bytes | None = None
@@ -122,8 +125,8 @@ class InternalQueries:
             paging_state = page.paging_state
             if paging_state is None:
                 return
-            # The time limit applies to each page. Without this check, a server that repeats pages
-            # would keep us here for ever.
+            # The time limit applies to each page, not to all of them. Without this check, a server
+            # that repeats its pages would keep us here for ever.
             if paging_state in seen_paging_states:
                 raise ProtocolError(
                     f"{connection.endpoint} gives the same page again and again: "

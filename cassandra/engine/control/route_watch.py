@@ -75,7 +75,8 @@ class RouteWatch:
         try:
             has_changed = await self.read(connection)
         except (DriverException, OSError, asyncio.TimeoutError) as error:
-            # Keep the old routes, which may still work: without routes, no node could be reached.
+            # Keep the old routes, which may still work: with no routes at all, no node could be
+            # reached.
             log.warning("the routes of clients could not be read again: %s", error)
             return
         if has_changed:
@@ -95,7 +96,8 @@ class RouteWatch:
             self._reading = self._spawn(self._read_until_current())
 
     async def _read_until_current(self) -> None:
-        # Repeat this if an event comes while the routes are read: it may report a later change.
+        # An event that comes while the routes are read may report a later change: read them again
+        # then.
         while self._is_outdated and (connection := self._control()) is not None:
             self._is_outdated = False
             await self.read_again(connection)

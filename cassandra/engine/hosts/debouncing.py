@@ -10,7 +10,7 @@ from cassandra.engine.randomness import generator_or_default
 
 __all__ = ["Debouncer", "spread"]
 
-# The delay after the last event of a burst. A random delay of up to the same length is added, so
+# The delay after the last event of a burst. A random delay of at most the same length is added, so
 # that not all clients react at the same time.
 REFRESH_DELAY = 0.2  # seconds
 
@@ -48,8 +48,8 @@ class Debouncer:
         if self._handle is not None:
             self._handle.cancel()
         else:
-            # Only the first event of a burst sets this, so that a steady stream of events cannot
-            # delay the call for ever.
+            # Set this for the first event of a burst only: otherwise a steady stream of events
+            # could delay the call for ever.
             self._latest_call = loop.time() + window
         delay = min(
             REFRESH_DELAY + spread(window, self._random), max(self._latest_call - loop.time(), 0.0)

@@ -52,8 +52,8 @@ class EndpointResolver:
         if has_one_address and (host is None or host.endpoint == endpoint):
             return endpoint
         (advertised,) = await self.of_rows([row])
-        # The node is known, but neither by this end point nor by its advertised address: use this
-        # one.
+        # The node is known by a third end point. Then use the one to which the connection was
+        # opened.
         if has_one_address and host is not None and host.endpoint != advertised:
             return endpoint
         return advertised

@@ -62,8 +62,8 @@ class NodeListReader:
         :raises ConnectionException: if routes are used, but the server has none.
         """
         if self._routes is not None:
-            # A server without routes would reject the REGISTER for their event, with a less clear
-            # error.
+            # Without this, a server that does not support routes would reject the REGISTER for
+            # their event, with a less clear error.
             await self._routes.read(connection)
 
     async def read(self, connection: Connection, endpoint: EndPoint) -> NodeList:
@@ -72,7 +72,8 @@ class NodeListReader:
         :raises ConnectionException: if system.local is empty.
         """
         if self._routes is not None:
-            # Read the routes again: a node that has joined may only be reachable by its route.
+            # Read the routes before the nodes: a node that has joined may be reachable only by its
+            # route.
             await self._routes.read_again(connection)
         # Query both tables at the same time to save a round trip.
         local_rows, peer_rows = await together(
@@ -117,6 +118,7 @@ class NodeListReader:
             try:
                 return await self._rows(connection, PEERS_V2_QUERY)
             except InvalidRequest:
-                # Cassandra before 4.0 and ScyllaDB do not have this table: do not ask again.
+                # Cassandra before 4.0 and ScyllaDB do not have this table: remember that, and do
+                # not ask again.
                 self._has_peers_v2 = False
         return await self._rows(connection, PEERS_QUERY)

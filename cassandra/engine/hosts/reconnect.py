@@ -85,8 +85,7 @@ class Reconnector:
             while (delay := next(schedule, None)) is not None:
                 if await self._wait(delay):
                     schedule = iter(self._policy.new_schedule())
-                    # `restart_schedule` was called, but not `hurry`: wait for the first delay of
-                    # the new schedule.
+                    # Unless `hurry` was called, wait for the first delay of the new schedule.
                     if not self._hurries:
                         continue
                 self._hurries = False

@@ -32,8 +32,8 @@ class Hosts(Protocol):
 
 
 class StatusEvents:
-    """Passes on STATUS_CHANGE events after a delay. If several events about the same host come
-    during the delay, only the last one is passed on.
+    """Passes STATUS_CHANGE events to `hosts` after a delay. If several events about the same host
+    come during the delay, only the last one is passed.
 
     :param hosts: reacts to the events.
     :param read_nodes: called with an event after which the node list must be read again, because it
@@ -78,14 +78,15 @@ class StatusEvents:
             # The node is not in the node list yet: read the list again.
             self._read_nodes(event)
             return
-        # A node that restarts causes several events: only the last one counts.
+        # A node that restarts causes several events: drop the earlier one, so that only the last
+        # one counts.
         earlier_call = self._delayed_calls.pop(host, None)
         if earlier_call is not None:
             earlier_call.cancel()
         is_up = event["change_type"] == "UP"
         if is_up:
-            # Read the node list: another node may have got this address, and not every server sends
-            # a separate event for that.
+            # Read the node list, too: another node may have got this address, and not every server
+            # sends a separate event about that.
             self._read_nodes(event)
         report = self._hosts.on_reported_up if is_up else self._hosts.on_reported_down
         self._delayed_calls[host] = asyncio.get_running_loop().call_later(

@@ -17,7 +17,8 @@ PEERS_QUERY = "SELECT * FROM system.peers"
 
 Row = Mapping[str, Any]
 
-# For each attribute of a `Host`: the columns that may have its value, the preferred one first.
+# For each attribute of a `Host`: the columns that may have its value. The first one that is not
+# null is used.
 _COLUMNS_OF_ATTRIBUTE = {
     "release_version": ("release_version",),
     "schema_version": ("schema_version",),
@@ -60,7 +61,8 @@ def update_host(host: Host, row: Row) -> bool:
     previous_location = host.datacenter, host.rack
     host.set_location_info(row.get("data_center"), row.get("rack"))
     tokens = tuple(row.get("tokens") or ())
-    # Assign the tuple only if the tokens have changed, because the ring compares it by identity.
+    # Keep the old tuple if the tokens are the same: the token ring compares tuples by identity, and
+    # would otherwise be computed again.
     if tokens != host.tokens:
         host.tokens = tokens
     for attribute, columns in _COLUMNS_OF_ATTRIBUTE.items():
@@ -74,10 +76,10 @@ class NodeList:
     """The hosts of a cluster after the system tables were read, and how they differ from the hosts
     before.
 
-    A node keeps its `Host` object as long as its id and address are the same.
+    A node keeps its `Host` object as long as its id and its address stay the same.
 
-    :param rows: pairs of end point and row; first that of the queried node, then those of its
-        peers.
+    :param rows: pairs (end point, row of the system tables); first that of the queried node, then
+        those of its peers.
     :param previous: the hosts after the previous reading.
     :param make_host: makes a new `Host` for an end point.
     """
@@ -109,8 +111,8 @@ class NodeList:
             host = (by_id.get(host_id) if host_id is not None else None) or by_endpoint.get(
                 endpoint
             )
-            # Make a new `Host` if the node has a new address, or if another node has the address
-            # now: pools must connect again.
+            # Make a new `Host` if the node has a new address, or if another node has this address
+            # now. Pools must connect again in both cases.
             is_other_node = (
                 host is not None and None not in (host_id, host.host_id) and host.host_id != host_id
             )
@@ -122,6 +124,6 @@ class NodeList:
                 self.relocated.append(host)
             self.hosts.append(host)
         self.local = self.hosts[0]
-        # Compare identities: a removed host may be equal to the new host at its address.
+        # Compare by identity: a removed host may be equal to the new host at the same address.
         current_ids = set(map(id, self.hosts))
         self.removed = [host for host in previous if id(host) not in current_ids]

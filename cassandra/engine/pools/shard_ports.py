@@ -26,11 +26,11 @@ __all__ = [
     "connected_to_shard",
 ]
 
-# The errors for a local port that is in use, or still reserved after an earlier connection to the
-# same address.
+# These errors mean that a local port is in use, or is still reserved after an earlier connection to
+# the same address: try the next port.
 _PORT_IN_USE = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 
-# The ephemeral ports of RFC 6335.
+# The default range: the ephemeral ports of RFC 6335.
 DEFAULT_LOCAL_PORT_LOW = 49152
 DEFAULT_LOCAL_PORT_HIGH = 65535
 
@@ -68,8 +68,8 @@ class ShardAwarePortGenerator:
         # The first port of the range that is congruent to the shard, modulo the number of shards.
         first_port = self.start_port + (shard_id - self.start_port) % total_shards
         ports = range(first_port, self.end_port + 1, total_shards)
-        # Begin at a random port, so that several processes on one machine do not try the same
-        # ports.
+        # Begin at a random port: several processes on one machine should not all try the same ports
+        # first.
         start_index = self._random.randrange(len(ports)) if ports else 0
         yield from ports[start_index:]
         yield from ports[:start_index]
@@ -92,8 +92,8 @@ async def connected(
     try:
         sock.setblocking(False)
         if local_port is not None:
-            # Allow a local port that is in use for a connection to another node: only the pair of
-            # local and remote address must be unique.
+            # Allow a local port that is already in use for a connection to another node. Only the
+            # pair of local and remote address must be unique.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind(("::" if is_v6 else "0.0.0.0", local_port))
         await loop.sock_connect(sock, (address, port))

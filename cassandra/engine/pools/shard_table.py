@@ -56,8 +56,8 @@ class ShardTable:
 
     def shard_of(self, token: int) -> int:
         """Return the shard that owns a token, for tables without tablets."""
-        # Make the token unsigned, drop the ignored bits, and scale the rest from 64 bits to the
-        # number of shards.
+        # Make the token unsigned, shift out the ignored bits, and scale the rest from 64 bits to
+        # the number of shards.
         return ((token + (1 << 63) << self.ignore_msb) & _MASK) * self.count >> 64
 
     def add(self, shard: int, connection: Any) -> None:

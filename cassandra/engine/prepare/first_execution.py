@@ -24,9 +24,10 @@ __all__ = ["PreparingRequest"]
 class PreparingRequest(Request):
     """Prepares the CQL strings in `texts` concurrently, and then runs like a normal request.
 
-    `texts` has (keyspace, CQL) pairs. `bind_to` is called with the prepared statements in the same
+    `texts` has pairs (keyspace, CQL). `bind_to` is called with the prepared statements in the same
     order, and returns the statement and the request body to execute. `prepared_texts` is the
-    session's cache of prepared statements. The request's timeout covers everything together.
+    session's cache of prepared statements. The request's timeout applies to preparing and executing
+    together.
     """
 
     __slots__ = ("bind_to", "prepared_texts", "texts", "working_keyspace")

@@ -32,5 +32,5 @@ def key_positions(metadata: Metadata, markers: Sequence[ColumnMetadata] | None) 
     for position, marker in enumerate(markers):
         positions.setdefault(marker.name, position)
     key_positions = [positions.get(column.name, -1) for column in table.partition_key]
-    # An incomplete key is of no use: the replicas depend on all of its columns.
+    # An incomplete key is of no use: all of its columns together determine the replicas.
     return key_positions if key_positions and -1 not in key_positions else None

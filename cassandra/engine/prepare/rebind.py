@@ -19,8 +19,8 @@ __all__ = ["Renewed", "changes_of"]
 
 
 def changes_of(old_columns: Sequence[ColumnMetadata], new_columns: Sequence[ColumnMetadata]) -> str:
-    """Return a description of the differences between old and new bind columns; empty if there are
-    none.
+    """Return a description of the differences between old and new bind columns, for an error
+    message; "" if there are none.
 
     New fields of a user-defined type are not a difference, because bound values are still valid.
     """
@@ -40,14 +40,16 @@ def _type_name(cql_type: Any) -> str:
 
 
 def _is_readable_as(old: Any, new: Any) -> bool:
-    """Return True if the bytes of any value of the type `old` are the same value in `new`."""
+    """Return True if bytes that were encoded for the type `old` mean the same value in the type
+    `new`.
+    """
     if old is new:
         return True
     if old.cql_parameterized_type() != new.cql_parameterized_type():
         return False
     if issubclass(old, UserType) and issubclass(new, UserType):
-        # Compare the fields, too: a type with the same name may have been dropped and created
-        # again.
+        # Compare the fields, too: the type may have been dropped and created again with the same
+        # name and other fields.
         if tuple(old.fieldnames) != tuple(new.fieldnames)[: len(old.fieldnames)]:
             return False
     elif len(old.subtypes) != len(new.subtypes):
@@ -56,8 +58,8 @@ def _is_readable_as(old: Any, new: Any) -> bool:
 
 
 class Renewed:
-    """A statement whose bind columns have changed, before and after it was prepared again. It
-    converts values that were bound for the old columns.
+    """A statement whose bind columns have changed on the server: `before` as it was, `statement` as
+    it was prepared again. The methods convert values that were bound for the old columns.
 
     :param before: the statement before the change.
     :param response: the server's answer to the new PREPARE.
@@ -126,7 +128,8 @@ class Renewed:
                 raise self.refusal(f'(the fields of "{new.name}" have other names)')
             decoded.append(old.type.codec().decode_nullable(value))
         try:
-            # Bind without the application's codecs, which have converted the values already.
+            # Use the plan without the application's converters: the values were converted when they
+            # were bound first.
             bind_plan = self.statement.plain_plan
             bound: ValuesBlock = bind_plan.bind_row(decoded, self.statement.protocol_version)
         except (TypeError, ValueError) as error:

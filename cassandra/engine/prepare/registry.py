@@ -13,11 +13,12 @@ __all__ = ["StatementRegistry"]
 
 
 class StatementRegistry:
-    """The prepared statements that the application still refers to. Use it only on the event loop.
+    """The prepared statements that the application still refers to. Only the event loop may use it,
+    except for its length.
 
-    The registry has weak references, so that a statement which the application has dropped is not
+    The registry has weak references: once the application has dropped a statement, it is not
     prepared again on hosts that come back. There may be a million statements, so a look-up by id
-    must not scan all of them.
+    must not scan all of them in the usual case.
     """
 
     __slots__ = ("_by_id", "_others")
@@ -43,7 +44,8 @@ class StatementRegistry:
             if existing.query_id == query_id:
                 self._others[prepared] = None
                 return existing
-            # The earlier statement has got another id since it was added.
+            # The earlier statement has got another id since it was added: keep it in `_others`, and
+            # store the new one by the id.
             self._others[existing] = None
             self._by_id[query_id] = prepared
         return prepared
@@ -56,11 +58,12 @@ class StatementRegistry:
         candidate = self._by_id.get(query_id)
         if candidate is not None and candidate.query_id == query_id:
             return candidate
-        # The statement was garbage collected, or has got another id when it was prepared again. A
-        # statement in `_others` may have this id.
+        # The statement was garbage collected, or has got another id when it was prepared again.
+        # Scan all statements, because one in `_others` may have this id.
         for prepared in self.each_once():
             if prepared.query_id == query_id:
-                # Keep the statement that has another id now, and give its place to this one.
+                # Move the statement that has another id now to `_others`, and store this one by the
+                # id.
                 if candidate is not None:
                     self._others[candidate] = None
                 self._by_id[query_id] = prepared
@@ -89,5 +92,6 @@ class StatementRegistry:
             if prepared is not None and prepared.query_id not in seen:
                 seen.add(prepared.query_id)
                 yield prepared
-            # Drop the reference, or the generator would keep the statement alive while it waits.
+            # Drop this reference: otherwise the generator would keep the statement alive until the
+            # caller asks for the next one.
             del prepared

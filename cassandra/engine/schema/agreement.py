@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cassandra.cluster")
 
-# These queries select only what we need, because the whole rows of a large cluster have tens of
-# kilobytes.
+# Select only the columns that we need: the whole rows of a large cluster have tens of kilobytes.
 LOCAL_VERSION_QUERY = "SELECT schema_version FROM system.local WHERE key = 'local'"
 PEER_VERSIONS_QUERY = "SELECT peer, host_id, schema_version FROM system.peers"
 
-# The interval between two queries grows from the first to the longest value.
+# The interval between two queries for the versions begins with FIRST_INTERVAL, grows by the factor
+# INTERVAL_GROWTH, and ends with LONGEST_INTERVAL.
 FIRST_INTERVAL = 0.01  # seconds
 LONGEST_INTERVAL = 0.4  # seconds
-INTERVAL_GROWTH = 1.7  # the factor from one interval to the next
+INTERVAL_GROWTH = 1.7  # the factor from one interval to the next one
 
 
 class Agreement:
@@ -73,7 +73,7 @@ class Agreement:
         :returns: False if the versions still differ after `max_wait`.
         """
         seconds = self.longest_wait if max_wait is None else max_wait
-        # Applications disable the wait with 0 or less.
+        # Applications set 0 or less to disable the wait.
         if seconds <= 0:
             return False
         clock = asyncio.get_running_loop().time
@@ -122,7 +122,8 @@ async def wait_for_one_version(
     interval = FIRST_INTERVAL
     while True:
         try:
-            # Give the last query at least FIRST_INTERVAL, even if the time is almost up.
+            # Give the last query at least FIRST_INTERVAL for its answer, even if the time is almost
+            # up.
             versions = await within(max(deadline - clock(), FIRST_INTERVAL), ask())
         except asyncio.TimeoutError:
             log.warning(

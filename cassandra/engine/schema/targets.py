@@ -1,5 +1,5 @@
-"""`Target` says which part of the schema to read again, and `PendingTargets` merges many targets
-into few. This module does no I/O.
+"""`Target` says which part of the schema to read again, and `PendingTargets` collects targets and
+merges many of them into few. This module does no I/O.
 
 Servers send an event for each table that is created or dropped, so thousands can come at once. To
 limit the number of targets, many targets in one keyspace are replaced by the whole keyspace, and
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-MANY = 12  # this many targets in one keyspace are read as the whole keyspace
-MANY_KEYSPACES = 64  # targets in this many keyspaces are read as the whole schema
+MANY = 12  # this many targets in one keyspace are replaced by the whole keyspace
+MANY_KEYSPACES = 64  # targets in this many keyspaces are replaced by the whole schema
 
 
 class Target(NamedTuple):
@@ -32,8 +32,8 @@ class Target(NamedTuple):
     def of_event(cls, event: Mapping[str, Any]) -> Target:
         """Return the target of a schema change event."""
         kind, keyspace = event["target_type"], event["keyspace"]
-        # Servers damage letters beyond Latin-1 in these names. If a name is not ASCII, read the
-        # whole keyspace, or the whole schema.
+        # Servers send letters beyond Latin-1 in these names wrongly, so a name that is not ASCII
+        # cannot be used. Read the whole keyspace instead, or the whole schema.
         if not keyspace.isascii():
             return cls()
         if kind == "KEYSPACE":
@@ -91,8 +91,8 @@ class PendingTargets:
             self.add(Target(forced=forced))
 
     def _forced_targets(self) -> dict[str, dict[Target, None]]:
-        """Return the forced targets by keyspace. They must be kept when an ALL target is added that
-        is not forced.
+        """Return the forced targets (which the application has requested) by keyspace. They must be
+        kept when an ALL target is added that is not forced, because that does not cover them.
         """
         forced = {
             keyspace: dict.fromkeys(
@@ -137,7 +137,7 @@ def grouped(targets: Iterable[Target]) -> dict[Target, list[Target]]:
         pending.add(target)
     chosen: dict[Target, list[Target]] = {target: [] for target in pending}
     for target in targets:
-        # The target itself was chosen, or a larger one that covers it.
+        # `chosen` has either the target itself or a larger one that covers it.
         covering = next(
             candidate for candidate in (target, *_covering_targets(target)) if candidate in chosen
         )
@@ -148,7 +148,7 @@ def grouped(targets: Iterable[Target]) -> dict[Target, list[Target]]:
 def _covering_targets(target: Target) -> tuple[Target, ...]:
     """Return the larger targets that may cover `target`, the smaller ones first."""
     forced = Target("KEYSPACE", target.keyspace, forced=True), Target(forced=True)
-    # A target that is not forced does not cover a forced one; see `Target.covers`.
+    # A forced target is covered only by forced ones; see `Target.covers`.
     if target.forced:
         return forced
     return Target("KEYSPACE", target.keyspace), Target(), *forced
