@@ -120,7 +120,8 @@ def _return_awaitable(
     def call(*args: P.args, **kwargs: P.kwargs) -> Call[Any]:
         return call_class(function(*args, **kwargs), function.__qualname__)
 
-    # `call` is a plain function. Without the mark, `inspect.iscoroutinefunction` would be False.
+    # `call` is a plain function: without this mark, `inspect.iscoroutinefunction` would return
+    # False for it.
     mark_coroutine_function(call)
     return call
 

@@ -53,7 +53,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         self._core: Core | None = None
         self._connecting: asyncio.Task[Core] | None = None
         self._waiting = 0  # the number of callers that wait for `_connecting`
-        # Attempts to connect that were cancelled, but still close their connections.
+        # Attempts to connect that were cancelled, but are still closing their connections.
         self._given_up: set[asyncio.Task[Core]] = set()
         self._closing: asyncio.Task[None] | None = None
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
@@ -73,22 +73,24 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         :raises NoHostAvailable: if the keyspace does not exist; this error is also an
             InvalidRequest.
         """
-        # Treat an empty string like None: it may come from an environment variable.
+        # Treat an empty string like None, because it may come from an environment variable that is
+        # not set.
         keyspace = keyspace or None
         if keyspace is not None:
             check_keyspace(keyspace)
         core = await self._connected()
-        # Open the session without the keyspace. If the keyspace does not exist, the USE below
-        # fails with a clear error.
+        # Open the session without the keyspace, and send USE afterwards: if the keyspace does not
+        # exist, that fails with a clear error.
         engine = await core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
-        # `shutdown` may have run while we waited, and has not closed this session.
+        # `shutdown` may have run while we waited. It does not know this session yet, so close the
+        # session here.
         if self.is_shutdown:
             engine.close()
             raise ConnectionShutdown("the cluster was shut down while it was connecting")
         session = Session(self, engine)
         self._encode_user_types(session)
-        # `adopt_without_use` sets the keyspace if the session has no pools. Requests then use the
-        # control connection, where USE is not allowed.
+        # If the session has no pools, requests use the control connection, where USE is not
+        # allowed: `adopt_without_use` then sets the keyspace itself.
         if keyspace is not None and not engine.adopt_without_use(keyspace):
             try:
                 await session.set_keyspace(keyspace)
@@ -111,7 +113,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
                 raise RuntimeError("this Cluster belongs to another event loop: make one in each")
             return self._core
         if self._connecting is None:
-            # Use a task, because several callers may wait for it, and any of them may be cancelled.
+            # Connect in a task of its own: several callers may wait for it, and any of them may be
+            # cancelled.
             self._connecting = asyncio.ensure_future(self._make_core())
             self._connecting.add_done_callback(_retrieve_error)
         connecting = self._connecting
@@ -122,12 +125,13 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             return await outcome_of(connecting)
         finally:
             self._waiting -= 1
-            # If a caller is cancelled, others may still wait for the attempt. Cancel it only when
-            # nobody waits any more.
+            # Other callers may still wait for the attempt if this one was cancelled. Cancel the
+            # attempt only when nobody waits any more.
             if self._connecting is connecting and (connecting.done() or not self._waiting):
                 self._connecting = None
                 if connecting.cancel():
-                    # Keep the task: it still closes its connections, and `shutdown` waits for that.
+                    # Keep the task: it is still closing its connections, and `shutdown` must wait
+                    # for that.
                     self._given_up.add(connecting)
                     connecting.add_done_callback(self._given_up.discard)
 
@@ -136,13 +140,15 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         core = engine_core()(self._settings(), self.metadata, asyncio.get_running_loop())
         await core.connect()
         try:
-            # `shutdown` may have run while we waited, and has not closed this engine.
+            # `shutdown` may have run while we waited. It does not know this engine yet, so close
+            # the engine here.
             if self.is_shutdown:
                 raise ConnectionShutdown("the cluster was shut down while it was connecting")
             self._core = core
             await self._on_connected(core)
         except BaseException:
-            # The next call of `connect` must make a new engine, not use this closed one.
+            # Forget this engine, which is closed here: the next call of `connect` must make a new
+            # one.
             self._core = None
             await core.close()
             raise
@@ -181,8 +187,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             self._call_on_loop(self._core.policies.attach_once, policy)
 
     def _call_on_loop(self, function: Callable[..., Any], *args: Any) -> None:
-        """Call `function` now, or soon if this is not the loop's thread: another thread may have
-        changed a profile that this cluster uses, too.
+        """Call `function` on the loop: at once in the loop's own thread, otherwise soon.
+
+        Another thread may call this if it has changed a profile that this cluster uses, too.
         """
         assert self._core is not None
         loop = self._core.loop
@@ -242,7 +249,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         Requests in flight fail with `SessionShutdown`. A second call waits until the first has
         completed. If the call is cancelled, the closing continues in the background.
         """
-        # Set this before we wait: a `connect` that is under way checks it when it goes on.
+        # Set this before anything is awaited: a `connect` that is under way checks it when it
+        # continues.
         self.is_shutdown = True
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
@@ -256,14 +264,14 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         if attempts:
             for task in attempts:
                 task.cancel()
-            # The cancelled tasks close their connections: wait for that.
+            # The cancelled tasks close their connections: wait until they have done so.
             await asyncio.wait(attempts, timeout=SHUTDOWN_TIMEOUT)
         for session in list(self._sessions):
             session.is_shutdown = True
         if self._core is not None:
             await self._core.close()
 
-    if not TYPE_CHECKING:  # type checkers refuse `with` without this
+    if not TYPE_CHECKING:  # hidden from type checkers, so that they report a plain `with`
 
         def __enter__(self) -> NoReturn:
             raise TypeError("a cluster of cassandra.aio ends by awaiting: write `async with`")
@@ -293,7 +301,7 @@ class _PoolsOpen:
 
 
 def _retrieve_error(task: asyncio.Task[Core]) -> None:
-    """Read the error of `task`. Otherwise asyncio would log it as never retrieved if no caller
+    """Read the error of `task`, so that asyncio does not log it as never retrieved if no caller
     waits any more.
     """
     if not task.cancelled():

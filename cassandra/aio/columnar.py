@@ -35,9 +35,9 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
 
     __slots__ = ()
 
-    # How the result is being read. "": not at all; "row": by rows, and no page was dropped yet;
-    # "rows": by rows, and earlier pages were dropped; `PAGE_READ`: by rows, all rows of the current
-    # page were returned, and the next page has not come yet; "column": by columns.
+    # How the result has been read so far. "": not at all. "row": by rows, and no page was dropped
+    # yet. "rows": by rows, and earlier pages were dropped. `PAGE_READ`: by rows, all rows of the
+    # current page were returned, and the next page has not come yet. "column": by columns.
     _begun: str
     _next: NextPage | None
 
@@ -66,8 +66,8 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
         """
-        # This is not a generator function, so that the call itself raises the error for a missing
-        # package.
+        # This is not a generator function: the call itself must raise the error for a missing
+        # package, and not the first iteration.
         form = self._batches_form(options)
         pages = self._pages(form.column_plan, form.column_plan_of)
         return (form.each(page) async for page in pages)
@@ -110,7 +110,8 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         """
         columnar = columnar_module()
         message = rows_message(self._message)
-        # The consumers of this interface are not asynchronous, so they cannot wait for a page.
+        # Refuse a result with more pages: the consumers of this interface are not asynchronous, so
+        # they cannot wait for a page.
         if message.paging_state is not None:
             raise RuntimeError(
                 "the result has more pages, which cannot be waited for here: "
@@ -155,11 +156,11 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         while True:
             has_more_pages = message.paging_state is not None
             if has_more_pages:
-                # Pages are dropped from here on. Make an iteration over rows raise an error, or it
-                # would silently miss rows.
+                # From here on, each page is dropped after its use. Make an iteration over the rows
+                # raise an error, because it would silently miss rows.
                 self._begun = "column"
-                # Request the next page, so that it comes while this page is used. Do not request
-                # more pages, which would need memory.
+                # Request the next page now, so that it comes while this page is used. Do not
+                # request more than one page, because they would need memory.
                 self._ask_for_next_page()
             yield message.columns(column_plan)
             if not has_more_pages:
@@ -167,5 +168,5 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
             await self.fetch_next_page()
             message = rows_message(self._message)
             column_plan = column_plan_of(message.metadata)
-            # All pages must have the same columns, because they become one table.
+            # Raise an error if this page has other columns: all pages become one table.
             columnar.check_same(layout, column_plan.layout)

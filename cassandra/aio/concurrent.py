@@ -18,7 +18,7 @@ else:
 
 __all__ = ["ExecutionResult", "PlacedResult", "outcomes"]
 
-# After this many outcomes without a wait, let other tasks of the loop run.
+# After this many outcomes without a suspension, let other tasks of the loop run.
 _MAX_OUTCOMES_WITHOUT_YIELD = 1000
 
 
@@ -74,10 +74,11 @@ async def outcomes(
     delivered_at_last_yield = 0
     try:
         while True:
-            # After an error, send no more statements: they would be cancelled anyway.
+            # After an error that will be raised, send no more statements: they would only be
+            # cancelled.
             collector.is_paused = raise_on_first_error and collector.has_failed
-            # Send more before yielding outcomes: the caller may be slow, and meanwhile the servers
-            # should not be idle.
+            # Send more statements before yielding outcomes: the caller may be slow, and the servers
+            # should not be idle meanwhile.
             if collector.wants_more:
                 run.fill()
             batch = collector.take()
@@ -85,8 +86,9 @@ async def outcomes(
                 if collector.is_over:
                     return
                 await run.wait()
-            # `delivered` already counts this batch, so the batch begins at the difference. Each
-            # outcome is a tuple of success, result or error, and perhaps its position.
+            # `delivered` already counts this batch, so the first statement of the batch has the
+            # position `delivered - len(batch)`. Each outcome is a tuple of success, result or
+            # error, and perhaps its position.
             for position, outcome in enumerate(batch, collector.delivered - len(batch)):
                 if not outcome[0] and raise_on_first_error:
                     # Add the position of the failed statement to the error.
@@ -94,13 +96,14 @@ async def outcomes(
                     raise outcome[1]
                 yield outcome
             # If executions end at once, for example in a closed session, `wait` never suspends this
-            # coroutine. Let other tasks run from time to time.
+            # coroutine. Let other tasks run from time to time nevertheless.
             if collector.delivered - delivered_at_last_yield >= _MAX_OUTCOMES_WITHOUT_YIELD:
                 delivered_at_last_yield = collector.delivered
                 await asyncio.sleep(0)
     finally:
         run.give_up()
-        # The traceback of an error refers to this frame: drop the frame's references to the error.
+        # Drop this frame's references to an error: its traceback refers to the frame, which would
+        # be a reference cycle.
         del batch, outcome
 
 
@@ -139,10 +142,11 @@ class _Run:
         :param position: the position of the statement, under which the collector stores its
             outcome.
         """
-        # An error that `execute` raises at once is the outcome of the statement, like other errors.
+        # An error that `execute` raises at once becomes the outcome of the statement, like other
+        # errors.
         try:
-            # Use `ensure_future`, because a tracing library may have replaced `execute` by a
-            # coroutine function.
+            # Use `ensure_future`: if a tracing library has replaced `execute` by a coroutine
+            # function, this is a coroutine, which must be made a task.
             future = asyncio.ensure_future(
                 self._session.execute(statement, parameters, **self._options)
             )
@@ -185,7 +189,8 @@ class _Run:
             request.cancel()
         futures, self._futures = self._futures, {}
         for future in futures.values():
-            # `cancel` returns False if the future is done already. Nobody reads its error then.
+            # `cancel` returns False if the future is done already. Nobody will read its error, so
+            # read it here.
             if not future.cancel():
                 _retrieve_error(future)
 

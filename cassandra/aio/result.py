@@ -55,7 +55,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._request = request
         self._row_factory = row_factory
         self._answer: Any = request.response
-        # The attempts of all pages, if further pages were fetched.
+        # The attempts of all pages so far; None if no further page was fetched, because then the
+        # request has them.
         self._history: list[Attempt] | None = None
         self._page: Any = None
         self._begun = ""
@@ -65,7 +66,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def _message(self) -> Any:
         """The message of the current page."""
         answer = self._answer
-        # A `RowsAnswer` makes the full message only if more than its rows is needed.
+        # Make the full message only here: most callers need only the rows, which a `RowsAnswer`
+        # has.
         if type(answer) is RowsAnswer:
             answer = self._answer = answer.message()
         return answer
@@ -77,15 +79,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """The rows of the current page, as the row factory makes them; [] if there are no rows."""
         if self._page is None:
             answer = self._answer
-            # The short way, without a full message. It returns None for a row factory that is not
-            # one of the driver's own.
+            # Decode the rows without making a full message. This returns None if the row factory is
+            # not one of the driver's own.
             if type(answer) is RowsAnswer:
                 self._page = answer.rows(self._row_factory)
                 if self._page is not None:
                     return self._page
             message = self._message
             page = message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
-            # If the row factory returns None, it has used the rows itself.
+            # A row factory that returns None has used the rows itself, so no rows are left.
             self._page = page if page is not None else []
         return self._page
 
@@ -177,8 +179,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         try:
             await page_arrived
         except asyncio.CancelledError:
-            # Other tasks may wait for the same page: end its request only if this task was the
-            # last.
+            # Other tasks may wait for the same page: end its request only if this task was the last
+            # one.
             if next_page.leave(on_page):
                 self._drop(next_page)
                 request.cancel()
@@ -187,13 +189,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             # Forget the failed request, so that the page can be requested again.
             self._drop(next_page)
             raise request.error
-        # Only the first of several waiting tasks makes the page the current one.
+        # Several tasks may wait for this page. Only the first one that continues makes it the
+        # current page.
         if self._drop(next_page):
             self._history = [*self.attempts, *request.attempts]
             self._request = request
             self._answer = request.response
             self._page = None
-            # An iteration has returned all rows of the previous page, and goes on with this one.
+            # If an iteration has returned all rows of the previous page, it must return those of
+            # this page next.
             if self._begun == PAGE_READ:
                 self._begun = "row"
 
@@ -208,7 +212,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """Return the rows of the current page and all later pages."""
         return [row async for row in self]
 
-    if not TYPE_CHECKING:  # type checkers refuse `for` without this
+    if not TYPE_CHECKING:  # hidden from type checkers, so that they report a plain `for`
 
         def __iter__(self) -> NoReturn:
             raise TypeError(
@@ -220,7 +224,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     async def __aiter__(self) -> AsyncIterator[T]:
         """Yield the rows of the current page and of all later pages."""
         # An earlier iteration may have returned all rows of the current page, and then failed to
-        # fetch the next page: begin at the next page then.
+        # fetch the next one. In that case, begin at the next page.
         is_page_read = self._begun == PAGE_READ
         if not is_page_read:
             self._begin("row")
@@ -228,8 +232,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             if not is_page_read:
                 request = self._request
                 if self.has_more_pages:
-                    # Request the next page, so that it comes while this page is used. Do not
-                    # request more pages, which would need memory.
+                    # Request the next page now, so that it comes while this page is used. Do not
+                    # request more than one page, because they would need memory.
                     self._ask_for_next_page()
                 for row in self.current_rows:
                     yield row
@@ -238,13 +242,13 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                     continue
                 if not self.has_more_pages:
                     return
-                # If fetching the next page fails or is cancelled, a later iteration must not return
-                # this page again.
+                # Record that all rows of this page were returned: if fetching the next page fails
+                # or is cancelled, a later iteration must not return them again.
                 self._begun = PAGE_READ
             is_page_read = False
             await self.fetch_next_page()
             # From here on the rows of earlier pages are missing, so columns can no longer be read.
-            # Another task may have changed the state meanwhile.
+            # Do not overwrite a state that another task has set in the meantime.
             if self._begun == "row":
                 self._begun = "rows"
 
@@ -261,7 +265,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             raise RuntimeError(
                 f"was_applied is for lightweight transactions; this result has the columns {names}"
             )
-        # Decode the rows again, because a user's row factory may have returned any objects.
+        # Decode the rows again as tuples: a row factory of the application may have returned any
+        # objects.
         return applied(self._message.decode(tuple_factory), names.index(APPLIED))
 
     @property

@@ -367,8 +367,8 @@ class Session(SessionBase):
             options["row_type"] = row_type
         if execution_profile is not None:
             options["execution_profile"] = execution_profile
-        # Tracing libraries replace `execute` and expect to be called. Use the happy path without
-        # `execute` only if it was not replaced.
+        # A tracing library may have replaced `execute`, and then expects a call for each statement.
+        # Use the happy path, which bypasses `execute`, only if it was not replaced.
         is_execute_original = type(self).execute is _own_execute and "execute" not in vars(self)
         return outcomes(
             self,

@@ -28,7 +28,7 @@ Text = tuple[str | None, str]  # (keyspace, CQL)
 
 def texts_of(entries: Sequence[Entry]) -> list[Text]:
     """Return the distinct (keyspace, CQL) pairs of strings in a batch that must be prepared."""
-    # Use a dict because it keeps the order: the prepared statements are returned in this order.
+    # Use a dict as an ordered set: the prepared statements are returned in this order.
     return list(
         {(entry.keyspace, entry.text): None for entry in entries if isinstance(entry, TextRows)}
     )
@@ -115,7 +115,7 @@ def partitions_of(request_body: AnyBody) -> int:
     keys = set()
     for prepared, values in getattr(request_body, "statements", ()):
         indexes = prepared.routing_key_indexes if prepared is not None else None
-        # Without indexes or values, the partition of this statement is not known.
+        # Without the indexes of the key columns, or without values, the partition is not known.
         if not indexes or not values:
             return 0
         for block in values_of_rows(values):

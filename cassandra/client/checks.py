@@ -46,7 +46,7 @@ def check_parameters(parameters: object, named: bool = True) -> None:
 
     :param named: True to also accept an object with attributes, and a string of one character.
     """
-    # Do not accept other strings as sequences of characters.
+    # Longer strings are refused below: as sequences, they would consist of their characters.
     if named and is_lone_text(parameters, 1):
         return
     if isinstance(parameters, (str, bytes)) or not (
@@ -61,7 +61,7 @@ def check_parameters(parameters: object, named: bool = True) -> None:
                 else "a single one is written (value,)"
             )
         )
-    # A set has no order, so its values would be stored in arbitrary columns.
+    # Refuse a set: it has no order, so its values would be stored in arbitrary columns.
     if isinstance(parameters, (set, frozenset)) and len(parameters) > 1:
         raise TypeError(
             f"parameters are the set {parameters!r}, which has no order: write a tuple, "
@@ -94,19 +94,20 @@ def check_timeout(timeout: object) -> None:
     """Raise TypeError or ValueError unless `timeout` is a number of seconds, or None."""
     if timeout is None:
         return
-    # Refuse a bool, which is an int for Python, but certainly a mistake.
+    # Refuse True and False, which Python would accept as 1 and 0: they are certainly a mistake.
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
         raise TypeError(
             f"timeout must be seconds or None, but is {timeout!r} of type "
             f"{type(timeout).__name__}{_instead_of_timeout(timeout)}"
         )
-    # Accept 0 and negative numbers: applications pass the time that they have left. Such a request
-    # times out at once.
+    # Accept 0 and negative numbers: applications pass the time that they have left, which may be
+    # over. Such a request times out at once.
     if math.isnan(timeout):
         raise ValueError(f"timeout must be a number of seconds, but is {timeout!r}")
     if timeout == math.inf:
         raise ValueError("timeout must be finite, but is inf: None is for no limit")
-    # So many seconds are probably meant as milliseconds. Most calls pay only for this comparison.
+    # So many seconds are probably meant as milliseconds. This comparison comes first, because it is
+    # all that most calls need.
     if timeout >= 5000:
         warn_of_milliseconds("timeout", timeout)
 
@@ -176,7 +177,7 @@ def check_vector_type(setting: str, vector_type: object) -> None:
             f"{setting}: vectors are read as one of {', '.join(map(repr, VECTOR_TYPES))}, "
             f"not as {vector_type!r}"
         )
-    # Only check whether NumPy is installed. Importing it would take too long here.
+    # Only check whether NumPy is installed: importing it here would take too long.
     if vector_type == "numpy" and importlib.util.find_spec("numpy") is None:
         raise DependencyException(
             "vectors as NumPy arrays need the package 'numpy': pip install turbocql[numpy]"
@@ -188,7 +189,7 @@ def list_of_queries(queries: Sequence[str | bytes]) -> list[str]:
 
     :raises TypeError: if `queries` is a single string, or an item is not a string.
     """
-    # Refuse a string: it is also a sequence of strings, and each character would be prepared.
+    # Refuse a single string: it is also a sequence, and each of its characters would be prepared.
     if isinstance(queries, str):
         raise TypeError(f"queries must be a list of texts, not a single text: {queries!r}")
     texts: list[str] = [query.decode() if isinstance(query, bytes) else query for query in queries]

@@ -37,7 +37,7 @@ MOST_BYTES = 1 << 20  # the maximum size of a file in the bundle, and of the ser
 MOST_NODES = 1000  # the maximum number of nodes in the service's answer
 _KEYS = ("secure_connect_bundle", "use_default_tempdir", "connect_timeout")
 
-# The exceptions that Python's modules for zip and JSON raise for damaged content.
+# Exceptions that Python's modules for zip files and JSON raise if the content is damaged.
 _DAMAGE = (
     KeyError,
     ValueError,
@@ -48,8 +48,8 @@ _DAMAGE = (
     zlib.error,
 )
 
-# A valid host name or address. Check it first: with other characters, http.client and the IDNA
-# codec fail in many ways.
+# A valid host name or address. It is checked before it is used, because other characters make
+# http.client and the IDNA codec fail in many different ways.
 _HOST = re.compile(r"[A-Za-z0-9._:-]{1,253}", re.ASCII)
 # A valid id of a node, which becomes the TLS server name of a connection.
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
@@ -117,7 +117,7 @@ class Cloud:
             )
         if not node_ids:
             raise DriverException(f"the metadata service at {service_address} names no nodes")
-        # Update the proxy first: it may have moved since the last answer.
+        # Update the proxy's address first: it may have changed since the last answer.
         self.factory.use_proxy(proxy_host, proxy_port)
         return [self.factory.create_from_sni(node_id) for node_id in node_ids]
 
@@ -127,7 +127,8 @@ class Cloud:
         connection = _TimedConnection(self._service, self.context, deadline)
         try:
             connection.request("GET", "/metadata")
-            # Use `with`, because a response that is not read completely keeps the socket open.
+            # Use `with` to close the response: if it is not read completely, it keeps the socket
+            # open.
             with connection.getresponse() as answer:
                 if answer.status != 200:
                     raise ValueError(f"it answers {answer.status} {answer.reason:.100}")
@@ -144,8 +145,8 @@ class Cloud:
 class _TimedConnection(HTTPSConnection):
     """An HTTPS connection with one deadline for all steps together.
 
-    A socket's timeout applies to each single call. A server that sends one byte after the other
-    could block us for ever.
+    The timeout of a socket applies to each single call. A server that sends one byte after the
+    other could therefore block us for ever.
     """
 
     def __init__(self, service: _Service, context: ssl.SSLContext, deadline: float) -> None:
@@ -187,7 +188,8 @@ class _TimedSocket:
         self._deadline = deadline
 
     def sendall(self, data: bytes) -> None:
-        self._sock.settimeout(_time_left(self._deadline))  # `sendall` applies it to the whole data
+        # `sendall` applies this to the whole data
+        self._sock.settimeout(_time_left(self._deadline))
         self._sock.sendall(data)
 
     def makefile(self, mode: str) -> IO[bytes]:
@@ -203,7 +205,8 @@ class _TimedReader(io.RawIOBase):
     def __init__(self, sock: ssl.SSLSocket, deadline: float) -> None:
         self._sock = sock
         self._deadline = deadline
-        # http.client closes the socket before it reads the body; this file keeps it open.
+        # http.client closes the socket before it reads the body. This file object keeps the
+        # connection open until then.
         self._file = sock.makefile("rb", buffering=0)
 
     def readable(self) -> bool:
@@ -250,7 +253,7 @@ def _parse_nodes(answer: Any) -> tuple[list[str], str, int]:
     host = host[1:-1] if host[:1] == "[" else host  # an IPv6 address is in brackets
     if not isinstance(ids, list):
         raise TypeError(f"contact_points is a {type(ids).__name__}")
-    # `port[:6]`: int() of a huge number of digits would be slow.
+    # Convert at most six digits, because int() of a huge number of digits would be slow.
     if not _HOST.fullmatch(host) or not port.isdecimal() or not 0 < int(port[:6]) < 65536:
         raise ValueError(f"the proxy's address is {contact_info['sni_proxy_address']!r:.100}")
     for node_id in ids[: MOST_NODES + 1]:
@@ -325,8 +328,8 @@ def _read_bundle(bundle: Bundle, context: ssl.SSLContext | None, timeout: float)
     """Read the files of a secure connect bundle; ValueError if it is invalid."""
     try:
         with zipfile.ZipFile(bundle) as files:
-            # The file may contain a password. Wrap it in a `Secret`, because tracebacks may show
-            # local variables.
+            # The file may contain a password: wrap its content in a `Secret`, because tracebacks
+            # may show local variables.
             service = _service_of(Secret(_read_member(files, "config.json")))
             return Cloud(service, context or _make_context(files), timeout)
     except zipfile.BadZipFile as error:
@@ -334,12 +337,13 @@ def _read_bundle(bundle: Bundle, context: ssl.SSLContext | None, timeout: float)
     except _DAMAGE as error:
         problem = f"cannot be used: {error or type(error).__name__}"
     except OSError as error:
-        # zipfile seeks to a negative offset if the zip directory is damaged.
+        # EINVAL comes from zipfile, which seeks to a negative offset if the directory in the file
+        # is damaged.
         if error.errno != errno.EINVAL:
             raise
         problem = "is damaged: it tells of a place before its beginning"
-    # Raise the error outside of the `except` blocks, so that the error of zipfile is not chained to
-    # it: the frames of zipfile refer to the content of the bundle.
+    # Raise the error outside of the `except` blocks, so that zipfile's error is not chained to it:
+    # the frames of that error refer to the content of the bundle.
     raise ValueError(f"the secure connect bundle {getattr(bundle, 'name', bundle)} {problem}")
 
 
@@ -358,7 +362,7 @@ def _read_member(files: zipfile.ZipFile, name: str) -> bytes:
         raise ValueError(f"its file {name} is encrypted")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"its file {name} is compressed in an unusual way")
-    # Limit what we read: the zip directory may contain a wrong size, as that of a zip bomb does.
+    # Limit what is read: the size in the zip directory may be wrong, as in a zip bomb.
     with files.open(info) as file:
         body = Secret(file.read(MOST_BYTES + 1))
     if len(body.reveal()) > MOST_BYTES:
@@ -368,8 +372,8 @@ def _read_member(files: zipfile.ZipFile, name: str) -> bytes:
 
 def _service_of(config: Secret[bytes]) -> _Service:
     service, problem = _parse_config(config)
-    # `_parse_config` does not raise, because a JSON error would refer to the text, which may
-    # contain a password.
+    # `_parse_config` returns the problem instead of raising it: a JSON error would refer to the
+    # text, which may contain a password.
     if service is None:
         raise ValueError(f"its config.json is not as expected: {problem}")
     return service
@@ -401,10 +405,12 @@ def _parse_config(config: Secret[bytes]) -> tuple[_Service | None, str]:
 
 
 def _check_validity(path: str) -> None:
-    """Raise ValueError if a certificate has expired. Without this check, the service would close
-    the connection without a reason.
+    """Raise ValueError if the certificate in the file `path` has expired.
+
+    Without this check, the service would close the connection without saying why.
     """
-    # Python has no public API that decodes a certificate file.
+    # Use a private function, because Python has no public API that decodes a certificate file. If
+    # it is missing, skip the check.
     decode = getattr(getattr(ssl, "_ssl", None), "_test_decode_cert", None)
     if decode is None:
         return
@@ -420,13 +426,13 @@ def _no_password() -> str:
 def _make_context(files: zipfile.ZipFile) -> ssl.SSLContext:
     """Make a TLS context from the certificates and the key in the bundle."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # The bundle's own CA verifies the servers. Host names are not checked: we connect with node ids
-    # as server names, which no certificate contains.
+    # The servers' certificates must be from the bundle's own CA. Host names are not checked: the
+    # driver connects with node ids as server names, which no certificate contains.
     context.check_hostname = False
     try:
         context.load_verify_locations(cadata=_read_member(files, "ca.crt").decode("ascii"))
-        # Python can load keys from files only. Other users cannot read these files, and they are
-        # deleted at once.
+        # Python can load keys only from files. Write them to files that other users cannot read,
+        # and that are deleted at once.
         with tempfile.TemporaryDirectory(prefix="cassandra-") as directory:
             paths = []
             for name in ("cert", "key"):
@@ -434,7 +440,8 @@ def _make_context(files: zipfile.ZipFile) -> ssl.SSLContext:
                 paths.append(path)
                 with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
                     out.write(_read_member(files, name))
-            # Without this callback, OpenSSL would ask for a pass phrase on the terminal.
+            # Pass a callback that raises an error: without one, OpenSSL would ask for a pass phrase
+            # on the terminal.
             context.load_cert_chain(paths[0], paths[1], password=_no_password)
             _check_validity(paths[0])
     except ssl.SSLError as error:

@@ -35,8 +35,8 @@ READ = (
 )
 
 
-# A function that returns the column plan for a result's metadata. A column plan says how to decode
-# pages with these columns into column buffers.
+# The type of a function that returns the column plan for the metadata of a result. A column plan
+# says how to decode the pages of such a result into column buffers.
 PlanOf = Callable[[Any], Any]
 
 
@@ -108,7 +108,8 @@ def check_pandas_options(pyarrow: Any, options: Iterable[str]) -> None:
     try:
         parameters = tuple(import_module("inspect").signature(pyarrow.Table.to_pandas).parameters)
     except (TypeError, ValueError):
-        # This release of pyarrow does not have a signature; it checks its options itself.
+        # This release of pyarrow has no signature to read. Do nothing: it checks its options
+        # itself.
         return
     check_option_names("to_pandas", options, parameters[1:])  # the first one is `self`
 
@@ -215,7 +216,7 @@ class ColumnForms:
 
             return numpy_form._replace(joined=make_frame)
         check_pandas_options(pyarrow, options)
-        # These options are ours; the others are for pyarrow.
+        # These options are the driver's own; all others are passed to pyarrow.
         column_options: dict[str, Any] = {
             name: options.pop(name)
             for name in ("decimals", "varints", "durations")
@@ -233,7 +234,7 @@ class ColumnForms:
         columnar = columnar_module()
         numpy = columnar.numpy_module("to_numpy")
         message = rows_message(self._message)
-        # A dict can hold only one column of each name.
+        # Raise an error if two columns have the same name: a dict can hold only one of them.
         columnar.check_names(message.metadata.names)
         plan = columnar.array_plan(message.metadata)
 
@@ -330,7 +331,8 @@ class ColumnarResult(ColumnForms):
         Polars and DuckDB use it, for example. Pages are fetched on demand.
         """
         columnar = columnar_module()
-        # The generator of `_pages` fetches nothing until the consumer asks for the first page.
+        # This fetches no page yet: the generator of `_pages` starts when the consumer asks for the
+        # first page.
         plan, plan_of = self._column_plans({})
         return columnar.ArrowPages(plan.layout, self._pages(plan, plan_of)).__arrow_c_stream__(
             requested_schema
@@ -350,18 +352,18 @@ class ColumnarResult(ColumnForms):
         while True:
             has_more_pages = bool(future.has_more_pages)
             if has_more_pages:
-                # Pages are dropped from here on. Make an iteration over rows raise an error, or it
-                # would silently miss rows.
+                # From here on, each page is dropped after its use. Make an iteration over the rows
+                # raise an error, because it would silently miss rows.
                 self._iterator = ReadByColumns()
-                # Request the next page, so that it comes while this page is used. Do not request
-                # more pages, which would need memory.
+                # Request the next page now, so that it comes while this page is used. Do not
+                # request more than one page, because they would need memory.
                 future.start_fetching_next_page()
             yield message.columns(column_plan)
             if not has_more_pages:
                 return
             message = rows_message(future.result()._message)
             self._message = message
-            # Drop the rows of the previous page.
+            # Drop the decoded rows of the previous page.
             self._page: Any = None
             column_plan = column_plan_of(message.metadata)
             # A table or data frame has one schema, so the columns must not change between pages.

@@ -84,8 +84,8 @@ def engine_core() -> type[Core]:
     """
     core = engine.Core
     import_all()
-    # The engine runs blocking calls in such threads. While the interpreter shuts down, Python
-    # refuses this import, but threads that still run may use clusters without it.
+    # Threads for blocking calls need this module. While the interpreter shuts down, Python refuses
+    # the import. Ignore that: threads that still run may use clusters without it.
     with suppress(RuntimeError):
         import_module("concurrent.futures.thread")
     return core

@@ -35,8 +35,8 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
             "write [...]"
         )
     points = list(contact_points)
-    # The keys of a mapping may be addresses, but not settings as drivers of other databases take
-    # them.
+    # A mapping whose keys are addresses is accepted. Refuse one with settings as its keys, which
+    # drivers of other databases take.
     if isinstance(contact_points, Mapping) and not {*points}.isdisjoint(_SETTINGS_OF_OTHERS):
         raise TypeError(
             f"contact_points must be a list of addresses, but is {contact_points!r}: write "
@@ -53,8 +53,8 @@ def _check_contact_point(point: object) -> None:
         return
     address, port = point if isinstance(point, tuple) and len(point) == 2 else (point, None)
     if address is None:
-        # It may come from an environment variable that is not set. Refuse it, because None would be
-        # resolved to this machine.
+        # None may come from an environment variable that is not set. Refuse it, because name
+        # resolution would take it for this machine.
         raise ValueError(f"a contact point must not be None, but one is {point!r}")
     if not isinstance(address, str):
         raise TypeError(
@@ -68,7 +68,7 @@ def _check_contact_point(point: object) -> None:
             f"a contact point is an address, not a URL, but one is {point!r}: "
             "write Cluster(['10.0.0.1'], port=9042)"
         )
-    # An address with one colon includes a port; with more than one colon it is IPv6.
+    # An address with one colon includes a port; one with several colons is an IPv6 address.
     if "," in address or address.count(":") == 1 or address.startswith("["):
         raise ValueError(
             f"a contact point is one address without its port, but one is {point!r}: "
@@ -105,7 +105,8 @@ def resolved(endpoints: Sequence[EndPoint]) -> list[EndPoint]:
     """
     resolved_endpoints: dict[EndPoint, None] = {}
     for endpoint in endpoints:
-        # End points of other classes resolve their host names themselves.
+        # Leave other end points as they are: addresses need no resolving, and end points of other
+        # classes resolve their host names themselves.
         if type(endpoint) is not DefaultEndPoint or is_ip_address(endpoint.address):
             resolved_endpoints[endpoint] = None
             continue

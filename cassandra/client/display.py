@@ -41,7 +41,8 @@ else:
 MOST_ROWS = 20  # the number of rows that are shown
 MOST_CHARACTERS = 60  # the number of characters that are shown of a value
 MOST_WIDTH = 120  # the width of a line if the terminal's width is not known
-# If columns would have to be narrower than this, each row is shown with one line per column.
+# If the columns of a table would have to be narrower than this to fit, each row is shown with one
+# line per column instead.
 LEAST_WIDTH = 8
 
 
@@ -105,7 +106,7 @@ class DisplayedResult:
 
     def _repr_html_(self) -> str:
         """Return the table that notebooks show."""
-        # Import this only in notebooks, because it takes milliseconds.
+        # Import `html` only here, for notebooks, because it takes milliseconds.
         import html
 
         names, types, rows, note = self._display_parts()
@@ -134,7 +135,7 @@ class DisplayedResult:
             metadata = message.metadata
             types = [_cql_name(column.type) for column in metadata.columns]
             count = message.row_count
-            # Do not use the row factory, because an application's own one may be slow.
+            # Decode the rows without the row factory, because an application's own one may be slow.
             first_rows = _first_rows(message)
             if isinstance(first_rows, DriverException):
                 return (
@@ -149,7 +150,8 @@ class DisplayedResult:
         width = max(map(len, rows), default=0)
         if not width:
             return [], [], [], ""
-        # Rows of a user's factory may differ in length: fill names and rows up to the longest one.
+        # Rows that a user's factory has made may differ in length: add names and empty values up to
+        # the longest one.
         names = _names_of_row(page[0], len(rows[0]))
         names += [str(index) for index in range(len(names), width)]
         for row in rows:
@@ -197,7 +199,8 @@ def _narrow_columns(widths: list[int], line_width: int) -> bool:
     while sum(widths) > width_of_cells:
         index = widths.index(max(widths))
         second_widest = sorted(widths)[-2:-1]
-        # Make the widest column one narrower than the second widest, but not narrower than needed.
+        # Make the widest column one character narrower than the second widest, but not narrower
+        # than needed.
         widths[index] = max(
             widths[index] - (sum(widths) - width_of_cells),
             *(width - 1 for width in second_widest),
@@ -232,7 +235,7 @@ def _cql_name(cql_type: Any) -> str:
 
 def _as_text(value: object) -> str:
     """Return a value as text for a table. The driver's own classes of sets and maps are shown in
-    braces, like Python's.
+    braces, like Python's sets and dicts.
     """
     if isinstance(value, (str, UUID, Date, Time, Duration, datetime.datetime, Decimal)):
         return str(value)
@@ -259,7 +262,7 @@ def _printable(text: str, limit: int) -> str:
     """Return `text` on one line, without control characters."""
     text = " ".join(text.split())
     if not text.isprintable():
-        # Escape control characters: escape sequences could change the state of the terminal.
+        # Escape control characters: sequences of them could change the state of the terminal.
         text = "".join(
             character if character.isprintable() else repr(character)[1:-1] for character in text
         )

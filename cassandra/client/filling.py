@@ -26,8 +26,8 @@ def fill(
     :param start_other: starts a statement that the happy path does not handle; called with the
         statement, its parameters and its position.
     """
-    # The loop ends when the collector takes no more statements: at its limits, or at the end of
-    # them.
+    # The loop ends when the collector takes no more statements, because a limit is reached or all
+    # statements were taken.
     sent_before = -1
     while sent_before != collector.sent:
         sent_before = collector.sent
@@ -37,6 +37,7 @@ def fill(
         finally:
             if burst:
                 start_all(burst)
-        # The collector stops at a statement that it cannot handle, and has counted it already.
+        # The collector has stopped at a statement that the happy path does not handle. That
+        # statement is counted already, so its position is `sent - 1`.
         if collector.off_path is not None:
             start_other(*collector.off_path, collector.sent - 1)

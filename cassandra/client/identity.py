@@ -32,8 +32,8 @@ class Identity(ClusterSettings):
     def session_id(self) -> uuid.UUID:
         """A random id of this cluster object, which identifies its connections."""
         if self._session_id is None:
-            # Make the id when it is first used, so that in a simulation, the simulation generates
-            # it. `setdefault` is atomic, so two threads get the same id.
+            # Make the id when it is first used: in a simulation, the simulation must generate it.
+            # `setdefault` is atomic, so two threads get the same id.
             return cast("uuid.UUID", vars(self).setdefault("_session_id", new_id()))
         return self._session_id
 

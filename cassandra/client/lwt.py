@@ -17,6 +17,6 @@ def applied(rows: Sequence[Any], column_index: int) -> bool:
 
     :param column_index: the index of the column "[applied]".
     """
-    # A conditional batch may return several rows. Check that there are rows, because `all` is also
-    # True for none.
+    # A conditional batch may return several rows. Check that there is at least one, because `all`
+    # is also True for none.
     return bool(rows) and all(row[column_index] for row in rows)

@@ -31,7 +31,7 @@ def message_of(request_body: AnyBody) -> Any:
     else:
         raise TypeError(f"there is no message for {request_body!r}")
     message.tracing = request_body.tracing
-    # Copy the payload: listeners may add to it, which must not change the application's mapping.
+    # Copy the payload: listeners may add to it, and must not change the application's mapping.
     payload = request_body.custom_payload
     message.custom_payload = dict(payload) if payload else None
     return message
@@ -52,8 +52,8 @@ def _make_query_message(body: QueryBody) -> QueryMessage:
 
 def _make_execute_message(body: ExecuteBody) -> ExecuteMessage:
     """Make the EXECUTE message for a body."""
-    # Use the metadata with which the answer will be decoded. The prepared statement itself may have
-    # newer metadata by now.
+    # Use the metadata of the body, because the answer will be decoded with it. The prepared
+    # statement itself may have newer metadata by now.
     metadata, metadata_id = body.result
     return ExecuteMessage(
         body.prepared.query_id,
@@ -63,8 +63,8 @@ def _make_execute_message(body: ExecuteBody) -> ExecuteMessage:
         body.page_size,
         body.paging_state,
         body.timestamp,
-        # The server may omit the columns from its answer only if we send their id: it then returns
-        # the new columns if they have changed.
+        # The server may omit the columns from its answer if they have this id; if they have
+        # changed, it sends the new ones. So allow that only with an id.
         skip_meta=bool(metadata_id) and bool(metadata),
         result_metadata_id=metadata_id,
     )

@@ -23,8 +23,8 @@ class MetadataSwitches(ClusterSettings):
 
     def _follow_tokens(self) -> None:
         metadata: Metadata | None = vars(self).get("metadata")
-        # `metadata` does not exist if a subclass sets `token_metadata_enabled` before it calls the
-        # constructor.
+        # `metadata` does not exist yet if a subclass sets `token_metadata_enabled` before it calls
+        # the constructor.
         if metadata is not None:
             metadata.token_metadata_enabled = self.token_metadata_enabled
 

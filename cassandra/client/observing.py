@@ -26,7 +26,7 @@ class ObservedByCluster(ClusterSettings):
     """The observers that are registered with the engine at present."""
 
     def _registered(self) -> tuple[RequestObserver, ...]:
-        # The setting has checked the value, so each item is a `RequestObserver`.
+        # Each item is a `RequestObserver`, because the setting's check has made sure of that.
         return cast("tuple[RequestObserver, ...]", tuple(self.request_observers))
 
     def _follow_observers(self) -> None:
@@ -34,7 +34,7 @@ class ObservedByCluster(ClusterSettings):
         engine, instead of the previous ones.
         """
         core = self._core
-        # Before `connect` there is no engine. `_observe` then registers the observers later.
+        # Before `connect` there is no engine: `_observe` registers the observers later.
         if core is not None:
             for observer in self._observing:
                 core.forget_observer(observer)

@@ -41,7 +41,7 @@ class NextPage:
             raise QueryExhausted("there are no more pages")
         # The functions to call when the request is over; None if it is over already.
         self._callbacks: list[Callable[[Request], object]] | None = []
-        # Protects `_callbacks`, since `_complete` and `take` may run in different threads.
+        # Protects `_callbacks`, because `_complete` and `take` may run in different threads.
         self._lock = Lock()
         self.request = request.for_page(paging_state, self._complete)
         start_request(self.request)
@@ -49,7 +49,7 @@ class NextPage:
     def _complete(self, request: Request) -> None:
         with self._lock:
             callbacks, self._callbacks = self._callbacks, None
-        # Call these functions without the lock, because they may call the application's callbacks.
+        # Call these functions without holding the lock: they may call callbacks of the application.
         for callback in callbacks or ():
             callback(request)
 

@@ -47,7 +47,8 @@ class PoolSizes:
             HostDistance.LOCAL, DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST
         )
         self._core_connections = {
-            # A number for LOCAL is also for the local rack.
+            # A number for LOCAL also applies to the local rack, unless that has a number of its
+            # own.
             HostDistance.LOCAL_RACK: local_count,
             HostDistance.LOCAL: local_count,
             HostDistance.REMOTE: DEFAULT_MIN_CONNECTIONS_PER_REMOTE_HOST,
@@ -107,7 +108,7 @@ class PoolSizes:
         _check_count("max_connections", host_distance, max_connections)
         for distance in _distances_of(host_distance):
             self._max_connections[distance] = max_connections
-            # The number of connections to open must not exceed the maximum.
+            # Reduce the number of connections to open if it exceeds the new maximum.
             self._core_connections[distance] = min(
                 self._core_connections[distance], max_connections
             )
@@ -147,7 +148,7 @@ class PoolSizes:
 
 
 def _distances_of(distance: int) -> tuple[int, ...]:
-    # Applications written for cassandra-driver use LOCAL for the whole local data center.
+    # Applications that were written for cassandra-driver mean the whole local data centre by LOCAL.
     return _LOCAL_DISTANCES if distance == HostDistance.LOCAL else (distance,)
 
 

@@ -35,8 +35,9 @@ def contact_points_of(config: ClientRoutesConfig) -> list[str]:
 
 
 def check_names(tls: TlsClient | None) -> None:
-    """Raise ValueError if the TLS settings check host names: the certificates of nodes would be
-    compared with the addresses of proxies, and never match.
+    """Raise ValueError if the TLS settings check host names.
+
+    The certificates of nodes would be compared with the addresses of proxies, and never match.
     """
     if tls is not None and tls.compares_addresses:
         raise ValueError(

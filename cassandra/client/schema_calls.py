@@ -72,7 +72,7 @@ class SchemaCalls(Generic[R]):
         :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
             for no wait. None for the cluster's setting.
         """
-        # A view is read like a table.
+        # The schema reader treats a view like a table.
         return self._refresh_schema(Target("TABLE", keyspace, view), max_schema_agreement_wait)
 
     def refresh_user_type_metadata(

@@ -126,7 +126,7 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        # The sessions of the two APIs have different settings.
+        # The sessions of the blocking and the asyncio API have different settings.
         cls._setting_names = _setting_names(cls)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -145,22 +145,23 @@ class SessionBase(RequestMaker, ObservedBySession):
             self._engine.core.keep_time(value)
         super().__setattr__(name, value)
         if name == "encoder":
-            # The new encoder must convert values of registered classes, too.
+            # Make the new encoder convert values of classes that have registered codecs, too.
             self._codecs.serve(self.encoder)
 
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
         self.cluster = cluster
         self._engine = engine_session
         self._codecs = engine_session.codecs = CodecRegistry(cluster.codecs)
-        # The schema has been read now, so check the names for which codecs were registered.
+        # The schema has been read by now, so the names for which codecs were registered can be
+        # checked.
         cluster.codecs.check_names()
         self.encoder = Encoder()
         self.timestamp_generator = cluster.timestamp_generator
         # The options of all calls that pass none.
         self._default_options = CallOptions(cluster.profile_manager.default)
         cluster._sessions_by_id[id(self)] = self
-        # The application may have replaced the default profile before the cluster knew this
-        # session, so read it again.
+        # Read the default profile again: the application may have replaced it just before the
+        # cluster knew this session.
         self._follow_default()
         self._prepared_texts: PreparedTexts = RecentlyUsed(PREPARED_TEXTS)
         self._batch_warnings = OncePerInterval(BATCH_WARNING_INTERVAL)
@@ -171,12 +172,13 @@ class SessionBase(RequestMaker, ObservedBySession):
     def __copy__(self) -> Self:
         duplicate = type(self).__new__(type(self))
         vars(duplicate).update(vars(self))
-        # The settings of the copy must not affect the original's requests, or the other way round.
+        # Give the copy its own options: its settings must not affect the original's requests, or
+        # the other way round.
         profile = self._default_profile
         duplicate._default_options = CallOptions(
             profile.clone() if self._has_own_profile else profile
         )
-        # The original's path uses the original's options.
+        # Make another happy path, because that of the original uses the original's options.
         duplicate._path = duplicate._new_path()
         self.cluster._sessions_by_id[id(duplicate)] = duplicate
         duplicate._follow_default()
@@ -228,14 +230,16 @@ class SessionBase(RequestMaker, ObservedBySession):
                 f"Session.{name} cannot be set if execution profiles are used: "
                 f"set {setting} of a profile, for one execution by execution_profile="
             )
-        # Profiles cannot be added from now on, because they would contradict old-style settings.
+        # From now on, adding a profile raises an error: profiles would contradict the old-style
+        # settings.
         self.cluster.config_mode = ConfigMode.LEGACY
         profile = self._default_profile
         if not self._has_own_profile:
-            # Old-style settings change the profile of this session only, so it needs a copy.
+            # The setting is for this session only, so the session needs its own copy of the
+            # profile.
             profile = profile.clone()
         setattr(profile, setting, value)
-        # Only now: a value that is refused changes nothing.
+        # Store the copy only now, so that a value that is refused changes nothing.
         self._has_own_profile = True
         self._default_options.profile = profile
 
@@ -287,7 +291,7 @@ class SessionBase(RequestMaker, ObservedBySession):
         if isinstance(name, ExecutionProfile):
             self.cluster._adopt_profile(name)
             return name
-        # The session may have its own copy, which old-style settings have changed.
+        # The session may have its own copy of the default profile, with old-style settings.
         if name is EXEC_PROFILE_DEFAULT:
             return self._default_profile
         try:
@@ -370,7 +374,7 @@ class SessionBase(RequestMaker, ObservedBySession):
         """The number of requests that all open connections together can have in flight. Further
         requests wait in the driver.
         """
-        # Copy the lists, because the loop's thread may change them meanwhile.
+        # Copy the lists, because the loop's thread may change them at any time.
         pools = list(self._engine.pools.values())
         return sum(
             connection.stream_limit for pool in pools for connection in list(pool.connections)
@@ -389,7 +393,7 @@ class SessionBase(RequestMaker, ObservedBySession):
 
 def _check_page_size(name: str, size: object) -> Any:
     """Accept a page size, or None; warn of a negative one."""
-    # Servers do not page if the size is 0 or negative, so accept such numbers.
+    # Accept 0 and negative numbers: servers then send all rows in one page.
     if size is not None and not hasattr(size, "__index__"):
         raise TypeError(
             f"{name} must be a number of rows or None, but is {size!r} "
@@ -412,7 +416,8 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "timestamp_generator": function,
 }
 
-# Attributes that are not settings. Applications may add "keyspaces" or "clusters".
+# Public attributes that are not settings. They are left out so that an application may add
+# attributes with similar names, such as "keyspaces" or "clusters".
 _STATE = frozenset({"cluster", "keyspace"})
 
 

@@ -37,7 +37,7 @@ class ShardAwareness:
         """
         core = self._core
         stats: dict[str, dict[str, int]] = {}
-        # Copy the collections, because the engine's loop may change them meanwhile.
+        # Copy the collections, because the engine's loop may change them at any time.
         for session in list(core.sessions) if core is not None else ():
             for host, pool in list(session.pools.items()):
                 if not isinstance(pool, ShardPool) or pool.shards is None:

@@ -27,8 +27,8 @@ class UserTypes:
 
     def __init__(self, metadata: Metadata) -> None:
         self._metadata = metadata
-        # A change replaces the mapping: row plans, which are cached, compare it with the one they
-        # were made with.
+        # Each registration replaces the whole mapping. Cached row plans compare it with the mapping
+        # that they were made with, and are made again if it is another one.
         self.classes: Mapping[str, Mapping[str, type]] = {}
         self._fields: dict[tuple[str, str], Sequence[str]] = {}
 
@@ -51,7 +51,7 @@ class UserTypes:
         for keyspace, types in self.classes.items():
             schema = self._metadata.keyspaces.get(keyspace)
             for name in types:
-                # Types in the schema metadata need not be read: `fields` looks there first.
+                # Read only types that are not in the schema metadata, where `fields` looks first.
                 if schema is None or name not in schema.user_types:
                     self.take_fields(keyspace, name, await fields_of(keyspace, name))
 
@@ -60,8 +60,7 @@ class UserTypes:
 
         :raises UserTypeDoesNotExist: if we know of no such type.
         """
-        # Look into the schema first, because the type may have been altered after its class was
-        # registered.
+        # Look into the schema first: the type may have been altered since its class was registered.
         schema = self._metadata.keyspaces.get(keyspace)
         user_type = schema.user_types.get(name) if schema is not None else None
         if user_type is not None:

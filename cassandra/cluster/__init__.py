@@ -61,7 +61,8 @@ __all__ = [
     "default_lbp_factory",
 ]
 
-# These names are imported when they are first used, because few applications need them.
+# These names are imported from the given modules when they are first used, because few applications
+# need them.
 _HOME = {
     **dict.fromkeys(
         (

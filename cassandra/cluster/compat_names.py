@@ -19,7 +19,7 @@ else:
         "executor on_up on_down on_add on_remove _notify control_connection get_connection_holders "
         "connection_factory",
     )
-    # The values until the application uses `executor` or `control_connection`.
+    # These are the values until the application uses `executor` or `control_connection`.
     CompatCluster._executor = CompatCluster._control_connection = None
     CompatSession = lazy_base(
         "CompatSession",

@@ -1,8 +1,8 @@
 """Supports tracing libraries that replace methods of a `ResponseFuture`.
 
-cassandra-driver calls ``future._set_final_result`` when a request is complete. A tracing library
-sets that attribute to a function that calls the original method, to be notified. Our futures call
-these methods only if they were replaced, which is rare.
+cassandra-driver calls ``future._set_final_result`` when a request is complete. To be notified, a
+tracing library replaces that attribute by a function that calls the original method. This driver's
+futures call these methods only if they were replaced, which is rare.
 """
 
 from __future__ import annotations

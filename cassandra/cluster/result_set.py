@@ -41,32 +41,33 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     :param initial_response: the first page: a list of rows, or the message that has them.
     """
 
-    # These class attributes are defaults, because most results never set the attributes.
+    # These class attributes are the defaults. Most results never set the attributes themselves.
     _message: ResultMessage | None = None
     _page: Any = None
     _iterator: Iterator[Any] | None = None
     _is_list = False
-    # The number of pages before the current page. When an iterator has read a page, it compares
-    # this number to see whether that page is still the current one.
+    # The number of pages before the current one. An iterator that has read a page compares this
+    # number, to see whether that page is still the current one.
     _pages_before = 0
-    # True if an iteration has returned all rows of the current page, but the next page has not come
-    # yet or could not be fetched.
+    # True if an iteration has returned all rows of the current page, but the next page is not the
+    # current one yet: it has not come, or could not be fetched.
     _is_read = False
-    # A thread holds this lock while it fetches a page. The first iteration or fetch with further
-    # pages makes it.
+    # A thread holds this lock while it fetches a page. The lock is created when it is first needed,
+    # so results with a single page have none.
     _fetch_lock: Any = None
-    # True from the request for the next page until the page is the current one, or has failed. It
-    # stays True if the wait is interrupted, by KeyboardInterrupt for example.
+    # True from the request for the next page until that page is the current one, or has failed. If
+    # the wait is interrupted, by KeyboardInterrupt for example, this stays True.
     _is_fetching = False
-    # True after `result[0]`, which fetches no page. A later iteration then reads all rows into a
-    # list, so that it begins with that row again.
+    # True after `result[0]`, which needs only the current page. An iteration after that reads all
+    # rows into a list first, so that it begins with the first row again.
     _is_indexed = False
     # True if an iteration has returned all rows. `_message` still has the last page, because
     # `was_applied` needs it.
     _is_over = False
-    # (session, request, row factory), from which `response_future` is made when it is needed.
+    # The tuple (session, request, row factory), from which `response_future` is made when it is
+    # first needed; None if the result got its future.
     _future_arguments: tuple[Any, Any, Any] | None = None
-    # (column names, column types), once they were read.
+    # The tuple (column names, column types); None before it is first needed.
     _cached_columns: tuple[list[str] | None, list[Any] | None] | None = None
 
     def __init__(self, response_future: Any, initial_response: object) -> None:
@@ -77,7 +78,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._set_page(initial_response)
 
     def __getattr__(self, name: str) -> Any:
-        # Python calls this for missing attributes. The future is created when it is first needed.
+        # Python calls this for attributes that are missing. `response_future` is one of them until
+        # it is first needed: make it here.
         future_arguments = self._future_arguments if name == "response_future" else None
         if future_arguments is None:
             raise no_attribute(self, name)
@@ -99,14 +101,14 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 # The columns of this page are read from its message when they are needed.
                 self._cached_columns = None
         else:
-            # The rows are not from a message, so they have no columns: keep those of the last
-            # message.
+            # These rows come without a message, and so without columns: keep the columns of the
+            # last message.
             if self._cached_columns is None and self._message is not None:
                 self._cached_columns = (self.column_names, self.column_types)
             self._message = None
             self._page = response if response is not None else []
 
-    # Applications use these private names of cassandra-driver to replace the current page.
+    # Applications use these private names, which cassandra-driver has, to replace the current page.
     @property
     def _current_rows(self) -> Any:
         return self.current_rows
@@ -154,15 +156,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             page: Any = []
             if message.kind == RESULT_KIND_ROWS:
                 page = message.decode(self.response_future.row_factory)
-            # If the row factory returns None, it has used the rows itself.
+            # A row factory that returns None has used the rows itself, so no rows are left.
             self._page = page if page is not None else []
         return self._page
 
     @property
     def has_more_pages(self) -> bool:
         """True if there is a page after the current one."""
-        # The application's tests may use another class of futures, which lacks the attribute, or a
-        # mock, whose attribute is any object.
+        # Compare with True: the application's tests may use another class of futures, without this
+        # attribute, or a mock, whose attribute may be any object.
         return self._is_fetching or getattr(self.response_future, "has_more_pages", False) is True
 
     @property
@@ -208,8 +210,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             try:
                 next_result = future.result()
             except BaseException:
-                # If only the wait was interrupted, the next call waits for the same page. Futures
-                # of the application's own class may lack the attribute.
+                # If the future has no error, only the wait was interrupted, and the next call must
+                # wait for the same page. Futures of the application's own class may lack the
+                # attribute.
                 self._is_fetching = getattr(future, "error", True) is None
                 raise
             self._set_page(
@@ -222,20 +225,21 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # -- all pages ---------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[T]:
-        # After `result[0]`, begin with that row again; see `_is_indexed`.
+        # After `result[0]`, read all rows into a list, so that the iteration begins with the first
+        # row; see `_is_indexed`.
         if self._is_indexed:
             self._enter_list_mode("iteration")
         if self._is_list:
             return iter(self._page)
-        # After pages were read by columns, keep the iterator that raises an error: their rows are
-        # gone.
+        # If pages were read by columns, keep that iterator, which raises an error: the rows of
+        # these pages are gone.
         if not isinstance(self._iterator, ReadByColumns):
             self._iterator = self._rows()
         return self._iterator
 
     def _rows(self) -> Iterator[T]:
         """Yield the rows of the current page and of all later pages."""
-        # Most results have a single page, and so nothing that threads must share.
+        # Most results have a single page. Then nothing is fetched, and threads need no lock.
         if self._fetch_lock is None and not self.has_more_pages:
             page = self._pages_before
             yield from self.current_rows
@@ -245,7 +249,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 self._is_over = True
                 return
         while True:
-            # Read the number first: another thread may make the next page the current one.
+            # Read the number before the rows: another thread may make the next page the current one
+            # in between.
             page = self._pages_before
             if not self._is_read:
                 page, rows = self._numbered_page()
@@ -266,9 +271,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """Return the number of the current page, and its rows. Request the next page now, so that
         it comes while the rows are used.
         """
-        # Other threads must not replace the page between the steps.
+        # Hold the lock, so that no other thread replaces the page between these steps.
         with self._get_fetch_lock():
-            # Futures of the application's own class lack this method.
+            # Futures of the application's own class may lack this method.
             ask_ahead = getattr(self.response_future, "_ask_for_page_ahead", None)
             if ask_ahead is not None and not self._is_fetching:
                 ask_ahead()
@@ -368,12 +373,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """
         names = self.column_names or []
         if self._message is not None and APPLIED in names:
-            # Decode the rows again, because a user's row factory may have returned any objects, or
-            # has used the rows up.
+            # Decode the rows again as tuples: a row factory of the application may have returned
+            # any objects, or may have used up the rows.
             return applied(self._message.decode(tuple_factory), names.index(APPLIED))
         first = self.one()
-        # The application may have replaced the rows: look at the first one. A dict has [applied] by
-        # name; in a tuple, it is the first value.
+        # The application may have replaced the rows: look at the first one. A dict has the value
+        # under the name [applied]; in a tuple, it is the first value.
         if isinstance(first, dict) and APPLIED in first:
             return bool(first[APPLIED])
         if (
@@ -412,8 +417,8 @@ _new = object.__new__
 
 
 def result_of(session: Any, request: Any, row_factory: Any) -> ResultSet[Any]:
-    """Return the `ResultSet` of a request that is over. The result makes its future only when it is
-    needed.
+    """Return the `ResultSet` of a request that is over, without a future: the result makes that
+    only when it is needed.
     """
     result: ResultSet[Any] = _new(ResultSet)
     if type(request.response) is ResultMessage:

@@ -19,8 +19,8 @@ from cassandra.observability.counters import ClusterGauges, HostGauges
 
 __all__ = ["ClusterReport", "HostReport", "report_of"]
 
-# Settings of these types are shown. Other objects may contain secrets, so only their class is
-# shown.
+# Settings with values of these types are shown as they are. Any other object may contain a secret,
+# so only the name of its class is shown.
 _PLAIN = (bool, int, float, str, type(None))
 _MAX_TEXT_LENGTH = 200  # maximum characters of an error, or of a setting
 
@@ -133,7 +133,7 @@ class ClusterReport:
         if any(host.state == "unknown" for host in hosts):
             return ", but no host is known to be up"
         subject = f"all {len(hosts)} hosts are" if len(hosts) > 1 else "its only host is"
-        # All hosts are down since the time when the last one went down.
+        # No host has been up since the last one went down, so take the latest time.
         times = [host.down_since for host in hosts if host.down_since is not None]
         return f", but {subject} down" + (f" since {max(times)}" if times else "")
 
@@ -154,14 +154,14 @@ class ClusterReport:
         if self.settings:
             lines += ["", "settings that differ from their defaults:"]
             lines += [f"  {name} = {_shown(value)}" for name, value in self.settings.items()]
-        # Blocks that have no lines leave several blank lines behind each other: keep one.
+        # A block without lines leaves several blank lines in a row: keep one of them.
         return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        # Three tables: the facts, the hosts, and the settings, which are folded.
+        # Make three tables: a summary, the hosts, and the settings, which are folded.
         summary = "".join(
             f"<tr><th style='text-align:left'>{name}</th>"
             f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
@@ -229,7 +229,7 @@ def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
     :param table: the descriptions of all settings by name, which have the defaults.
     """
-    # Before `connect`, a cluster has no core: no sessions, and no connections.
+    # Before `connect`, a cluster has no core, and so neither sessions nor connections.
     core = cluster._core
     gauges = ClusterGauges.of(cluster)
     sessions = list(core.sessions) if core is not None else []
@@ -255,13 +255,13 @@ def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
 def _host_report(gauges: HostGauges, sessions: list[Any], is_control: bool) -> HostReport:
     """Return the report of one host, over all sessions."""
     host = gauges.host
-    # Each session may have an error of its own, unless the host is down for all of them.
+    # Each session may have an error of its own; show the last one.
     errors = [error for session in sessions if (error := session.pool_error(host)) is not None]
     sharding = host.sharding_info
     since, failed_at = host.down_since, host.last_failure_at
     return HostReport(
         address=str(host.endpoint),
-        # A host that is "forced down" is not tried any more; for a report it is down.
+        # In the report, "forced down" (down, and not tried any more) is shown as "down".
         state="down" if host.state == "forced down" else host.state,
         datacenter=host.datacenter,
         rack=host.rack,
@@ -294,7 +294,8 @@ def _changed_settings(cluster: Any, table: Mapping[str, Any]) -> dict[str, Any]:
         if value is setting.default:
             continue
         shown_value = _showable(value)
-        # Compare what is shown: the value may be another object of the same class as the default.
+        # Compare what would be shown: the value may be another object of the same class as the
+        # default.
         if shown_value not in (_showable(setting.default), setting.shown_default):
             settings[name] = shown_value
     return settings
@@ -319,5 +320,5 @@ def _shorten(text: str) -> str:
 
 
 def _shown(value: object) -> str:
-    # `_showable` represents objects as "<Class>", which needs no quotes.
+    # `_showable` has replaced objects by "<Class>", which is shown without quotes.
     return value if isinstance(value, str) and value.startswith("<") else repr(value)

@@ -23,7 +23,7 @@ _LOGIN = (
     "give --user, and --password-env or --password-file; if you did, the server does not know this "
     "name with this password"
 )
-# What to do about errors of connections, by a part of their message.
+# Pairs of a part of a connection's error message, and what to do about such an error.
 _ADVICE = (
     (
         "client certificate",
@@ -43,12 +43,13 @@ _ADVICE = (
 )
 _LATENCY_SAMPLES = 10  # queries to measure the latency of a host
 _SLOW_ROUND_TRIP = 0.1  # warn of a median round trip longer than this many seconds
-_STALL = 0.5  # warn of a single round trip longer than this many seconds, and STALL_RATIO medians
+_STALL = 0.5  # warn of a single round trip longer than this and longer than _STALL_RATIO medians
 _STALL_RATIO = 20
 _MAX_CLOCK_SKEW = 0.5  # warn of a clock that differs by more than this many seconds
-# Keyspaces whose replication is not checked, because each node has its own data in them.
+# Keyspaces in which each node has its own data. Their replication is not checked.
 _NODE_LOCAL_KEYSPACES = {"system", "system_schema", "system_views", "system_virtual_schema"}
-# Keyspaces that the server creates with a fixed replication factor, whatever the cluster's size is.
+# Keyspaces that the server creates with a fixed replication factor, however many nodes the cluster
+# has. The factor is not compared with the number of nodes.
 _FIXED_REPLICATION_KEYSPACES = {
     "system_distributed",
     "system_distributed_everywhere",
@@ -122,7 +123,7 @@ def schema(session: Session, timeout: float) -> Iterator[Finding]:
     elif by_version:
         ((version, addresses),) = by_version.items()
         host_count = len(_connected_hosts(session))
-        # Hosts that did not respond are missing in `addresses`.
+        # `addresses` does not have the hosts that did not respond, so say how many have agreed.
         hosts_text = (
             "all hosts"
             if len(addresses) == host_count
@@ -133,7 +134,7 @@ def schema(session: Session, timeout: float) -> Iterator[Finding]:
 
 def clocks(session: Session, timeout: float) -> Iterator[Finding]:
     """Compare the clock of each host with the clock of this machine."""
-    # toTimestamp exists since Cassandra 2.2.
+    # The function toTimestamp exists since Cassandra 2.2.
     query = "SELECT toTimestamp(now()) AS now FROM system.local"
     for host in _connected_hosts(session):
         started = time.time()
@@ -141,12 +142,12 @@ def clocks(session: Session, timeout: float) -> Iterator[Finding]:
         ended = time.time()
         if row is None:
             continue
-        # The server has read its clock at an unknown time between `started` and `ended`, and
-        # has rounded it to milliseconds.
+        # The server has read its clock at an unknown time between `started` and `ended`, and has
+        # rounded it to milliseconds. So the result is uncertain by half of that interval.
         uncertainty = (ended - started) / 2 + 0.001
-        # Without a time zone, the time is in UTC; `timestamp` would take it for local time.
+        # A time without a time zone is in UTC here, but `timestamp` would take it for local time.
         server_time = row.now.timestamp() if row.now.tzinfo else _seconds_since_epoch(row.now)
-        # Compare with the middle of the interval, so the error is half of it at most.
+        # Compare with the middle of the interval, so that the error is at most half of it.
         skew = server_time - (started + ended) / 2
         text = f"its clock is {abs(skew) * 1000:.0f} ms {'ahead' if skew > 0 else 'behind'}"
         text += f" (known to {uncertainty * 1000:.0f} ms)"
@@ -183,7 +184,7 @@ def latency(session: Session, timeout: float) -> Iterator[Finding]:
             f"answers in {median * 1000:.1f} ms (median of {len(durations)}; "
             f"{min(durations) * 1000:.1f} to {max(durations) * 1000:.1f})"
         )
-        # Judge by the median, because a single query may be slow by chance.
+        # Decide by the median, because a single query may be slow by chance.
         if median > _SLOW_ROUND_TRIP:
             yield finding(WARNING, str(host.endpoint), text, "is it in another region, or busy?")
         elif max(durations) > max(_STALL, _STALL_RATIO * median):
@@ -269,8 +270,8 @@ def _replication_faults(name: str, strategy: Any, nodes_by_dc: Counter[str]) -> 
                     subject, factor, nodes_by_dc[datacenter], datacenter
                 )
         factors = [factor for factor in strategy.dc_replication_factors.values() if factor]
-        # A login only reads from the local data centre. So for the keyspace of roles, a single
-        # replica in any data centre is too few.
+        # A login reads roles only from the local data centre. So for the keyspace system_auth, a
+        # single replica in any one of the data centres is too few.
         is_login_at_risk = name == "system_auth" and 1 in factors
         if (sum(factors) == 1 or is_login_at_risk) and node_count > 1:
             yield _single_replica_finding(subject)
@@ -331,7 +332,7 @@ def _first_row_or_none(session: Session, query: str, host: Host, timeout: float)
     """Return the first row of a query to `host`; None if the query fails."""
     try:
         return _first_row(session, query, host, timeout)
-    except Exception:  # the check `latency` reports the error
+    except Exception:  # ignored here: the check `latency` reports the error
         return None
 
 

@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.hosts and options.cloud_bundle is not None:
         parser.error("a bundle stands for HOST: give one of the two")
     for host in options.hosts:
-        if host.isdecimal():  # name resolution accepts a number as an address
+        if host.isdecimal():  # name resolution would accept a number as an address
             parser.error(f"{host} is not a host: for a port, write --port {host}")
     if not options.timeout > 0:
         parser.error(f"--timeout must be positive, but is {options.timeout}")
@@ -106,7 +106,8 @@ def _print_finding(result: Finding) -> None:
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the keyword arguments of the `Cluster`, from the options of the command."""
-    # The session must connect to all data centres, not only to the local one.
+    # Use a policy that includes all data centres: with the default policy, the session would
+    # connect only to the local one.
     profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=options.timeout)
     return {
         "execution_profiles": {EXEC_PROFILE_DEFAULT: profile},
@@ -147,7 +148,7 @@ def _run_checks(
         for check in CHECKS:
             try:
                 yield from check(session, options.timeout)
-            except Exception as error:  # if a check fails, continue with the others
+            except Exception as error:  # report the failed check, and continue with the others
                 text = f"could not be looked at: {type(error).__name__}: {error}"
                 yield finding(WARNING, check.__name__, text)
     finally:

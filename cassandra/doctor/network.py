@@ -24,11 +24,12 @@ __all__ = ["client_certificate", "installation", "reach"]
 # Warn about certificates that expire within this number of days.
 _EXPIRY_WARNING_DAYS = 30
 _SECONDS_PER_DAY = 24 * 60 * 60
-# An OPTIONS request of protocol version 4. A server that does not know this version answers, too.
+# An OPTIONS request in protocol version 4. Servers that do not support this version answer it, too,
+# with an error.
 _OPTIONS = bytes([4, 0, 0, 0, 5, 0, 0, 0, 0])
-# OpenSSL's codes of certificates at the wrong time.
+# OpenSSL's error codes for a certificate that has expired, and for one that is not valid yet.
 _EXPIRED, _NOT_YET_VALID = 10, 9
-# The alerts of servers that want a client certificate. The last one may mean other things, too.
+# TLS alerts of servers that want a client certificate. The last one may also have other reasons.
 _WANTS_CERTIFICATE = (
     "CERTIFICATE_REQUIRED",
     "BAD_CERTIFICATE",
@@ -119,8 +120,8 @@ def _resolve(host: str, port: int, timeout: float) -> list[str]:
         except BaseException as error:
             lookup.set_exception(error)
 
-    # getaddrinfo has no timeout, so call it in a thread. As a daemon, the thread does not keep the
-    # process from ending.
+    # getaddrinfo has no timeout, so call it in a thread. The thread is a daemon, so that the
+    # process can end while the call still blocks.
     Thread(target=call_getaddrinfo, name="cassandra-doctor", daemon=True).start()
     return list(dict.fromkeys(str(result[4][0]) for result in lookup.result(timeout)))
 
@@ -159,7 +160,7 @@ def _check_answer(subject: str, connection: socket.socket) -> Iterator[Finding]:
         connection.sendall(_OPTIONS)
         if connection.recv(1):
             return
-        # Some servers end the connection without an alert if a client certificate is missing.
+        # Some servers close the connection without an alert if they miss a client certificate.
         if is_tls:
             yield _wants_certificate(subject, "it closed the connection after the handshake")
             return
@@ -168,7 +169,8 @@ def _check_answer(subject: str, connection: socket.socket) -> Iterator[Finding]:
         problem = f"accepts connections, but does not answer within {connection.gettimeout():g} s"
         do = _HANGS
     except OSError as error:
-        # With TLS 1.3, a server rejects a client's certificate only after the handshake.
+        # With TLS 1.3, a server rejects the client's certificate only after the handshake, so the
+        # error comes here.
         if _is_about_client_certificate(error):
             yield _wants_certificate(subject, error)
             return
@@ -271,7 +273,8 @@ def client_certificate(path: str) -> Iterator[Finding]:
 
     :param path: the PEM file; its first certificate is the client's.
     """
-    # `ssl` has no public function for this; its tests use this one.
+    # Use a private function, because `ssl` has no public one for this. If it is missing, skip the
+    # check.
     decode = getattr(getattr(ssl, "_ssl", None), "_test_decode_cert", None)
     if decode is None:
         return

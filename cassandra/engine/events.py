@@ -73,7 +73,7 @@ class WakeQueue:
 
     def set(self, event: Event | GreenEvent) -> None:
         """Set `event` now, or in `wake` if the loop is gathering events."""
-        if not self.is_gathering or type(event) is not Event:  # events of greenlets are set at once
+        if not self.is_gathering or type(event) is not Event:  # set greenlets' events now
             event.set()
             return
         self._events.append(event)

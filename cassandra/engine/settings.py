@@ -39,7 +39,7 @@ class Settings(ClusterSettings):
     startup_options: Mapping[str, str]
     # Returns further STARTUP options for ScyllaDB. Called with True for the control connection.
     scylla_options: Callable[[bool], Mapping[str, str]] | None
-    tls: TlsClient | None  # in `live`, because it may change
+    tls: TlsClient | None  # stored in `live`, because it may change
     connections_to: Callable[[int], int]  # the pool size for a host at a distance
     client_routes: ClientRoutes | None  # set if nodes are behind proxies of a private network
     shard_aware: bool

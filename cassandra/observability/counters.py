@@ -104,8 +104,8 @@ class RequestCounters(RequestObserver):
             raise ValueError(f"buckets must be positive and rise, but are {buckets!r}")
         self._bounds = bounds
         self._hosts: dict[Host, HostCounters] = {}
-        # Held to add and remove hosts, which other threads may read (`hosts`). Counting needs no
-        # lock, because only the event loop counts.
+        # This lock protects `_hosts` when hosts are added or removed, because other threads may
+        # read `hosts`. Counting itself needs no lock, because only the event loop counts.
         self._lock = Lock()
         renewed(self)
         self.requests: dict[str, int] = {"success": 0}
@@ -123,12 +123,12 @@ class RequestCounters(RequestObserver):
     def hosts(self) -> Mapping[Host, HostCounters]:
         """The counters of each host that a request was sent to. This is a copy."""
         with self._lock:
-            # Copy, because the event loop may add a host while the caller iterates.
+            # Return a copy, because the event loop may add a host while the caller iterates.
             return dict(self._hosts)
 
     def _counters_of(self, host: Host) -> HostCounters:
         """Return the counters of a host, which are created at its first request."""
-        # Look up without the lock first: nearly all requests go to known hosts.
+        # Look up the host without the lock first: nearly all requests go to known hosts.
         counters = self._hosts.get(host)
         if counters is None:
             with self._lock:
@@ -212,11 +212,11 @@ class RequestCounters(RequestObserver):
         self.requests[name] = self.requests.get(name, 0) + 1
         assert request.latency is not None  # every finished request has a latency
         self.durations.record(request.latency)
-        # Every attempt sends the same frame.
+        # Every attempt sends a frame of the same size.
         size = request.request_size
         for attempt in request.attempts:
             self._counters_of(attempt.host).bytes_out += size
-        # The host of the response; None if none came.
+        # `request.host` is the host whose response came; None if none came.
         host = request.host
         if host is not None:
             self._counters_of(host).bytes_in += request.response_size
@@ -291,7 +291,7 @@ class ClusterGauges(NamedTuple):
         :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
         """
         core = cluster._core
-        # Copy, because the event loop may open and close sessions at the same time.
+        # Copy the list, because the event loop may open and close sessions at the same time.
         sessions = list(core.sessions) if core is not None else []
         metadata = cluster.metadata
         throttler = cluster.request_throttler
@@ -321,8 +321,8 @@ def _read_host_gauges(host: Host, sessions: Sequence[Any], core: Any) -> HostGau
         if pool.host == host
         for connection in pool.open_connections()
     ]
-    # A connection's `in_flight` is the number of its streams in use. This includes orphans, whose
-    # requests were abandoned.
+    # `in_flight` of a connection is the number of its streams in use, including those of abandoned
+    # requests (orphans). Subtract these below, because nobody waits for their responses.
     orphans = sum(connection.orphans for connection in (*connections, *draining_connections))
     streams_in_use = sum(connection.in_flight for connection in connections)
     in_flight = (
@@ -349,7 +349,7 @@ def _is_ignored(host: Host, sessions: Sequence[Any]) -> bool:
         return bool(sessions) and all(
             session.distance(host) == HostDistance.IGNORED for session in sessions
         )
-    except Exception:  # raised by a user's policy, which must not prevent that metrics are read
+    except Exception:  # raised by a user's policy: metrics must be readable nevertheless
         log.debug("a policy gives no distance of %s", host, exc_info=True)
         return False
 

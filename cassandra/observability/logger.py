@@ -12,7 +12,7 @@ attempt with its host, duration and error. Handlers that write structured fields
 same data as a dict in ``record.request``.
 
 In an outage, thousands of requests may fail in the same way each second. The first one is logged at
-once. The following ones are counted, and one line for each `repeat_interval` reports their number.
+once. The following ones are only counted, and one line per `repeat_interval` reports their number.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ class RequestLogger(RequestObserver):
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set a parameter, after checking its value."""
-        # Check the value here, because a wrong one would only raise an error at the first request.
+        # Check the value when it is set: otherwise a wrong one would only raise an error at the
+        # first request.
         if name == "slow" and value is not None:
             _check_number(name, value, None)
         elif name == "sample":
@@ -142,7 +143,8 @@ class RequestLogger(RequestObserver):
         The request is then counted. Otherwise the caller has to log it, and an interval begins.
         """
         text, is_prepared = request.texts[0] if request.texts else ("", False)
-        # Requests that differ only in their values count as the same.
+        # Count requests that differ only in their values as the same: leave the values out of the
+        # key.
         if not is_prepared:
             text = without_values(text.template if isinstance(text, InterpolatedText) else text)
         key = (type(error), code_of(error), request.keyspace, text)
@@ -151,12 +153,13 @@ class RequestLogger(RequestObserver):
         if repeated is not None and now < repeated.until:
             repeated.count += 1
             repeated.last = request
-            # The first repetition in this interval: report at its end.
+            # This is the first repetition in this interval: schedule the report for the end of the
+            # interval.
             if repeated.count == 1:
                 self._call_later(repeated.until - now, key)
             return True
-        # The interval is over, but there was no event loop on which `_end_interval` could be
-        # called.
+        # The interval is over, but its repetitions were not reported, because no event loop ran on
+        # which `_end_interval` could be called. Report them now.
         if repeated is not None:
             self._log_repeated(repeated)
         elif len(self._repeated) >= _MAX_REPEATED:
@@ -180,7 +183,8 @@ class RequestLogger(RequestObserver):
         repeated = self._repeated.get(key)
         if repeated is not None and repeated.count:
             self._log_repeated(repeated)
-            # Begin the next interval. While the outage lasts, there is one line for each interval.
+            # Begin the next interval, so that there is one line per interval as long as the outage
+            # lasts.
             self._repeated[key] = _Repeated(monotonic() + self.repeat_interval)
 
     def _log_repeated(self, repeated: _Repeated) -> None:
@@ -201,7 +205,7 @@ class RequestLogger(RequestObserver):
         if repeated:
             fields["repeated"] = repeated
         text = json.dumps(fields, default=str) if self.structured else _format_line(fields)
-        # Pass the line as an argument, because CQL may contain a %.
+        # Pass the line as an argument and not as the format, because CQL may contain a %.
         self.logger.log(level, "%s", text, extra={"request": fields})
 
     # -- content of a line -------------------------------------------------------------------------
@@ -230,7 +234,8 @@ class RequestLogger(RequestObserver):
         if request.speculations:
             fields["speculations"] = request.speculations
         if request.error is not None:
-            # `error_text` leaves out server messages, which repeat parts of statements.
+            # Without `values`, `error_text` leaves out the server's message, which may repeat parts
+            # of the statement.
             fields["error"] = (
                 f"{type(request.error).__name__}: {_first_line(request.error)}"
                 if self.values

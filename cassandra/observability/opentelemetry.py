@@ -37,11 +37,11 @@ __all__ = ["OpenTelemetryObserver"]
 _SCOPE = "cassandra.observability.opentelemetry"
 _SCHEMA = "https://opentelemetry.io/schemas/1.33.0"
 _SYSTEM = "cassandra"
-# In seconds, as the conventions recommend for db.client.operation.duration.
+# The bucket bounds in seconds that the conventions recommend for db.client.operation.duration.
 _BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
-# OpenTelemetry's key in the context that tells instrumentations to create no span.
+# OpenTelemetry's context key: if its value is true, instrumentations must create no span.
 _SUPPRESS = "suppress_instrumentation"
-# (span, common attributes) of a request for which `on_start` has created no span.
+# The tuple (span, common attributes) of a request for which `on_start` has created no span.
 _NO_SPAN = (None, None)
 
 _LEVELS = {
@@ -148,7 +148,7 @@ class OpenTelemetryObserver(RequestObserver):
                 _set_final_attributes(span, request, attributes)
             span.end()
         if self._duration is not None:
-            # `on_start` has created no span, and so no attributes.
+            # Without a span, `on_start` has not computed the attributes: do it here.
             if common is None:
                 common = _cached_start(request.traits, self._includes_text).common
             assert request.latency is not None
@@ -174,7 +174,7 @@ def _set_final_attributes(
             span.set_attribute("turbocql.shard", request.shard)
     if request.speculations:
         span.set_attribute("cassandra.speculative_execution.count", request.speculations)
-    # The retry policy may have chosen another level than `on_start` has set.
+    # A retry may have used another consistency level than the one that `on_start` has set.
     if request.retries:
         span.set_attribute("cassandra.consistency.level", _level_name(request.consistency_level))
     error = request.error
@@ -215,11 +215,11 @@ def _create_histogram(provider: MeterProvider | None) -> metrics.Histogram:
 class _Start(NamedTuple):
     """The name and the attributes of a span when it starts.
 
-    All spans of like requests share the dicts, so do not change them.
+    All requests with the same traits share these dicts, so do not change them.
 
     :param name: the name of the span.
     :param attributes: the attributes of the span.
-    :param common: those attributes that durations have too.
+    :param common: the attributes that durations have, too.
     """
 
     name: str
@@ -239,7 +239,7 @@ def _cached_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
     start = _starts.get((traits, has_text))
     if start is None:
         start = _make_start(traits, has_text)
-        # Estimate the memory: the CQL of a statement may have megabytes.
+        # Pass an estimate of the memory, because the CQL of a statement may have megabytes.
         _starts.keep((traits, has_text), start, 2000 + 3 * len(traits[0] or ""))
     return start
 
@@ -259,7 +259,7 @@ def _make_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
     if has_text and shape.text:
         attributes["db.query.text"] = shape.text
     if batch_size is not None and batch_size > 1:
-        # By the conventions, a batch of one statement does not count as a batch.
+        # In the conventions, a batch of one statement does not count as a batch.
         attributes["db.operation.batch.size"] = batch_size
     if page_size is not None:
         attributes["cassandra.page.size"] = page_size
@@ -306,7 +306,7 @@ class _Hosts:
             or attributes.host_id is not host.host_id
             or attributes.dc is not host.datacenter
         ):
-            # If there are so many, most hosts have left the cluster: begin again.
+            # If the cache has this many hosts, most of them have left the cluster: begin again.
             if len(self._attributes) >= _MAX_HOSTS:
                 self._attributes.clear()
             attributes = self._attributes[id(host)] = _host_attributes(host)

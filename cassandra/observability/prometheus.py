@@ -43,7 +43,7 @@ __all__ = ["ClusterCollector"]
 
 log = logging.getLogger(__name__)
 
-# The clusters that have a collector already.
+# The clusters that have a collector already. A second one for the same cluster causes a warning.
 _observed_clusters: weakref.WeakSet[Any] = weakref.WeakSet()
 _HOST_LABELS = ("cluster", "host", "datacenter", "rack")
 
@@ -78,7 +78,9 @@ class ClusterCollector(Collector):
         cluster.add_request_observer(self.counters)
 
     def describe(self) -> Iterator[Metric]:
-        """Return nothing. Without this method, registering would call `collect` for the names."""
+        """Return nothing. Without this method, the registry would call `collect` to find out the
+        names.
+        """
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
@@ -87,8 +89,8 @@ class ClusterCollector(Collector):
         If a registry has several collectors, the first one returns the metrics of all clusters, and
         the others return nothing, because each metric may be declared only once.
         """
-        # Not a generator: `_collectors_beside` looks for the registry in the call stack, so it must
-        # be called while the registry calls this method.
+        # This must not be a generator: `_collectors_beside` looks for the registry in the call
+        # stack, so it must run while the registry calls this method.
         collectors = _collectors_beside(self)
         # Only the first collector of the registry returns metrics.
         return iter(()) if collectors[0] is not self else _metrics(_read_sources(collectors))
@@ -113,9 +115,8 @@ def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
 
     They are in the order of their registration.
     """
-    # A collector does not know its registry. So look in the call stack for the registry that has
-    # called `collect`.
-    # Frame 0 is this function, frame 1 is `collect`, and frame 2 its caller.
+    # A collector does not know its registry, so look in the call stack for the registry that has
+    # called `collect`. Frame 0 is this function, frame 1 is `collect`, and frame 2 is its caller.
     frame: FrameType | None = sys._getframe(2)
     for _ in range(_MAX_FRAMES):
         if frame is None:
@@ -128,8 +129,8 @@ def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
                 for registered_collector in registered
                 if isinstance(registered_collector, ClusterCollector)
             ]
-            # If the registry does not have this collector, return it alone: it was called in
-            # another way.
+            # If this registry does not have the collector, `collect` was called in another way:
+            # return the collector alone.
             return collectors if collector in collectors else [collector]
         frame = frame.f_back
     return [collector]
@@ -241,7 +242,8 @@ def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     ):
         family = _gauge(metric, help_text, *_HOST_LABELS)
         for labels, gauges in labelled_gauges:
-            # An alarm for hosts that are down must not fire for hosts that nobody uses.
+            # Leave out hosts that all policies ignore: an alarm for hosts that are down must not
+            # fire for them.
             if metric == "host_up" and gauges.is_ignored:
                 continue
             family.add_metric(labels, float(getattr(gauges, attribute)))

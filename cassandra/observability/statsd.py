@@ -36,7 +36,8 @@ __all__ = ["StatsReporter"]
 
 log = logging.getLogger("cassandra.observers")
 
-# Characters that must not be in a part of a metric's name: dots, for example, separate the parts.
+# Characters that are replaced in a part of a metric's name. Dots, for example, would separate
+# parts.
 _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 
 _HOST_GAUGES = (
@@ -156,7 +157,8 @@ class StatsReporter:
             while not stopped.wait(interval):
                 try:
                     self.report()
-                except Exception:  # raised by the client: the next report may succeed
+                # Raised by the client: log it, because the next report may succeed
+                except Exception:
                     log.exception("a report to StatsD failed")
 
         threading.Thread(target=report_repeatedly, name="cassandra-statsd", daemon=True).start()

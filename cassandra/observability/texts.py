@@ -1,7 +1,7 @@
 """Descriptions of statements and errors that are safe for logs and traces.
 
 Logs and spans are read by people who may not read the data of a table. So statements are described
-without their values. A server repeats parts of a statement in its error messages, even a password.
+without their values. A server's error message may repeat parts of the statement, even a password.
 So errors are described only by their class, the server's code, and their fields.
 """
 
@@ -56,7 +56,7 @@ _TOKENS = r"""
 
 _NAME = r'(?:"(?:[^"]|"")+"|\w+)'
 
-# The table is the first name after the keyword that precedes the table in each type of statement.
+# The table's name follows a keyword that depends on the type of the statement.
 _TABLE = rf"""
     ^\W*(?:BEGIN\s.*?\bBATCH\b.*?\b)?
     (?:
@@ -70,7 +70,7 @@ _TABLE = rf"""
     (?P<keyspace>{_NAME}\s*\.\s*)?(?P<table>{_NAME})
     """
 
-# Statements are analysed up to this length. The rest is left out.
+# Only this many characters of a statement are analysed. The rest is left out of its description.
 _MAX_CQL_LENGTH = 1 << 14
 
 _tokens = pattern(_TOKENS, re.VERBOSE | re.DOTALL)
@@ -112,18 +112,18 @@ def without_values(text: str) -> str:
     if len(text) > _MAX_CQL_LENGTH:
         return _tokens.sub(_replacement, text[:_MAX_CQL_LENGTH]).strip() + "..."
     if any(match.lastgroup == "open" for match in _tokens.finditer(text)):
-        # A string has no end, because a quote is missing or was not doubled. So any word after the
-        # first quote may be part of a value: leave out the rest.
+        # There is a string without an end, because a quote is missing or was not doubled. So any
+        # word after the first quote may be part of a value: leave out the rest.
         text = text[: _quote.search(text).start()] + "'"  # type: ignore[union-attr]  # there is one
     return _tokens.sub(_replacement, text).strip()
 
 
 def _replacement(match: re.Match[str]) -> str:
-    """Return what takes the place of a token of `_TOKENS`."""
+    """Return the text that replaces a token of `_TOKENS`."""
     token_type = match.lastgroup
     if token_type == "name":
         return match.group()
-    # A misquoted value includes the white space before it.
+    # The token of a misquoted value includes the white space before it: put a blank there.
     return " " if token_type == "space" else " ?" if token_type == "misquoted" else "?"
 
 
@@ -136,7 +136,8 @@ def shape_of(text: str, has_markers: bool = False) -> Shape:
     shape = _shapes.get((text, has_markers))
     if shape is None:
         shape = _make_shape(text, has_markers)
-        # Estimate the memory: the CQL, which may have megabytes, and the strings of the shape.
+        # Pass an estimate of the memory: the CQL may have megabytes, and the shape has copies of
+        # it.
         shape = _shapes.keep((text, has_markers), shape, 1000 + 3 * len(text))
     return shape
 
@@ -149,7 +150,7 @@ def _make_shape(text: str, has_markers: bool) -> Shape:
     text_without_values = without_values(text)
     words = text_without_values.split(None, 1)
     operation = words[0].upper().rstrip(";") if words else ""
-    # BEGIN BATCH
+    # A batch that is written as CQL begins with BEGIN BATCH.
     if operation == "BEGIN":
         operation = "BATCH"
     match = _table.match(text_without_values)
@@ -171,7 +172,7 @@ def _stored_name(name: str) -> str:
 
 # -- errors ----------------------------------------------------------------------------------------
 
-# Exceptions for server errors that are not an ErrorMessage, with their codes in
+# Exceptions for server errors that are not a subclass of ErrorMessage, each with its code in
 # native_protocol_v5.spec, section 9.
 _CODES: tuple[tuple[type[BaseException], str], ...] = (
     (Unavailable, "0x1000"),
@@ -186,14 +187,14 @@ _CODES: tuple[tuple[type[BaseException], str], ...] = (
     (InvalidRequest, "0x2200"),
     (AuthenticationFailed, "0x0100"),
 )
-# Errors whose message comes from the server, or contains a server message.
+# Errors whose message is, or contains, a server's message. It may repeat values, so it is left out.
 _SERVER_ERRORS = (
     ErrorMessage,
     RequestExecutionException,
     RequestValidationException,
     AuthenticationFailed,
 )
-# Errors whose message comes from the driver, and is about hosts and connections.
+# Errors whose message comes from the driver and is only about hosts and connections. It is shown.
 _DRIVER_ERRORS = (
     ConnectionBusy,
     ConnectionException,
@@ -219,7 +220,7 @@ def code_of(error: BaseException) -> str | None:
     :returns: None if the error does not come from a server, or has no fixed code.
     """
     if isinstance(error, ErrorMessage):
-        # Show the code, a signed [int], without a sign.
+        # The protocol sends the code as a signed [int]: show it without a sign.
         return f"0x{error.code & 0xFFFFFFFF:04x}"
     if isinstance(error, RateLimitReached):
         return None  # an extension of the protocol, without a fixed code
@@ -247,7 +248,7 @@ def _describe_details(error: BaseException) -> str:
     if isinstance(error, NoHostAvailable):
         return _describe_host_errors(error)
     if isinstance(error, (*_SERVER_ERRORS, OperationTimedOut)):
-        # The summary is the error's name in the protocol, not a message from the server.
+        # `summary` is the error's name in the protocol, and not a message from the server.
         parts = [error.summary] if isinstance(error, ErrorMessage) else []
         code = code_of(error)
         if code is not None:
@@ -266,7 +267,7 @@ def _describe_host_errors(error: NoHostAvailable) -> str:
     """Describe the error of each host."""
     errors: Any = error.errors
     if not isinstance(errors, Mapping) or not errors:
-        # Without errors of hosts, the message comes from the driver, so it may be shown.
+        # There are no errors of hosts, so the message comes from the driver, and may be shown.
         return str(error.args[0]).split("\n", 1)[0] if error.args else ""
     descriptions = [
         f"{host}: {error_text(error) if isinstance(error, BaseException) else type(error).__name__}"

@@ -60,7 +60,7 @@ def seconds(name: str, value: object, minimum: float = 0.0) -> Any:
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number of seconds or None, but is {value!r}")
-    # Check for NaN here, because the comparison below is False for it.
+    # Check for NaN separately, because each comparison with it is False.
     if math.isnan(value) or value == math.inf:
         raise ValueError(
             f"{name} must be a number of seconds, but is {value!r}; None is for no limit"
@@ -105,7 +105,7 @@ def tcp_port(name: str, port: object) -> int:
 
     :raises ValueError: if it is not a number from 1 to 65535.
     """
-    # Check this before calling int(), whose message would not mention a port.
+    # Check the digits before calling int(), whose error message would not mention a port.
     is_number = isinstance(port, (int, str)) and str(port).strip().isdecimal()
     if isinstance(port, bool) or not is_number or not 1 <= int(str(port)) <= 65535:
         raise ValueError(f"{name} must be a number from 1 to 65535, but is {port!r}")
@@ -275,7 +275,7 @@ def rows(name: str, size: object) -> int:
 
     :raises ValueError: for anything else.
     """
-    # Refuse a bool, which is an int for Python, but certainly a mistake.
+    # Refuse True and False, which Python would accept as 1 and 0: they are certainly a mistake.
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise ValueError(f"{name} must be a number of rows from 1 on, but is {size!r}")
     return size
@@ -286,7 +286,7 @@ def names_or_all(name: str, names: Iterable[str] | None) -> tuple[str, ...] | No
 
     :raises TypeError: if it is not a list of names.
     """
-    # Refuse a string, which is also a sequence of strings.
+    # Refuse a single string, which would be taken for a sequence of its characters.
     if isinstance(names, str) or not all(isinstance(item, str) for item in names or ()):
         raise TypeError(f"{name} must be a list of names, but is {names!r}")
     return tuple(names) if names is not None else None
@@ -304,7 +304,8 @@ def compression(name: str, algorithm: object) -> Any:
         raise TypeError(f"{name} is True, False or an algorithm's name, but is {algorithm!r}")
     if algorithm not in ("lz4", "snappy"):
         raise ValueError(f"{name} must be 'lz4' or 'snappy', but is {algorithm!r}")
-    # If the application names an algorithm, it must not silently go without compression.
+    # Raise an error if the package is missing: an application that names an algorithm must not
+    # silently go without compression.
     if algorithm not in available_compressions():
         package = {"lz4": "lz4", "snappy": "python-snappy"}[algorithm]
         raise ValueError(

@@ -1,6 +1,6 @@
 """Makes the docstrings of the settings and of the `Cluster` classes when they are first read.
 
-They consist of the docstrings in the table of settings. We read these from the table's source only
+They consist of the docstrings in the table of settings. These are read from the table's source only
 when somebody asks for them, because few applications do.
 """
 
@@ -18,7 +18,7 @@ else:
 __all__ = ["TextOfSetting", "WithFields"]
 
 
-# A descriptor: Python calls it when the `__doc__` of the class is read.
+# This class is a descriptor: Python calls `__get__` when the `__doc__` of the class is read.
 class WithFields:
     """The docstring of a `Cluster` class: a handwritten text, and a field list of the settings.
 
@@ -42,7 +42,7 @@ class TextOfSetting:
         self._text = text
 
     def __get__(self, instance: Any, owner: type | None = None) -> str | None:
-        # ``help(Setting)`` reads the docstring of the class itself.
+        # Return the class's own docstring, which ``help(Setting)`` reads.
         if instance is None:
             return self._text
         return texts.texts().get(instance.name)

@@ -24,16 +24,16 @@ def settings_of(cluster: ClusterBase) -> Settings:
     values = {}
     for name, setting in cluster._table.items():
         if setting.is_live:
-            # Store the value again, because the application may have patched the class attribute.
+            # Store the value again: the application may have patched the class attribute since.
             cluster._live[name] = getattr(cluster, name)
-        # Do not copy secrets. The engine does not need `ssl_options` with a password: the live
-        # setting `tls` is made from it.
+        # Do not copy secrets, which the engine does not need: from `ssl_options`, for example, the
+        # live setting `tls` was made.
         elif not (setting.is_secret or isinstance(setting, ConstructorOnly)):
             values[name] = getattr(cluster, name)
-    # Let the engine refer to this dict and not to the cluster, so that a cluster which the
-    # application has dropped can be garbage collected.
+    # The engine must refer to this dict and not to the cluster: otherwise a cluster which the
+    # application has dropped could not be garbage collected.
     connection_counts = cluster._core_connections
-    # None means the defaults.
+    # If the setting is None, use the defaults.
     options = cluster.shard_aware_options or ShardAwareOptions()
     return Settings(
         values,
@@ -61,7 +61,7 @@ def _startup_options(cluster: ClusterBase) -> dict[str, str]:
     if cluster.no_compact:
         options["NO_COMPACT"] = "true"
     cluster._application().add_startup_options(options)
-    # Add the options of the application's own object last, because they take precedence.
+    # Add the options of the application's own object last, so that they take precedence.
     if cluster.application_info is not None:
         cluster.application_info.add_startup_options(options)
     return options

@@ -8,7 +8,8 @@ from cassandra._misspelt import nearest
 
 __all__ = ["instead_of"]
 
-# Settings of an execution profile, by the names under which users pass them to a cluster.
+# Names that users pass to a cluster although they mean a setting of an execution profile, with the
+# name of that setting.
 _PROFILE_SETTINGS = {
     "request_timeout": "request_timeout",
     "timeout": "request_timeout",
@@ -59,7 +60,7 @@ def instead_of(name: str, names: Iterable[str]) -> str:
     """
     if name in _ADVICE:
         return f": {_ADVICE[name]}"
-    # In drivers of other databases, these are settings of the connection.
+    # Advise to use a profile: drivers of other databases have such settings on the connection.
     if name in _PROFILE_SETTINGS:
         setting = _PROFILE_SETTINGS[name]
         return (

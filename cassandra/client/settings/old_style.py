@@ -53,7 +53,7 @@ class OldStyle(Setting[Settable, Stored]):
         self.of_profile = of_profile
 
     def _read(self, holder: object) -> Stored:
-        # Use the value from the constructor until the profiles have been made.
+        # Until the constructor has made the profiles, use the value that it has stored.
         of_cluster: Stored = vars(holder).get(self.name)  # type: ignore[assignment]
         of_profile: Stored = getattr(self._profile(holder), self.of_profile, of_cluster)
         return of_profile
@@ -61,7 +61,8 @@ class OldStyle(Setting[Settable, Stored]):
     def _write(self, holder: object, value: Any) -> None:
         """Set the policy `value` in the default profiles of the cluster and its sessions."""
         profile = self._profile(holder)
-        # The constructor sets the value before it makes the profiles, which then use it.
+        # In the constructor there are no profiles yet: store the value, which they use when they
+        # are made.
         if profile is None:
             vars(holder)[self.name] = value
             return
@@ -72,15 +73,16 @@ class OldStyle(Setting[Settable, Stored]):
                 f"set {self.of_profile} of a profile"
             )
         policy = value if value is not None else cluster._default_of_profiles(self.of_profile)
-        # Only load balancing policies have this method.
+        # Only load balancing policies have this method, so it distinguishes them from retry
+        # policies.
         is_load_balancing = hasattr(policy, "check_supported")
         if is_load_balancing:
             policy.check_supported()
         cluster._use_old_style()
         for other_profile in (profile, *cluster._profiles_of_sessions()):
             setattr(other_profile, self.of_profile, policy)
-        # Also store it on the cluster object: a user's subclass may have a class attribute of this
-        # name, which hides the setting.
+        # Also store the policy on the cluster object: a user's subclass may have a class attribute
+        # of this name, which hides the setting.
         vars(holder)[self.name] = policy
         if is_load_balancing:
             cluster._adopt_policy(policy)

@@ -127,12 +127,12 @@ class Setting(Generic[Settable, Stored]):
         return self._read(holder)
 
     def __set__(self, holder: object, value: Settable) -> None:
-        # Hide a secret first, because tracebacks may show local variables.
+        # Wrap a secret before anything can fail, because tracebacks may show local variables.
         value = self.hidden(value)
         self._write(holder, self.checked(value))
 
     def __delete__(self, holder: object) -> None:
-        # Restore the default. Tools that patch attributes also delete them.
+        # Restore the default. Tools that patch attributes (mock, for example) delete them again.
         vars(holder).pop(self.name, None)
         self._follow(holder)
 
@@ -172,11 +172,12 @@ class Setting(Generic[Settable, Stored]):
 
         :param holder: the cluster.
         """
-        # A subclass may have set the attribute before it called the constructor.
+        # Remove a value that a subclass has set before it called the constructor, unless the
+        # setting allows that.
         if not self._may_precede:
             vars(holder).pop(self.name, None)
         default = self.hidden(getattr(holder, self.name))
-        # The default of the table needs no check.
+        # The default in the table is known to be valid, so it needs no check.
         if default is self.default:
             self._publish(holder)
             return
@@ -198,14 +199,14 @@ class Setting(Generic[Settable, Stored]):
 
     def _read(self, holder: object) -> Stored:
         value: Any = vars(holder).get(self.name, self.default)
-        # Only code that reads the setting gets the secret itself.
+        # Reveal a secret only here, to the code that reads the setting.
         return value.reveal() if isinstance(value, Secret) else value  # type: ignore[no-any-return]
 
     def _write(self, holder: object, value: object) -> None:
         """Store a checked value in the cluster `holder`, and report the change."""
-        # Store the value under the setting's name: an application that has replaced the class
-        # attribute then still reads the value from the object. In that case, reveal a secret, since
-        # no descriptor does it.
+        # Store the value in the cluster's dict under the setting's name. If an application has
+        # replaced the class attribute, it then still reads the value from the object. In that case,
+        # store a secret revealed, because no descriptor reveals it.
         attributes = vars(holder)
         previous = attributes.get(self.name, NOT_SET)
         attributes[self.name] = (
@@ -216,7 +217,7 @@ class Setting(Generic[Settable, Stored]):
         try:
             self._follow(holder)
         except BaseException:
-            # The cluster's method has refused the change: restore the previous value.
+            # The cluster's method `then` has refused the change: restore the previous value.
             if previous is NOT_SET:
                 del attributes[self.name]
             else:
@@ -232,8 +233,8 @@ class Setting(Generic[Settable, Stored]):
 
     def _publish(self, holder: object) -> None:
         """Store the value where the engine reads live settings."""
-        # `_live` does not exist if a subclass sets the value before it calls the constructor, which
-        # publishes it later.
+        # `_live` does not exist yet if a subclass sets the value before it calls the constructor.
+        # The constructor publishes the value later.
         live: dict[str, object] | None = vars(holder).get("_live")
         if self.is_live and live is not None:
             live[self.name] = getattr(holder, self.name)
@@ -281,7 +282,7 @@ def settings_table(table: T) -> T:
         ("__init__", constructor),
         ("__signature__", signature),
     ):
-        # Use setattr, so that type checkers do not see these attributes.
+        # Use setattr to hide these attributes from type checkers.
         setattr(table, name, value)
     return table
 
@@ -301,7 +302,8 @@ class _SignatureOfTable:
         self._settings = settings
 
     def __get__(self, holder: object, owner: type) -> inspect.Signature:
-        # If a subclass has its own constructor, let Python use that constructor's signature.
+        # If a subclass has its own constructor, raise AttributeError: Python then uses the
+        # signature of that constructor.
         if holder is not None or owner.__init__ is not self._constructor:  # type: ignore[misc]
             raise AttributeError("__signature__")
         signature = inspect.signature(self._constructor)
@@ -334,11 +336,11 @@ def _make_constructor(settings: Mapping[str, Setting[Any, Any]]) -> Any:
             for name, value in values.items()
             if value is not NOT_SET
         }
-        # Drop the values of unknown settings: such a value may be a password.
+        # Keep only the names of unknown settings: a value may be a password.
         return values_by_name | dict.fromkeys(unknown)
 
-    # The first statement hides passwords in `Secret` objects. The second one drops the parameters
-    # with passwords, because tracebacks of errors in `_configure` may show local variables.
+    # The first statement wraps passwords in `Secret` objects. The second one clears the parameters
+    # that contain passwords, because tracebacks of errors in `_configure` may show local variables.
     source = (
         f"def __init__(self, {', '.join(f'{name}=NOT_SET' for name in positional_names)}, *, "
         f"{', '.join(f'{name}=NOT_SET' for name in keyword_names)}, **settings):\n"
@@ -347,7 +349,8 @@ def _make_constructor(settings: Mapping[str, Setting[Any, Any]]) -> Any:
         f"    {' = '.join(secret_names)} = settings = None\n"
         "    self._configure(given)\n"
     )
-    # The name lets warnings point to the application's line, and not to this source.
+    # `stack_level` skips modules of the driver by their name. With this `__name__`, warnings point
+    # to the application's line, and not to this source.
     namespace: dict[str, Any] = {
         "__name__": __name__,
         "NOT_SET": NOT_SET,

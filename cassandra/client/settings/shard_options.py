@@ -43,7 +43,7 @@ class ShardAwareOptions:
                 f"shard_aware_options has no setting {', '.join(unknown_names)}; it has disable, "
                 "disable_shardaware_port, local_ports"
             )
-        # The settings of `opts` take precedence over the arguments.
+        # Settings in `opts` take precedence over the other arguments.
         self.disable = settings.get("disable", getattr(source, "disable", disable))
         low, high = settings.get("local_ports", getattr(source, "local_ports", local_ports))
         ShardAwarePortGenerator(low, high)  # raises ValueError if they are invalid

@@ -14,8 +14,8 @@ from cassandra.client.settings import table
 __all__ = ["fields", "texts"]
 
 _LITERALS = (bool, int, float, str, tuple, type(None))
-# In a field list, a description begins with a lower-case letter, unless it begins with one of
-# these words.
+# In a field list, a description begins with a lower-case letter. These words keep their capital
+# letter.
 _NAMES = ("True", "False", "None", "Astra")
 _WIDTH = 100
 _INDENT = " " * 4
@@ -58,7 +58,7 @@ def _read_source() -> dict[str, tuple[str, ast.expr | None]]:
     """Return (docstring, code of the default or None) for each setting, by its name."""
     try:
         tree = ast.parse(inspect.getsource(table))
-    except OSError:  # the source may not be installed
+    except OSError:  # the source is not installed
         return {}
     (table_class,) = (node for node in tree.body if getattr(node, "name", "") == "ClusterSettings")
     assert isinstance(table_class, ast.ClassDef)
@@ -82,7 +82,7 @@ def _read_source() -> dict[str, tuple[str, ast.expr | None]]:
 def _description_of(name: str) -> str:
     """Return the description of a setting in the field list."""
     text, code = _read_source()[name]
-    # Read everything except the docstring from the table itself.
+    # Only the docstring comes from the source. Take everything else from the setting itself.
     setting = table.ClusterSettings._table[name]
     # The description follows a colon, so begin it with a small letter, unless it begins with a
     # name.
@@ -102,7 +102,7 @@ def _default_text(value: object, code: ast.expr | None) -> str:
     if isinstance(value, type):
         return value.__name__
     if isinstance(value, _LITERALS):
-        # Show an enumeration's member or another attribute by its name in the source.
+        # Show a member of an enumeration, or another attribute, as it is written in the source.
         return ast.unparse(code) if isinstance(code, ast.Attribute) else repr(value)
     return ast.unparse(code) if isinstance(code, ast.Call) else ""
 

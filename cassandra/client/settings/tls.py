@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 __all__ = ["tls_client", "tls_of"]
 
-# Arguments of `ssl.SSLContext.wrap_socket` that applications may have in `ssl_options`, each with
-# the only value that is accepted.
+# Arguments of `ssl.SSLContext.wrap_socket` that applications may have in `ssl_options`. Only the
+# given value of each is accepted, because the driver cannot use another.
 _FIXED_OPTIONS = {
     "do_handshake_on_connect": True,
     "server_side": False,
     "suppress_ragged_eofs": True,
 }
 
-# Old constants of Python's ssl module that stand for one version of TLS.
+# Old constants of Python's ssl module that mean a single version of TLS.
 _VERSIONS = {
     "PROTOCOL_TLSv1": ssl.TLSVersion.TLSv1,
     "PROTOCOL_TLSv1_1": ssl.TLSVersion.TLSv1_1,
@@ -44,8 +44,8 @@ def tls_of(cluster: ClusterSettings) -> TlsClient | None:
 
     :param cluster: the cluster.
     """
-    # Read the options through the setting: a user's subclass may have a class attribute of that
-    # name.
+    # Read the options through the setting and not as an attribute: a user's subclass may have a
+    # class attribute of that name.
     options = cluster._table["ssl_options"].secret_of(cluster)
     return tls_client(cluster.ssl_context, options, cluster.ssl_session_cache)
 
@@ -65,12 +65,13 @@ def tls_client(
         needs a password, and there is none.
     :raises OSError: if a file that the options name cannot be read.
     """
-    # Hide the options first: tracebacks may show local variables, and an option may be a password.
+    # Wrap the options in a `Secret` first: tracebacks may show local variables, and an option may
+    # be a password.
     options = Secret.of(options)
     _check_types(context, options, sessions)
     if context is None and options.reveal() is None:
         return None
-    # The code below removes the options that it knows from this copy. Those that remain are
+    # The code below removes each option that it knows from this copy. If any remain, they are
     # unknown.
     remaining = _with_hidden_password(options)
     server_hostname = remaining.pop("server_hostname", None)
@@ -158,7 +159,8 @@ def _load_key(
             f"the key in {keyfile or certfile} has a pass phrase: ssl_options['password'] says it"
         )
 
-    # Without a password or this callback, OpenSSL would ask for a pass phrase on the terminal.
+    # If there is no password, pass a function that raises an error: otherwise OpenSSL would ask for
+    # a pass phrase on the terminal.
     if password is None or password.reveal() is None:
         password = Secret(raise_missing_password)
     with _naming_files(*filter(None, (certfile, keyfile))):
@@ -187,7 +189,8 @@ def _restrict_version(context: ssl.SSLContext, version: object) -> None:
     name = getattr(version, "name", "")
     if name in _VERSIONS:
         with warnings.catch_warnings():
-            # Suppress warnings for TLS 1.0 and 1.1, which the application has requested.
+            # Suppress Python's warnings about TLS 1.0 and 1.1: the application has requested that
+            # version.
             warnings.simplefilter("ignore", DeprecationWarning)
             context.minimum_version = context.maximum_version = _VERSIONS[name]
     elif version not in (ssl.PROTOCOL_TLS, ssl.PROTOCOL_TLS_CLIENT):
