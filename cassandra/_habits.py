@@ -81,7 +81,7 @@ class WrongSetting(Habit):
 
     def __set__(self, instance: Any, value: object) -> None:
         cls = type(instance)
-        # Do not warn about a user's subclass, which may define attributes of these names.
+        # Do not warn if the class is a user's subclass, which may define attributes of these names.
         if is_of_driver(cls):
             warnings.warn(
                 f"{cls.__name__}.{self.name} has no effect: {self.advice}",
@@ -100,12 +100,12 @@ class WrongSetting(Habit):
 class _NoLength(TypeError, AttributeError):
     """The error for a special method that a class does not have, such as ``__len__``.
 
-    It must be an instance of both base classes: `list` looks for a length and ignores a TypeError,
-    and `hasattr` ignores an AttributeError.
+    It must be an instance of both base classes: `list` asks for a length and ignores a TypeError,
+    and `hasattr` ignores an AttributeError. So neither of them fails.
     """
 
 
-# Show the name TypeError in tracebacks, as Python does for such errors.
+# Show the class as TypeError in tracebacks, because Python raises that for such mistakes.
 _NoLength.__name__ = _NoLength.__qualname__ = "TypeError"
 _NoLength.__module__ = "builtins"
 
@@ -131,7 +131,7 @@ class _Operation(Habit):
         return _OPERATIONS[self.name]
 
 
-# For each special method, the syntax for which Python looks it up; used in error messages.
+# For each special method, the syntax that makes Python look it up; used in error messages.
 _OPERATIONS = {
     "__aenter__": "`async with`",
     "__aexit__": "`async with`",
@@ -139,8 +139,8 @@ _OPERATIONS = {
     "__exit__": "`with`",
     "__getitem__": "iteration and [...]",
 }
-# For the method at the beginning of a `with` statement, the one at its end. Python 3.14 looks up
-# the latter first, so both must give the advice.
+# For the method that begins a `with` statement, the one that ends it. Python 3.14 looks up the
+# latter first, so both must give the advice.
 _OTHER_END = {"__aenter__": "__aexit__", "__enter__": "__exit__"}
 
 
@@ -149,7 +149,7 @@ def stack_level() -> int:
     the driver.
     """
     level, frame = 1, sys._getframe(1)
-    # Leave the frames of this package.
+    # Skip the frames of this package.
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cassandra"):
         level, frame = level + 1, frame.f_back
     return level
@@ -158,7 +158,8 @@ def stack_level() -> int:
 def warn_of_milliseconds(name: str, seconds: float) -> None:
     """Warn of a time in seconds that was probably meant in milliseconds.
 
-    Hours are round numbers of seconds, and applications pass greater numbers for "no limit".
+    There is no warning for a whole number of hours, which is probably meant in seconds, nor for
+    greater numbers, which applications pass for "no limit".
 
     :param name: the setting, for the message.
     :param seconds: its value.
@@ -172,13 +173,14 @@ def warn_of_milliseconds(name: str, seconds: float) -> None:
         )
 
 
-# Times in milliseconds are usually from 5 s to 10 minutes.
+# The range in which a number is suspicious: times in milliseconds are usually from 5 s to 10
+# minutes.
 _SHORT_TIME, _LONG_TIME = 5_000, 600_000
 
 
 def refuse_pickling(holder: object, advice: str) -> None:
     """Raise an error with advice, because an object cannot be pickled or copied deeply. Do nothing
-    if a user's subclass has defined ``__reduce__`` or ``__getstate__`` to make it possible.
+    if a user's subclass has defined ``__reduce__`` or ``__getstate__``, which makes it possible.
 
     :param holder: the object.
     :param advice: why not, and what to do instead.
@@ -186,7 +188,7 @@ def refuse_pickling(holder: object, advice: str) -> None:
     """
     cls = type(holder)
     get_state = getattr(cls, "__getstate__", None)
-    # Since Python 3.11, `object` has this method too.
+    # Compare with the method of `object`, which has one since Python 3.11.
     has_state = get_state is not getattr(object, "__getstate__", None)
     if cls.__reduce__ is object.__reduce__ and not has_state:
         raise TypeError(f"a {cls.__name__} cannot be pickled or copied deeply: {advice}")
@@ -233,22 +235,22 @@ def add_habits(
     existing_names = {name for base in cls.__mro__ for name in vars(base)}
     for name, text in advice.items():
         if name not in existing_names:
-            # Names of the class and its bases work, so they need no advice.
+            # The class and its bases do not have this name: add the advice.
             setattr(cls, name, habit_class(name, text))
     for name, text in (operations or {}).items():
         setattr(cls, name, _Operation(name, text))
-        # ``with`` looks for __enter__ and __exit__: give the same advice for both.
+        # A `with` statement looks for both __enter__ and __exit__: give the same advice for both.
         if name in _OTHER_END:
             setattr(cls, _OTHER_END[name], _Operation(_OTHER_END[name], text))
     # `dir` must not list names that only give advice.
     setattr(cls, "__dir__", names_of)  # noqa: B010
     if length is not None:
-        # Use setattr, so that type checkers do not see the method.
+        # Use setattr to hide this method from type checkers.
         setattr(cls, "__len__", _Length("__len__", length))  # noqa: B010
 
 
-# Matches calls in an advice that must be awaited with asyncio. Group 2 matches if a method of the
-# call's result follows: the call and its `await` then need parentheses.
+# Matches calls in a text of advice that must be awaited in the asyncio API. Group 2 matches if a
+# method of the call's result follows: the call and its `await` then need parentheses.
 _WAITING = (
     r"((?:session\.(?:execute|load|unload|prepare|set_keyspace|shutdown)|cluster\.(?:connect|shutdown)"
     r"|result\.to_\w+)\((?:[^()]|\([^()]*\))*\))(\.)?"
@@ -264,7 +266,7 @@ def awaited(advice: Mapping[str, str], *more: Mapping[str, str]) -> dict[str, st
     """
 
     def add_await(call: re.Match[str]) -> str:
-        # An attribute of the result follows, so `await` needs parentheses.
+        # If an attribute of the result follows, `await` needs parentheses.
         return f"(await {call[1]})." if call[2] else f"await {call[1]}"
 
     advice_by_name = {name: re.sub(_WAITING, add_await, text) for name, text in advice.items()}

@@ -12,8 +12,8 @@ event loop waits in the kernel, so it needs a real thread. This module therefore
   greenlets.
 
 We cannot use the locks of these libraries. If only another thread can end a wait, gevent raises an
-error about a deadlock, and eventlet's locks only work in one thread. So we wake greenlets of gevent
-by a watcher of their hub, and greenlets of eventlet through a pipe.
+error about a deadlock, and eventlet's locks only work in one thread. So greenlets of gevent are
+woken by a watcher of their hub (gevent's event loop), and greenlets of eventlet through a pipe.
 
 A simulation (see the testing package) runs threads one at a time, in virtual time. Inside its
 threads, the functions of this module return the simulation's objects: see `Simulation`.
@@ -58,7 +58,8 @@ __all__ = [
 
 def green_library() -> str | None:
     """Return "gevent" or "eventlet" if it has patched this process's threads, otherwise None."""
-    # Do not import the libraries: a library that is not imported cannot have patched anything.
+    # Look into sys.modules and do not import the libraries: one that is not imported cannot have
+    # patched anything.
     monkey: Any = sys.modules.get("gevent.monkey")
     if monkey is not None and any(
         monkey.is_module_patched(name) for name in ("thread", "_thread", "threading")
@@ -80,7 +81,7 @@ def _unpatched(name: str) -> Any:
     return getattr(sys.modules["_thread"], name)
 
 
-# These are read at import, so that later patches do not affect them.
+# Read these when this module is imported, so that later patches do not affect them.
 Lock: Callable[[], threading.Lock] = _unpatched("allocate_lock")
 RLock: Callable[[], threading.RLock] = _unpatched("RLock")
 get_ident: Callable[[], int] = _unpatched("get_ident")
@@ -191,7 +192,7 @@ def new_waiter() -> Waiter:
     if library is not None:
         return _GreenWaiter(_GeventWaitPoint if library == "gevent" else _EventletWaitPoint)
     waiter = Lock()
-    # Lock it, so that the next `acquire` waits until another thread calls `release`.
+    # Lock it now, so that the next `acquire` waits until another thread calls `release`.
     waiter.acquire()
     return waiter
 
@@ -250,12 +251,13 @@ class _GreenWaiter:
             return True
         if not blocking or timeout == 0:
             return False
-        # Do this before taking the guard, because it may switch to another greenlet.
+        # Make the wait point before taking the guard: that may switch to another greenlet, which
+        # must not happen while the guard is held.
         wait_point = self._new_wait_point()
         try:
             with self._guard:
-                # Check again while we hold the guard, because `release` may have been called since
-                # `_take`. If the waiter is free, take it.
+                # Check again while we hold the guard: `release` may have been called since `_take`.
+                # If the waiter is free, take it, and do not wait.
                 is_free, self._is_free = self._is_free, False
                 if not is_free:
                     self._parked.append(wait_point)
@@ -273,10 +275,10 @@ class _GreenWaiter:
         try:
             has_come = wait_point.wait(seconds)
         except BaseException:
-            # For example, the greenlet is killed. If `release` has chosen it already, release the
-            # next waiting greenlet instead.
+            # For example, the greenlet was killed. If `release` has chosen it already, that wake-up
+            # would be lost: pass it to the next waiting greenlet.
             if not self._leave(wait_point):
-                # Wait for that wake-up, which cannot be stopped any more.
+                # Wait until the wake-up has come, because it cannot be stopped any more.
                 wait_point.wait(None)
                 self.release()
             raise
@@ -301,7 +303,8 @@ class _GreenWaiter:
                 self._is_free = True
                 return
             wait_point = self._parked.popleft()
-        # Release the guard first, which must be held only briefly: waking may write to a pipe.
+        # Wake the greenlet after releasing the guard: waking may write to a pipe, and the guard
+        # must be held only briefly.
         wait_point.wake()
 
 
@@ -313,7 +316,7 @@ class _GeventWaitPoint:
     def __init__(self) -> None:
         hub = sys.modules["gevent.hub"]
         self._turn = hub.Waiter()
-        # While the watcher is active, gevent does not take the wait for a deadlock.
+        # Without an active watcher, gevent would take the wait for a deadlock.
         self._watcher = hub.get_hub().loop.async_()
         self._watcher.start(self._turn.switch, True)
 
@@ -364,11 +367,11 @@ class _Mailbox:
 
     def put(self, event: Any) -> None:
         """Deliver `event`. Any thread may call this."""
-        # Add the event before reading the flag, because `_deliver` clears the flag before it reads
-        # events.
+        # Add the event before reading the flag. `_deliver` clears the flag before it reads events,
+        # so either it finds this event, or we see the flag unset and write a byte.
         self._events.append(event)
-        # One byte wakes the reader, however many events there are. Usually it is signalled already,
-        # so that no lock is needed.
+        # One byte wakes the reader, however many events there are. Usually the reader is signalled
+        # already, and no lock is needed.
         if not self._is_signalled:
             # Check again with the lock: two threads may have seen the flag unset.
             with self._guard:
@@ -379,7 +382,8 @@ class _Mailbox:
     def close(self) -> None:
         """Close the pipe, because the thread has ended and nobody reads the pipe any more."""
         with self._guard:
-            # Set the flag so that `put` no longer writes: another file may get the descriptor.
+            # Set the flag, so that `put` does not write any more: another file may get the
+            # descriptor.
             self._is_signalled = True
             os.close(self._out)
             os.close(self._in)
@@ -391,18 +395,18 @@ class _Mailbox:
         """
         hubs = sys.modules["eventlet.hubs"]
         while True:
-            # Let other greenlets run until the pipe has a byte.
+            # Other greenlets run until the pipe has a byte.
             hubs.trampoline(self._out, read=True)
             os.read(self._out, 65536)
-            # Clear the flag before reading events: a later event then writes a byte to the pipe
-            # again.
+            # Clear the flag before reading events: for an event that comes later, `put` then writes
+            # a byte again.
             self._is_signalled = False
             while self._events:
                 self._events.popleft().send(True)
 
 
-# The mailbox of each thread, by its identity. Python may give the identity to another thread after
-# the thread has ended.
+# The mailbox of each thread, by its identity. When a thread has ended, Python may give its identity
+# to another thread.
 _mailboxes: dict[int, _Mailbox] = {}
 
 
@@ -410,7 +414,8 @@ def _mailbox() -> _Mailbox:
     """Return the mailbox of the current thread; create it if necessary."""
     ident = get_ident()
     mailbox = _mailboxes.get(ident)
-    # Another hub means that another thread has the same identity: each thread has its own hub.
+    # If the hub is another one, another thread has got the same identity: each thread has its own
+    # hub.
     if mailbox is None or mailbox.hub is not sys.modules["eventlet.hubs"].get_hub():
         if mailbox is not None:
             mailbox.close()
@@ -418,7 +423,7 @@ def _mailbox() -> _Mailbox:
     return mailbox
 
 
-# A forked child must not use these mailboxes, because the parent reads the same pipes.
+# A forked child must not use the mailboxes of the parent, which reads the same pipes.
 renew_in_child(_mailboxes.clear)
 
 
@@ -433,7 +438,7 @@ def in_own_greenlet(function: Callable[..., Any]) -> Callable[..., Any]:
     :param function: called with the arguments of the returned function.
     """
     library = green_library()
-    # A real thread of the driver has no greenlets.
+    # The driver's own real threads have no greenlets: call the function directly.
     if library is None or get_ident() in _real_threads:
         return function
     if library == "eventlet":
@@ -456,8 +461,8 @@ class _MailedCall:
         sys.modules["eventlet"].spawn(self._call)
 
 
-# For the identity of each real thread: a function that runs a call in a greenlet of the thread that
-# created it.
+# For each real thread of the driver, by its identity: a function that runs a call in a greenlet of
+# the thread that created the real thread.
 _real_threads: dict[int | None, Callable[..., Any]] = {}
 
 
@@ -510,20 +515,21 @@ class RealThread:
         """Start the thread."""
         self._is_alive = True
         _start(self._run, ())
-        # Wait until `ident` is known, as `threading.Thread.start` does.
+        # Wait until the new thread has set `ident`, as `threading.Thread.start` does.
         self._started.acquire()
 
     def _run(self) -> None:
         """Run the target in the new thread."""
         self.ident = get_ident()
-        # Set this before the thread logs anything, because `_LogInGreenlet` reads it.
+        # Register the thread before it logs anything, because `_LogInGreenlet` looks here.
         _real_threads[self.ident] = self._call_in_greenlet
         self._started.release()
         try:
             self._target()
         finally:
             self._is_alive = False
-            # Another thread may get the same identity, and that thread may have greenlets.
+            # Remove the thread: another one may get the same identity, and that one may have
+            # greenlets.
             _real_threads.pop(self.ident, None)
             self._over.release()
 
@@ -545,7 +551,8 @@ def new_thread(target: Callable[[], None], name: str) -> threading.Thread | Real
         return thread
     if green_library() is None:
         return threading.Thread(target=target, name=name, daemon=True)
-    # This is like a daemon thread: at exit, Python does not join threads that `_thread` started.
+    # This thread is like a daemon: at exit, Python does not wait for threads that were started
+    # through `_thread`.
     return RealThread(target)
 
 

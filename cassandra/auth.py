@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-# The authenticator classes of servers that first ask for the name of the SASL mechanism.
+# Class names of server-side authenticators that first ask for the name of the SASL mechanism.
 _DSE_AUTHENTICATORS = frozenset({"com.datastax.bdp.cassandra.auth.DseAuthenticator"})
 
 
@@ -57,7 +57,7 @@ class Token(bytes):
         if isinstance(answer, str):
             return cls(_utf8(answer, "an authenticator's token"))
         class_name = type(answer).__name__
-        # Delete the value, because a traceback with local variables must not show it.
+        # Delete the value before raising: a traceback with local variables must not show it.
         del answer
         raise TypeError(f"an authenticator must give bytes or None, but gave {class_name}")
 
@@ -65,13 +65,13 @@ class Token(bytes):
 def _utf8(text: str, description: str) -> bytes:
     """Return `text` in UTF-8.
 
-    :raises ValueError: if it cannot be encoded. We do not raise UnicodeEncodeError, because that
-        would show the string.
+    :raises ValueError: if it cannot be encoded. It is not a UnicodeEncodeError, because that would
+        show the string.
     """
     encoded = text.encode(errors="replace")
     if encoded.decode() == text:
         return Token(encoded)
-    # As in `Token.of`, no local variable may have the secret when the error is raised.
+    # Delete these before raising, as in `Token.of`: no local variable may have the secret then.
     del text, encoded
     raise ValueError(f"{description} has characters that UTF-8 cannot encode (lone surrogates)")
 
@@ -177,8 +177,8 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
         self.password = password
 
     def initial_response(self) -> bytes | None:
-        # Reset this, because a user's provider may return the same authenticator for all
-        # connections.
+        # Reset this for each connection: a user's provider may return the same authenticator for
+        # all of them.
         self._answered = False
         return super().initial_response()
 
@@ -203,8 +203,8 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
         _check_part(Secret(self.username), "user name")
         _check_part(Secret(self.password), "password")
         self._answered = True
-        # RFC 4616: the identity to act as, which is empty, then NUL, the user name, NUL and the
-        # password.
+        # The format of RFC 4616: the identity to act as (empty for the user's own), NUL, the user
+        # name, NUL, the password.
         return Token(
             b"\0"
             + _utf8(str(self.username), "the user name")
@@ -214,7 +214,7 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
 
 
 def _check_part(part: Secret[object], description: str) -> None:
-    # Accept a number and send it as a string: a configuration file may contain a numeric password.
+    # Accept a number and send it as a string: a password in a configuration file may be numeric.
     if not isinstance(part.reveal(), (str, int)):
         raise TypeError(f"the {description} must be a text, but is of type {part.kind}")
     if "\0" in str(part.reveal()):
@@ -249,10 +249,11 @@ class SaslAuthProvider(AuthProvider):
         self.sasl_kwargs = sasl_kwargs
         has_host = "host" in sasl_kwargs
         del sasl_kwargs  # as in Token.of: it may contain a password
-        # Each connection has a different host.
+        # Refuse `host`, because it is different for each connection.
         if has_host:
             raise ValueError("host is set for each connection; do not pass it to SaslAuthProvider")
-        # Raise the error for a missing package here, and not at the first connection.
+        # Import the package now, to raise the error for a missing one here and not at the first
+        # connection.
         _sasl_client()
 
     def new_authenticator(self, host: str) -> Authenticator:
@@ -269,7 +270,7 @@ class SaslAuthenticator(Authenticator):
     :raises ImportError: if the package is not installed.
     """
 
-    # A `SASLClient`, whose attributes include the password.
+    # This is a `SASLClient`. It is hidden because its attributes include the password.
     sasl = HiddenAttribute[Any]()
 
     def __init__(
@@ -309,7 +310,8 @@ class DSEGSSAPIAuthProvider(AuthProvider):
     ) -> None:
         self.properties = properties
         del properties
-        # Raise the error for a missing package here, and not at the first connection.
+        # Import the package now, to raise the error for a missing one here and not at the first
+        # connection.
         _sasl_client()
         self.service = service or "dse"
         self.qops = list(qops) if qops is not None else ["auth"]
@@ -361,7 +363,7 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
 def _sasl_client() -> Any:
     """Return the class `SASLClient` of the package pure-sasl."""
     try:
-        # The package is optional, because only SASL authentication needs it.
+        # Import it only here: the package is optional, because only SASL authentication needs it.
         return import_module("puresasl.client").SASLClient
     except ImportError as error:
         raise ImportError(

@@ -2,9 +2,9 @@
 flight and so on the memory.
 
 These functions work with any session whose `execute_async` returns an object with `add_callbacks`.
-That object may call a callback immediately, inside `add_callbacks`. The callback then does not send
-the next statement itself, which would deepen the stack with each statement: it only records that
-another statement may be sent, and the loop that is already running sends it.
+That object may call a callback immediately, inside `add_callbacks`. If the callback then sent the
+next statement itself, the stack would grow with each statement. So it only records that another
+statement may be sent, and the loop that is already running sends it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,10 @@ class ExecutionResult(NamedTuple):
 
 
 def _checked_concurrency(concurrency: object) -> Any:
-    """Return `concurrency`; a text of a command line or an environment variable is no number."""
+    """Return `concurrency` if it is a number; raise TypeError otherwise.
+
+    A string is refused, too, which may come from a command line or an environment variable.
+    """
     if not hasattr(concurrency, "__float__"):
         raise TypeError(
             f"concurrency must be a number of requests, but is {concurrency!r} of type "
@@ -165,11 +168,11 @@ def execute_concurrent(
     options = _execute_options(execution_profile, row_type)
     run = _Run(session, statements_and_parameters, concurrency, raise_on_first_error, options)
     if not results_generator:
-        # All results are read here, so it suffices to wake this thread for many at a time.
+        # Results are not needed one by one here, so wake this thread only when many have come.
         run.batch_wakeups()
         return list(run.outcomes())
     outcomes = run.generator()
-    next(outcomes)  # send the first statements now, not when the first result is read
+    next(outcomes)  # send the first statements now, and not only when the first result is read
     return outcomes
 
 
@@ -309,8 +312,9 @@ def _execute_options(
 def _watched_submit(session: ConcurrentSession) -> Any:
     """Return the session's `_submit_watched`, or None if we must call `execute_async` instead.
 
-    We must if the session is not the driver's own, or if user code has replaced `execute_async`:
-    tracing libraries replace it on the class or on the session, and expect to be called.
+    That is necessary if the session is not the driver's own, or if user code has replaced
+    `execute_async`: tracing libraries replace it on the class or on the session, and expect a call
+    for each statement.
     """
     original = getattr(type(session), "_own_execute_async", None)
     if original is None or "execute_async" in vars(session):
@@ -335,14 +339,15 @@ class _Run:
     ) -> None:
         self._session = session
         self._statements = iter(statements)
-        # Statements in a list are available without waiting, so we pass many to the event loop
-        # together. Another iterable may wait for each statement, so we pass on each at once.
+        # Statements in a list or tuple are available without waiting, so many are passed to the
+        # event loop together. Another iterable may wait for each statement, so each is passed on at
+        # once.
         source = statements.parameters if isinstance(statements, _Pairs) else statements
         self._burst_size = concurrency if isinstance(source, (list, tuple)) else 1
-        # Requests beyond the capacity of the connections would only wait in the driver and use
-        # memory.
+        # Limit the concurrency to the capacity of the connections: further requests would only wait
+        # in the driver and use memory.
         capacity = getattr(session, "request_capacity", 0)
-        # A mock of a session may return any object.
+        # Check the type, because a mock of a session may return any object.
         if isinstance(capacity, int) and capacity > 0:
             concurrency = min(concurrency, capacity)
         self._fail_fast = fail_fast
@@ -350,25 +355,26 @@ class _Run:
         self._profile = options.get("execution_profile")
         self._row_type = options.get("row_type")
         refuse_on_loop = getattr(session, "_refuse_on_loop", None)
-        # In the event loop's own thread, this call would wait for results that the same thread has
-        # to receive.
+        # Refuse a call in the event loop's own thread: it would wait for results that the same
+        # thread has to receive.
         if refuse_on_loop is not None:
             refuse_on_loop(
                 "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
             )
-        # A mock of a session has no such check.
+        # This is None for a mock of a session, which has no such check.
         self._refuse_in_child = getattr(session, "_refuse_in_child", None)
         self._submit = _watched_submit(session)
-        # The fast path of the session puts results into the collector without a future.
+        # The session's happy path puts results into the collector without a future.
         path = None
-        # Without options, we need no `ResponseFuture` for each statement.
+        # It can be used if there are no options, and if nobody has replaced `execute_async`.
         if self._submit is not None and not options:
             own_session: Any = session
             path, self._put = own_session._happy_path()
         self._collector = happy_path.Collector(concurrency, ExecutionResult, path)
-        # What the reading thread waits on; contains at most one item.
+        # The lock on which the reading thread waits. The deque is empty while that thread does not
+        # wait.
         self._waiters: deque[Waiter] = deque()
-        # Do not store a bound method: it would keep this object, the session and the statements
+        # Do not pass a bound method: it would keep this object, the session and the statements
         # alive as long as the collector.
         self._collector.notify_reader = partial(_wake_up, self._waiters)
 
@@ -386,15 +392,15 @@ class _Run:
     def generator(self) -> Generator[Any, None, None]:
         """Send the first statements and yield None; then yield the results in order.
 
-        The caller skips the None with `next`, which sends the first statements at once.
+        The caller discards the None with `next`, which sends the first statements at once.
         """
         try:
             self._fill()
             yield None
             yield from self.outcomes()
         except GeneratorExit:
-            # Nobody reads the results any more, but `execute_concurrent` promises to send all
-            # statements.
+            # The caller has dropped the generator, so nobody reads the results any more. But
+            # `execute_concurrent` promises to send all statements.
             if not self._collector.is_exhausted:
                 self._send_the_rest()
             raise
@@ -405,14 +411,14 @@ class _Run:
         def send() -> None:
             try:
                 for _, outcome in self.outcomes():
-                    # Stop when the session is closed, since the iterable may be endless.
+                    # Stop when the session is closed: the iterable of statements may be endless.
                     if isinstance(outcome, ConnectionShutdown):
                         return
             except Exception:
                 log.exception("the statements of a generator that was dropped could not be read")
 
-        # While Python 3.11 or older shuts down, a new thread would never run, but `start` would
-        # wait for it.
+        # While Python 3.11 or older shuts down, a new thread never runs, but `start` waits for it:
+        # send nothing.
         if sys.is_finalizing():
             return
         self._fail_fast = False
@@ -430,10 +436,10 @@ class _Run:
         """
         collector = self._collector
         while True:
-            # After an error, send no more statements.
+            # After an error that will be raised, send no more statements.
             collector.is_paused = self._fail_fast and collector.has_failed
-            # Send more before yielding results: the caller may be slow, and meanwhile the servers
-            # should not be idle.
+            # Send more statements before yielding results: the caller may be slow, and the servers
+            # should not be idle meanwhile.
             if collector.wants_more:
                 self._fill()
             ready = collector.take()
@@ -452,7 +458,7 @@ class _Run:
         """
         collector = self._collector
         for position, outcome in enumerate(ready, collector.delivered - len(ready)):
-            # The first error is the one of the earliest statement, not the one that came first, so
+            # The first error is that of the earliest statement, and not the one that came first, so
             # that repeated runs raise the same error.
             if not outcome[0]:
                 # Send no more statements, and wait for those in flight.
@@ -464,12 +470,13 @@ class _Run:
                     locate(outcome[1], f"row {position}")
                     raise outcome[1]
                 finally:
-                    # The error's traceback refers to this frame. Drop the frame's references to the
-                    # error, to avoid a reference cycle.
+                    # Drop this frame's references to the error: its traceback refers to the frame,
+                    # which would be a reference cycle.
                     del outcome
                     ready.clear()
             yield outcome
-        # Nothing new has come, and the failed statement's turn may be later.
+        # No result can be yielded yet: the failed statement comes after one that is still in
+        # flight.
         if not ready:
             self._wait()
 
@@ -483,7 +490,7 @@ class _Run:
         """Start one execution; its outcome is put into the collector under `position`."""
         try:
             if self._submit is not None:
-                # The rows are decoded later, in the thread that reads the results.
+                # The watcher does not decode the rows: the thread that reads the results does.
                 self._submit(
                     statement, parameters, self._on_done, position, self._profile, self._row_type
                 )
@@ -501,7 +508,7 @@ class _Run:
             self._collector.put(position, False, error)
 
     def _on_success(self, rows: object, future: CallbackFuture, position: int) -> None:
-        # Break the reference cycle: the future's callbacks have the future as an argument.
+        # Break a reference cycle: the callbacks of the future have the future as an argument.
         future.clear_callbacks()
         self._collector.put(position, True, _result_set(future, rows))
 
@@ -514,8 +521,9 @@ class _Run:
         collector = self._collector
         while not (collector.is_ready or collector.is_over):
             waiter = new_waiter()
-            # Register the waiter and then check again. A completion first changes the collector and
-            # then looks for a waiter, so one of the two threads always sees the other.
+            # Register the waiter first, and then check again. A completion first changes the
+            # collector and then looks for a waiter, so one of the two threads always sees what the
+            # other has done.
             self._waiters.append(waiter)
             collector.is_awaited = True
             if not (collector.is_ready or collector.is_over):
@@ -604,7 +612,7 @@ def execute_concurrent_async(
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
     options = _execute_options(execution_profile, row_type)
     run = _UnwatchedRun(session, list(statements_and_parameters), raise_on_first_error, options)
-    # Each completion sends one more statement.
+    # Send the first statements. Each completion then sends one more.
     run.send(concurrency)
     return run.future
 
@@ -626,8 +634,8 @@ class _UnwatchedRun:
         self._statements = statements
         self._fail_fast = fail_fast
         self._execute_options = options
-        # Callbacks may run in any thread, so they take this lock to change the attributes below. To
-        # avoid deadlocks, no other code is called while a thread holds it.
+        # Callbacks may run in any thread, so a thread must hold this lock while it changes the
+        # attributes below. To avoid deadlocks, no other code is called in the meantime.
         self._lock = Lock()
         self._settle_in_greenlet = in_own_greenlet(self._settle_future)
         self._outcomes: list[Any] = [None] * len(statements)
@@ -640,8 +648,8 @@ class _UnwatchedRun:
     def send(self, count: int) -> None:
         """Send `count` more statements.
 
-        If another call is sending, for example because this is called by a callback inside
-        `_send_one`, that call sends them instead. The stack thus stays shallow.
+        If another call is sending already, it sends these statements, too, and this one returns.
+        That happens if a callback inside `_send_one` calls this. The stack thus stays shallow.
         """
         with self._lock:
             self._capacity += count
@@ -662,7 +670,7 @@ class _UnwatchedRun:
                 index = self._next
                 self._next += 1
             self._send_one(index)
-        # Without statements, there is no completion that would end the run.
+        # Without any statements, no completion ends the run: do it here.
         if not self._statements:
             self._end(None)
 
@@ -709,8 +717,8 @@ class _UnwatchedRun:
 
     def _settle_future(self, error: BaseException | None) -> None:
         """Set the result of the future: the error, or all outcomes."""
-        # From here on the caller can no longer cancel the future, so setting its result cannot
-        # fail. The method returns False if it was cancelled before.
+        # Mark the future as running. From here on the caller can no longer cancel it, so setting
+        # its result cannot fail. The method returns False if it was cancelled before.
         if not self.future.set_running_or_notify_cancel():
             return
         if error is not None:

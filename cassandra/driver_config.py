@@ -86,8 +86,8 @@ class DriverConfigReporter:
         }
         for name, setting in self.cluster._table.items():
             if setting.reported is not None:
-                # Two settings may have the same path. The later one in the table can then change
-                # what the earlier one has reported.
+                # Two settings may have the same path. The later one in the table then gets what the
+                # earlier one has reported, and may change it.
                 _report_setting(groups, setting.reported, getattr(self.cluster, name))
         return json.dumps(groups, separators=(",", ":"))
 
@@ -116,7 +116,8 @@ class DriverConfigReporter:
         if profile.serial_consistency_level is not None:
             serial = consistency_value_to_name(profile.serial_consistency_level)
             defaults["serial-consistency"] = serial
-        # No profile can change this: each statement says if it is idempotent.
+        # The default is always False, because no profile can change it: each statement says if it
+        # is idempotent.
         defaults["idempotence"] = False
         if profile.request_timeout is not None:
             defaults["request"] = {"timeout-ms": _ms(profile.request_timeout)}
@@ -141,7 +142,7 @@ def _custom(policy: object) -> _Group:
 
 
 def _socket_group(options: Sequence[Any] | None, before: object) -> _Group:
-    """Return what is reported about socket options. `before` is not used."""
+    """Return what is reported about socket options. `before`, the earlier report, is not used."""
     values: Mapping[tuple[int, int], Any] = {
         (option[0], option[1]): option[2] for option in options or ()
     }
@@ -150,7 +151,7 @@ def _socket_group(options: Sequence[Any] | None, before: object) -> _Group:
         return bool(values.get((level, name), default))
 
     group: _Group = {
-        # The driver sets this option on every connection, so it is on by default.
+        # The driver itself sets this option on every connection, so True is the default.
         "tcp-no-delay": is_on(socket.IPPROTO_TCP, socket.TCP_NODELAY, True),
         "keep-alive": is_on(socket.SOL_SOCKET, socket.SO_KEEPALIVE),
         "reuse-address": is_on(socket.SOL_SOCKET, socket.SO_REUSEADDR),
@@ -173,7 +174,9 @@ def _socket_group(options: Sequence[Any] | None, before: object) -> _Group:
 
 
 def _reconnection_group(policy: object, before: object) -> _Group:
-    """Return what is reported about a reconnection policy. `before` is not used."""
+    """Return what is reported about a reconnection policy. `before`, the earlier report, is not
+    used.
+    """
     group: _Group
     if type(policy) is ExponentialReconnectionPolicy:
         group = {
@@ -208,7 +211,7 @@ def _load_balancing_group(policy: object) -> _Group:
     """Return what is reported about a load balancing policy."""
     group: _Group = {"policy": _custom(policy)}
     innermost = policy
-    # Only the innermost policy knows the data centre.
+    # Policies may wrap each other, and only the innermost one knows the data centre.
     while hasattr(innermost, "_child_policy"):
         innermost = innermost._child_policy
     # Check the exact type: a user's subclass may order hosts differently.
@@ -231,7 +234,7 @@ def _preference(policy: object) -> _Group | None:
     if isinstance(policy, RackAwareRoundRobinPolicy):
         return {"type": "rack", "local-dc": policy.local_dc, "local-rack": policy.local_rack}
     if isinstance(policy, DCAwareRoundRobinPolicy):
-        # The user has not named a data centre: the policy has found it.
+        # The user has not named a data centre, so the policy finds one itself.
         if policy.finds_local_dc:
             return {"type": "dc-auto"}
         return {"type": "dc", "local-dc": policy.local_dc}
@@ -259,7 +262,7 @@ def _timeout(seconds: float | None, before: object) -> int | None:
 def _system_timeout(seconds: float | None, before: object) -> _Group | None:
     if seconds is None:
         return None
-    # The server-side time-out is the same, unless `metadata_request_timeout` replaces it.
+    # The time-out on the server's side is the same, unless `metadata_request_timeout` replaces it.
     return {"client-side-ms": _ms(seconds), **({"server-side-ms": _ms(seconds)} if seconds else {})}
 
 
@@ -321,7 +324,7 @@ def _report_setting(groups: _Group, path: str, value: object) -> None:
     # The second argument is what an earlier setting has reported at this path.
     reported = _FORMS[key](value, group.get(key))
     if reported is None:
-        # Nothing to report, also if an earlier setting did.
+        # There is nothing to report: also remove what an earlier setting has reported.
         group.pop(key, None)
         return
     group = groups

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class DriverException(Exception):
     """Base of all exceptions that the driver itself defines."""
 
-    # Pickle `args` and the attributes. Calling __init__ again would add the fields to the message a
-    # second time.
+    # Pickle `args` and the attributes as they are. If unpickling called `__init__` again, it would
+    # add the fields to the message a second time.
     def __reduce__(self) -> Any:
         return _restored, (type(self), self.args, vars(self))
 
@@ -79,7 +79,7 @@ class MissingParameter(DriverException, KeyError, ValueError):
     is both.
     """
 
-    # str() of a KeyError would quote the whole message.
+    # Use the `__str__` of ValueError: that of KeyError would put the whole message into quotes.
     __str__ = ValueError.__str__
 
 
@@ -118,7 +118,7 @@ class _ConsistencyError(RequestExecutionException):
     def __init__(self, summary_message: str, consistency: int | None = None, **info: Any) -> None:
         self.consistency = consistency
         fields = {"consistency": consistency_value_to_name(consistency)}
-        # Add the fields to the message, so that logs show them.
+        # Add the fields to the message, so that logs show them, too.
         fields.update({key: value for key, value in info.items() if value is not None})
         super().__init__(summary_message + " info=" + repr(fields))
 
@@ -213,7 +213,7 @@ class WriteTimeout(Timeout):
 
     def __init__(self, summary_message: str, write_type: int | None = None, **info: Any) -> None:
         self.write_type = write_type
-        # A type that this driver does not know yet is shown as a number.
+        # A write type that this driver does not know is shown as a number.
         name = WriteType.value_to_name.get(write_type) if write_type is not None else None
         super().__init__(summary_message, write_type=name or write_type, **info)
 
@@ -367,7 +367,8 @@ class AlreadyExists(ConfigurationException):
             message = f"Keyspace '{keyspace}' already exists"
         super().__init__(message)
         self.keyspace = keyspace
-        # The server uses an empty name if the keyspace exists.
+        # If the keyspace exists, the server sends an empty name for the table: use the same for
+        # None.
         self.table = table if table is not None else ""
 
 
@@ -420,7 +421,7 @@ class OperationTimedOut(DriverException):
         in_flight: int | None = None,
         statement: str | None = None,
     ) -> None:
-        # Applications may raise this class with a message only.
+        # A string is accepted, because applications may raise this class with a message only.
         self.errors = errors if not isinstance(errors, str) else None
         self.last_host = last_host
         self.timeout = timeout
@@ -450,7 +451,7 @@ class NoHostAvailable(DriverException):
     errors: Mapping[Any, Any]
 
     def __init__(self, message: str, errors: Mapping[Any, Any]) -> None:
-        # Both are arguments of the exception, so that it can be pickled.
+        # Pass both to Exception, so that the error can be pickled.
         super().__init__(message, errors)
         self.errors = errors
 
@@ -485,7 +486,8 @@ def _combined_error_class(error_class: type[Exception]) -> type[_RefusedEverywhe
     """Return the subclass of both NoHostAvailable and `error_class`."""
     combined = _refused_everywhere.get(error_class)
     if combined is None:
-        # Two threads may each create a class at the same time. Both classes work.
+        # Two threads may each create a class at the same time. That does no harm, because both
+        # classes work.
         combined = type(error_class.__name__, (_RefusedEverywhere, error_class), {})
         combined.__module__ = error_class.__module__
         combined.__doc__ = f"No host was left to try after {error_class.__name__}."
@@ -513,7 +515,7 @@ def refused_everywhere(
     :param errors: the error of each host that was tried, including the refusal.
     :param refusal: the server's error.
     """
-    # `_refusal` also recreates the error when it is unpickled.
+    # Use `_refusal`, which also recreates the error when it is unpickled.
     fields = {**vars(refusal), "errors": errors}
     return _refusal(type(refusal), (message, errors), fields)
 
@@ -545,7 +547,7 @@ class ConnectionException(DriverException):
 
     def __init__(self, message: str, endpoint: object = None) -> None:
         super().__init__(message)
-        # Not typed, because a user's end point factory may return any object.
+        # This may be any object, because an application's end point factory may return any.
         self.endpoint: Any = endpoint
 
     @property
@@ -624,8 +626,8 @@ WriteType.name_to_value = {name: value for name, value in vars(WriteType).items(
 WriteType.value_to_name = {value: name for name, value in WriteType.name_to_value.items()}
 
 
-# The modules from which applications import these classes. All other classes are imported from
-# `cassandra` or from this module.
+# For each module, the classes of this file that applications import from it. All other classes are
+# imported from `cassandra` or from this module.
 _PUBLIC_PATHS = {
     "cassandra.cluster": (
         "LoginRefused",

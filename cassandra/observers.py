@@ -35,7 +35,8 @@ else:
 
 __all__ = ["ObservedRequest", "RequestObserver", "checked_observers"]
 
-# Events that have no request. Only the observers of a cluster get them.
+# The methods for events that belong to no request. Only the observers of a cluster get these
+# events.
 BRIEF_EVENTS = ("on_latency", "on_refusal", "on_failure")
 
 # The size of a frame's header in bytes (native_protocol_v5.spec, section 2).
@@ -109,7 +110,8 @@ class RequestObserver(ObserverBase):
         :param request: the request, with its `error` (or None) and its `latency`.
         """
 
-    # Events without a request, which take little time. Only the observers of a cluster get them.
+    # The following methods are for events without a request, which cost little time. Only the
+    # observers of a cluster get them.
 
     def on_latency(self, host: Host, seconds: float) -> None:
         """Called when a host has responded with a result, or with an error that comes after the
@@ -143,8 +145,10 @@ def overrides(observer: RequestObserver, name: str) -> bool:
 
 
 class ProfileObservers(tuple["RequestObserver", ...]):
-    """The observers of a profile, as a tuple. In `hooks` the engine caches, for each session, the
-    combination of these observers with those of the session.
+    """The observers of a profile, as a tuple.
+
+    In `hooks` the engine caches, for each session, the hooks of these observers together with those
+    of the session.
     """
 
     hooks: WeakKeyDictionary[Any, Any]
@@ -155,7 +159,7 @@ class ProfileObservers(tuple["RequestObserver", ...]):
         return profile_observers
 
     def __reduce__(self) -> Any:
-        # Do not pickle the cache, which belongs to this process.
+        # Leave out the cache, which belongs to this process.
         return ProfileObservers, (tuple(self),)
 
 
@@ -185,7 +189,7 @@ def checked_observers(observers: object, owner: str) -> tuple[RequestObserver, .
                 f"{type(observer).__name__}.{cluster_only_events[0]} is called for observers of a "
                 f"cluster only: register it there, not for a {owner}"
             )
-    # On this tuple, the engine caches the combination with the observers of a session.
+    # The engine stores a cache on the tuple of a profile's observers; see `ProfileObservers`.
     return ProfileObservers(checked) if checked and owner == "profile" else checked
 
 
@@ -238,7 +242,7 @@ class ObservedRequest(observed.ObservedBase):
         body = self._body
         if hasattr(body, "statements"):
             return tuple(
-                # Without a prepared statement, the second item of the pair is the CQL.
+                # If there is no prepared statement, the second item of the pair is the CQL itself.
                 (values, False) if prepared is None else (prepared.query_string, True)
                 for prepared, values in body.statements
             )
@@ -318,7 +322,7 @@ class ObservedRequest(observed.ObservedBase):
         body: Any = request.request_body
         level = body.consistency
         text = body.statement_text()
-        # A body that wraps another one, which has the values.
+        # A `MessageBody` wraps another body, which has the values.
         body = getattr(body, "inner", body)
         count = body.count if hasattr(body, "count") else None
         return (
@@ -385,7 +389,7 @@ class ObservedRequest(observed.ObservedBase):
         if self.latency is not None:
             state = f"{self.latency * 1000:.1f} ms"
             if self.error is not None:
-                # Leave out the error's message: this may be logged, and servers repeat parts of
-                # statements in messages.
+                # Show only the class of the error: this text may be logged, and servers repeat
+                # parts of statements in their messages.
                 state += f", {type(self.error).__name__}"
         return f"<ObservedRequest: {self.description}, {state}>"

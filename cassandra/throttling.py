@@ -105,7 +105,8 @@ class RequestThrottler:
         self._loop: AbstractEventLoop | None = None
         self._process = 0  # the process of `attach`, to detect a forked child
         self._is_draining = False  # True while `drain` runs
-        # The waiting requests of each caller. One request of each caller starts in turn.
+        # The waiting requests of each caller. The callers take turns: one request of each starts in
+        # each round.
         self._queues: OrderedDict[Any, deque[ThrottledRequest]] = OrderedDict()
 
     def attach(self, loop: AbstractEventLoop) -> None:
@@ -114,7 +115,7 @@ class RequestThrottler:
         :param loop: the engine's event loop.
         :raises ValueError: if it is attached to another running engine.
         """
-        # A forked child has a copy of the throttler, which may be attached again.
+        # In a forked child, the throttler is a copy that may be attached again.
         is_used = (
             self._loop is not None and not self._loop.is_closed() and self._process == os.getpid()
         )
@@ -130,7 +131,7 @@ class RequestThrottler:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        # Forget the requests of the former engine, which no longer exist.
+        # Forget the requests of the former engine, which are all over.
         self._queues.clear()
         self.under_way = self.waiting = 0
         self._is_draining = False
@@ -159,8 +160,8 @@ class RequestThrottler:
         :returns: True if it may start now.
         :raises RequestThrottled: if the queue is full.
         """
-        # Waiting requests go first, even if there is capacity: a new request must not overtake
-        # them.
+        # If requests wait, put this one behind them even if there is capacity: a new request must
+        # not overtake them.
         if not self.waiting and self.may_begin():
             self._begin()
             return True
@@ -182,8 +183,8 @@ class RequestThrottler:
 
         :param request: the request, which is finished.
         """
-        # Leave the request in the queue, because it would be slow to search for it. `_next` skips
-        # it, since it is done.
+        # Leave the request in its queue, because it would be slow to search for it. `_next` skips
+        # it, because it is done.
         self.waiting -= 1
         if not self.waiting:
             self._queues.clear()
@@ -199,8 +200,8 @@ class RequestThrottler:
 
     def drain(self) -> None:
         """Start requests while `may_begin` allows it."""
-        # If a request that is started here ends immediately, `release` calls this again. Return
-        # then: the loop of the outer call continues.
+        # If a request that is started below ends immediately, `release` calls this method again.
+        # Return in that case: the loop of the outer call continues.
         if self._is_draining:
             return
         self._is_draining = True
@@ -220,7 +221,7 @@ class RequestThrottler:
         :param session: the engine's session that is being closed.
         :param error: the error for the requests.
         """
-        # Iterate over copies: a failing request withdraws itself, and the last one clears the
+        # Iterate over copies: a failing request calls `withdraw`, and the last one clears the
         # queues.
         for queue in list(self._queues.values()):
             for request in list(queue):
@@ -243,7 +244,8 @@ class RequestThrottler:
                 self._queues.move_to_end(caller)
             else:
                 del self._queues[caller]
-            # Skip withdrawn requests, which `withdraw` has already subtracted from `waiting`.
+            # Skip requests that were withdrawn: `withdraw` has already subtracted them from
+            # `waiting`.
             if not request.done:
                 self.waiting -= 1
                 return request
@@ -301,17 +303,16 @@ class RateLimitingThrottler(RequestThrottler):
 
     @property
     def _most(self) -> float:
-        # The most tokens that a pause can earn. A request costs one token, so with fewer than one
-        # no
-        # request could ever start.
+        # The maximum number of tokens, which a long pause earns. It is at least 1: a request costs
+        # one token, so with less no request could ever start.
         return max(1.0, self.max_requests_per_second * self.burst)
 
     def _begin_anew(self) -> None:
         """Discard what belongs to a former event loop."""
         super()._begin_anew()
         self._tokens = self._most
-        # Discard the time of the former event loop's clock, which has nothing to do with the new
-        # one's.
+        # Discard this time, which was read from the former event loop's clock and means nothing on
+        # another one.
         self._counted_at = None
         timer, self._timer = self._timer, None
         if timer is not None and self._loop is None:
@@ -325,10 +326,11 @@ class RateLimitingThrottler(RequestThrottler):
             earned_tokens = (now - self._counted_at) * self.max_requests_per_second
             self._tokens = min(self._most, self._tokens + earned_tokens)
         self._counted_at = now
-        # Allow for rounding errors, or a request could wait for a billionth of a token.
+        # Allow for rounding errors: otherwise a request could wait for a billionth of a token.
         if self._tokens > 1 - 1e-9:
             return True
-        # One timer serves all waiting requests: when it fires, the queue is drained.
+        # One timer is enough for all waiting requests: when it fires, `drain` starts those that may
+        # start.
         if self._timer is None:
             seconds_to_next_token = (1 - self._tokens) / self.max_requests_per_second
             self._timer = loop.call_later(seconds_to_next_token, self._on_time)
@@ -399,29 +401,30 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
 
     def _begin_anew(self) -> None:
         super()._begin_anew()
-        # The new engine's event loop has another clock, and it may connect to other servers.
+        # Forget times and latencies: the new engine's loop has another clock, and it may connect to
+        # other servers.
         self._next_fall = 0.0
         self._speeds.clear()
 
     def on_over(self, request: ThrottledRequest) -> None:
         error = request.error
-        # Errors that show overload.
+        # These errors show that a server is overloaded.
         if isinstance(error, _SIGNS):
             self._lower_limit()
             return
-        # Use the latency of the last attempt only. Earlier attempts of a retried or speculative
+        # Use the latency of the last attempt only: earlier attempts of a retried or speculative
         # request say little about the current load.
         latency = request.attempts[-1].latency if request.attempts else None
-        # No host has responded, so there is nothing to measure.
+        # Without a latency, no host has responded, and there is nothing to measure.
         if latency is None:
             return
         self._answers += 1
         speed = self._speed_of(request)
         if speed.is_slow_after(latency, self._answers, self.under_way + 1, self.tolerance):
             self._lower_limit()
-        # Only raise a limit that is reached. Otherwise it would rise while there is no load.
+        # Raise the limit only if it is reached: otherwise it would rise while there is no load.
         elif self.under_way + 1 >= self.max_concurrent_requests:
-            # One more request for each round of all running requests.
+            # This adds one request per round, that is, after as many responses as the limit.
             self._set_limit(min(self._limit + 1 / self._limit, float(self.most)))
 
     def _speed_of(self, request: ThrottledRequest) -> _Speed:
@@ -438,7 +441,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
     def _lower_limit(self) -> None:
         assert self._loop is not None
         now = self._loop.time()
-        # Many requests notice the same overload, so let the limit fall only once for all of them.
+        # Many requests notice the same overload: let the limit fall only once for all of them.
         if now >= self._next_fall:
             self._next_fall = now + self.patience
             self._set_limit(max(self._limit * self.backoff, float(self.least)))
@@ -460,7 +463,7 @@ class _Speed:
     def __init__(self) -> None:
         self._latest: deque[float] = deque(maxlen=_WINDOW)
         self._count = 0
-        # The usual latencies of the fastest tenth and of the median; None before the first
+        # The usual latencies: that of the fastest tenth and the median; None before the first
         # measurement. They are logarithms of seconds, so that a single pause does not outweigh
         # hundreds of responses.
         self._usual: tuple[float, float] | None = None
@@ -481,7 +484,7 @@ class _Speed:
         self._latest.append(latency)
         self._count += 1
         self._most_under_way = max(self._most_under_way, under_way)
-        # Measure only every tenth response, because sorting takes time.
+        # Measure only after every tenth response, because sorting takes time.
         if self._count % _STEP == 0 and self._count >= 2 * _STEP:
             self._is_slow = self._measure(answers, tolerance)
         return self._is_slow
@@ -493,20 +496,20 @@ class _Speed:
         """
         latest = sorted(self._latest)
         count = len(latest)
-        # The fastest tenth and the median of the recent responses.
+        # The recent latency that only a tenth of the responses undercuts, and the median.
         current = (_logarithm(latest[count // 10]), _logarithm(latest[count // 2]))
         usual = self._usual or current
         limit = math.log(tolerance)
-        # These are logarithms, so the difference stands for the ratio of two latencies.
+        # A difference of logarithms stands for the ratio of two latencies.
         is_slow = all(
             current_value - usual_value > limit
             for current_value, usual_value in zip(current, usual, strict=True)
         )
         if not is_slow or current[1] <= _NOTICEABLE:
-            # Not slow, or too fast to matter: begin to count anew.
+            # The responses are not slow, or too fast to matter: begin to count anew.
             self._quick_at = answers
             self._most_under_way = 1
-        # Faster responses change the usual latency quickly, slower ones slowly.
+        # Let faster responses change the usual latency quickly, and slower ones slowly.
         weight_up = _STEP / max(_MEMORY, _ROUNDS_OF_MEMORY * self._most_under_way)
         fast_tenth, median = (
             usual_value
@@ -515,7 +518,8 @@ class _Speed:
         )
         self._usual = fast_tenth, median
         # If many requests are sent together, the last ones are always slow, because they wait for
-        # the others. So responses must stay slow for several rounds of all running requests.
+        # the others. So slowness counts only if it lasts for several rounds of all running
+        # requests.
         return answers - self._quick_at > max(_ROUNDS * self._most_under_way, _LONG)
 
 
@@ -528,7 +532,7 @@ def _likeness(request: ThrottledRequest) -> Hashable:
     batches of a similar size.
     """
     body = getattr(request, "request_body", None)
-    # A body that wraps another one, which has the statement.
+    # A `MessageBody` wraps another body, which has the statement.
     body = getattr(body, "inner", body)
     prepared = getattr(body, "prepared", None)
     if prepared is not None:
@@ -548,13 +552,13 @@ _LONGEST_TEXT = 300  # characters of CQL that identify a statement
 _MOST_STATEMENTS = 500  # statements whose latencies are stored
 _WINDOW = 50  # responses that count as recent
 _STEP = 10  # responses between two measurements
-# Responses count as slow after this many rounds of all running requests, but at least this many
-# responses.
+# Responses count as slow only if they have been slow for _ROUNDS rounds of all running requests,
+# and for at least _LONG responses.
 _ROUNDS = 3
 _LONG = 30
 _DOWN = 0.3  # weight of a measurement in the usual latency, if it is faster
-# A high latency becomes usual after this many responses to a statement, but at least this many
-# rounds of all running requests.
+# A high latency becomes the usual one after _MEMORY responses to a statement, but not before
+# _ROUNDS_OF_MEMORY rounds of all running requests.
 _MEMORY = 2500
 _ROUNDS_OF_MEMORY = 50
 _SHORTEST = 1e-6  # seconds; shorter latencies count as this, since 0 has no logarithm
