@@ -97,15 +97,15 @@ __all__ = [
     "implementation",
 ]
 
-# Tracebacks and pickles contain the `__module__` of an error class: set it to this package, from
-# which applications import these classes.
+# Set the `__module__` of each error class to this package, from which applications import it.
+# Tracebacks and pickles contain that name.
 for _name in __all__:
     if getattr(globals().get(_name), "__module__", None) == "cassandra.errors":
         globals()[_name].__module__ = __name__
 del _name
 
-# Modules that can be used as attributes of the package without importing them. Applications do so
-# because importing cassandra.cluster of cassandra-driver imports most of them.
+# Modules that can be used as attributes of this package without importing them. Applications rely
+# on that, because in cassandra-driver importing cassandra.cluster imports most of these modules.
 _MODULES = frozenset(
     {
         "auth", "cluster", "concurrent", "connection", "cqltypes", "decoder", "encoder", "graph",
@@ -116,8 +116,8 @@ _MODULES = frozenset(
 
 
 def __getattr__(name: str) -> object:
-    # Import `_impl` only when one of its attributes is needed: it chooses the implementation, which
-    # takes time that applications which only import errors need not spend.
+    # Import `_impl` only when one of its attributes is needed: it chooses the implementation, and
+    # applications that only import errors need not spend that time.
     if name in ("implementation", "fallback_reason"):
         __import__(f"{__name__}._impl")
         return getattr(sys.modules[f"{__name__}._impl"], name)

@@ -1,7 +1,7 @@
 """Caches that limit the number of their entries and the memory that these use.
 
-Limits are necessary because a server may cause any number of entries. The memory of an entry is
-only an estimate, which the caller passes.
+Limits are necessary because a server may cause any number of entries. The memory of an entry is an
+estimate, which the caller passes.
 """
 
 from __future__ import annotations
@@ -49,14 +49,15 @@ class Bounded(Generic[K, V]):
 
         :returns: the existing value, or `value` if there was none.
         """
-        # A value of more than an eighth of the limit would displace too many others.
+        # Do not store a value of more than an eighth of the limit: it would displace too many
+        # others.
         if cost * 8 > self.most_bytes:
             return value
-        # Drop all entries: to drop only the least recently used ones, each look-up would have to
-        # record the order of use, which is slower.
+        # Drop all entries when the cache is full. To drop only the least recently used ones, each
+        # look-up would have to record the order of use, which is slower.
         if len(self._entries) >= self.size or self.held + cost > self.most_bytes:
             self.clear()
-        # `setdefault` is atomic, so if two threads store a value, both return the first one.
+        # `setdefault` is atomic: if two threads store a value, both return the first one.
         self.held += cost
         return self._entries.setdefault(key, value)
 

@@ -64,7 +64,7 @@ def changed_files(directory: str = DIRECTORY, *, thorough: bool = False) -> list
     """
     try:
         with open(os.path.join(directory, STAMP), encoding="utf-8") as stamp:
-            # Each line begins with the file's name and its size.
+            # The key is the file's name, with which each line begins; the size follows.
             expected_lines = {line.split(" ")[0]: line.rstrip("\n") for line in stamp}
     except FileNotFoundError:
         return None
@@ -72,13 +72,14 @@ def changed_files(directory: str = DIRECTORY, *, thorough: bool = False) -> list
     for name, line in expected_lines.items():
         try:
             if thorough:
-                # The line has a digest of the file, which is slower to compute than its size.
+                # Compare the whole line: it also has a digest of the file, which is slower to
+                # compute than the size.
                 differs = _line(directory, name) != line
             else:
                 differs = f"{os.stat(os.path.join(directory, name)).st_size}" != line.split(" ")[1]
         except OSError:
-            # Only a missing source is a change. A compiled module may be missing because the stamp
-            # was written for another interpreter.
+            # The file is missing. Only for a source, that is a change: a compiled module may be
+            # missing because the stamp was written for another interpreter.
             differs = name.endswith(_SOURCES)
         if differs:
             changed.append(name)

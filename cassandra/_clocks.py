@@ -24,7 +24,7 @@ __all__ = ["monotonic", "wall_time_ns"]
 
 def _running_loop() -> Any:
     """Return the event loop that runs in the calling thread, or None."""
-    # Do not import asyncio, which is slow. If nobody has imported it, no loop is running.
+    # Do not import asyncio, which takes long. If nobody has imported it, no loop is running.
     events: Any = sys.modules.get("asyncio.events")
     return None if events is None else events._get_running_loop()
 

@@ -70,7 +70,8 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
     :raises ValueError: if there is a user but no password, or an option has no effect alone.
     """
     if prefix:
-        # argparse has attributes such as `to_port` for --to-port. Remove the prefix from them.
+        # For the option --to-port, argparse has the attribute `to_port`. Remove the prefix from
+        # such names.
         attribute_prefix = prefix.replace("-", "_")
         values = {
             name.removeprefix(attribute_prefix): value
@@ -108,8 +109,8 @@ def _check_companions(options: argparse.Namespace, prefix: str) -> None:
     :raises ValueError: for the first of them.
     """
     has_tls = options.ssl or options.cafile or options.cert
-    # Each row: an option, whether it is given, whether the option that it needs is given, and the
-    # name of that option.
+    # Each row has an option, whether it is given, whether another option that it needs is given,
+    # and the name of that other option.
     for name, is_given, has_companion, companions in (
         ("key", options.key, options.cert, "cert"),
         ("no-hostname-check", options.no_hostname_check, has_tls, "ssl or --{prefix}cafile"),

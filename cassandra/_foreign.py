@@ -20,7 +20,7 @@ import functools
 import os
 from collections.abc import Iterable
 
-# Packages here, but single modules in all other drivers (cluster.py,
+# These are packages here, but single modules in all other drivers (cluster.py,
 # cluster.cpython-311-x86_64-linux-gnu.so).
 _OUR_PACKAGES = frozenset(
     {"cluster", "cqltypes", "metadata", "policies", "protocol", "query", "util"}
@@ -47,7 +47,7 @@ def foreign_files(names: Iterable[str]) -> list[str]:
 
 def _owners(names: list[str]) -> list[str]:
     """Return the other distributions that list one of these files as installed."""
-    # Import this only if there is an error, because it takes some milliseconds.
+    # Import `importlib.metadata` only if there is an error, because it takes some milliseconds.
     from importlib import metadata
 
     paths = {f"cassandra/{name}" for name in names}
@@ -55,7 +55,8 @@ def _owners(names: list[str]) -> list[str]:
     for distribution in metadata.distributions():
         if any(path.as_posix() in paths for path in distribution.files or ()):
             owners.add(distribution.metadata["Name"])
-    # The shims for other drivers' distribution names do not install these files; see shims/.
+    # The shims (empty distributions under the names of other drivers; see shims/) do not install
+    # these files.
     return sorted(owners - {"turbocql"})
 
 
@@ -94,7 +95,8 @@ def check_files(directory: str = os.path.dirname(os.path.abspath(__file__))) -> 
     # This runs at every start, so it must be quick: it only lists one directory.
     entries = os.listdir(directory)
     foreign_names = foreign_files(entries)
-    # No file of another driver. But one that was uninstalled may have taken our files with it.
+    # There is no file of another driver. But one that was uninstalled may have taken our files with
+    # it.
     if not foreign_names:
         if "__init__.py" not in entries:
             raise ImportError(lost_files(os.path.join(directory, "__init__.py")))
@@ -106,8 +108,8 @@ def check_files(directory: str = os.path.dirname(os.path.abspath(__file__))) -> 
         else "another distribution that owns the package name 'cassandra'"
     )
     uninstall = " ".join(owners) if owners else "<that distribution>"
-    # Reinstall our driver last, because uninstalling the other one removes files of ours. List the
-    # wheel first, so that nothing is uninstalled if there is no wheel.
+    # The commands reinstall our driver last, because uninstalling the other one removes files of
+    # ours. They list the wheel first, so that nothing is uninstalled if there is no wheel.
     raise ImportError(
         f"{installer} is installed in the same place as turbocql, and their files are mixed in "
         f"{directory} ({', '.join(foreign_names[:4])}{', ...' if len(foreign_names) > 4 else ''}). "

@@ -48,7 +48,7 @@ def renewed(holder: R) -> R:
 
 
 def _in_child() -> None:
-    # Iterate over a copy, because `_renew_locks` may register more objects.
+    # Iterate over a copy, because `_renew_locks` may register further objects.
     for holder in list(_objects):
         holder._renew_locks()
     for renew in _renewals:

@@ -14,7 +14,8 @@ BUCKETS = _OCTAVES * _STEPS
 
 def bucket_of(seconds: float) -> int:
     """Return the index of the bucket in which a time is counted, from 0 to BUCKETS - 1."""
-    # The index grows with the logarithm of the time. `frexp` is quicker than a logarithm.
+    # The index grows with the logarithm of the time. `frexp` splits a number into mantissa and
+    # power of two, which is quicker than a logarithm.
     mantissa, octave = frexp(seconds * 1e6)
     bucket = octave * _STEPS + int((mantissa - 0.5) * 2 * _STEPS)
     return 0 if bucket < 0 else min(bucket, BUCKETS - 1)
@@ -31,10 +32,11 @@ def percentile_of(counts: Sequence[int], percent: float) -> float:
     if remaining <= 0:
         return 0.0
     bucket = -1
-    # Do not compare with 0, because rounding may leave a small remainder.
+    # Compare with a small number and not with 0, because rounding may leave a small remainder.
     while remaining > 1e-9:
         bucket += 1
         remaining -= counts[bucket]
-    # The reverse of `bucket_of`: each power of two of microseconds has `_STEPS` buckets.
+    # Compute the upper bound of the bucket, as the reverse of `bucket_of`: each power of two of
+    # microseconds has `_STEPS` buckets.
     octave, step = divmod(bucket, _STEPS)
     return float(2.0**octave * (0.5 + (step + 1) / (2 * _STEPS)) / 1e6)

@@ -81,7 +81,7 @@ def twin(name: str, impl: str) -> ModuleType:
     try:
         return importlib.import_module(f"cassandra._accel.{name}")
     except ImportError as error:
-        # The module that is missing, which may be one that this module imports.
+        # Find out which module is missing: it may be one that the compiled module imports.
         missing_module = getattr(error, "name", None) or ""
         if isinstance(error, ModuleNotFoundError) and missing_module.startswith("cassandra."):
             raise ImportError(lost_files(missing_module)) from error
@@ -94,8 +94,8 @@ def twin(name: str, impl: str) -> ModuleType:
 def _missing_compiled() -> list[str]:
     """Return the names of the compiled modules that do not exist.
 
-    This does not import the modules: they would import other modules, which may be importing this
-    one at the moment.
+    The modules are not imported for this: they would import other modules, which may be importing
+    this one at the moment.
     """
     return [
         name
@@ -117,7 +117,8 @@ def _choose() -> Literal["python", "c"]:
     requested = os.environ.get("CASS_DRIVER_IMPL", "").strip().lower()
     if requested not in ("", "python", "c"):
         raise ImportError(f"CASS_DRIVER_IMPL is {requested!r}; it takes 'python' or 'c'")
-    # Return before the search, so that the Python modules can be used even if the build is broken.
+    # Return before searching for compiled modules, so that the Python modules can be used even if
+    # the build is broken.
     if requested == "python" or (not requested and sys.implementation.name != "cpython"):
         return "python"
     missing = _missing_compiled()
@@ -141,12 +142,12 @@ def _warn_of_source_tree() -> None:
     """Warn if Python has imported a source checkout without compiled modules, although an
     installation with compiled modules exists.
     """
-    # Python searches the working directory first, which may be the source checkout.
+    # Python searches the working directory first, which may be a source checkout.
     tree = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     # Only a source checkout has this file.
     if not os.path.exists(os.path.join(tree, "setup.py")):
         return
-    # The search below takes some milliseconds, but only in a checkout that is not built.
+    # The search below takes some milliseconds, but only in a checkout without compiled modules.
     metadata = importlib.import_module("importlib.metadata")
     for distribution in metadata.distributions(name="turbocql"):
         for path in distribution.files or ():
@@ -177,7 +178,7 @@ def other_sources(changed: list[str]) -> str:
 
 
 def _warn_of_other_sources() -> None:
-    # Only a source checkout that was built has this file; an installed wheel has none.
+    # This file exists only in a source checkout that was built, and not in an installed wheel.
     if not os.path.exists(os.path.join(os.path.dirname(__file__), "_accel", "built-from.txt")):
         return
     changed = _build_stamp.changed_files()
@@ -189,12 +190,14 @@ implementation = _choose()
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Import the twin in use when it is first accessed (PEP 562). Importing all twins above would
-    cause import cycles with this module.
+    """Import the twin in use when it is first accessed (PEP 562).
+
+    If all twins were imported above, they would import this module in turn before it is complete.
     """
     if name not in TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = twin(name, implementation)
-    # Store it as a plain attribute: `__getattr__` of a module is slow, and hot paths read it.
+    # Store the module as a plain attribute: `__getattr__` is slow, and hot paths read the
+    # attribute.
     globals()[name] = module
     return module

@@ -1,7 +1,7 @@
 """Imports at run time that are safe when another thread forks.
 
 Python locks each module while it is imported. If another thread forks during an import, the lock
-stays held in the child, where the next import of that module waits forever. Imports at run time
+stays held in the child, and the next import of that module there waits forever. Imports at run time
 therefore use `import_module`, and a fork waits until no such import is running.
 """
 
@@ -21,8 +21,9 @@ __all__ = ["Deferred", "at_first_cluster", "call_at_first_cluster", "import_all"
 
 PATIENCE = 5.0  # a fork waits at most this many seconds for imports
 
-# Protects `_importers`. No thread holds this lock during an import: if two threads each wait for a
-# module that the other one imports, Python resolves that deadlock, but only for its own locks.
+# Protects `_importers`. No thread holds this lock during an import itself: if two threads each wait
+# for a module that the other one imports, Python resolves that deadlock, but it can do so only for
+# its own locks.
 _lock = Lock()
 _is_held = False  # True if a thread that forks holds the lock
 _importers: list[int] = []  # the identity of the importing thread for each running import
@@ -36,14 +37,15 @@ def import_module(name: str) -> ModuleType:
     :raises ImportError: if there is no such module.
     """
     thread = get_ident()
-    # Register the import before it locks the module, so that a fork waits for it.
+    # Register the import before Python locks the module, so that a fork waits for it.
     with _lock:
         _importers.append(thread)
     try:
         return importlib.import_module(name)
     finally:
         with _lock:
-            # A thread may import several modules, one inside the other: this removes one entry.
+            # Remove one entry only: a thread may be importing several modules, one inside the
+            # other.
             _importers.remove(thread)
 
 
@@ -88,7 +90,7 @@ class _Name:
     def _load(self) -> Any:
         """Import the object, and put it in the place of this placeholder."""
         module = import_module(self._home)
-        # The name stands for a module, or for an object in it.
+        # The name may stand for the module itself, or for an object in it.
         is_module = self._home.rpartition(".")[2] == self._name
         value = module if is_module else getattr(module, self._name)
         module_globals = vars(sys.modules[self._module])
@@ -103,7 +105,7 @@ class _Name:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._load()(*args, **kwargs)
 
-    # Makes ``isinstance(value, (placeholder, OtherClass))`` work.
+    # This makes ``isinstance(value, (placeholder, OtherClass))`` work.
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, self._load())
 
@@ -128,8 +130,8 @@ def at_first_cluster(module: str, **homes: str) -> None:
     :param homes: for each name, the module that defines it, or the module that is the object.
     """
     module_globals = vars(sys.modules[module])
-    # Set placeholders as globals, because functions that use a global name do not call the module's
-    # `__getattr__`.
+    # The placeholders must be globals, because a function that uses a global name does not call the
+    # module's `__getattr__`.
     for name, home in homes.items():
         module_globals[name] = _Name(module, name, home)
         _waiting.append(module_globals[name]._load)
@@ -149,7 +151,7 @@ def import_all() -> None:
     """
     global _imported
     # An import may register more functions, so the list may grow during the loop. If two threads
-    # create clusters at the same time, both do all the work, so that each finds everything
+    # create clusters at the same time, both call all functions, so that each finds everything
     # imported. Later clusters only call functions that were registered since.
     index = _imported
     while index < len(_waiting):
@@ -165,14 +167,15 @@ def _before_fork() -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
         _is_held = _lock.acquire(timeout=PATIENCE)
-        # Ignore imports of the forking thread itself, which continues in the child.
+        # Do not wait for imports of the forking thread itself: that thread continues them in the
+        # child.
         is_quiet = all(importer == thread for importer in _importers)
         # If the lock is not free in time, fork all the same: waiting forever would be worse.
         if not _is_held or is_quiet or time.monotonic() > deadline:
             return  # keep the lock, so that no import begins before the fork
         _lock.release()
-        # Check again soon. We do not use a notification: each import would have to check for a
-        # waiting fork.
+        # Check again after a short sleep. A notification would make each import check for a waiting
+        # fork.
         time.sleep(0.001)
 
 
@@ -182,8 +185,8 @@ def _in_parent() -> None:
 
 
 def _in_child() -> None:
-    # The lock that was held for the fork is still held in the child: replace it. Threads other than
-    # the forking one do not exist there.
+    # In the child, the lock is still held from before the fork: replace it. Only the forking thread
+    # exists there, so keep only its imports.
     global _lock
     thread = get_ident()
     _importers[:] = [importer for importer in _importers if importer == thread]

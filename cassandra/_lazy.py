@@ -39,13 +39,14 @@ def lazy_names(
         """Import the object of a name, and store it in the module."""
         home = homes.get(name)
         # Python itself looks up names such as __path__, and submodules that are not imported yet.
-        # Do not import the table of re-exported names for these.
+        # For these, do not import the table of re-exported names.
         if home is None and not name.startswith("__") and not _is_submodule(module, name):
             home = _reexported(module).get(name)
         if home is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         value = getattr(import_module(home), renamed.get(name, name))
-        # Python does not call `__getattr__` again for an existing attribute.
+        # Store the object in the module: Python then does not call `__getattr__` for this name
+        # again.
         setattr(sys.modules[module], name, value)
         return value
 
@@ -79,9 +80,9 @@ class LazyAttribute:
         for_engine: bool = False,
     ) -> None:
         self._home = home
-        # The class that has the attribute; None if it is a global name of the module.
+        # The class in `home` that has the attribute; None if it is a global name of that module.
         self._holder_name = holder
-        # The attribute's name there; None if it is the same.
+        # The attribute's name in `home`; None if it is the same.
         self._name_in_home = name
         if for_engine:
             call_at_first_cluster(self._load)
@@ -95,22 +96,22 @@ class LazyAttribute:
         source: Any = import_module(self._home)
         if self._holder_name is not None:
             source = getattr(source, self._holder_name)
-        # From the dict, so that a function or property is not bound to `source`.
+        # Read the attribute from the dict, so that a function or property is not bound to `source`.
         attribute = vars(source)[self._name_in_home or self._name]
-        # Do not overwrite the attribute if user code has patched it.
+        # Do not overwrite the attribute if user code has patched it in the meantime.
         if vars(self._owner).get(self._name) is self:
             setattr(self._owner, self._name, attribute)
         return attribute
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         attribute = self._load()
-        # Bind the attribute here instead of looking it up again by name. The caller may be an
+        # Bind the attribute here, and do not look it up again by name: the caller may be an
         # override in a subclass, and the look-up would find that override again.
         bind = getattr(type(attribute), "__get__", None)
         return attribute if bind is None else bind(attribute, instance, owner)
 
-    # Setting or deleting the attribute of an object first replaces this descriptor, so that it
-    # works in the same way as later.
+    # Before an object's attribute is set or deleted, replace this descriptor, so that the result is
+    # the same as after the first access.
     def __set__(self, instance: object, value: object) -> None:
         self._load()
         object.__setattr__(instance, self._name, value)
@@ -133,13 +134,14 @@ def lazy_base(name: str, home: str, attributes: str) -> Any:
 
 def _is_submodule(module: str, name: str) -> bool:
     """Return True if the package `module` has a module or package `name`."""
-    # For ``from package import module``, Python first looks for an attribute of the package.
+    # Submodules matter because for ``from package import module``, Python first looks for an
+    # attribute of the package.
     spec = sys.modules[module].__spec__
     locations = (spec.submodule_search_locations if spec is not None else None) or ()
     return any(
         os.path.exists(os.path.join(location, end))
         for location in locations
-        # A module is a file, a package is a folder.
+        # A module is a file; a package is a folder.
         for end in (f"{name}.py", name)
     )
 

@@ -13,17 +13,17 @@ __all__ = ["check_spelling", "class_attribute", "is_of_driver", "nearest", "warn
 
 log = logging.getLogger(__name__)
 
-# A name is considered misspelt if its similarity to a setting is at least this, from 0 to 1. For
+# A name is considered misspelt if its similarity to a setting (from 0 to 1) is at least this. For
 # example, `conect_timeout` and `connect_timeout` have 0.97; `timeout` and `connect_timeout` have
-# 0.64, so users may have an attribute `timeout`.
+# 0.64, so an application may have its own attribute `timeout`.
 ALIKE = 0.85
 
-# The same for columns of models. It may be lower, because only a warning is logged: `nmae` and
-# `name` have 0.75.
+# The same limit for columns of models. It may be lower, because only a warning is logged: `nmae`
+# and `name` have 0.75.
 ALIKE_COLUMNS = 0.74
 
-# The names for which a warning was logged, by class. Two threads may log the same warning, which
-# does no harm.
+# The names for which a warning was logged, by class. If two threads log the same warning, that does
+# no harm.
 _warned: WeakKeyDictionary[type, set[str]] = WeakKeyDictionary()
 
 
@@ -45,15 +45,15 @@ def check_spelling(
     :raises AttributeError: if the name is misspelt, and the object's class belongs to the driver.
     """
     cls = type(holder)
-    # Private names are the user's own, and names that the class has are correct.
+    # Private names are always the user's own, and names that the class has are correct.
     if name.startswith("_") or class_attribute(cls, name) is not None:
         return
-    # First compute an upper bound of the similarity, which is cheap. It rules out most names, so
-    # that difflib need not be imported.
+    # Leave out settings that cannot be similar enough, by an upper bound that is cheap to compute.
+    # In most cases none is left, and difflib need not be imported.
     similar_name = nearest(
         name, [setting for setting in settings if _similarity_bound(name, setting) >= ALIKE], ALIKE
     )
-    # Check this last: it creates the object's dict, which makes attribute access slower.
+    # Look into the object's dict last: that creates the dict, which makes attribute access slower.
     if similar_name is None or name in attributes(holder):
         return
     if is_of_driver(cls):
@@ -85,7 +85,7 @@ def warn_of_misspelt(cls: type, attributes: Iterable[str], columns: Iterable[str
     for attribute in attributes:
         if attribute in logged_names or attribute.startswith("_"):
             continue
-        # Add each name, so that it is compared only once.
+        # Remember each name, similar or not, so that it is compared only once.
         logged_names.add(attribute)
         column = nearest(attribute, columns, ALIKE_COLUMNS)
         if column is not None:
@@ -136,7 +136,7 @@ def _similarity_bound(name: str, other: str) -> float:
     and common letters.
     """
     total_length = len(name) + len(other)
-    # difflib's ratio: twice the number of common letters, divided by the number of all letters.
+    # difflib computes twice the number of common letters, divided by the number of all letters.
     upper_bound = 2 * min(len(name), len(other)) / total_length
     if upper_bound < ALIKE:
         return upper_bound

@@ -13,19 +13,19 @@ __all__ = ["pattern"]
 
 
 class _Pattern:
-    """Takes the place of a compiled pattern, and compiles it when one of its methods is used."""
+    """Replaces a compiled pattern, and compiles it when one of its methods is first used."""
 
     def __init__(self, text: str, flags: int) -> None:
         self._text = text
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        # `copy` and `pickle` look up private names before `__init__` has run.
+        # Refuse private names: `copy` and `pickle` look them up before `__init__` has run.
         if name.startswith("_"):
             raise AttributeError(f"a pattern has no attribute {name!r}")
         value = getattr(re.compile(self._text, self._flags), name)
-        # Store the method: Python does not call `__getattr__` for attributes that exist, so further
-        # uses are as quick as those of a compiled pattern.
+        # Store the method: Python does not call `__getattr__` for attributes that exist, so later
+        # calls are as quick as those of a compiled pattern.
         setattr(self, name, value)
         return value
 

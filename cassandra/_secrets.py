@@ -21,8 +21,8 @@ class Secret(Generic[T]):
     :param value: the value.
     """
 
-    # Store a function that returns the value, so that tools which read the slots of objects do not
-    # find the value.
+    # Store a function that returns the value, and not the value itself: tools that read the slots
+    # of objects then do not find it.
     __slots__ = ("_reveal",)
 
     def __init__(self, value: T) -> None:
@@ -55,7 +55,7 @@ class Secret(Generic[T]):
         return self
 
     def __reduce__(self) -> Any:
-        # Allow pickling, because applications send auth providers to other processes.
+        # Pickling is allowed, because applications send auth providers to other processes.
         return type(self), (self._reveal(),)
 
 
@@ -68,7 +68,7 @@ class SecretKey(Secret["bytes | None"]):
     __slots__ = ()
 
     def __init__(self, data: object) -> None:
-        # Do not raise an error here, because its traceback would show `data`.
+        # For a wrong type, do not raise an error: its traceback would show `data`.
         super().__init__(bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else None)
 
     @property

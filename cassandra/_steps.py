@@ -30,11 +30,12 @@ def drive(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
         while True:
             try:
                 outcome = perform(step)
-            # KeyboardInterrupt must reach the generator, too, because it may have to clean up.
+            # Also catch KeyboardInterrupt: it must reach the generator, too, which may have to
+            # clean up.
             except BaseException as error:
                 step = steps.throw(error)
             else:
-                # Do this outside of the `try` block, so that an error which the generator itself
+                # This is outside of the `try` block, so that an error which the generator itself
                 # raises is not thrown into it again.
                 step = steps.send(outcome)
     except StopIteration as end:
@@ -54,12 +55,13 @@ async def adrive(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[A
         while True:
             try:
                 outcome = await perform(step)
-            # Cancellation must reach the generator, too, because it may have to clean up.
+            # Also catch a cancellation: it must reach the generator, too, which may have to clean
+            # up.
             except (Exception, asyncio.CancelledError) as error:
                 step = steps.throw(error)
             else:
-                # Outside of the `try` block, so that an error of the generator itself is not thrown
-                # into it.
+                # This is outside of the `try` block, so that an error which the generator itself
+                # raises is not thrown into it again.
                 step = steps.send(outcome)
     except StopIteration as end:
         result: T = end.value

@@ -34,11 +34,11 @@ _OF_STATEMENTS = (
     "routing_key",
     "serial_consistency_level",
 )
-# Settings that an execution profile has, too.
+# Those of these settings that an execution profile has, too.
 _OF_PROFILES = frozenset(("consistency_level", "retry_policy", "serial_consistency_level"))
 
-# For names that other libraries or other calls of this driver use: the name of the same option
-# here.
+# The option of this driver for each name that other libraries, or other calls of this driver, use
+# for it.
 _SAME: dict[str, str] = {
     **dict.fromkeys(
         ("params", "parameter", "args", "arguments", "values", "bind", "binds", "vars", "data"),
@@ -88,7 +88,7 @@ def unknown_option(call: str, names: Iterable[str]) -> TypeError:
 
 def _advice(call: str, name: str) -> str:
     """Return the end of the error message: what to write instead of the option `name`."""
-    # Other drivers and libraries call the option differently.
+    # Other drivers and libraries may have another name for the option.
     option = _SAME.get(name, name)
     # Calls other than `execute` have advice of their own.
     if call in _OF_CALLS:

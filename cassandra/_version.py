@@ -2,11 +2,11 @@
 package.
 """
 
-# The version of the distribution, which also shows that this version is not released yet.
+# The version of the distribution. It also shows whether this version is released.
 DISTRIBUTION_VERSION = "4.0.0.dev0"
 
-# This has three integers even before a release, because applications parse the version of
-# cassandra-driver that way.
+# This has three integers even before a release, because applications parse it as they parse the
+# version of cassandra-driver.
 __version__ = "4.0.0"
 __version_info__ = (4, 0, 0)
 

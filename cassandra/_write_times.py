@@ -8,8 +8,9 @@ from cassandra._habits import stack_level
 
 __all__ = ["probable_unit", "warn_of_early_write"]
 
-# As seconds or milliseconds, the numbers in these ranges are times from 2001 to 5138. As
-# microseconds, which servers expect, they are times in the first years after 1970.
+# Numbers in these two ranges are suspicious. Taken as seconds or milliseconds, they are times from
+# 2001 to 5138. Taken as microseconds, which servers expect, they are times in the first years after
+# 1970.
 _SECONDS = range(10**9, 10**11)
 _MILLISECONDS = range(10**12, 10**14)
 
@@ -17,7 +18,7 @@ _MILLISECONDS = range(10**12, 10**14)
 def probable_unit(timestamp: int) -> str | None:
     """Return advice if a write timestamp is probably in seconds or milliseconds, or None.
 
-    Servers would treat such a write as one of the first years after 1970. Any other value of the
+    Servers would treat such a write as one from the first years after 1970. Any other value of the
     cell would win over it, so nobody would ever read it.
 
     :param timestamp: microseconds since 1970.

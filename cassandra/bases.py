@@ -36,7 +36,7 @@ __all__ = [
 
 
 # These classes have only the attributes that compiled code reads. Their subclasses define all
-# others, and user code may add more.
+# others, and user code may add more attributes to them.
 class ColumnBase:
     """A column of a table: `cassandra.metadata.ColumnMetadata`."""
 
@@ -79,7 +79,8 @@ class TableBase(ColumnarBase):
     )
 
 
-# For each request, the happy path reads all six settings of its statement.
+# These are in a base class because the happy path reads all six settings of its statement for each
+# request.
 class SettingsBase:
     """The settings that a prepared statement passes on: `cassandra.query.settings`."""
 
@@ -99,7 +100,7 @@ class StatementBase(SettingsBase):
     __slots__ = ("_routing_key", "_serial_consistency_level", "keyspace", "table")
 
 
-# Bound values are a single block of bytes, which is copied into the frame.
+# `block` has the bound values as a single block of bytes, which is copied into the frame.
 class BoundBase(StatementBase):
     """A bound statement."""
 
@@ -123,7 +124,8 @@ class PreparedBase(SettingsBase):
     )
 
 
-# All calls without options share one object of this class.
+# All calls without options share one object of this class, so compiled code reads it for most
+# requests.
 class CallBase:
     """The options of one call of `execute`."""
 
@@ -175,14 +177,15 @@ class ResultBase:
     )
 
 
-# Each query plan checks if a host is up.
+# Each query plan reads whether a host is up.
 class HostBase:
     """A node of the cluster."""
 
     __slots__ = ("is_up",)
 
 
-# The version increases with each change of the ring. Plans of an older version are discarded.
+# `placement_version` increases with each change of the ring. Plans of an older version are
+# discarded.
 class MetadataBase:
     """The cluster's metadata."""
 

@@ -14,8 +14,8 @@ from cassandra._threads import Lock
 
 __all__ = ["MicrosecondClock"]
 
-# Threads hold the lock for about a microsecond. If it is held for longer than this, a thread was
-# interrupted and will never release it.
+# Threads hold the lock for about a microsecond. If one holds it for longer than this, that thread
+# was interrupted and will never release it.
 _LOST_AFTER = 1.0  # seconds
 
 
@@ -31,7 +31,7 @@ class MicrosecondClock:
         both in microseconds.
     """
 
-    # `renewed` keeps a weak reference to it.
+    # `renewed` keeps a weak reference to this object, which requires the slot `__weakref__`.
     __slots__ = ("__weakref__", "_lock", "last", "on_drift", "time_ns", "tolerance")
 
     def __init__(self, tolerance: int, on_drift: Callable[[int, int], None]) -> None:
@@ -54,9 +54,9 @@ class MicrosecondClock:
         """Return the next value."""
         lock = self._lock
         # Do not use `with`: since Python 3.14, a signal handler that raises an error may interrupt
-        # it at a point where the lock stays held. All later requests would wait for the lock.
-        # Other threads only hold the lock for microseconds, so if it is not free in time, it is
-        # lost: see below.
+        # it at a point where the lock stays held, and all later requests would wait for it. Other
+        # threads hold the lock only for microseconds, so if it is not free in time, it is lost: see
+        # below.
         is_held = lock.acquire(timeout=_LOST_AFTER)
         try:
             now = self.time_ns() // 1000
@@ -67,9 +67,9 @@ class MicrosecondClock:
             if is_held:
                 lock.release()
             else:
-                # The lock was lost: its holder was interrupted. Go on with a new one.
+                # The lock was lost, because its holder was interrupted: replace it by a new one.
                 self._lock = Lock()
-        # Call this without the lock, because the callback may log, and logging may block.
+        # Call the callback without the lock: it may log, and logging may block.
         if last - now > self.tolerance:
             self.on_drift(now, last)
         return value

@@ -125,8 +125,8 @@ _find = lazy_names(__name__, _HOME)
 
 
 def __getattr__(name: str) -> Any:
-    # Look for the compression packages only when needed, because they are optional and slow to
-    # import.
+    # Look for the compression packages only when this name is needed: they are optional, and slow
+    # to import.
     if name == "locally_supported_compressions":
         globals()[name] = _supported_compressions()
         return globals()[name]

@@ -32,7 +32,7 @@ class ConsistencyLevel:
     LOCAL_ONE = 10
     """One replica in the coordinator's data centre."""
 
-    # Set below the class, from the levels.
+    # These two are set below the class, from the levels.
     value_to_name: dict[int, str]
     name_to_value: dict[str, int]
 

@@ -10,7 +10,7 @@ from cassandra._lazy import lazy_names
 __all__ = ["HAVE_CYTHON", "HAVE_NUMPY"]
 
 HAVE_CYTHON: bool = implementations.implementation == "c"
-# Do not import NumPy, which takes longer than importing the driver.
+# Only look for NumPy: importing it takes longer than importing the driver.
 HAVE_NUMPY: bool = importlib.util.find_spec("numpy") is not None
 
 __getattr__ = lazy_names(__name__)

@@ -35,7 +35,8 @@ def _dask() -> Any:
 def _as_pandas(table: Any) -> Any:
     import pandas
 
-    # Use Arrow types: with pandas' own types, a partition with a null would have other types.
+    # Use Arrow types, because with pandas' own types a partition with a null would have other types
+    # than the others.
     return table.to_pandas(types_mapper=pandas.ArrowDtype)
 
 
@@ -83,8 +84,8 @@ def read_table(
     session = worker_session(cluster)
     tasks = scan_tasks(session, table, columns, where, **options)
     numbers = {"decimals": decimals, "varints": varints}
-    # Read the first batch only for its columns, and drop its rows. A range without rows has a
-    # batch, too.
+    # Read the first batch for its columns only, and drop its rows. Even a range without rows has a
+    # batch.
     empty_batch = next(tasks[0].arrow_batches(session, **numbers)).slice(0, 0)
     meta = _as_pandas(_table_of([empty_batch]))
     return dataframe.from_map(_read, tasks, cluster=dict(cluster), numbers=numbers, meta=meta)
@@ -107,7 +108,7 @@ def _read(
         task = task.of_columns(columns)
     batches = task.arrow_batches(worker_session(cluster), **numbers)
     partition = _as_pandas(_table_of(list(batches)))
-    # Dask expects exactly these columns, in this order.
+    # Return exactly these columns in this order, because Dask expects that.
     return partition if columns is None else partition[list(columns)]
 
 
@@ -128,7 +129,7 @@ def to_table(frame: Any, table: str, cluster: Mapping[str, Any], **options: Any)
         if options.get(name):
             raise ValueError(f"to_table does not have the option {name!r}")
     _check(cluster)
-    # Raises an error if Dask is missing.
+    # This raises an error if Dask is missing.
     _dask()
     import pandas
 

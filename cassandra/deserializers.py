@@ -55,8 +55,8 @@ class Deserializer:
         :param protocol_version: the protocol version of the connection. Only user-defined Python
             types depend on it.
         """
-        # The values of the driver's types do not depend on the version, but a user's own type class
-        # gets it as an argument.
+        # Usually the version makes no difference. But a user's own type class gets it as an
+        # argument, so use a codec for this version.
         codec = (
             self._codec
             if protocol_version == self.protocol_version
@@ -94,16 +94,16 @@ def obj_array(objs: Sequence[Any]) -> Any:
     """
     import numpy  # optional
 
-    # Assign the elements to an empty array: `numpy.array` would convert a list of lists to an array
-    # with more dimensions.
+    # Assign the elements to an empty array of objects: `numpy.array` would convert a list of lists
+    # to an array with more dimensions.
     array = numpy.empty(len(objs), dtype=object)
     array[:] = list(objs)
     return array
 
 
 def __getattr__(name: str) -> Any:
-    # cassandra-driver has one class for each type. All these names return our only class, which
-    # decodes any type.
+    # cassandra-driver has a deserializer class for each type. All these names return our only
+    # class, which decodes any type.
     if (name.startswith("Des") and name.endswith(("Type", "TypeByteArray"))) or name in (
         "TimeUUIDType",
         "TimestampType",

@@ -4,10 +4,10 @@
 `Encoder.mapping` maps a class to the method that returns the literal. A subclass is encoded like
 its parent class: a named tuple like a tuple, and a subclass of str is quoted.
 
-A value must not be able to change the rest of the statement. For literals without quotes we
+A value must not be able to change the rest of the statement. For literals without quotes, we
 therefore never call methods that a subclass may override (``__str__``, ``isoformat``, ``replace``,
-...). We call the methods of the base class, or build the literal from numbers. Only an object of an
-unknown class is written by its own ``__str__``.
+...), but those of the base class, or build the literal from numbers. Only an object of an unknown
+class is written by its own ``__str__``.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def cql_quote(term: object) -> str:
     """
     if not isinstance(term, str):
         return str(term)
-    # In CQL strings, only quotes must be escaped: they are doubled. Call the method of str, because
-    # a subclass may override `replace`.
+    # In CQL strings, only quotes must be escaped: they are doubled. Call the method of str itself,
+    # because a subclass may override `replace`.
     return "'" + str.replace(str(term), "'", "''") + "'"
 
 
@@ -70,7 +70,8 @@ class Encoder:
     mapping: dict[type, Callable[[Any], str]]
 
     def __init__(self) -> None:
-        # Each encoder has its own mapping, so that a session's encoder can be changed separately.
+        # Each encoder has its own mapping, so that a change affects only the session of this
+        # encoder.
         self.mapping = {
             type(None): self.cql_encode_none,
             bool: self.cql_encode_bool,
@@ -93,8 +94,8 @@ class Encoder:
             OrderedMap: self.cql_encode_map_collection,
             OrderedMapSerializedKey: self.cql_encode_map_collection,
             list: self.cql_encode_list_collection,
-            # Encode a tuple as a list, for list and vector columns, as cassandra-driver does. If
-            # you write to tuple columns, set ``mapping[tuple] = encoder.cql_encode_tuple``.
+            # A tuple becomes a list, for list and vector columns, as in cassandra-driver. To write
+            # to tuple columns, set ``mapping[tuple] = encoder.cql_encode_tuple``.
             tuple: self.cql_encode_list_collection,
             set: self.cql_encode_set_collection,
             frozenset: self.cql_encode_set_collection,
@@ -110,19 +111,20 @@ class Encoder:
     def _method(self, cls: type) -> Callable[[Any], str]:
         """Return the method that encodes values of a class."""
         mapping = self.mapping
-        # The usual case: the exact class has an entry.
+        # In most cases the exact class has an entry.
         method = mapping.get(cls)
         if method is not None:
             return method
         if is_missing_type(cls):
-            # Values such as pandas.NaT are null, even if a parent class has another literal.
+            # Values such as pandas.NaT mean null, even if a parent class has another literal.
             return self.cql_encode_none
-        # A user's entry for an enum class takes precedence over our rule for all enums.
+        # Encode a member of an enum by its value. If the user has an entry for an enum class, that
+        # takes precedence.
         if issubclass(cls, enum.Enum) and not any(
             base in mapping for base in cls.__mro__ if issubclass(base, enum.Enum)
         ):
             return self.cql_encode_member
-        # The nearest parent class decides.
+        # Otherwise the nearest parent class with an entry decides.
         for parent in cls.__mro__:
             if parent in mapping:
                 return mapping[parent]
@@ -130,7 +132,7 @@ class Encoder:
                 return self.cql_encode_ipaddress
             if parent.__module__ == "numpy" and parent.__name__ == "ndarray":
                 return self._cql_encode_array
-        # Encode other containers item by item: their str() would be Python syntax.
+        # Encode other containers item by item: str() of the whole container would be Python syntax.
         if issubclass(cls, Mapping):
             return self.cql_encode_map_collection
         if issubclass(cls, Set):
@@ -174,11 +176,11 @@ class Encoder:
         :param val: the value.
         """
         if isinstance(val, int):
-            # Do not call str(), which returns the name of an IntEnum.
+            # Do not call str(), which returns the member's name for some enums of integers.
             return int.__repr__(val)
         cls = type(val)
-        # If the class does not define str(), the result would be like <Money object at 0x7f...>,
-        # which is not a literal.
+        # If the class defines neither str() nor repr(), the result would be like <Money object at
+        # 0x7f...>, which is not a literal.
         if cls.__str__ is object.__str__ and cls.__repr__ is object.__repr__:
             raise TypeError(
                 f"{val!r} has no literal in CQL: pass its fields (str, int, UUID, datetime, ...), "
@@ -289,11 +291,11 @@ class Encoder:
         """
         address: Any = getattr(val, "network_address", val)
         refuse_zone(address)
-        # Make a new object from the numbers of the address: the str() of a user's subclass could
-        # return any string.
-        # The class of the standard library from which the object's class is derived.
+        # Make a new object from the numbers of the address, because str() of a user's subclass
+        # could return any string. `cls` is the class of the standard library from which the
+        # object's class is derived.
         cls: Any = next(base for base in type(val).__mro__ if base.__module__ == "ipaddress")
-        # Networks have a prefix length, addresses have none.
+        # Only networks and interfaces have a prefix length; it is None for plain addresses.
         prefix = getattr(getattr(val, "network", val), "prefixlen", None)
         packed = bytes(address.packed)
         return f"'{cls(packed if prefix is None else (packed, index(prefix))).compressed}'"

@@ -57,7 +57,7 @@ class Limits:
             raise TypeError(f"{name} is {value!r} ({type(value).__name__}); it has to be an int")
         if value < 0:
             raise ValueError(f"{name} is {value}; a limit is not negative")
-        # Compiled code reads the limits as signed 64-bit numbers.
+        # Limit the value itself, because compiled code reads the limits as signed 64-bit numbers.
         super().__setattr__(name, min(value, _MOST))
 
     def __repr__(self) -> str:

@@ -72,8 +72,8 @@ uint8_pack, uint8_unpack = _maker(">B")
 float_pack, float_unpack = _maker(">f")
 double_pack, double_unpack = _maker(">d")
 
-# The first four fields of a frame header: version, flags, stream and opcode. The stream has 1 byte
-# up to protocol version 2, and 2 bytes since version 3.
+# The first four fields of a frame header: version, flags, stream and opcode. The stream has one
+# byte up to protocol version 2 (`_header`), and two bytes since version 3 (`_v3_header`).
 _header = Struct(">BBbB")
 _v3_header = Struct(">BBhB")
 header_pack = _header.pack
@@ -131,22 +131,22 @@ def uvint_pack(val: int) -> bytes:
     :param val: the number.
     :raises ValueError: if `val` is out of this range.
     """
-    # Seven bits fit into the first byte.
+    # Numbers of at most seven bits fit into the first byte.
     if val < 0x80:
         if val < 0:
             raise ValueError(f"{val} is negative; an unsigned vint is not")
         return bytes((val,))
     bit_count = val.bit_length()
-    # The format has at most nine bytes, which carry 64 bits.
+    # The format has at most nine bytes, which can carry 64 bits.
     if bit_count > 64:
         raise ValueError(f"{val} does not fit the 64 bits of a vint")
-    # n bytes carry 7n bits, and 9 bytes carry 64.
+    # n bytes carry 7n bits, except that 9 bytes carry 64.
     following_bytes = min((bit_count - 1) // 7, 8)
-    # One leading one bit for each byte that follows.
+    # The first byte begins with a one bit for each byte that follows.
     leading_ones = (0xFF00 >> following_bytes) & 0xFF
     if following_bytes < 8:
         return ((leading_ones << (8 * following_bytes)) | val).to_bytes(following_bytes + 1, "big")
-    # Eight leading ones: the first byte has no bits of the number.
+    # With eight leading ones, the first byte has no room for bits of the number.
     return b"\xff" + val.to_bytes(8, "big")
 
 
@@ -161,12 +161,14 @@ def uvint_unpack(bytes: bytes | memoryview) -> tuple[int, int]:
     first_byte = bytes[0]
     if first_byte < 0x80:
         return first_byte, 1
-    # Count the leading one bits of the first byte as zero bits of its complement.
+    # The leading one bits of the first byte count the bytes that follow. They are the leading zero
+    # bits of its complement.
     following_bytes = 8 - (first_byte ^ 0xFF).bit_length()
     if len(bytes) <= following_bytes:
         raise ValueError(f"a vint of {following_bytes + 1} bytes is cut short after {len(bytes)}")
     value = int.from_bytes(bytes[1 : 1 + following_bytes], "big")
-    # The rest of the first byte has the highest bits. With seven or more leading ones, it has none.
+    # The rest of the first byte has the highest bits of the number. With seven or more leading
+    # ones, there is no rest.
     if following_bytes < 7:
         value |= (first_byte & (0x7F >> following_bytes)) << (8 * following_bytes)
     return value, following_bytes + 1
@@ -178,7 +180,7 @@ def vints_pack(values: Iterable[int]) -> bytes:
     :param values: integers from -(2**63) up to 2**63 - 1.
     :raises ValueError: if a value is out of this range.
     """
-    # Do the zig-zag encoding inline: calling a function for each value would take longer.
+    # The zig-zag encoding is done inline, because a call for each value would take longer.
     return b"".join([uvint_pack(n << 1 if n >= 0 else (~n << 1) | 1) for n in values])
 
 
@@ -191,9 +193,9 @@ def vints_unpack(term: bytes | memoryview) -> tuple[int, ...]:
     values = []
     offset = 0
     while offset < len(term):
-        # A vint has at most nine bytes.
+        # Pass nine bytes, which is the maximum size of a vint.
         number, size = uvint_unpack(term[offset : offset + 9])
-        # Undo the zig-zag encoding: the lowest bit is the sign.
+        # Undo the zig-zag encoding, in which the lowest bit is the sign.
         values.append((number >> 1) ^ -(number & 1))
         offset += size
     return tuple(values)

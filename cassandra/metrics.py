@@ -47,7 +47,7 @@ class RequestTimer(Mapping[str, float]):
         self._counts = [0] * BUCKETS
         self._count = 0
         self._sum = 0.0
-        # The sum of the squares, from which the standard deviation is computed.
+        # The sum of the squares of all latencies, for the standard deviation.
         self._squares = 0.0
         self._min = float("inf")
         self._max = 0.0
@@ -73,8 +73,8 @@ class RequestTimer(Mapping[str, float]):
 
         :param percent: 0 to 100.
         """
-        # Use a copy, because the event loop may count meanwhile. A percentile is the upper bound of
-        # a bucket, which may be greater than the greatest latency.
+        # Copy the counts, because the event loop may count in the meantime. The percentile of the
+        # histogram is the upper bound of a bucket, which may be greater than any latency: limit it.
         return min(percentile_of(list(self._counts), percent), self._max)
 
     def __getitem__(self, key: str) -> float:
@@ -87,8 +87,8 @@ class RequestTimer(Mapping[str, float]):
             "min": self._min if count else 0.0,
             "max": self._max,
             "mean": mean,
-            # The variance is the mean of the squares minus the square of the mean. Rounding may
-            # make the difference of two close numbers negative.
+            # The variance is the mean of the squares minus the square of the mean. If these are
+            # close, rounding may make the difference negative.
             "stddev": sqrt(max(self._squares / count - mean * mean, 0.0)) if count else 0.0,
         }
         return statistics[key]
@@ -107,7 +107,8 @@ class _Counting(RequestObserver):
     """The observer that passes responses and failures to a `Metrics` object."""
 
     def __init__(self, metrics: Metrics) -> None:
-        # Use the bound methods directly: they are called for each response and should be fast.
+        # Replace the methods by those of the metrics: they are called for each response, and an
+        # additional call would take time.
         self.on_latency = metrics.request_timer.record  # type: ignore[method-assign]
         self.on_refusal = metrics.request_timer.record  # type: ignore[method-assign]
         self.on_failure = metrics._on_failure  # type: ignore[method-assign]
@@ -198,12 +199,12 @@ class Metrics:
 
     def _on_failure(self, host: Host | None, error: BaseException, decision: int | None) -> None:
         """Count a failed attempt by its error and the decision of the retry policy."""
-        # The name of the attribute that counts errors of this class.
+        # Find the name of the attribute that counts errors of this class.
         counter = next(
             (name for error_class, name in _COUNTERS if isinstance(error, error_class)),
             "other_errors",
         )
-        # No lock is needed, because only the engine's event loop counts.
+        # This needs no lock, because only the engine's event loop counts.
         setattr(self, counter, getattr(self, counter) + 1)
         if decision in (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST):
             self.retries += 1
@@ -307,7 +308,8 @@ class Metrics:
         """The metrics themselves: each number is an attribute, and `get_stats` returns all."""
         return self
 
-    # The following methods are for user code that counts events itself, such as retry policies.
+    # The following methods are for user code that counts events itself, such as retry policies of
+    # the application.
 
     def on_write_timeout(self) -> None:
         """Increment `write_timeouts`."""
@@ -346,15 +348,15 @@ _ALL_COUNTERS = (
     "connection_errors", "write_timeouts", "read_timeouts", "unavailables", "other_errors",
     "retries", "ignores",
 )  # fmt: skip
-# The first matching entry is used.
+# The attribute that counts the errors of each class. The first entry whose class matches is used.
 _COUNTERS: tuple[tuple[type[BaseException], str], ...] = (
     (WriteTimeout, "write_timeouts"),
     (ReadTimeout, "read_timeouts"),
     (Unavailable, "unavailables"),
     (ConnectionException, "connection_errors"),
 )
-# The metrics by their stats name. The references are weak, so that a cluster that nobody uses any
-# more can be freed with its metrics.
+# `_by_name` has the metrics by their stats name. The references are weak, so that a cluster that
+# nobody uses any more can be freed with its metrics.
 _numbers = itertools.count()
 _by_name: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 

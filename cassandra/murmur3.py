@@ -76,7 +76,7 @@ def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         and the length of `data`.
     """
     length = len(data)
-    # Each block of 16 bytes is two words.
+    # Each block of 16 bytes has two words of 8 bytes.
     word_count = length // 16 * 2
     return (
         unpack_from(f"<{word_count}q", data),
@@ -98,7 +98,7 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
         k1 = (body[index] * _C1) & _MASK
         k1 = ((((k1 << 31) | (k1 >> 33)) & _MASK) * _C2) & _MASK
         h1 ^= k1
-        # Here and below, a shift left and a shift right rotate the 64 bits.
+        # Here and below, a left shift and a right shift together rotate the 64 bits.
         h1 = (((h1 << 27) | (h1 >> 37)) + h2) & _MASK
         h1 = (h1 * 5 + 0x52DCE729) & _MASK
         k2 = (body[index + 1] * _C2) & _MASK
@@ -106,10 +106,11 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
         h2 ^= k2
         h2 = (((h2 << 31) | (h2 >> 33)) + h1) & _MASK
         h2 = (h2 * 5 + 0x38495AB5) & _MASK
-    # The last bytes, which do not fill a block.
+    # Hash the last bytes, which do not fill a block.
     k1 = k2 = 0
     for index, byte in enumerate(tail):
-        # The deviation from MurmurHash3: a negative byte also changes all higher bits.
+        # Cassandra's deviation from MurmurHash3: `byte` is signed, so a negative one also changes
+        # all higher bits.
         if index < 8:
             k1 ^= byte << (index * 8)
         else:

@@ -134,9 +134,11 @@ class ObservedBase:
         raise TypeError(f"cannot pickle or copy {type(self).__name__!r} object")
 
     def _tell(self, previous_time: float, hooks: tuple[Hook, ...], *arguments: Any) -> None:
-        """Call hooks of the observers in turn, and measure the time of each."""
-        # Call each hook in the context of the request's caller. `previous_time` is the current
-        # time, which callers pass because they often know it already.
+        """Call the hooks in turn, in the context of the request's caller, and measure the time of
+        each.
+        """
+        # `previous_time` is the current time, which callers pass because they often know it
+        # already.
         run_in_context = self._context.run
         for hook in hooks:
             try:
@@ -179,7 +181,8 @@ class ObservedBase:
         if features is not None and features.sharding_info is not None:
             self.shard = features.shard_id
         hooks = self._hooks
-        # The next attempt after a speculative execution began is the speculative one.
+        # `_speculates` was set when the speculative execution began. This attempt is the first one
+        # sent since, so it is the speculative one.
         if self._speculates:
             self._speculates = False
             self.speculations += 1

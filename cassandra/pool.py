@@ -6,7 +6,8 @@ from cassandra.metadata.host import Host
 
 __all__ = ["Host", "NoConnectionsAvailable"]
 
-# The pool classes of cassandra-driver are names of our pool class, for `isinstance` and mocks.
+# The names of cassandra-driver's pool classes lead to our only pool class, for `isinstance` and
+# mocks.
 _HOME = dict.fromkeys(("HostConnection", "HostConnectionPool"), "cassandra.engine.pools.pool")
 _RENAMED = dict.fromkeys(_HOME, "HostPool")
 

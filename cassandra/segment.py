@@ -16,7 +16,7 @@ from cassandra.protocol.compression import BodyCompression
 from cassandra.protocol.primitives import int32_pack
 from cassandra.protocol.segment import CRC24_INIT, CRC24_POLY, CRC32_INITIAL
 
-# The sizes in bytes of the checksums of a segment's header and of its payload
+# The sizes in bytes of the checksums: that of a segment's header, and that of its payload
 # (native_protocol_v5.spec, section 2.2).
 CRC24_LENGTH = 3
 CRC32_LENGTH = 4
@@ -114,8 +114,8 @@ class SegmentCodec:
         self.decompressor = decompressor
         self._algorithm: BodyCompression | None = None
         if compressor is not None:
-            # This class only handles segments, so the functions for message bodies are never
-            # called.
+            # Segments need only `compressor`; the functions for message bodies are never called
+            # here.
             self._algorithm = BodyCompression("lz4", compressor, _no_bodies, compressor, None)
 
     @property
@@ -167,7 +167,7 @@ class SegmentCodec:
             raise ProtocolError(
                 f"a segment's payload of {header.payload_length} bytes is cut short"
             )
-        # The checksum covers the bytes on the wire, so it is checked before decompression.
+        # Check the checksum before decompressing, because it covers the bytes on the wire.
         segment.check_payload(payload, int.from_bytes(trailer, "little"))
         if header.uncompressed_payload_length > 0:
             if self.decompressor is None:
@@ -181,7 +181,7 @@ def _no_bodies(data: bytes, limit: int) -> bytes:
 
 
 for _public_class in (Segment, SegmentHeader, SegmentCodec):
-    # Pickles and messages use the public module as the name, wherever the class is defined.
+    # Show the public module as the home of these classes, for pickles and messages.
     _public_class.__module__ = "cassandra.segment"
 del _public_class
 

@@ -22,7 +22,7 @@ class _NotSet:
     def __reduce__(self) -> str:
         return "UNSET_VALUE"
 
-    # The value is compared by identity, so a copy must be the same object.
+    # A copy must be the same object, because the value is compared by identity.
     def __copy__(self) -> _NotSet:
         return self
 
@@ -52,7 +52,7 @@ class EmptyValue:
         return self
 
 
-# pickle finds the singletons by these names.
+# pickle stores the singletons by name, and looks for these names in this module.
 _NotSet.__module__ = "cassandra.sentinels"
 EmptyValue.__module__ = "cassandra.sentinels"
 
@@ -71,7 +71,7 @@ class _Sentinel:
     def __repr__(self) -> str:
         return self._name
 
-    # Pickled by name: `is` must still find the same object in the unpickled statement.
+    # Pickle by name: in an unpickled statement, `is` must still find the same object.
     def __reduce__(self) -> str:
         return self._name
 

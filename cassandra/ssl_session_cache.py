@@ -58,8 +58,8 @@ class SSLSessionCache:
             if entry is None:
                 return None
             owner_context, session = entry
-            # Drop a session that cannot be used: OpenSSL rejects the session of another context,
-            # and the server rejects an expired session.
+            # Drop the session if it cannot be used: OpenSSL rejects that of another context, and
+            # the server rejects an expired one.
             if owner_context is not context or session.time + session.timeout <= time.time():
                 del self._sessions[key]
                 return None

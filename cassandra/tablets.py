@@ -38,7 +38,7 @@ def random_tablet_version_block() -> int:
 class Tablet:
     """A range of tokens with its own replicas.
 
-    :param first_token: the last token before the range.
+    :param first_token: the token just before the range, which does not belong to it.
     :param last_token: the last token of the range.
     :param replicas: pairs of host id and shard.
     :param tablet_version: the server's version of the tablet; None if it has sent none.
@@ -65,7 +65,7 @@ class Tablet:
     ) -> Tablet | None:
         """Return a tablet, or None if it has no replicas.
 
-        :param first_token: the token before the range.
+        :param first_token: the token just before the range, which does not belong to it.
         :param last_token: the last token of the range.
         :param replicas: pairs of host id and shard.
         :param tablet_version: a number that changes with the tablet; None if the server sends none.
@@ -123,7 +123,8 @@ class Tablets:
         :param t: a `Token` with a number as its value.
         """
         tablets = self._tablets.get((keyspace, table), ())
-        # The first tablet that ends at the token or after it.
+        # Find the first tablet that ends at the token or after it. It has the token if it begins
+        # before it.
         index = bisect_left(tablets, t.value, key=lambda tablet: tablet.last_token)
         return (
             tablets[index]
@@ -139,7 +140,7 @@ class Tablets:
         :param tablet: the `Tablet`.
         """
         with self._lock:
-            # Make a new list instead of changing the old one, because readers take no lock.
+            # Make a new list and do not change the old one, because readers take no lock.
             remaining = [
                 other
                 for other in self._tablets.get((keyspace, table), ())
@@ -166,7 +167,7 @@ class Tablets:
 
         :param host_id: the id, a `uuid.UUID`.
         """
-        # Servers identify replicas by host id, so a host without an id has no known replicas.
+        # Tablets name their replicas by host id, so a host without an id has no known replicas.
         if host_id is None:
             return
         with self._lock:

@@ -37,8 +37,7 @@ class MonotonicTimestampGenerator:
         self.warn_on_drift = warn_on_drift
         self.warning_interval = warning_interval
         self._last_warn = 0
-        # We need no lock here, because the clock is thread-safe.
-        # The clock counts in microseconds.
+        # The clock is thread-safe, so this object needs no lock. It counts in microseconds.
         self._clock = clock.MicrosecondClock(int(warning_threshold * 1e6), self._warn_of_drift)
 
     @property
@@ -71,7 +70,7 @@ class MonotonicTimestampGenerator:
         if last - now > self._clock.tolerance:
             self._warn_of_drift(now, last)
         # Never return the same timestamp twice: of two writes with equal timestamps, servers keep
-        # the one with the greater value, not the later one.
+        # the one with the greater value, and not the later one.
         self._clock.last = max(now, last + 1)
         return self._clock.last
 
@@ -80,7 +79,7 @@ class MonotonicTimestampGenerator:
 
     def _warn_of_drift(self, now: int, last: int) -> None:
         """Log, at most once per interval, that timestamps run ahead of the clock."""
-        # If the clock was set back to before the last warning, do not suppress this warning.
+        # A warning is also due if the clock was set back to before the last warning.
         is_due = now - self._last_warn >= self.warning_interval * 1e6 or self._last_warn > now
         if self.warn_on_drift and is_due:
             log.warning(

@@ -40,8 +40,8 @@ class ReloadingContext:
         self._make = make
         self._paths = paths
         self._lock = Lock()
-        # Record the state of the files before `make` reads them, so that files which change in the
-        # meantime are read again.
+        # Record the state of the files before `make` reads them. If a file changes in the meantime,
+        # the next call notices that.
         self._loaded_state = self._files_state()
         self._context = make()
         renewed(self)
@@ -61,7 +61,8 @@ class ReloadingContext:
                 if current_state != self._loaded_state:
                     self._context = self._make()
                     self._loaded_state = current_state
-            # A file may be missing, or half-written, while it is replaced.
+            # While a file is being replaced, it may be missing or half-written: keep the previous
+            # context.
             except (OSError, ValueError) as error:  # OSError includes ssl.SSLError
                 log.warning("the earlier TLS context stays in use: %s", error)
             return self._context

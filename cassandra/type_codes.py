@@ -50,7 +50,7 @@ DecimalType = 0x0006
 DoubleType = 0x0007
 FloatType = 0x0008
 Int32Type = 0x0009
-# The code of "text" in the first protocol versions. Servers send VarcharType today.
+# The code of the type text in the first protocol versions. Today servers send that of VarcharType.
 UTF8Type = 0x000A
 DateType = 0x000B
 UUIDType = 0x000C
@@ -82,5 +82,5 @@ else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-# Applications look through vars() of this module for the numbers.
+# Remove these two names: applications look through vars() of this module for the numbers.
 del TYPE_CHECKING, Deferred

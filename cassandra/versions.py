@@ -23,11 +23,13 @@ class ProtocolVersion:
     DSE_V1 = 0x41
     DSE_V2 = 0x42
 
-    # From the highest to the lowest: if a server refuses a version, the next one is tried.
+    # The order is from the highest to the lowest: if a server refuses a version, the next one is
+    # tried.
     SUPPORTED_VERSIONS = (V6, V5, V4, V3)
     BETA_VERSIONS = (V6,)
     MIN_SUPPORTED = V3
-    # The version that is tried first. Version 6 is a beta, so it must be requested.
+    # The version that is tried first. Version 6 is a beta, so it is only used if the application
+    # requests it.
     MAX_SUPPORTED = V5
 
     @classmethod
@@ -37,7 +39,7 @@ class ProtocolVersion:
         :param previous_version: the version that a server has refused.
         """
         for version in cls.SUPPORTED_VERSIONS:
-            # Skip beta versions, which the application must request.
+            # Skip beta versions, which are only used if the application requests them.
             if version < previous_version and version not in cls.BETA_VERSIONS:
                 return version
         return 0
@@ -64,7 +66,8 @@ class ProtocolVersion:
             supported_text = ", ".join(
                 str(supported_version) for supported_version in sorted(cls.SUPPORTED_VERSIONS)
             )
-            # Add the names of these versions: a user would not understand the number 65.
+            # Add the name of a version of DataStax Enterprise: a user would not understand the
+            # number 65.
             name = {cls.DSE_V1: "DSE_V1 ", cls.DSE_V2: "DSE_V2 "}.get(version, "")
             raise UnsupportedOperation(
                 f"native protocol version {name}{version} is not supported; "
