@@ -9,9 +9,8 @@ including ``cassandra/__init__.py``.
 Some of our packages are single modules in all other drivers (``cluster.py``), so one directory
 listing detects their files. ``cassandra/__init__.py`` calls the check, and so do our packages such
 as ``cassandra/cluster/``. Therefore the check runs even if ``cassandra/__init__.py`` was replaced
-or
-removed: Python prefers a package to a module of the same name, and no other driver has a file with
-the name of this module.
+or removed: Python prefers a package to a module of the same name, and no other driver has a file
+with the name of this module.
 """
 
 from __future__ import annotations
@@ -60,9 +59,8 @@ def _owners(names: list[str]) -> list[str]:
     return sorted(owners - {"turbocql"})
 
 
-# The advice uses a local wheel, not a package index: the user can check that the wheel exists
-# before
-# files are removed.
+# The advice uses a local wheel and not a package index: the user can check that the wheel exists
+# before any files are removed.
 _WHEEL = "dist/turbocql-*.whl"
 _INSTALL = f"pip install --force-reinstall --no-deps {_WHEEL}"
 _MAKE_ONE = (

@@ -1,6 +1,6 @@
 """Chooses between the two implementations of the hot path: pure Python, or compiled by Cython.
-Other
-modules do not know which one is in use.
+
+Other modules do not know which one is in use.
 
 Each name in `TWINS` stands for two modules with the same public names and signatures, called twins:
 one in Python, and one in Cython in `cassandra._accel`. Other modules write ``from cassandra._impl

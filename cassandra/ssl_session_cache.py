@@ -23,9 +23,8 @@ class SSLSessionCache:
 
     A connection that resumes a session skips the expensive half of the TLS handshake. If the server
     has forgotten the session, it does a full handshake. By default each `Cluster` has its own
-    cache.
-    Pass ``Cluster(ssl_session_cache=...)`` to share a cache between clusters, or None to use no
-    cache.
+    cache. Pass ``Cluster(ssl_session_cache=...)`` to share a cache between clusters, or None to use
+    no cache.
 
     You may use it from any thread.
 

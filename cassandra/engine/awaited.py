@@ -3,8 +3,7 @@ awaitable of the asyncio API.
 
 `cassandra.engine.happy_path` exports these names, and has a twin in Cython. The compiled
 `ResultFuture` is not a subclass of `asyncio.Future`, but behaves like one. In the compiled twin,
-all
-futures that are done in the same loop turn share one loop handle for their callbacks.
+all futures that are done in the same loop turn share one loop handle for their callbacks.
 """
 
 from __future__ import annotations

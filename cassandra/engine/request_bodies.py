@@ -632,8 +632,8 @@ class MessageBody(RequestBody):
     def rebind(self, renewed: Renewed) -> None:
         """Put the new statement and the converted values into the message and into `inner`."""
         message, statement = self.message, renewed.statement
-        # Bind the values that are in the message now: a listener may have changed them.
-        # Only an EXECUTE has a `_result`; otherwise the message is a batch.
+        # Bind the values that are in the message now: a listener may have changed them. Only an
+        # EXECUTE has a `_result`; otherwise the message is a batch.
         if self._result is not None:
             if self._statements.get(message.query_id) is renewed.before:
                 block = renewed.bind(message.query_params or ())

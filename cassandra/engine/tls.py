@@ -1,9 +1,8 @@
 """TLS for the engine's connections: contexts, host names, resuming of sessions, readable errors.
 
 asyncio and uvloop call ``wrap_bio`` of the context to create a connection's TLS object. We pass
-them
-a `Handshake` instead of the context. It can resume a TLS session, which asyncio and uvloop do not
-support. It also keeps the TLS object, from which error messages get the server's certificate.
+them a `Handshake` instead of the context. It can resume a TLS session, which asyncio and uvloop do
+not support. It also keeps the TLS object, from which error messages get the server's certificate.
 """
 
 from __future__ import annotations
