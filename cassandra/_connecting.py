@@ -104,9 +104,9 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
 
 
 def _check_companions(options: argparse.Namespace, prefix: str) -> None:
-    """Refuse options that would have no effect without another one.
+    """Check that options which need another option are not given alone, without any effect.
 
-    :raises ValueError: for the first of them.
+    :raises ValueError: for the first option that lacks the other one.
     """
     has_tls = options.ssl or options.cafile or options.cert
     # Each row has an option, whether it is given, whether another option that it needs is given,

@@ -82,7 +82,9 @@ class TableBase(ColumnarBase):
 # These are in a base class because the happy path reads all six settings of its statement for each
 # request.
 class SettingsBase:
-    """The settings that a prepared statement passes on: `cassandra.query.settings`."""
+    """The settings that a prepared statement passes to its bound statements; see
+    `cassandra.query.settings`.
+    """
 
     __slots__ = (
         "consistency_level",

@@ -302,7 +302,7 @@ def _execute_options(
     if execution_profile is not None:
         options["execution_profile"] = execution_profile
     if row_type is not None:
-        from cassandra.query.typed_rows import typed_rows  # late: few applications need it
+        from cassandra.query.typed_rows import typed_rows  # few applications need it
 
         typed_rows(row_type)
         options["row_type"] = row_type
@@ -426,7 +426,7 @@ class _Run:
             if self._refuse_in_child is not None:
                 self._refuse_in_child()  # in a forked child, leave the statements to the parent
             new_user_thread(send, "cassandra-concurrent").start()
-        except (ConnectionShutdown, RuntimeError):  # or the interpreter is shutting down
+        except (ConnectionShutdown, RuntimeError):  # RuntimeError: the interpreter is shutting down
             pass
 
     def outcomes(self) -> Iterator[ExecutionResult]:

@@ -92,7 +92,7 @@ def obj_array(objs: Sequence[Any]) -> Any:
 
     :param objs: the elements of the array. An element that is a list remains one element.
     """
-    import numpy  # optional
+    import numpy  # here, because NumPy may be missing
 
     # Assign the elements to an empty array of objects: `numpy.array` would convert a list of lists
     # to an array with more dimensions.

@@ -428,7 +428,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
             self._set_limit(min(self._limit + 1 / self._limit, float(self.most)))
 
     def _speed_of(self, request: ThrottledRequest) -> _Speed:
-        """Return the measured latencies of requests like this one."""
+        """Return the measured latencies of the same statement, or of batches of a similar size."""
         key = _likeness(request)
         speed = self._speeds.get(key)
         if speed is None:

@@ -136,7 +136,7 @@ def typed_factory(row_type: type[Any]) -> Callable[..., Any]:
 
     :raises TypeError: if rows cannot be instances of that class.
     """
-    from cassandra.query.typed_rows import typed_rows  # late: few applications need it
+    from cassandra.query.typed_rows import typed_rows  # few applications need it
 
     return typed_rows(row_type)
 

@@ -88,10 +88,10 @@ def check_option_names(call: str, options: Iterable[str], further: Iterable[str]
 
 
 def check_numpy_options(options: Iterable[str]) -> None:
-    """Refuse all options of `to_numpy`.
+    """Raise TypeError if any options were passed to `to_numpy`, which has none.
 
     :param options: the names of the options that were passed.
-    :raises TypeError: if there is one.
+    :raises TypeError: if there is at least one.
     """
     for name in options:
         replacement = "arrays['column'].astype(...)" if name == "dtype" else "to_numpy()"

@@ -136,7 +136,8 @@ class ResponseFuture(Generic[R]):
     # page is woken, and then waits for the next page.
 
     __slots__ = (
-        # For the attributes that tracing libraries set. The dict is only created when they do.
+        # Tracing libraries store attributes of their own here. The dict is only created when they
+        # do.
         "__dict__",
         "__weakref__",
         "_callbacks",

@@ -339,8 +339,8 @@ class Session(SessionBase, CompatSession):
         inbox = self._inbox
         if not (
             inbox.is_quiet
-            # Not in the loop's own thread, in which callbacks run: their requests are written
-            # together at the end of the loop turn.
+            # Callbacks run in the thread of the loop. Do not send their requests directly: the loop
+            # writes them together at the end of its turn.
             and get_ident() != self.loop_ident
             and inbox.is_idle()
             and request.start_directly()

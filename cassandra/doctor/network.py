@@ -269,7 +269,7 @@ def _check_secured(subject: str, secure: ssl.SSLSocket) -> Iterator[Finding]:
 
 
 def client_certificate(path: str) -> Iterator[Finding]:
-    """Check when the client's own certificate ends.
+    """Check when the client's own certificate expires.
 
     :param path: the PEM file; its first certificate is the client's.
     """
@@ -287,7 +287,7 @@ def client_certificate(path: str) -> Iterator[Finding]:
 
 
 def _end_of(subject: str, expiry: float) -> Finding:
-    """Return a finding about the end of a certificate.
+    """Return a finding that says when a certificate expires.
 
     :param expiry: when the certificate expires, in seconds since the epoch.
     """

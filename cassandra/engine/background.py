@@ -52,7 +52,7 @@ class Background:
         return task
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        """Called when a task has ended: log its error if it is a fault."""
+        """Called when a task has ended: log its error if it is a programming error."""
         self._tasks.discard(task)
         # Read the error: otherwise asyncio would log it as never retrieved.
         error = None if task.cancelled() else task.exception()

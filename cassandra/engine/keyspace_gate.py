@@ -56,7 +56,7 @@ CLAIM_INTERVAL = 0.001  # seconds between two attempts to take the write lock
 
 
 class Held(Protocol):
-    """Something that waits at a gate: usually an attempt of a request, or a PREPARE."""
+    """An item in the queue of a keyspace gate: usually an attempt of a request, or a PREPARE."""
 
     @property
     def keyspace(self) -> str | None:
@@ -329,7 +329,7 @@ class KeyspaceGate:
                 held.refuse(error)
 
     def _pass(self, held: Held) -> None:
-        """Send the request of `held`, and let `can_pass` allow that."""
+        """Send the request of `held`. Meanwhile `passing` tells `can_pass` to allow it."""
         self.passing = getattr(held, "_request", None)
         try:
             held.go()

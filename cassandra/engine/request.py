@@ -1,4 +1,4 @@
-"""The life of one request: plan -> send -> answer, retry, next host, re-prepare, speculation,
+"""The course of one request: plan -> send -> answer, retry, next host, re-prepare, speculation,
 timeout.
 
 `RequestBase` (`cassandra.engine.happy_path`) handles success; the subclass `Request` handles
@@ -165,7 +165,9 @@ class Request(RequestBase):
         refuse_overrides(cls, Request, _CALLED_DIRECTLY)
 
     def for_page(self, paging_state: bytes, on_done: Callable[[Request], None]) -> Request:
-        """Return a request for the page at `paging_state` of the same execution, not started."""
+        """Return a request for the page at `paging_state` of the same execution. The caller must
+        start it.
+        """
         self.request_body.set_paging_state(paging_state)
         next_request: Request = self.clone(Request, on_done)
         return next_request

@@ -295,7 +295,9 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
     opcode = EXECUTE
 
     def __init_subclass__(cls) -> None:
-        """Refuse overrides of methods that would be ignored."""
+        """Raise an error if the subclass overrides a method that the compiled base class calls
+        directly, because that override would be ignored.
+        """
         refuse_overrides(cls, ExecuteBody, ("cached_metadata", "prerender", "render"))
 
     with_extras = BodyMethods.with_extras

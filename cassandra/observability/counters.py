@@ -147,7 +147,7 @@ class RequestCounters(RequestObserver):
     # -- events ------------------------------------------------------------------------------------
 
     def on_latency(self, host: Host, seconds: float) -> None:
-        """Count a response.
+        """Record the latency of a response.
 
         :param host: the host that responded.
         :param seconds: from sending the request to receiving the response.
@@ -155,7 +155,7 @@ class RequestCounters(RequestObserver):
         self._counters_of(host).latencies.record(seconds)
 
     def on_refusal(self, host: Host, seconds: float) -> None:
-        """Count an error response.
+        """Record the latency of an error response.
 
         :param host: the host that responded.
         :param seconds: from sending the request to receiving the response.
@@ -163,7 +163,7 @@ class RequestCounters(RequestObserver):
         self._counters_of(host).latencies.record(seconds)
 
     def on_failure(self, host: Host | None, error: BaseException, decision: int | None) -> None:
-        """Count an error.
+        """Count a failed attempt under the name of its error's class.
 
         :param host: the host of the attempt.
         :param error: the error.
@@ -175,7 +175,7 @@ class RequestCounters(RequestObserver):
             errors[name] = errors.get(name, 0) + 1
 
     def on_attempt(self, request: ObservedRequest, attempt: Attempt) -> None:
-        """Count an attempt.
+        """Count an attempt at its host.
 
         :param request: the request.
         :param attempt: the attempt.
@@ -185,7 +185,7 @@ class RequestCounters(RequestObserver):
     def on_retry(
         self, request: ObservedRequest, attempt: Attempt, error: BaseException, decision: str
     ) -> None:
-        """Count a retry.
+        """Count a retry at the host of the attempt that failed.
 
         :param request: the request.
         :param attempt: the attempt that failed.
@@ -195,7 +195,7 @@ class RequestCounters(RequestObserver):
         self._counters_of(attempt.host).retries += 1
 
     def on_speculation(self, request: ObservedRequest, attempt: Attempt) -> None:
-        """Count a speculative execution.
+        """Count a speculative execution at the host that it is sent to.
 
         :param request: the request.
         :param attempt: the new attempt.

@@ -183,7 +183,7 @@ def _naming_files(*paths: Any) -> Iterator[None]:
 
 
 def _restrict_version(context: ssl.SSLContext, version: object) -> None:
-    """Let `context` allow only the TLS version that an old constant of Python stands for."""
+    """Let `context` allow only the TLS version of an old constant of Python's ssl module."""
     if version is None:
         return
     name = getattr(version, "name", "")

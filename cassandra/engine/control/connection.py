@@ -93,7 +93,8 @@ class SchemaWatch(Protocol):
 
 
 class ControlConnection:
-    """Opens the control connection, moves it when necessary, and passes on its events.
+    """Opens the control connection, moves it to another host when necessary, and calls the handlers
+    of its events.
 
     `handlers` maps event types to callbacks; each control connection registers for these types.
     `on_adopted` is called with each new control connection.
@@ -364,12 +365,14 @@ class ControlConnection:
         self._start_to_move()
 
     def leave(self, host: Host) -> None:
-        """Called when `host` will stop soon: move if the control connection is to that host."""
+        """Called when `host` will stop soon: if the control connection is to that host, connect to
+        another one.
+        """
         connection = self.connection
         if self._closed or connection is None or self.host != host:
             return
         log.info("the control connection leaves %s, which will stop soon", host)
-        # So that the host's announcement on this connection is ignored: we move already
+        # We move already, so ignore the announcement that the host sends on this connection.
         connection.is_draining = True
         self._start_to_move()
 

@@ -94,14 +94,16 @@ class StatusEvents:
         )
 
     def _pass_on(self, host: Host, report: Callable[[Host], None]) -> None:
-        """Pass on an event at the end of its delay, unless the host has left the cluster."""
+        """Call `report` with `host` at the end of the delay, unless `host` has left the cluster,
+        or another `Host` object has replaced it.
+        """
         self._delayed_calls.pop(host, None)
         # The host may have left the cluster during the delay.
         if not self._closed and self._hosts.knows(host):
             report(host)
 
     def close(self) -> None:
-        """Drop the events that wait, and pass on no more events."""
+        """Drop the events that wait for the end of their delay; `hosts` gets no more events."""
         self._closed = True
         for handle in self._delayed_calls.values():
             handle.cancel()

@@ -474,7 +474,9 @@ class HostPool(CompatPool, bases.PoolBase):
             self._next_try.cancel()
 
     def close(self, error: Exception | None = None) -> None:
-        """Close all connections. Requests in flight and waiting requests fail with `error`."""
+        """Close all connections. Attempts in flight fail with `error`, and requests that wait for a
+        free stream try other hosts.
+        """
         if not self.closed:
             self._stop_filling()
         cause = error or ConnectionShutdown(f"the pool of {self.host} is closed", self.host)

@@ -363,8 +363,9 @@ class SchemaReader:
                 await read(name, part)
             except RequestValidationException as error:
                 log.debug("%s cannot be read from %s: %s", part.table, connection.endpoint, error)
-                # Only InvalidRequest means that the table does not exist. Other errors may end
-                # while the connection is open: permissions can be granted.
+                # Only InvalidRequest means that the table does not exist. The causes of other
+                # errors may disappear while the connection is open: permissions can be granted, for
+                # example.
                 if isinstance(error, InvalidRequest):
                     connection.missing_tables |= {name}
 
