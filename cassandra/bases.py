@@ -38,19 +38,21 @@ __all__ = [
 # These classes have only the attributes that compiled code reads. Their subclasses define all
 # others, and user code may add more attributes to them.
 class ColumnBase:
-    """A column of a table: `cassandra.metadata.ColumnMetadata`."""
+    """The base of `cassandra.metadata.ColumnMetadata`, a column of a table."""
 
     __slots__ = ("cql_type", "is_reversed", "is_static", "mask", "name", "table")
 
 
 class FaultyBase:
-    """A part of the schema that may be incomplete."""
+    """The base of keyspaces, tables and views, which may be incomplete. `_error` is the error that
+    was raised while the object was built, or None.
+    """
 
     __slots__ = ("_error",)
 
 
 class ColumnarBase(FaultyBase):
-    """A table or a view."""
+    """The common base of the classes for tables and for materialized views."""
 
     __slots__ = (
         "_names",
@@ -66,7 +68,7 @@ class ColumnarBase(FaultyBase):
 
 
 class TableBase(ColumnarBase):
-    """A table."""
+    """The base of `cassandra.metadata.TableMetadata`."""
 
     __slots__ = (
         "dropped_columns",
@@ -97,20 +99,22 @@ class SettingsBase:
 
 
 class StatementBase(SettingsBase):
-    """A statement."""
+    """The base of `cassandra.query.Statement`, from which all kinds of statements inherit except
+    prepared ones.
+    """
 
     __slots__ = ("_routing_key", "_serial_consistency_level", "keyspace", "table")
 
 
 # `block` has the bound values as a single block of bytes, which is copied into the frame.
 class BoundBase(StatementBase):
-    """A bound statement."""
+    """The base of `cassandra.query.BoundStatement`."""
 
     __slots__ = ("block", "prepared_statement")
 
 
 class PreparedBase(SettingsBase):
-    """A prepared statement."""
+    """The base of `cassandra.query.PreparedStatement`."""
 
     __slots__ = (
         "_is_lwt",
@@ -129,43 +133,45 @@ class PreparedBase(SettingsBase):
 # All calls without options share one object of this class, so compiled code reads it for most
 # requests.
 class CallBase:
-    """The options of one call of `execute`."""
+    """The base of `cassandra.engine.call_options.CallOptions`, the options of one call."""
 
     __slots__ = ("custom_payload", "paging_state", "profile", "target", "timeout", "trace")
 
 
 class ProfileBase:
-    """An execution profile, with cached settings."""
+    """The base of `ExecutionProfile`. It has the attributes for the cached settings; see
+    `cassandra.engine.profile`.
+    """
 
     __slots__ = ("_is_shown", "_settings_at_hand")
 
 
 class EngineBase:
-    """The engine's session."""
+    """The base of `cassandra.engine.session.EngineSession`, the engine's part of a session."""
 
     __slots__ = ("attends", "closed", "core", "keyspace", "pools_by_id", "timers")
 
 
 class CoreBase:
-    """One cluster's engine."""
+    """The base of `cassandra.engine.core.Core`, the engine of one cluster."""
 
     __slots__ = ("on_latency", "wire_format")
 
 
 class PoolBase:
-    """The connections to one host."""
+    """The base of `cassandra.engine.pools.pool.HostPool`, a session's connections to one host."""
 
     __slots__ = ("connections", "shards")
 
 
 class ConnectionBase:
-    """A connection."""
+    """The base of `cassandra.engine.connection.Connection`."""
 
     __slots__ = ("streams", "version", "wire_format")
 
 
 class ResultBase:
-    """A result of the asyncio API."""
+    """The base of `cassandra.aio.ResultSet`."""
 
     __slots__ = (
         "_answer",
@@ -181,7 +187,7 @@ class ResultBase:
 
 # Each query plan reads whether a host is up.
 class HostBase:
-    """A node of the cluster."""
+    """The base of `cassandra.metadata.host.Host`, a node of the cluster."""
 
     __slots__ = ("is_up",)
 
@@ -189,49 +195,49 @@ class HostBase:
 # `placement_version` increases with each change of the ring. Plans of an older version are
 # discarded.
 class MetadataBase:
-    """The cluster's metadata."""
+    """The base of `cassandra.metadata.Metadata`."""
 
     __slots__ = ("placement_version",)
 
 
 class PlanningBase:
-    """A policy that builds plans from replicas."""
+    """The base of `cassandra.policies.TokenAwarePolicy`, which builds query plans from replicas."""
 
     __slots__ = ("_planner",)
 
 
 # The following are classes of column values. Codecs create and read millions of them.
 class TimeBase:
-    """`cassandra.util.Time`."""
+    """The base of `cassandra.util.Time`."""
 
     __slots__ = ("nanosecond_time",)
 
 
 class DayBase:
-    """`cassandra.util.Date`."""
+    """The base of `cassandra.util.Date`."""
 
     __slots__ = ("days_from_epoch",)
 
 
 class DurationBase:
-    """`cassandra.util.Duration`."""
+    """The base of `cassandra.util.Duration`."""
 
     __slots__ = ("days", "months", "nanoseconds")
 
 
 class SetBase:
-    """`cassandra.util.SortedSet`."""
+    """The base of `cassandra.util.SortedSet`."""
 
     __slots__ = ("_items",)
 
 
 class MapBase:
-    """`cassandra.util.OrderedMap`."""
+    """The base of `cassandra.util.OrderedMap`."""
 
     __slots__ = ("_index", "_keys", "_values")
 
 
 class KeyedMapBase(MapBase):
-    """`cassandra.util.OrderedMapSerializedKey`."""
+    """The base of `cassandra.util.OrderedMapSerializedKey`."""
 
     __slots__ = ("_encode_key",)

@@ -274,7 +274,7 @@ class KeyspaceGate:
         self._task.add_done_callback(self._ended)
 
     def hold(self, held: Held) -> None:
-        """Add `held` to the queue."""
+        """Let `held` wait: add it to the end of the queue."""
         self._held.append(held)
 
     def notify(self) -> None:

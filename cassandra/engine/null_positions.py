@@ -126,7 +126,7 @@ class _Search:
                 offset += size
 
     def search_elements(self, cqltype: Any, data: bytes) -> str | None:
-        """Search a list or set."""
+        """Return where the first null in an encoded list or set is, or None if there is none."""
         element_type = cqltype.subtypes[0]
         # The elements follow the count, an [int] of 4 bytes.
         for index, body in enumerate(self._read_values(data, 4)):
@@ -137,7 +137,7 @@ class _Search:
         return None
 
     def search_pairs(self, cqltype: Any, data: bytes) -> str | None:
-        """Search a map."""
+        """Return where the first null in an encoded map is, or None if there is none."""
         key_type, value_type = cqltype.subtypes
         bodies = self._read_values(data, 4)
         # After the count of 4 bytes, keys and values alternate. `zip` takes both from the same
@@ -154,7 +154,9 @@ class _Search:
         return None
 
     def search_fields(self, cqltype: Any, data: bytes) -> str | None:
-        """Search the fields of a tuple or user-defined type; the fields themselves may be null."""
+        """Return where the first null inside a field of an encoded tuple or user-defined type is,
+        or None if there is none. The fields themselves may be null.
+        """
         names = cqltype.fieldnames if issubclass(cqltype, UserType) else None
         for index, body in enumerate(self._read_values(data, 0)):
             if body is not None and (inner := self.first_null(cqltype.subtypes[index], body)):
@@ -162,8 +164,9 @@ class _Search:
         return None
 
     def search_vector(self, cqltype: Any, data: bytes) -> str | None:
-        """Search the elements of a vector. Elements of a type with a variable size have a prefix
-        with their size; others cannot contain nulls.
+        """Return where the first null inside an element of an encoded vector is, or None if there
+        is none. Elements of a type with a variable size have a prefix with their size; others
+        cannot contain nulls.
         """
         element_type = cqltype.subtype
         if element_type.serial_size() is not None:
@@ -180,7 +183,7 @@ class _Search:
 
 
 def _shown_key(cqltype: Any, data: bytes) -> str:
-    """Return a map's key for the note."""
+    """Return a description of a map's key, for the note that is added to the error."""
     while issubclass(cqltype, _WRAPPERS):
         cqltype = cqltype.subtypes[0]
     # Show only the size of a container, and of a value that a user's type has encoded: decoding it

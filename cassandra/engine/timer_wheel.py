@@ -28,10 +28,10 @@ _SAME_CLOCK = 1.0  # seconds
 
 
 class Timed(Protocol):
-    """An object with a deadline."""
+    """An object that can be added to a `TimerWheel`: a request, for example."""
 
     def on_timeout(self) -> None:
-        """Called once, at the deadline."""
+        """Called once, when the deadline has passed."""
 
     def fail(self, error: BaseException) -> None:
         """Called with the error that `on_timeout` raised."""
@@ -142,7 +142,7 @@ class TimerWheel:
                         self._put(tick, late_item)
 
     def close(self) -> None:
-        """Remove everything."""
+        """Cancel the loop's timer, and remove all slots: no deadline has an effect any more."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None

@@ -202,7 +202,7 @@ def _metric_attributes(
 
 
 def _create_histogram(provider: MeterProvider | None) -> metrics.Histogram:
-    """Create the histogram of durations."""
+    """Create the histogram of the durations of requests, with the provider's meter."""
     meter = metrics.get_meter(_SCOPE, __version__, provider, _SCHEMA)
     return meter.create_histogram(
         "db.client.operation.duration",
@@ -245,7 +245,7 @@ def _cached_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
 
 
 def _make_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
-    """Build what `_cached_start` returns."""
+    """Make the name and the attributes that `_cached_start` caches and returns."""
     text, is_prepared, keyspace, level, is_idempotent, batch_size, page_size, page_number = traits
     shape = _BATCH if text is None else shape_of(text, is_prepared)
     common = _common_attributes(shape, keyspace)

@@ -146,7 +146,7 @@ _shapes: Bounded[tuple[str, bool], Shape] = Bounded(1000, 1 << 23)
 
 
 def _make_shape(text: str, has_markers: bool) -> Shape:
-    """Build what `shape_of` returns."""
+    """Make the description of a statement that `shape_of` caches and returns."""
     text_without_values = without_values(text)
     words = text_without_values.split(None, 1)
     operation = words[0].upper().rstrip(";") if words else ""

@@ -25,7 +25,7 @@ else:
     inspect = Deferred("inspect")
 
     def dataclass_transform(**kwargs):
-        """Python has it since 3.11."""
+        """Return a decorator that changes nothing: only type checkers need the real function."""
         return lambda decorator: decorator
 
 

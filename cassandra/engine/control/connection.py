@@ -89,7 +89,9 @@ class SchemaWatch(Protocol):
         """Called when the first control connection is open."""
 
     def on_moved(self, local: Host) -> None:
-        """Called after a move: read changes that may have been missed."""
+        """Called when the control connection has moved to another host: read the changes of the
+        schema that may have been missed.
+        """
 
 
 class ControlConnection:
@@ -220,8 +222,8 @@ class ControlConnection:
                 connection, message.opcode, message.body(connection.version), "REGISTER"
             )
             node_list = await self._node_lists.read(connection, endpoint)
-            # On the first connection, `connect` waits until the schema has been read. After a move,
-            # `on_moved` compares the schema versions.
+            # The first time, `connect` waits until the schema has been read. If the control
+            # connection has moved to another host, `on_moved` compares the schema versions.
             if self.host is None:
                 await self._schema.on_connected(connection, node_list.local)
             if connection.is_draining:  # announced during the waits above
@@ -348,8 +350,8 @@ class ControlConnection:
     # -- moving to another host --------------------------------------------------------------------
 
     def _on_closed(self, connection: Connection, error: Exception | None) -> None:
-        """Called when a control connection has closed: move to another host, if it is the current
-        one.
+        """Called when a control connection has closed. If it is the current one, connect to another
+        host.
 
         :param error: the cause; None if the driver has closed it on purpose.
         """

@@ -199,7 +199,9 @@ class HostWatch:
             self._handle(Event.LOOK_AGAIN, host)
 
     def recheck(self) -> None:
-        """Called when the control connection has moved: status events may have been missed."""
+        """Called when the control connection has moved to another host: status events may have been
+        missed.
+        """
         for host in self._metadata.all_hosts():
             self._handle(Event.LOOK_AGAIN, host)
 
