@@ -194,7 +194,7 @@ def _reconnection_group(policy: object, before: object) -> _Group:
 
 
 def _retry_group(policy: object) -> _Group:
-    """Return what is reported about a retry policy."""
+    """Return the entries of the report about a retry policy: its type and its settings."""
     retry_type = _RETRY_TYPES.get(type(policy))
     group: _Group = {"policy": _custom(policy) if retry_type is None else {"type": retry_type}}
     if type(policy) is ExponentialBackoffRetryPolicy:
@@ -208,7 +208,9 @@ def _retry_group(policy: object) -> _Group:
 
 
 def _load_balancing_group(policy: object) -> _Group:
-    """Return what is reported about a load balancing policy."""
+    """Return the entries of the report about a load balancing policy: its type, its settings, and
+    the nodes that it prefers.
+    """
     group: _Group = {"policy": _custom(policy)}
     innermost = policy
     # Policies may wrap each other, and only the innermost one knows the data centre.

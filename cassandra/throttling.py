@@ -308,7 +308,7 @@ class RateLimitingThrottler(RequestThrottler):
         return max(1.0, self.max_requests_per_second * self.burst)
 
     def _begin_anew(self) -> None:
-        """Discard what belongs to a former event loop."""
+        """Forget the times and the timer of a former event loop, and begin with all tokens."""
         super()._begin_anew()
         self._tokens = self._most
         # Discard this time, which was read from the former event loop's clock and means nothing on

@@ -230,7 +230,7 @@ def _time_left(deadline: float) -> float:
 
 
 def _read_body(answer: HTTPResponse) -> bytes:
-    """Read an answer of at most `MOST_BYTES`."""
+    """Read an answer; raise ValueError if it has more than `MOST_BYTES`."""
     body = bytearray()
     while part := answer.read1(MOST_BYTES + 1 - len(body)):
         body += part

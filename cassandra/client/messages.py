@@ -38,7 +38,7 @@ def message_of(request_body: AnyBody) -> Any:
 
 
 def _make_query_message(body: QueryBody) -> QueryMessage:
-    """Make the QUERY message for a body."""
+    """Return a QUERY message with the content of `body`."""
     return QueryMessage(
         body.query,
         body.consistency,
@@ -51,7 +51,7 @@ def _make_query_message(body: QueryBody) -> QueryMessage:
 
 
 def _make_execute_message(body: ExecuteBody) -> ExecuteMessage:
-    """Make the EXECUTE message for a body."""
+    """Return an EXECUTE message with the content of `body`."""
     # Use the metadata of the body, because the answer will be decoded with it. The prepared
     # statement itself may have newer metadata by now.
     metadata, metadata_id = body.result
@@ -71,7 +71,7 @@ def _make_execute_message(body: ExecuteBody) -> ExecuteMessage:
 
 
 def _make_batch_message(body: BatchBody) -> BatchMessage:
-    """Make the BATCH message for a body."""
+    """Return a BATCH message with the content of `body`."""
     queries: list[tuple[bool, Any, Any]] = []
     for statement, values in body.statements:
         if statement is None:  # `values` is a query string

@@ -392,7 +392,9 @@ class SessionBase(RequestMaker, ObservedBySession):
 
 
 def _check_page_size(name: str, size: object) -> Any:
-    """Accept a page size, or None; warn of a negative one."""
+    """Return the page size, or None, unchanged. Raise TypeError if it is no number, and warn of a
+    negative one.
+    """
     # Accept 0 and negative numbers: servers then send all rows in one page.
     if size is not None and not hasattr(size, "__index__"):
         raise TypeError(

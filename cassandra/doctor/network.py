@@ -154,7 +154,7 @@ def _check_address(
 
 
 def _check_answer(subject: str, connection: socket.socket) -> Iterator[Finding]:
-    """Send a request, and yield a finding if it is not answered."""
+    """Send an OPTIONS request, and yield a finding if it is not answered."""
     is_tls = isinstance(connection, ssl.SSLSocket)
     try:
         connection.sendall(_OPTIONS)
@@ -258,7 +258,9 @@ def _check_tls(
 
 
 def _check_secured(subject: str, secure: ssl.SSLSocket) -> Iterator[Finding]:
-    """Check a connection after the TLS handshake."""
+    """Check a connection after the TLS handshake: report its TLS version and cipher, when the
+    server's certificate expires, and whether the server answers.
+    """
     cipher, version = secure.cipher(), secure.version()
     certificate = secure.getpeercert() or {}
     yield finding(OK, subject, f"speaks {version}, {cipher[0] if cipher else 'no cipher'}")

@@ -449,7 +449,9 @@ class LoopThread:
             self._finish()
 
     def _run_until_stopped(self) -> bool:
-        """Run the loop; return False if it must be run again."""
+        """Run the loop until `stop`. Return False if an exception of user code has ended it before,
+        so that it must be run again.
+        """
         try:
             self.loop.run_forever()
         except BaseException:

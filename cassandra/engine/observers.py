@@ -119,7 +119,9 @@ class _SlowObserver:
                 hook.log_error(error)
 
     def _wait_for_event(self) -> bool:
-        """Wait for an event; return False if the thread should end."""
+        """Wait until there is an event in the queue. Return False if none came for _IDLE seconds:
+        the thread should then end.
+        """
         with self._guard:
             if self._events:
                 return True
@@ -445,7 +447,9 @@ class ObservedSession(bases.EngineBase):
         return ObservedRequest(request, hooks) if hooks is not None else None
 
     def _hooks_with(self, profile_observers: Sequence[RequestObserver]) -> Hooks | None:
-        """Return the hooks of the session's observers and a profile's."""
+        """Return the hooks of the observers of the cluster, the session and a profile together;
+        None if there are none.
+        """
         # The cache belongs to the profile's observers. A cache in the session would keep alive the
         # profiles that are used only once.
         cache = profile_observers.hooks if isinstance(profile_observers, ProfileObservers) else None

@@ -189,7 +189,7 @@ def _set_final_attributes(
 def _metric_attributes(
     common: Mapping[str, Any], host_attributes: _HostAttributes | None, error: BaseException | None
 ) -> dict[str, Any]:
-    """Return the attributes of a duration."""
+    """Return the attributes with which the duration of a request is recorded."""
     attributes: dict[str, Any] = (
         {**common, **host_attributes.address} if host_attributes is not None else {**common}
     )

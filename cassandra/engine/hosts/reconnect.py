@@ -117,7 +117,9 @@ class Reconnector:
         return begins_anew
 
     async def _try(self) -> bool:
-        """Try once; return True if no further attempt should follow."""
+        """Try to reach the host once. Return True if no further attempt should follow: all
+        sessions that should have a pool to the host have one, or it refuses the credentials.
+        """
         try:
             return await self._watch.try_once(self.host)
         except AuthenticationFailed as error:

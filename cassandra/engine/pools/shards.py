@@ -202,7 +202,7 @@ class ShardPool(HostPool):
         return [ShardTarget(shard, count, port) for shard in self._missing_shards()]
 
     async def _open_all(self, targets: Iterable[ShardTarget | None]) -> int:
-        """Open connections concurrently; return how many were opened."""
+        """Open a connection for each of `targets`, concurrently; return how many were opened."""
         target_list = list(targets)
         self._opens_left -= len(target_list)
         results = await asyncio.gather(
