@@ -53,7 +53,7 @@ def _renew_lock() -> None:
 
 
 class Follower(Protocol):
-    """What a registry notifies of changes: a prepared statement."""
+    """An object that a registry notifies of changes; in practice, a prepared statement."""
 
     def renew_codecs(self) -> None:
         """Build the plans of the statement again, with the present converters."""
@@ -62,9 +62,9 @@ class Follower(Protocol):
 class Converters:
     """An immutable snapshot of all converters that apply to a session, or to a cluster.
 
-    :param types: the converters by type.
-    :param columns: the converters by column.
-    :param classes: the functions that convert bound values, by class.
+    :param types: maps the pattern of a CQL type to the converter.
+    :param columns: maps (keyspace, table, column) to the converter.
+    :param classes: maps a Python class to the function that converts its bound values.
     """
 
     __slots__ = ("cached_types", "classes", "columns", "types")

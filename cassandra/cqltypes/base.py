@@ -151,15 +151,19 @@ class _CassandraType(metaclass=CassandraTypeType):
     _factory: ClassVar[str] = "blob"
     _registered: ClassVar[bool] = True
 
-    # The facts below are those of scalar types (see `scalars.py`); other packages read them.
-    # The number in result metadata; None for a type that servers describe by its class name.
+    # `scalars.py` sets the following attributes for scalar types; other packages of the driver read
+    # them.
+    # The type's option id, its number in result metadata; None for a type that servers describe by
+    # its class name.
     _option: ClassVar[int | None] = None
-    # A column of values: the kind of its layout, the Arrow format, the width of a value in bytes
-    # or 0 (see `cassandra.protocol.columnar.layouts`).
+    # The layout of a column of this type in columnar results: its kind, its Arrow format, and the
+    # width of a value in bytes or 0 (see `cassandra.protocol.columnar.layouts`).
     _column: ClassVar[tuple[str, str, int]] = ("blob", "z", 0)
-    # The classes that fit the values of rows; None if we do not know.
+    # The Python classes of decoded values, for the annotations of row classes; None if they are not
+    # known.
     _values: ClassVar[tuple[type[Any], ...] | None] = None
-    # The CQL type that has the same form in CSV and JSON files; "" if the form is the type's own.
+    # The CQL type whose form in CSV and JSON files this type shares; "" if it has a form of its
+    # own.
     _text_form: ClassVar[str] = ""
 
     def __init__(self, val: object) -> None:
@@ -214,7 +218,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         :raises DecodeError: if the bytes are not valid for the type.
         """
         cls._install_fast_methods()
-        # For `limits.null_cells`, a value that is decoded by itself counts as a page.
+        # A value that is decoded by itself counts as one page for `limits.null_cells`.
         begin_page()
         return cls._native_codec(protocol_version, "list").decode(byts)
 
@@ -235,8 +239,8 @@ class _CassandraType(metaclass=CassandraTypeType):
         # Do this once, and again after a change. (In an application's class, the methods are not
         # replaced, so they call this for each value.)
         if cls.__dict__.get("_methods_generation") != _CodecCache.current:
-            # Read before the installation: a change meanwhile then makes the next call install
-            # again.
+            # Read the number before the installation. If a codec changes during it, the next call
+            # then installs the methods again.
             current_generation = _CodecCache.current
             calls.install(cls, _generation)
             # Bypass the metaclass, whose `__setattr__` is for attributes of an application.
@@ -310,7 +314,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def _valid_cache(cls, attribute: str) -> _CodecCache:
         """Return the valid cache in the attribute `attribute`; create one if necessary."""
-        # Not getattr(), which would also find the cache of a parent class.
+        # Read the class's own dict: getattr() would also find the cache of a parent class.
         cache: _CodecCache | None = cls.__dict__.get(attribute)
         if cache is None or cache.generation != _CodecCache.current:
             cache = _CodecCache()
@@ -402,13 +406,13 @@ def _generation() -> int:
 def rules_of_types() -> int:
     """Return a number that changes when a class is registered or a codec may have changed.
 
-    It is for caches of what was made from types: if the number changed, they are out of date.
+    Caches of objects that were made from types compare it: if it has changed, they are out of date.
     """
     return _CodecCache.current + _CodecCache.registered
 
 
 calls.stock_methods.update({name: _CassandraType.__dict__[name] for name in calls.NAMES})
-# The factories of codecs that take zero bytes for a value; `scalars.py` adds them.
+# The codec factories of types for which zero bytes are an ordinary value; `scalars.py` adds them.
 EMPTY_IS_VALUE: set[str] = set()
 
 # A cache of the classes with parameters, so that equal types are the same class with the same
@@ -427,7 +431,8 @@ def parameterized(
     key = (cls, subtypes, fieldnames, *attributes.values())
     subclass = _parameterized.get(key)
     if subclass is None:
-        # `_title` is not an attribute of the class, but its name if the subtypes do not tell it.
+        # `_title` does not become a class attribute. It is the name for the class if the name does
+        # not follow from the subtypes.
         name = attributes.pop("_title", None) or cls.cass_parameterized_type_with(subtypes)
         metaclass: type[Any] = type(cls)
         subclass = metaclass(

@@ -58,7 +58,7 @@ _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 
 
 def member_or_refuse(convert: Callable[..., Any], value: object, what: str, *rest: object) -> Any:
-    """Convert the value of an enum member.
+    """Return ``convert(value.value, *rest)`` for an enum member.
 
     :param convert: the function that converts the member's value.
     :param value: the enum member.
@@ -101,7 +101,7 @@ def index_failed(value: object, error: TypeError) -> NoReturn:
 
 
 def real_number(value: Any, name: str) -> float:
-    """Convert a number to a float. Errors that its own ``__float__`` raises are not changed."""
+    """Convert a number to a float. An error that its own ``__float__`` raises is passed on."""
     refuse_missing(value, "a number")
     cls = type(value)
     # Reject NumPy's strings and arrays, although they have `__float__`: a string's parses the text,
@@ -111,7 +111,7 @@ def real_number(value: Any, name: str) -> float:
         or getattr(value, "ndim", False)
         or not (hasattr(cls, "__float__") or hasattr(cls, "__index__"))
     ):
-        # The value of an enum member; anything else is an error.
+        # Only an enum member can still be valid: convert its value. Anything else is an error.
         number: float = member_or_refuse(real_number, value, "a number", name)
         return number
     try:
@@ -133,7 +133,7 @@ def boolean(value: object) -> bool:
         return bool(value)
     if not isinstance(value, enum.Enum) and isinstance(value, numbers.Integral):
         return bool(value)  # including NumPy's integers
-    # The value of an enum member; anything else is an error.
+    # Only an enum member can still be valid: convert its value. Anything else is an error.
     truth: bool = member_or_refuse(boolean, value, "a boolean")
     return truth
 
@@ -147,7 +147,7 @@ def uuid_bytes(value: object) -> bytes:
             return uuid_module.UUID(value).bytes
         except ValueError:
             refuse_value(value, "is not a UUID")
-    # The value of an enum member; anything else is an error.
+    # Only an enum member can still be valid: convert its value. Anything else is an error.
     data: bytes = member_or_refuse(uuid_bytes, value, "a UUID")
     return data
 
@@ -164,7 +164,7 @@ def inet_bytes(value: object) -> bytes:
     packed = getattr(value, "packed", None)
     if isinstance(packed, bytes) and len(packed) in (4, 16):
         return packed
-    # The value of an enum member; anything else is an error.
+    # Only an enum member can still be valid: convert its value. Anything else is an error.
     data: bytes = member_or_refuse(inet_bytes, value, "an IP address")
     return data
 
@@ -215,11 +215,11 @@ def _timestamp_of_text(text: str) -> int:
         )
     except ValueError as error:
         refuse_value(text, f"is not a timestamp: {error}")
-    # Of the fraction, keep three digits: milliseconds.
+    # Keep three digits of the fraction, since a timestamp is in milliseconds.
     millis = ms_timestamp_from_datetime(whole_seconds) + int((match[7] or "").ljust(9, "0")[:3])
     zone_offset = match[8]
     if zone_offset and zone_offset != "Z":
-        # +HH, +HHMM or +HH:MM
+        # The offset has the form +HH, +HHMM or +HH:MM, or the same with a minus sign.
         digits = zone_offset[1:].replace(":", "").ljust(4, "0")
         minutes = int(digits[:2]) * 60 + int(digits[2:])
         # Local time is UTC plus the zone's offset, so subtract the offset.
@@ -341,11 +341,12 @@ def date_number(value: object) -> int:
             refuse_value(value, f"is not a date: {error}")
     elif hasattr(type(value), "__index__"):
         number = _index(value)
-        # So small a number was hardly meant as a day millions of years ago.
+        # An int counts days from 2**31 days before 1970. One this small was probably meant as days
+        # since 1970 or as digits of a date, so check it.
         if number <= _LAST_OF_CALENDAR:
             _warn_of_day(number)
     else:
-        # The value of an enum member; anything else is an error.
+        # Only an enum member can still be valid: convert its value. Anything else is an error.
         number = member_or_refuse(date_number, value, "a date")
     if not 0 <= number <= 0xFFFFFFFF:
         refuse_value(value, "is out of the range of date (2**31 days before and after 1970-01-01)")
@@ -377,7 +378,7 @@ def duration_parts(value: object) -> tuple[int, int, int]:
     negative.
     """
     if not isinstance(value, Duration):
-        # The value of an enum member; anything else is an error.
+        # Only an enum member can still be valid: convert its value. Anything else is an error.
         parts: tuple[int, int, int] = member_or_refuse(
             duration_parts, value, "a cassandra.util.Duration"
         )
@@ -405,7 +406,7 @@ def varint_bytes(value: object) -> bytes:
     See native_protocol_v5.spec, section 5.24.
     """
     if not hasattr(type(value), "__index__"):
-        # The value of an enum member; anything else is an error.
+        # Only an enum member can still be valid: convert its value. Anything else is an error.
         data: bytes = member_or_refuse(varint_bytes, value, "an integer")
         return data
     number = _index(value)
@@ -426,7 +427,7 @@ def decimal_parts(value: object) -> tuple[int, int]:
         if not (
             isinstance(value, (int, float, str, tuple, list)) or hasattr(type(value), "__index__")
         ):
-            # The value of an enum member; anything else is an error.
+            # Only an enum member can still be valid: convert its value. Anything else is an error.
             parts: tuple[int, int] = member_or_refuse(decimal_parts, value, "a decimal")
             return parts
         if not isinstance(value, (float, str, tuple, list)):
@@ -484,10 +485,10 @@ def shown_number(number: int, name: str) -> decimal.Decimal:
 def text_bytes(value: object, name: str) -> bytes:
     """Encode a string; raises the error for other classes and for strings that have no encoding.
 
-    :param name: "ascii", or another CQL type for UTF-8.
+    :param name: the CQL type. For "ascii" the encoding is ASCII, for any other it is UTF-8.
     """
     if not isinstance(value, str):
-        # The value of an enum member; anything else is an error.
+        # Only an enum member can still be valid: convert its value. Anything else is an error.
         data: bytes = member_or_refuse(text_bytes, value, "text (str)", name)
         return data
     try:
@@ -510,13 +511,13 @@ def blob_bytes(value: Any) -> bytes:
     try:
         view = memoryview(value)
     except (TypeError, ValueError, BufferError):  # arrays of NumPy dates raise ValueError
-        # The value of an enum member; anything else is an error.
+        # Only an enum member can still be valid: convert its value. Anything else is an error.
         data: bytes = member_or_refuse(blob_bytes, value, "bytes or another buffer")
         return data
     with view:
         if view.ndim > 1:
             refuse_type(value, f"bytes: it has {view.ndim} dimensions")
-        # In the format, the names of fields are not types.
+        # Remove the names of fields from the format first: their letters are not codes of types.
         if not _POINTERS.isdisjoint(_FIELD_NAMES.sub("", view.format)):
             refuse_type(value, "bytes: its elements are references to objects")
         if is_partly_masked(value) or is_missing(value):
@@ -574,7 +575,7 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
     try:
         iterator = iter(value)
     except TypeError:
-        # The value of an enum member; anything else is an error.
+        # Only an enum member can still be valid: convert its value. Anything else is an error.
         items: list[Any] = member_or_refuse(
             elements, value, f"a collection of elements for {name}", name
         )
@@ -592,7 +593,7 @@ def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
     try:
         items = value.items()
     except AttributeError:
-        # The value of an enum member; anything else is an error.
+        # Only an enum member can still be valid: convert its value. Anything else is an error.
         keys_and_values: tuple[list[Any], list[Any]] = member_or_refuse(
             pairs, value, f"a mapping for {name}", name
         )
@@ -632,7 +633,8 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
         cls = type(value)
         # Most values are plain tuples or lists; skip the look-up of names for them.
         tuple_fields = None if cls is tuple or cls is list else getattr(cls, "_fields", None)
-        # A named tuple with some of the fields, or with the fields in another order.
+        # Read a named tuple by name if it has only some of the fields, or has them in another
+        # order.
         if tuple_fields and tuple_fields != fields and set(tuple_fields) <= set(fields):
             return [getattr(value, field) if field in tuple_fields else None for field in fields]
         if len(value) == len(fields):
@@ -663,7 +665,7 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
         hasattr(value, attribute) for attribute in attributes
     ):
         what = f"a value of {name} (an object, mapping or sequence of {', '.join(fields)})"
-        # The value of an enum member; anything else is an error.
+        # Only an enum member can still be valid: convert its value. Anything else is an error.
         items: list[Any] = member_or_refuse(udt_items, value, what, name, fields)
         return items
     return [getattr(value, attribute, None) for attribute in attributes]

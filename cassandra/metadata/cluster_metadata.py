@@ -32,7 +32,8 @@ _NO_KEYSPACES = (
     "no keyspace is known: cluster.connect() reads them, unless schema_metadata_enabled is False"
 )
 
-# From keyspace, table and serialized partition key to the replicas; see `Metadata.table_replicas`.
+# A function that maps keyspace, table and serialized partition key to the replicas; see
+# `Metadata.table_replicas`.
 TableReplicas = Callable[[str, str, bytes], Sequence[Host] | None]
 
 

@@ -155,9 +155,9 @@ class Engine(Protocol):
 
 
 class _Turns(itertools.count):  # type: ignore[type-arg]
-    """Counts plans from a random number on.
+    """A counter that numbers query plans, starts at random, and can be copied and pickled.
 
-    It can be copied and pickled. Since Python 3.14, `itertools.count` cannot.
+    Since Python 3.14, `itertools.count` itself can be neither copied nor pickled.
     """
 
     def __new__(cls, source: random.Random | None = None) -> _Turns:
@@ -250,7 +250,12 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self._tiers = None
 
     def _hosts_by_tier(self) -> tuple[tuple[Host, ...], ...]:
-        """Return the used hosts of each tier, then those of each remote data centre; cached."""
+        """Return one tuple of hosts for each local tier, nearest first, then one for each remote
+        data centre.
+
+        Each remote data centre has at most `used_hosts_per_remote_dc` hosts. The result is cached
+        until the hosts change.
+        """
         if self._tiers is not None:
             return self._tiers
         local: dict[int, list[Host]] = {}
@@ -271,8 +276,8 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         # The sort is stable: data centres without a preference keep the order of their first hosts.
         remote_dcs = sorted(remote, key=lambda name: preference.get(name, len(preference)))
         tiers = self._tiers = (*local_tiers, *(tuple(remote[name]) for name in remote_dcs))
-        # If an event has changed the hosts in the meantime, in the engine's thread, use these tiers
-        # only for this plan.
+        # The engine's thread may have changed the hosts in the meantime. Then do not cache these
+        # tiers, but use them for this plan only.
         if self._hosts is not hosts:
             self._tiers = None
         return tiers
@@ -355,7 +360,8 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             self._tiers = None  # the tiers depend on the local data centre
 
     def _tier(self, host: Host) -> int | None:
-        # A host without a known data centre counts as local: it is a contact point.
+        # A host whose data centre is not known yet is a contact point. Count it as local, so that
+        # plans contain it.
         return 0 if not host.datacenter or host.datacenter == self.local_dc else None
 
     def on_up(self, host: Host) -> None:
@@ -403,9 +409,9 @@ class RackAwareRoundRobinPolicy(_TieredRoundRobin):
 
 
 class WrapperPolicy(LoadBalancingPolicy):
-    """Passes every call on to a child policy.
+    """Base of policies that wrap a child policy: every method calls that of the child.
 
-    :param child_policy: the policy.
+    :param child_policy: the policy to wrap.
     """
 
     def __init__(self, child_policy: LoadBalancingPolicy) -> None:
@@ -499,7 +505,7 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
 
 
 def _policy_of(value: object) -> str:
-    """Return what to write for a value that is not a policy."""
+    """Return the expression that an error message suggests instead of `value`."""
     if isinstance(value, str):  # probably the name of a data centre
         return f"DCAwareRoundRobinPolicy({value!r})"
     if callable(value):  # a predicate
@@ -555,7 +561,7 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
 
     The target is a `Host`, its end point or its address.
 
-    :param child_policy: decides how far hosts are, and which hosts follow.
+    :param child_policy: decides the distance of each host, and makes the rest of the plan.
     """
 
     def __init__(self, child_policy: LoadBalancingPolicy) -> None:
@@ -574,7 +580,8 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         plan = self._child_policy.make_query_plan(working_keyspace, query)
         if not target or self._metadata is None:
             return plan
-        # Look a `Host` up, too: the node may have been replaced since the statement was made.
+        # Look the target up even if it is a `Host`: that object is out of date if the node has been
+        # replaced since the statement was made.
         host = self._metadata.get_host(getattr(target, "endpoint", target))
         # A target is only a preference: if it is down, the request still goes to the child's hosts.
         if host is None or not host.is_up:

@@ -238,8 +238,8 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
     :param kwargs: passed to further bases of a subclass.
     """
 
-    # The source of random numbers: that of the cluster's engine after `attach`, before it the
-    # module's.
+    # The source of random numbers: the module `random`, and after `attach` that of the cluster's
+    # engine.
     _random: Any = random
 
     def attach(self, engine: Engine) -> None:

@@ -173,7 +173,8 @@ class RowsBlock:
             if not 0 <= index < self.count:
                 raise IndexError(f"row {index} of {self.count}")
             row_data.append(self._rows[index])
-        # We do not search the copied rows for unset values: True is always safe here.
+        # Take over `has_unset` without a search of the copied rows: True is safe even if none of
+        # them has an unset value.
         return RowsBlock(self.width, row_data, self.has_unset)
 
     def append(self, values: ValuesBlock) -> None:
@@ -307,7 +308,7 @@ class BindPlan:
         row_type = type(row)
         if row_type is not tuple and row_type is not list:
             row = values_of(row, self._names, version, key_indexes, self.strict)
-        # The row ends before the last key column: report the first key column without a value.
+        # If the row ends before the last key column, report the first key column that has no value.
         if key_indexes and len(row) <= max(key_indexes):
             refuse_missing(
                 self._names,

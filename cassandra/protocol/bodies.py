@@ -380,8 +380,8 @@ def _statement_head(heads: dict[Any, bytes], prepared: bool | int, statement: by
 
 def _add_rows(parts: list[bytes], head: bytes, block: RowsBlock, version: int) -> None:
     """Append one statement for each row of `block`."""
-    # Checked again here: the connection's version may be lower than that which the block was bound
-    # for.
+    # Check again: the block may have been bound for a higher protocol version than the
+    # connection's.
     if block.has_unset and version < 4:
         raise _unset_unsupported(version)
     head += _short(block.width, "values in one statement")

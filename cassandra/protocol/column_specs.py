@@ -58,7 +58,7 @@ class ColumnMetadata(NamedTuple):
 
 ColumnMetadata.__module__ = "cassandra.protocol"
 
-# A cache: the class of each option id that was looked up before.
+# A cache that maps the option id of a type without parameters to the type's class.
 _simple_types: dict[int, Any] = {}
 
 
@@ -206,8 +206,9 @@ TYPE_CODES: dict[int, Any] = {
 class OwnTypeReader(TypeReader):
     """Reads types with an application's mapping of option ids to classes.
 
-    :param codes: the mapping, which replaces `TYPE_CODES`. A class that differs from that of
-        `TYPE_CODES` is used as it is; if the type has parameters, they are applied to it.
+    :param codes: maps an option id, the number of a type in the protocol, to a class; replaces
+        `TYPE_CODES`. A class that differs from that of `TYPE_CODES` is used as it is; if the type
+        has parameters, they are applied to it.
     """
 
     __slots__ = ("_codes",)
@@ -219,7 +220,9 @@ class OwnTypeReader(TypeReader):
         self._codes = codes
 
     def read(self) -> Any:
-        """Read a type and return its class, by the application's mapping if that differs."""
+        """Read a type and return its class, which is the application's if the mapping has another
+        one.
+        """
         start = self.cursor.pos
         code = self.cursor.short()
         registered_type = self._codes.get(code)
@@ -237,7 +240,7 @@ class OwnTypeReader(TypeReader):
 
 
 def type_from(cursor: Cursor, user_types: UserTypes | None, codes: Mapping[int, Any]) -> Any:
-    """Read one type with the mapping `codes`: see `OwnTypeReader`."""
+    """Read one type. `codes` maps its option id to the class to use: see `OwnTypeReader`."""
     return OwnTypeReader(cursor, user_types, codes).read()
 
 
@@ -303,8 +306,9 @@ class ResultMetadata:
         self.metadata_id = metadata_id
         self.has_user_types = has_user_types
         self._global = is_global
-        # The first bytes of a RESULT with these columns that has no further page, for `rows_at`:
-        # `_head` with the column specs, `_skipped_head` with the flag No_metadata instead.
+        # `rows_at` compares these bytes with the beginning of a RESULT: `_head` if the server sent
+        # the column specs, `_skipped_head` if it set the flag No_metadata instead. Neither matches
+        # a RESULT after which further pages follow.
         flags = ROWS_GLOBAL_TABLES_SPEC if is_global else 0
         self._skipped_head = _KIND_FLAGS_AND_COUNT.pack(
             RESULT_KIND_ROWS, ROWS_NO_METADATA, len(self.columns)

@@ -248,7 +248,8 @@ class ProtocolConnection:
 
         After the action `VersionRefused` or `Failed`, the connection cannot be used any more.
         """
-        # In these states, no request waits for a response.
+        # In these states no request is unanswered, so it is a mistake of the caller to pass a
+        # message.
         if self.state in (State.NEW, State.READY, State.CLOSED):
             raise RuntimeError(
                 f"the handshake does not wait for a message: it is {self.state.value}"
@@ -402,7 +403,8 @@ def _refuses_version(message: ErrorMessage, message_version: int, requested: int
     )
 
 
-# What a received message does: by the state of the handshake and the message's opcode.
+# Maps (state of the handshake, opcode of the received message) to the method that processes the
+# message.
 _STEPS: dict[tuple[State, int], Callable[[ProtocolConnection, Any], list[Action]]] = {
     (State.OPTIONS_SENT, opcodes.SUPPORTED): ProtocolConnection._on_supported,
     (State.STARTUP_SENT, opcodes.READY): ProtocolConnection._on_ready,

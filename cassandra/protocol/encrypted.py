@@ -156,7 +156,11 @@ _Build = Callable[[ModuleType, int, str], Any]
 
 
 def _make_subtype(parent: type[_CassandraType], build: _Build, **attributes: object) -> Any:
-    """Return a subclass of the type `parent` with `attributes`; `build` makes its codecs."""
+    """Return a subclass of the type `parent` that has `attributes`.
+
+    :param build: makes the subclass's codec; called as ``build(codecs, protocol_version,
+        vectors)``.
+    """
 
     def build_codec(
         cls: Any,
@@ -207,7 +211,8 @@ def _encrypted_type(
             empty_is_value=True,
         )
 
-    # For converters, which replace the type of the decrypted values.
+    # The function `with_plain` calls this if a converter of the application replaces the type of
+    # the decrypted values.
     def replace_plain(other_plain_type: Any) -> Any:
         return _encrypted_type(policy, column, other_plain_type, server_type)
 
@@ -317,7 +322,8 @@ def bound_columns(
     bound = [_bound_column(column, policy, is_complete) for column in columns]
     if getattr(policy, "deterministic", True):
         return bound
-    # Encryption is not deterministic, so an encrypted column of the primary key cannot be searched.
+    # The same value is encrypted to other bytes each time, so no row could be found by an encrypted
+    # column of the primary key. Refuse values for such columns.
     return [
         column._replace(type=_type_that_refuses_values(column, policy))
         if column.name in key_names and is_encrypted(column.type)

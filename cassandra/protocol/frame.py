@@ -1,4 +1,4 @@
-"""Frames: `FrameReader` splits a byte stream into envelopes, `FrameWriter` makes one from them.
+"""Frames: `FrameReader` splits a byte stream into envelopes, `FrameWriter` makes a stream of them.
 
 See native_protocol_v5.spec, section 2: an envelope is a header and a body, that is, one message.
 
@@ -137,7 +137,9 @@ class FrameReader:
         self._use_segment_compression()
 
     def _use_segment_compression(self) -> None:
-        """Use the chosen compression for segments; ValueError if it is not for segments."""
+        """Use the chosen compression for segments too; ValueError for snappy, which is for bodies
+        only.
+        """
         if self._compression is not None and self._compression.decompress_segment is None:
             raise ValueError(
                 f"segments cannot be compressed with {self._compression.name}; "
@@ -202,8 +204,8 @@ class FrameReader:
             # With a wrong count, bytes of an earlier read would be taken for new ones.
             if not 0 <= nbytes <= self._offered_size():
                 raise ValueError(f"{nbytes} bytes cannot have been written to the buffer")
-            # The bytes are part of a body, whole envelopes or segments, by what `get_buffer`
-            # returned.
+            # What the bytes are depends on the memory that `get_buffer` returned: the rest of a
+            # body, or a piece of a stream of envelopes or of segments.
             if self._transport_fills_body:
                 self._transport_fills_body = False
                 self._body_filled += nbytes
@@ -323,8 +325,8 @@ class FrameReader:
             if (
                 # A quick check that almost every header passes. For the others, `_check_header`
                 # decides, and its error says what is wrong.
-                # The first line matters if this reader accepts any version (its own is 0): 0 in a
-                # header is invalid, but would equal the reader's.
+                # `not version` rejects the invalid version 0. Without this line, a reader that
+                # accepts any version (its own is 0) would find it equal to its own.
                 not version
                 or version != self._version
                 or first != version | self._direction
@@ -536,7 +538,8 @@ class FrameWriter:
                 and self._version < 5
             ):
                 compressed = algorithm.compress_body(body)
-                # Each envelope has its own flag. So send a body that does not shrink uncompressed.
+                # Each envelope has its own flag, so send a body uncompressed if compression does
+                # not make it smaller.
                 if len(compressed) < size:
                     body, size, flags = compressed, len(compressed), flags | COMPRESSED_FLAG
             self._parts.append(

@@ -5,7 +5,7 @@ To do so, subclass `_ProtocolHandler` or `ProtocolHandler`. Override the class m
 class to `Session.client_protocol_handler`.
 
 A session with the default handler does not call this module. The engine then encodes and decodes
-messages itself, with the same bytes and objects as results.
+messages itself, to the same bytes and objects.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class ProtocolHandlerBase:
         )
         if cls.column_encryption_policy is not None:
             _decrypt(message, cls.column_encryption_policy)
-        # For applications that override `decode_message`. The engine does not need it.
+        # Only applications that override `decode_message` need this attribute; the engine does not.
         message.stream_id = stream_id
         return message
 
@@ -203,7 +203,8 @@ class ProtocolHandlerBase:
             and custom is not _STOCK_MESSAGE_TYPES.get(message.opcode)
             and not isinstance(message, custom)
         ):
-            # An application's class for this opcode. The message keeps its attributes.
+            # The application has its own class for this opcode. Changing the class of the message
+            # keeps its attributes.
             message.__class__ = custom
         return message
 

@@ -160,8 +160,9 @@ class TextRows:
 
     __slots__ = ("count", "keyspace", "rows", "text")
 
-    # `BatchStatement.add` compares this attribute of its open entry, as that of `BoundRows`, with
-    # the statement to add. None differs from every statement.
+    # `BatchStatement.add` compares `prepared` of its open entry with the statement to add. If they
+    # are the same object, the row is bound into that entry. None equals no statement, so `add`
+    # never does this for an entry of text rows.
     prepared = None
 
     def __init__(self, text: str, keyspace: str | None, rows: object, count: int) -> None:
@@ -175,7 +176,8 @@ class TextRows:
 
     def bind_to(self, prepared: PreparedStatement) -> BoundRows:
         """Bind the rows to `prepared`, the prepared statement of the query string."""
-        # Not cached: at the next execution the query may have been prepared with other columns.
+        # Do not cache the result: at the next execution, the query may have been prepared again and
+        # have other columns.
         return BoundRows(prepared, bind_rows(prepared, self.rows))
 
 
@@ -255,7 +257,8 @@ class BatchStatement(Statement):
             serial_consistency_level=serial_consistency_level,
             custom_payload=custom_payload,
         )
-        # A `BatchType` has the number of the protocol in `value`.
+        # Accept any object that has, as a `BatchType` does, the type's number in the protocol as
+        # `value`.
         if not hasattr(batch_type, "value"):
             raise TypeError(_batch_type_error(batch_type))
         self.batch_type = batch_type
@@ -350,8 +353,8 @@ class BatchStatement(Statement):
     @property
     def routing_key(self) -> bytes | None:
         """The serialized partition key of the first statement that has one."""
-        # The key of the first row of `_routed_by`. It is computed on first use: most batches are
-        # routed once, after all rows are added.
+        # Compute the key of the first row of `_routed_by` on first use and not in `add`: most
+        # batches are routed once, after all rows are added.
         if self._routing_key is None and self._routed_by is not None:
             rows = self._routed_by
             self._routing_key = rows.block.row(0).routing_key(
@@ -374,7 +377,8 @@ class BatchStatement(Statement):
         The keyspace of a prepared statement's table also applies to query strings beside it, as in
         cassandra-driver.
         """
-        # Compare by identity: if the application has set an equal keyspace, that is its own choice.
+        # Compare by identity: an application may itself have set a keyspace of the same name. That
+        # keyspace is not borrowed, so it is sent.
         is_borrowed = self.keyspace is self._borrowed_keyspace
         # Only query strings have unqualified names, since the server knows the table of a prepared
         # statement. So without query strings, no keyspace need be sent.
@@ -619,7 +623,7 @@ class BatchStatement(Statement):
         :param n: the number of statements.
         :raises ValueError: if `n` is more than 65,535.
         """
-        # True is an int in Python, and surely a mistake here.
+        # True is an int in Python, but as a number of statements it is surely a mistake.
         if isinstance(n, bool) or not isinstance(n, int):
             raise TypeError(f"n must be a number of statements, but is {n!r}")
         if not 0 <= n <= MAX_STATEMENTS:

@@ -277,11 +277,11 @@ class SimpleStatement(Statement):
 
 
 class HostTargetingStatement:
-    """Any statement, with the host that `DefaultLoadBalancingPolicy` tries first.
+    """Wraps a statement and names the host that `DefaultLoadBalancingPolicy` tries first for it.
 
     All other attributes are those of the inner statement.
 
-    :param inner_statement: the statement.
+    :param inner_statement: the statement to wrap.
     :param target_host: the `Host`, its end point or its address.
     """
 
@@ -302,7 +302,8 @@ def are_empty(parameters: object) -> bool:
 
     A query string is then sent as it is: wrappers pass ``()`` or ``{}`` if there are no parameters.
     """
-    # Not `not parameters`: an object with attributes may be false, and an array raises.
+    # Do not test `not parameters`: an object of the application may be false, and the truth value
+    # of an array raises an error.
     return isinstance(parameters, (tuple, list, dict, Mapping, Sequence)) and not len(parameters)
 
 
@@ -409,13 +410,13 @@ def _put_tuples_in_parentheses(
     def replace_placeholder(match: re.Match[str]) -> str:
         nonlocal position
         name, after_in = match["name"], match["head"] is not None
-        # ``%%``; or ``%s`` with a mapping, or ``%(name)s`` with a sequence, for which the caller
-        # raises an error. Leave them as they are.
+        # Leave ``%%`` as it is. Also leave a placeholder that does not fit the parameters (``%s``
+        # with a mapping, ``%(name)s`` with a sequence): the caller raises an error for it.
         if match[0] == "%%" or is_by_name is (name is None):
             return match[0]
         name_or_position: Any = name if is_by_name else position
         position += 1
-        # No tuple after IN, or no such parameter.
+        # Leave a placeholder as it is if it does not follow IN, or if there is no parameter for it.
         if not after_in or (
             name_or_position not in values if is_by_name else name_or_position >= len(values)
         ):

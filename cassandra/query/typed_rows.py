@@ -77,8 +77,8 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
         try:
             setattr(row_type, _FACTORY_ATTRIBUTE, factory)
         except (AttributeError, TypeError):
-            # Strong references would keep classes made at run time alive, so their number is
-            # bounded.
+            # This dict keeps its classes alive. A program may make classes at run time for ever, so
+            # clear the dict at a limit.
             if len(_factories) >= MOST_MAKERS:
                 _factories.clear()
             _factories[row_type] = factory
@@ -148,7 +148,7 @@ def _make_row_maker(
 
     :param columns: (name, CQL type) of each column, or of each field of a user-defined type. If the
         type is None, values are not converted.
-    :param noun: what messages about values call a column.
+    :param noun: the word for a column in messages about values: "column" or "field".
     :raises TypeError: if the columns and the fields of the class do not fit each other.
     """
     class_name = row_type.__qualname__
@@ -257,9 +257,11 @@ def _annotations_of_fields(cls: type[Any]) -> dict[str, Any]:
     """
     fields = {field.name for field in dataclasses.fields(cls)}
     hints: dict[str, Any] = {}
-    # From the furthest base class on, because a class may redefine fields of its bases.
+    # Go from the furthest base class to `cls` itself: a class may redefine a field of its bases,
+    # and its own annotation must win.
     for base in reversed(cls.__mro__):
-        # Resolve them in a new class of the same module that has only the fields' annotations.
+        # Resolve the annotations through a temporary class that has nothing else. Names are looked
+        # up in its module, which is that of `base`.
         annotations = {
             name: hint for name, hint in inspect.get_annotations(base).items() if name in fields
         }
@@ -283,7 +285,8 @@ def _maker_by_call(
     Otherwise it passes them by name.
     """
     leading_parameters = _positional_parameters(cls)[: len(names)]
-    # `starmap` calls the class from C, without a Python frame for each row.
+    # Use `starmap` if the order is the same: it calls the class from C, without a Python frame for
+    # each row.
     if list(names) == leading_parameters:
         return lambda rows: list(itertools.starmap(cls, rows))
     if sorted(names) == sorted(leading_parameters):
@@ -356,8 +359,8 @@ def _attrs_fields(cls: type[Any]) -> list[Field]:
         Field(
             getattr(field, "alias", None) or field.name.lstrip("_"),
             hints.get(field.name, Any),
-            # attrs marks a missing default by its object NOTHING; attrs need not be imported for
-            # it.
+            # attrs marks a missing default by its object NOTHING. Recognise that object by its type
+            # or text, so that attrs need not be imported.
             type(field.default).__name__ == "_Nothing" or repr(field.default) == "NOTHING",
         )
         for field in cls.__attrs_attrs__
@@ -431,12 +434,13 @@ def _is_row_class(cls: object) -> TypeGuard[type[Any]]:
 
 # -- CQL types and annotations ---------------------------------------------------------------------
 
-# For each CQL type: an annotation fits without conversion if it is one of these classes or a base
-# class of one. An int fits an annotation of float, as for type checkers.
+# Maps a CQL type to the classes of its decoded values. An annotation fits without conversion if it
+# is one of these classes or a base class of one. An int also fits an annotation of float, as for
+# type checkers.
 _SCALARS: dict[str, tuple[type[Any], ...]] = {
     cls.typename: cls._values for cls in SCALARS if cls._values is not None
 }
-# The conversions by (CQL type, annotation), from the class that the decoder returns.
+# Maps (CQL type, annotation) to the function that converts a decoded value to the annotated class.
 _CONVERSIONS: dict[tuple[str, Any], Convert] = {
     ("date", datetime.date): lambda value: value.date(),
     ("time", datetime.time): lambda value: value.time(),
@@ -470,7 +474,8 @@ def _conversion_for(
     :param field: what messages call the class's field.
     :raises TypeError: if values of `cql_type` cannot become what `annotation` asks for.
     """
-    # The type has a converter of the application. What the converter returns is used as it is.
+    # Only a type with a converter registered by the application has `native_type`. Use what that
+    # converter returned as it is.
     if "native_type" in getattr(cql_type, "__dict__", ()):
         return None
     annotation, allows_none = _unwrap_annotation(annotation)
@@ -681,8 +686,8 @@ def _conversion_of_map(
         convert_key = _conversion_for(cql_type.subtypes[0], arguments[0], column, field)
         convert_value = _conversion_for(cql_type.subtypes[1], arguments[1], column, field)
     if convert_key is None and convert_value is None:
-        # The decoder returns another Mapping class for keys that a dict cannot hold. An annotation
-        # of dict asks for a dict all the same.
+        # The decoder may return another Mapping class, because a dict cannot hold unhashable keys.
+        # Only an annotation of dict itself then needs a conversion.
         return dict if origin is dict else _unchanged
     key_converter, value_converter = convert_key or _unchanged, convert_value or _unchanged
     return lambda items: {key_converter(k): value_converter(v) for k, v in items.items()}
@@ -771,7 +776,7 @@ def _conversion_of_udt(
     is_class = isinstance(annotation, type) and not typing.is_typeddict(annotation)
 
     def convert(value: object) -> Any:
-        # The decoder has already made it, because the class is registered for the type.
+        # If the class is registered for the type, the decoder has already made the instance.
         if is_class and isinstance(value, annotation):
             return value
         if isinstance(value, Mapping):

@@ -57,9 +57,10 @@ def _pack_numbers(value: object, code: str) -> bytes | None:
     :param code: the `struct` letter of the numbers.
     :returns: None if the caller must encode the elements one by one.
     """
-    # Not for subclasses of list and tuple, which may override iteration.
+    # Exclude subclasses of list and tuple: they may override iteration.
     if type(value) is list or type(value) is tuple:
-        # A shortcut: otherwise we would search the whole list for missing values first.
+        # A shortcut for lists that begin with None: it saves a search of the whole list for missing
+        # values.
         if value and value[0] is None:
             return None
         if without_missing(value) is not value:
@@ -200,7 +201,7 @@ class ListCodec(Codec):
                 items = [None] * count
                 return items if self._finish_items is None else self._finish_items(items)
         element_bytes = _slice_elements(data, count) if isinstance(element, Leaf) else None
-        # No list, or an empty one: use the slow path.
+        # Without decoded elements, `items` is empty and the slow path follows.
         items = [] if element_bytes is None else element._decode_many(element_bytes) or []
         if items:
             return items if self._finish_items is None else self._finish_items(items)

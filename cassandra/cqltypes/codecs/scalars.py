@@ -45,7 +45,8 @@ __all__ = [
 ]
 
 _new = object.__new__
-# UUID.__setattr__ raises an error. The setters of its slots do not.
+# `UUID.__setattr__` raises an error, because UUIDs are immutable. The setters of its slots still
+# work.
 _set_uuid_int = UUID.__dict__["int"].__set__
 _set_uuid_safety = UUID.__dict__["is_safe"].__set__
 _uuid_int = operator.attrgetter("int")
@@ -100,7 +101,7 @@ class _Number(Leaf):
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
         """See `Codec._decode_many`."""
-        # A value of another size would shift all numbers after it.
+        # The bytes are joined, so one value of another size would shift all numbers after it.
         if {*map(len, bodies)} - {self.width}:
             return None
         return list(unpack(f">{len(bodies)}{self.struct_code}", b"".join(bodies)))
@@ -292,7 +293,7 @@ class Uuid(Leaf):
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
         """See `Codec._encode_many`."""
-        # Only if all are UUIDs: a subclass may override `bytes`.
+        # The fast way is for plain UUIDs only: a subclass may override `bytes`.
         if {*map(type, values)} != {UUID}:
             return super()._encode_many(values)
         try:

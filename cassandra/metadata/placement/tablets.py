@@ -290,8 +290,8 @@ class TabletMap:
         self._host_by_id = by_id = {host.host_id: host for host in hosts}
         removed = {number for number, host_id in enumerate(self._host_ids) if host_id not in by_id}
         new_hosts = tuple([by_id.get(host_id) for host_id in self._host_ids])
-        # A refresh usually finds the same nodes. Keep the tuple then: planners compare it by
-        # identity to see if their router is still valid.
+        # A refresh usually finds the same nodes. Then keep the tuple: the code that makes query
+        # plans compares it by identity, to see if what it derived from the hosts is still valid.
         if len(new_hosts) != len(self.hosts) or any(
             new_host is not old_host
             for new_host, old_host in zip(new_hosts, self.hosts, strict=True)
@@ -368,7 +368,8 @@ def split_payload(body: bytes) -> tuple[bytes, bytes] | None:
 def _parse_report(data: bytes) -> tuple[int, int, list[tuple[uuid.UUID, int]], int] | None:
     """Read a tablet report: first token, last token, list of (host id, shard), optional version.
 
-    The report is a CQL tuple. Return None if it is malformed. Without a version, it is 0.
+    The report is a CQL tuple. Return None if it is malformed. The version is 0 if the report has
+    none.
     """
     parts = _split_values(data)
     # The first two parts are tokens, of 8 bytes each.

@@ -89,7 +89,7 @@ def table(source: TableSource) -> TableMetadataV3:
         table_metadata.indexes = _table_indexes(source, table_metadata)
     if source.views:
         table_metadata.views = LazyMapping(source.views, object_of)
-    # A dict whose KeyError lists the names of the columns.
+    # `NamedColumns` is a dict whose KeyError lists the names of the columns.
     table_metadata.columns = NamedColumns(table_metadata.columns)
     return table_metadata
 
@@ -315,7 +315,7 @@ def _set_flags(table_metadata: TableMetadataV3, source: TableSource) -> None:
     table_metadata.is_cql_compatible = "super" not in flags
     if not table_metadata.is_compact_storage or not table_metadata.is_cql_compatible:
         return
-    # Neither flag: a static compact table, which has one row per partition.
+    # With neither flag, this is a static compact table, which has one row per partition.
     if not flags & {"dense", "compound"}:
         _hide_static_compact(table_metadata)
     elif "dense" in flags:
@@ -404,7 +404,7 @@ def _build_index(row: IndexRow, table_metadata: TableMetadataV3) -> IndexMetadat
     return IndexMetadata(table_metadata.keyspace_name, table_metadata.name, name, kind, options)
 
 
-# An optional function, then a name that may be quoted: ``keys("a")``.
+# Matches an index's target: an optional function, then a name that may be quoted: ``keys("a")``.
 _TARGET = r'(?s:(?:(keys|values|entries|full)\()?("?)(.*?)\2(?(1)\)))'
 _FROZEN_COLLECTIONS = ("frozen<list<", "frozen<map<", "frozen<set<")
 
@@ -448,7 +448,7 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
     """Build the keyspace of `source`. Its tables and views are built on first access."""
     replication = source.row.get("replication")
     options = dict(replication) if isinstance(replication, Mapping) else {}
-    # The rest of the map are the options of the class.
+    # The map holds the strategy's class and, under the other keys, that class's options.
     strategy = options.pop("class", "")
     keyspace_metadata = KeyspaceMetadata(
         source.name, source.row.get("durable_writes", True), strategy, options
@@ -505,7 +505,7 @@ def renewed_keyspace(
     new_keyspace = keyspace(source)
     is_altered = _alterable_settings(new_keyspace) != _alterable_settings(keyspace_metadata)
     for slot in KeyspaceMetadata.__slots__:
-        # Copy attributes that the application has set.
+        # `__dict__` holds attributes that the application itself has set: copy them.
         if slot == "__dict__":
             if is_altered:
                 vars(new_keyspace).update(vars(keyspace_metadata))
@@ -515,7 +515,7 @@ def renewed_keyspace(
         if type(old_value) is LazyMapping and type(new_value) is LazyMapping:
             old_value.show(new_value._names)
             setattr(new_keyspace, slot, old_value)
-        # Otherwise the old object keeps its settings.
+        # Update the old object only if no setting was altered. Otherwise it keeps its old settings.
         elif not is_altered:
             setattr(keyspace_metadata, slot, new_value)
     return new_keyspace if is_altered else keyspace_metadata
@@ -622,7 +622,7 @@ def _tablets_option(row: Mapping[str, Any]) -> dict[str, Any] | None:
     if "initial_tablets" not in row:
         return None
     initial = row["initial_tablets"]
-    # The server supports tablets, but this keyspace has none.
+    # A server that supports tablets has this column; null means that this keyspace has none.
     if not isinstance(initial, int):
         return {"enabled": False}
     # 0 means that the server chooses the number, as without the option.

@@ -385,7 +385,8 @@ class TableSource(_Source):
         """
         copy = TableSource(self.keyspace, self.name, self.names, self.row, self.virtual)
         copy.views = views
-        # The copy could not build an object: the first object has taken the rows from the pages.
+        # The copy itself could not build an object: the table's rows were removed from the pages
+        # when the first object was built.
         copy._object = build.with_views(self.object(), views)
         return copy
 
@@ -431,8 +432,8 @@ class KeyspaceSource(_Source):
         """Return the keyspace's object, which later sources share."""
         if self._object is None:
             with _build_lock:
-                # This source has been replaced in the meantime. Return the object of its successor,
-                # which shows later changes.
+                # If this source has been replaced in the meantime, return the object of its
+                # successor, which shows later changes.
                 if self._object is None and self.successor is not None:
                     return self.successor.object()
         return super().object()
@@ -443,7 +444,8 @@ class KeyspaceSource(_Source):
             # `object` checks this under the same lock: an object that is built later is the
             # successor's.
             self.successor = successor
-            # Nobody holds an object yet, or the successor has one already.
+            # There is nothing to pass on if no object was built yet, or if the successor has its
+            # own already.
             if self._object is None or successor._object is not None:
                 return
             try:

@@ -85,7 +85,8 @@ class ColumnPlan:
         check_row_count(len(body), offset, row_count, len(layouts))
         arrays: list[ColumnArray] = []
         columns: list[Cells] = []
-        # User code may read this page while the thread reads another one, whose count must go on.
+        # Code of the application may read this page while the same thread is reading another page.
+        # Store that page's count of nulls, and continue it at the end.
         outer_null_count = _nulls.begin()
         begin_page()
         try:
@@ -93,7 +94,8 @@ class ColumnPlan:
             # Not a comprehension, because `len(arrays)` tells below which column failed.
             for index in range(len(layouts)):
                 arrays.append(self._build(index, columns[index]))  # noqa: PERF401
-        # The data are not to blame, and `_error_to_raise` would need even more memory.
+        # After a MemoryError, do not look for a bad value: the data are not to blame, and
+        # `_error_to_raise` would need even more memory.
         except MemoryError:
             raise
         except Exception as error:
@@ -125,11 +127,13 @@ class ColumnPlan:
 
         If the row plan cannot decode the page either, this raises the row plan's error instead.
         """
-        # Called only for its error, which names the row, the column and the position in the value.
+        # Decode the page again, as rows. If that fails too, its error names the row, the column and
+        # the position in the value.
         self._rows.tuples(body, offset, row_count)
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
         # A builder decodes all cells of a column together, so its error does not name the row.
-        # Build each cell by itself to find the row. TooManyNulls is skipped: it is due to all rows.
+        # Build each cell by itself to find the row; but not for TooManyNulls, which is due to all
+        # rows together.
         one_by_one = () if isinstance(error, TooManyNulls) else columns[column]
         for row, cell in enumerate(one_by_one):
             _nulls.begin()
@@ -206,7 +210,8 @@ def _join_fixed(cells: Cells, width: int, null_count: int) -> bytes:
 def _sparse(cells: Cells, step: int, width: int) -> Any:
     """Return the numbers of `cells` in mapped memory.
 
-    The system provides memory for the pages that we write to. So nulls, which we skip, cost none.
+    The operating system only allocates those pages of this memory that are written to. Nulls are
+    skipped, so they cost no memory.
 
     :param step: the size of a cell in bytes.
     :param width: the size of a number in bytes.
@@ -395,7 +400,7 @@ def _build_map(layout: Layout, cells: Cells, null_count: int) -> Built:
         if cell is not None:
             items += _collection_items(cell, 2)
         offsets.append(len(items) // 2)
-    # `items` has the keys and values of all maps by turns.
+    # `items` holds the keys and values of all maps, alternately.
     entries = layout.children[0]
     keys = build(entries.children[0], items[::2])
     if keys.null_count:

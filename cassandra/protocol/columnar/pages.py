@@ -40,7 +40,7 @@ class _Numeric(NamedTuple):
     dtype: str
 
 
-# The keys are the kind and the Arrow format of a layout.
+# Maps (kind, Arrow format) of a layout to how NumPy reads its buffer.
 _NUMERIC: dict[tuple[str, str], _Numeric] = {
     ("number", "c"): _Numeric("i1", "i1"),
     ("number", "s"): _Numeric("i2", "i2"),
@@ -212,7 +212,8 @@ def arrow_schema(pyarrow: ModuleType, layout: Layout) -> Any:
 
 def arrow_batch(pyarrow: ModuleType, schema: pa.Schema, page: ColumnArray) -> Any:
     """Return the page as a `pyarrow.RecordBatch`, without copying the buffers."""
-    # `arrow_array` instead of our capsules: see `cassandra.protocol.columnar.arrow_capsules`.
+    # If our capsules are not safe, use `arrow_array` instead: see
+    # `cassandra.protocol.columnar.arrow_capsules`.
     if implementations.arrow_capsules.RELEASES_SAFELY:
         return pyarrow.record_batch(ArrowPage(page))
     arrays = [
@@ -233,7 +234,8 @@ def arrow_array(pyarrow: ModuleType, arrow_type: pa.DataType, column: ColumnArra
         return pyarrow.ExtensionArray.from_storage(
             arrow_type, arrow_array(pyarrow, arrow_type.storage_type, column)
         )
-    # The type of each child array. For pyarrow, the entries of a map are a struct.
+    # Find the pyarrow type of each child array. The only child of a map is a struct of key and
+    # value.
     if column.layout.kind == "map":
         child_types = [pyarrow.struct([arrow_type.key_field, arrow_type.item_field])]
     elif column.layout.format == "+s":
@@ -493,7 +495,7 @@ def _array(numpy: ModuleType, column: ColumnArray) -> Any:
     # In the first buffer, a bit is set for each value that is not null.
     nulls = ~_flags(numpy, column.buffers[0], column.length)
     if layout.kind == "vector":
-        # A null vector: all its elements are masked.
+        # If a vector is null, mask all its elements.
         nulls = numpy.repeat(nulls[:, None], layout.dimension, axis=1)
     return numpy.ma.array(values, mask=nulls)
 

@@ -55,8 +55,8 @@ _int32_at = struct.Struct(">i").unpack_from
 VOID_BODY = struct.pack(">i", RESULT_KIND_VOID)
 _new = object.__new__
 
-# A cache for results of statements that were not prepared: the metadata for the bytes of their
-# column specs.
+# A cache for results of unprepared statements. It maps the bytes of their column specs, with the
+# settings on which parsing depends, to the metadata.
 _COLUMN_BYTES = 500  # estimated memory of a column, for the cache's limit
 _metadata_by_specs: Bounded[tuple[int, int, bytes], ResultMetadata] = Bounded(256, 1 << 22)
 
@@ -283,7 +283,8 @@ def _renew_lock() -> None:
     ResultMessage._guard = Lock()
 
 
-# The response to most writes. They share this object, so its attributes must never be set.
+# The result of most writes has no content, so they all share this object. Its attributes must never
+# be set.
 VOID_RESULT = ResultMessage(RESULT_KIND_VOID)
 
 
